@@ -1,4 +1,5 @@
-//! A file system that asks before each call: for disks that are slow, hang, fail or lose power.
+//! A file system that asks before each call: for disks that are slow, hang, fail or lose power, and
+//! for tests that act at a certain call.
 
 use std::fmt::{self, Debug};
 use std::io;
@@ -9,9 +10,10 @@ use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 use crate::mem::Operation;
 
 /// Decides what happens before a call: it may take time, and it may answer in place of the disk.
-pub trait Watch: Debug + Send + Sync {
-    /// Called before each call. If it returns an error, the call fails with it and never reaches
-    /// the disk.
+/// Closures with the arguments of [`Watch::before`] are watches.
+pub trait Watch: Send + Sync {
+    /// Called before each call, except for looks. If it returns an error, the call fails with it
+    /// and never reaches the disk. The path of a rename or a hard link is the new one.
     fn before(&self, operation: Operation, path: &Path) -> io::Result<()>;
 
     /// Does what [`Watch::before`] does for a write, which may reach the disk in part.
@@ -24,37 +26,42 @@ pub trait Watch: Debug + Send + Sync {
     ) -> io::Result<()> {
         self.before(Operation::Write, path)
     }
+
+    /// Called before each look: a call that asks whether a name exists, whether it is a directory,
+    /// or how long a file is. A watch cannot make a look fail.
+    fn before_look(&self, _path: &Path) {}
 }
 
-/// Another file system, with a [`Watch`] before each call to it and to its files. Calls that only
-/// look at lengths and names pass unwatched, except for lists.
+impl<F> Watch for F
+where
+    F: Fn(Operation, &Path) -> io::Result<()> + Send + Sync,
+{
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        self(operation, path)
+    }
+}
+
+/// Another file system, with a [`Watch`] before each call to it and to its files. Hints and
+/// questions about an open handle (free space, memory, name) pass unwatched.
 ///
 /// ```
 /// use std::io;
 /// use std::path::Path;
 /// use std::sync::Arc;
 /// use foldb_env::mem::Operation;
-/// use foldb_env::{FileSystem, MemFs, Watch, WatchedFs};
+/// use foldb_env::{FileSystem, MemFs, WatchedFs};
 ///
-/// #[derive(Debug)]
-/// struct NeverSyncs;
-///
-/// impl Watch for NeverSyncs {
-///     fn before(&self, operation: Operation, _path: &Path) -> io::Result<()> {
-///         match operation {
-///             Operation::Sync => Err(io::Error::other("no sync today")),
-///             _ => Ok(()),
-///         }
-///     }
-/// }
-///
-/// let fs = WatchedFs::new(Arc::new(MemFs::new()), Arc::new(NeverSyncs));
+/// let never_syncs = |operation: Operation, _: &Path| match operation {
+///     Operation::Sync => Err(io::Error::other("no sync today")),
+///     _ => Ok(()),
+/// };
+/// let fs = WatchedFs::new(Arc::new(MemFs::new()), Arc::new(never_syncs));
 /// let file = fs.create(Path::new("file"))?;
 /// file.write_at(b"bytes", 0)?;
 /// assert!(file.sync().is_err());
 /// # Ok::<(), io::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WatchedFs {
     fs: Arc<dyn FileSystem>,
     watch: Arc<dyn Watch>,
@@ -68,6 +75,12 @@ impl WatchedFs {
 
     fn writable(&self, path: &Path, file: Arc<dyn WritableFile>) -> Arc<dyn WritableFile> {
         Arc::new(Watched { file, path: path.to_owned(), watch: Arc::clone(&self.watch) })
+    }
+}
+
+impl Debug for WatchedFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WatchedFs({:?})", self.fs)
     }
 }
 
@@ -119,18 +132,22 @@ impl FileSystem for WatchedFs {
     }
 
     fn exists(&self, path: &Path) -> bool {
+        self.watch.before_look(path);
         self.fs.exists(path)
     }
 
     fn try_exists(&self, path: &Path) -> io::Result<bool> {
+        self.watch.before_look(path);
         self.fs.try_exists(path)
     }
 
     fn is_dir(&self, path: &Path) -> bool {
+        self.watch.before_look(path);
         self.fs.is_dir(path)
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
+        self.watch.before_look(path);
         self.fs.len(path)
     }
 
@@ -213,10 +230,95 @@ impl RandomAccessFile for Watched<dyn RandomAccessFile> {
     }
 
     fn len(&self) -> io::Result<u64> {
+        self.watch.before_look(&self.path);
         self.file.len()
     }
 
     fn will_need(&self, offset: u64, len: u64) {
         self.file.will_need(offset, len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::mem::MemFs;
+
+    /// Notes every call, and fails calls of one kind.
+    #[derive(Default)]
+    struct Notes {
+        /// `None` is a look.
+        calls: Mutex<Vec<(Option<Operation>, PathBuf)>>,
+        fails: Mutex<Option<Operation>>,
+    }
+
+    impl Watch for Notes {
+        fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+            self.calls.lock().unwrap().push((Some(operation), path.to_owned()));
+            match *self.fails.lock().unwrap() == Some(operation) {
+                true => Err(ErrorKind::QuotaExceeded.into()),
+                false => Ok(()),
+            }
+        }
+
+        fn before_look(&self, path: &Path) {
+            self.calls.lock().unwrap().push((None, path.to_owned()));
+        }
+    }
+
+    /// Each call is announced once, and reaches the files below unless the watch fails it.
+    #[test]
+    fn the_watch_is_told_of_every_call_and_may_fail_all_but_looks() {
+        use Operation::*;
+        let (below, notes) = (MemFs::new(), Arc::new(Notes::default()));
+        let fs = WatchedFs::new(Arc::new(below.clone()), Arc::clone(&notes) as _);
+        let [dir, file, new] = ["dir", "dir/file", "dir/new"].map(Path::new);
+        below.create_dir_all(dir).unwrap();
+        let (writer, reader) = (fs.create(file).unwrap(), fs.open(file).unwrap());
+        let check = |operation: Option<Operation>,
+                     path: &Path,
+                     call: &dyn Fn() -> io::Result<()>| {
+            let told = || std::mem::take(&mut *notes.calls.lock().unwrap());
+            let expected = vec![(operation, path.to_owned())];
+            if let Some(operation) = operation {
+                let before = below.counts();
+                *notes.fails.lock().unwrap() = Some(operation);
+                told();
+                assert_eq!(call().unwrap_err().kind(), ErrorKind::QuotaExceeded, "{operation:?}");
+                assert_eq!(told(), expected);
+                assert_eq!(below.counts(), before, "{operation:?} of {} went on", path.display());
+                *notes.fails.lock().unwrap() = None;
+            }
+            let calls = |operation| below.counts().of(operation);
+            let before = operation.map(calls);
+            told();
+            call().unwrap();
+            assert_eq!(told(), expected);
+            assert_eq!(operation.map(calls), before.map(|calls| calls + 1), "{operation:?}");
+        };
+        check(Some(Create), new, &|| fs.create(new).map(drop));
+        check(Some(Create), new, &|| fs.create_log(new).map(drop));
+        check(Some(Open), file, &|| fs.open(file).map(drop));
+        check(Some(Write), file, &|| writer.write_at(b"bytes", 0));
+        check(Some(Preallocate), file, &|| writer.preallocate(9));
+        check(Some(Truncate), file, &|| writer.truncate(7));
+        check(Some(Sync), file, &|| writer.sync());
+        check(Some(Read), file, &|| reader.read_exact_at(&mut [0; 5], 0));
+        check(None, file, &|| reader.len().map(|len| assert_eq!(len, 7)));
+        check(None, file, &|| fs.len(file).map(|len| assert_eq!(len, 7)));
+        check(None, file, &|| fs.try_exists(file).map(|exists| assert!(exists)));
+        check(None, file, &|| Ok(assert!(fs.exists(file))));
+        check(None, dir, &|| Ok(assert!(fs.is_dir(dir))));
+        check(Some(List), dir, &|| fs.list(dir).map(|names| assert_eq!(names.len(), 2)));
+        check(Some(SyncDir), dir, &|| fs.sync_dir(dir));
+        check(Some(Lock), file, &|| fs.lock(file).map(drop));
+        check(Some(Rename), file, &|| fs.rename(new, file));
+        check(Some(HardLink), new, &|| fs.hard_link(file, new));
+        check(Some(Remove), new, &|| fs.remove(new));
+        check(Some(CreateDir), new, &|| fs.create_dir_all(new));
+        check(Some(RemoveDir), new, &|| fs.remove_dir(new));
     }
 }

@@ -1,133 +1,75 @@
-//! A file system that runs an action before each change of a file.
+//! Watches that run an action before calls to the file system.
 
 use std::cell::Cell;
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use foldb::env::{FileLock, FileSystem, MemFs, RandomAccessFile, WritableFile};
+use foldb::env::Watch;
+use foldb::env::mem::Operation;
+
+/// The action. It gets the number of the call.
+type Deed = Box<dyn FnMut(u64) + Send>;
 
 thread_local! {
     /// Whether this thread runs the action, whose own changes trigger nothing.
     static DOING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The action. It gets the number of the change, from 0.
-type Deed = Box<dyn FnMut(u64) + Send>;
+/// Runs an action before each change, with the number of the change, from 0.
+#[derive(Default)]
+pub struct BeforeChanges(Mutex<Option<(u64, Deed)>>);
 
-/// The files of a [`MemFs`].
-#[derive(Clone)]
-pub struct DeedFs {
-    pub fs: MemFs,
-    deed: Arc<Mutex<Option<(u64, Deed)>>>,
-}
-
-impl DeedFs {
-    pub fn new() -> DeedFs {
-        DeedFs { fs: MemFs::new(), deed: Arc::default() }
-    }
-
-    /// Runs `deed` before each change from now on.
-    pub fn before_each(&self, deed: impl FnMut(u64) + Send + 'static) {
-        *self.deed.lock().unwrap() = Some((0, Box::new(deed)));
+impl BeforeChanges {
+    /// Starts the action.
+    pub fn start(&self, deed: impl FnMut(u64) + Send + 'static) {
+        *self.0.lock().unwrap() = Some((0, Box::new(deed)));
     }
 
     /// Stops the action. Returns how many changes there were.
     pub fn stop(&self) -> u64 {
-        self.deed.lock().unwrap().take().map_or(0, |(changes, _)| changes)
+        self.0.lock().unwrap().take().map_or(0, |(changes, _)| changes)
     }
+}
 
-    fn change(&self) {
-        if DOING.replace(true) {
-            return;
+impl Watch for BeforeChanges {
+    fn before(&self, operation: Operation, _: &Path) -> io::Result<()> {
+        if !operation.is_mutation() || DOING.replace(true) {
+            return Ok(());
         }
-        if let Some((number, deed)) = &mut *self.deed.lock().unwrap() {
+        if let Some((number, deed)) = &mut *self.0.lock().unwrap() {
             deed(*number);
             *number += 1;
         }
         DOING.set(false);
-    }
-
-    fn watched(&self, file: Arc<dyn WritableFile>) -> Arc<dyn WritableFile> {
-        Arc::new(Watched(self.clone(), file))
+        Ok(())
     }
 }
 
-impl fmt::Debug for DeedFs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DeedFs")
+/// Runs an action before each call of a reader, with the number of the call, from 1.
+pub struct BeforeLooks(Mutex<(u64, Deed)>);
+
+impl BeforeLooks {
+    pub fn new(deed: impl FnMut(u64) + Send + 'static) -> Arc<BeforeLooks> {
+        Arc::new(BeforeLooks(Mutex::new((0, Box::new(deed)))))
+    }
+
+    /// Returns the number of calls so far.
+    pub fn looks(&self) -> u64 {
+        self.0.lock().unwrap().0
     }
 }
 
-#[derive(Debug)]
-struct Watched(DeedFs, Arc<dyn WritableFile>);
+impl Watch for BeforeLooks {
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        assert!(!operation.is_mutation(), "a reader changes {}: {operation:?}", path.display());
+        self.before_look(path);
+        Ok(())
+    }
 
-impl WritableFile for Watched {
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.change();
-        self.1.write_at(bytes, offset)
-    }
-    fn preallocate(&self, len: u64) -> io::Result<()> {
-        self.1.preallocate(len)
-    }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.change();
-        self.1.truncate(len)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.0.change();
-        self.1.sync()
-    }
-}
-
-impl FileSystem for DeedFs {
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        self.change();
-        Ok(self.watched(self.fs.create(path)?))
-    }
-    fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        self.change();
-        Ok(self.watched(self.fs.create_log(path)?))
-    }
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
-        self.fs.open(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change();
-        self.fs.rename(from, to)
-    }
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change();
-        self.fs.hard_link(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.change();
-        self.fs.remove(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.fs.create_dir_all(path)
-    }
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.fs.remove_dir(path)
-    }
-    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.fs.list(path)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.fs.exists(path)
-    }
-    fn is_dir(&self, path: &Path) -> bool {
-        self.fs.is_dir(path)
-    }
-    fn len(&self, path: &Path) -> io::Result<u64> {
-        self.fs.len(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.change();
-        self.fs.sync_dir(path)
-    }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
-        self.fs.lock(path)
+    fn before_look(&self, _: &Path) {
+        let (looks, deed) = &mut *self.0.lock().unwrap();
+        *looks += 1;
+        deed(*looks);
     }
 }

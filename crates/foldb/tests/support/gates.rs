@@ -1,14 +1,16 @@
-//! Files whose syncs wait at a gate that a test opens and closes.
+//! A gate before syncs that a test opens and closes.
 
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
-use foldb::env::{FileLock, FileSystem, MemFs, RandomAccessFile, WritableFile};
+use foldb::env::Watch;
+use foldb::env::mem::Operation;
 
-/// A gate that threads pass while it is open.
-#[derive(Debug, Default)]
+/// Syncs of files with one extension pass the gate while it is open, and wait while it is closed.
+#[derive(Debug)]
 pub struct Gate {
+    extension: &'static str,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -20,6 +22,11 @@ struct State {
 }
 
 impl Gate {
+    /// Makes an open gate.
+    pub fn before_syncs_of(extension: &'static str) -> Arc<Gate> {
+        Arc::new(Gate { extension, state: Mutex::default(), changed: Condvar::new() })
+    }
+
     /// Stops every thread that comes from now on.
     pub fn close(&self) {
         self.state.lock().unwrap().closed = true;
@@ -51,6 +58,16 @@ impl Gate {
     }
 }
 
+impl Watch for Gate {
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        if operation == Operation::Sync && path.extension().is_some_and(|own| own == self.extension)
+        {
+            self.pass();
+        }
+        Ok(())
+    }
+}
+
 /// Opens the gate when dropped: see [`Gate::open_at_end`].
 #[derive(Debug)]
 pub struct OpenAtEnd(Arc<Gate>);
@@ -58,93 +75,5 @@ pub struct OpenAtEnd(Arc<Gate>);
 impl Drop for OpenAtEnd {
     fn drop(&mut self) {
         self.0.open();
-    }
-}
-
-/// Files in memory. Syncs of files with one extension pass a gate.
-#[derive(Clone, Debug)]
-pub struct GatedFs {
-    pub fs: MemFs,
-    pub extension: &'static str,
-    pub gate: Arc<Gate>,
-}
-
-impl GatedFs {
-    pub fn new(extension: &'static str) -> GatedFs {
-        GatedFs { fs: MemFs::new(), extension, gate: Arc::default() }
-    }
-
-    fn gated(&self, path: &Path, file: Arc<dyn WritableFile>) -> Arc<dyn WritableFile> {
-        match path.extension().is_some_and(|extension| extension == self.extension) {
-            true => Arc::new(GatedFile { file, gate: Arc::clone(&self.gate) }),
-            false => file,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct GatedFile {
-    file: Arc<dyn WritableFile>,
-    gate: Arc<Gate>,
-}
-
-impl WritableFile for GatedFile {
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_at(bytes, offset)
-    }
-    fn preallocate(&self, len: u64) -> io::Result<()> {
-        self.file.preallocate(len)
-    }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.file.truncate(len)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.gate.pass();
-        self.file.sync()
-    }
-}
-
-impl FileSystem for GatedFs {
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        Ok(self.gated(path, self.fs.create(path)?))
-    }
-    fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        Ok(self.gated(path, self.fs.create_log(path)?))
-    }
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
-        self.fs.open(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.fs.rename(from, to)
-    }
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.fs.hard_link(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.fs.remove(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.fs.create_dir_all(path)
-    }
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.fs.remove_dir(path)
-    }
-    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.fs.list(path)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.fs.exists(path)
-    }
-    fn is_dir(&self, path: &Path) -> bool {
-        self.fs.is_dir(path)
-    }
-    fn len(&self, path: &Path) -> io::Result<u64> {
-        self.fs.len(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.fs.sync_dir(path)
-    }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
-        self.fs.lock(path)
     }
 }

@@ -3,19 +3,18 @@
 
 pub mod deeds;
 pub mod gates;
-pub mod meddled;
 pub mod model;
 pub mod mutator;
 pub mod operators;
 pub mod quiet;
 pub mod segments;
-pub mod slow_removal;
 pub mod steps;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use foldb::env::{Env, MemFs};
+use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{Db, Error, ErrorKind, Options, Result};
 
 /// Path of databases in memory.
@@ -41,6 +40,11 @@ pub fn open(fs: &MemFs) -> Result<Db> {
 /// Opens a database that must exist, with [`options`].
 pub fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
+}
+
+/// Returns files behind a watch.
+pub fn watched(fs: &MemFs, watch: &Arc<impl Watch + 'static>) -> Arc<dyn FileSystem> {
+    Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(watch) as _))
 }
 
 /// Plants the fault that `FOLDB_PLANT` names in all threads. It shows whether tests that were not

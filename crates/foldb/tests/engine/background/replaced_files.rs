@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use foldb::env::mem::Operation;
 use foldb::env::{Env, FileSystem, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, GcOptions, Options};
 
-use crate::support::PATH;
 use crate::support::segments::{check_all, key, put_all, separating};
-use crate::support::slow_removal::SlowRemoval;
+use crate::support::{PATH, watched};
 
 fn tables_and_segments(fs: &MemFs) -> Vec<PathBuf> {
     let names = fs.list(Path::new(PATH)).unwrap().into_iter();
@@ -82,9 +83,19 @@ fn one_step_of_background_work_removes_what_readers_let_go_of() {
 #[test]
 fn a_wait_for_background_work_ends_with_replaced_files_gone() {
     let fs = MemFs::new();
-    let slow = SlowRemoval(fs.clone(), Duration::from_millis(5));
+    let slow_removal = |operation: Operation, _: &Path| {
+        if operation == Operation::Remove {
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    };
     let (threads, clock) = (Arc::new(SystemThreads), Arc::new(SystemClock::default()));
-    let env = Env { fs: Arc::new(slow), threads, clock, ..Env::in_memory(fs.clone()) };
+    let env = Env {
+        fs: watched(&fs, &Arc::new(slow_removal)),
+        threads,
+        clock,
+        ..Env::in_memory(fs.clone())
+    };
     let db =
         Db::open(PATH, Options { env, create_if_missing: true, ..Options::default() }).unwrap();
     for round in 0..10u8 {

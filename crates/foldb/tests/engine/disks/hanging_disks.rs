@@ -13,10 +13,10 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use foldb::env::mem::Operation;
-use foldb::env::{Env, MemFs, SystemClock, SystemThreads, Watch, WatchedFs};
+use foldb::env::{Env, MemFs, SystemClock, SystemThreads, Watch};
 use foldb::{Db, ErrorKind, Options, WriteOptions};
 
-use crate::support::{PATH, RaisedAtEnd};
+use crate::support::{PATH, RaisedAtEnd, watched};
 
 const WRITE_BUFFER: usize = 64 << 10;
 const MOST_BUFFERS: usize = 4;
@@ -93,7 +93,7 @@ fn hang(operation: Operation, file: &'static str, length: Duration) {
     });
     let fs = MemFs::new();
     let env = Env {
-        fs: Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&hang) as _)),
+        fs: watched(&fs, &hang),
         clock: Arc::new(SystemClock::default()),
         threads: Arc::new(SystemThreads),
         seed: Some(1),

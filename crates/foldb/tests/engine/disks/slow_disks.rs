@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::env::{Env, MemFs, SystemClock, SystemThreads, Trouble, WatchedFs};
+use foldb::env::{Env, MemFs, SystemClock, SystemThreads, Trouble};
 use foldb::{Db, ErrorKind, Options, WriteOptions};
 
-use crate::support::PATH;
+use crate::support::{PATH, watched};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 const WRITE_BUFFER: usize = 16 << 10;
@@ -19,9 +19,8 @@ const MOST_BUFFERS: usize = 4;
 /// Opens a database in memory with real threads. Returns it with the switch for its disk's trouble.
 fn open(fs: &MemFs) -> (Db, Arc<Trouble>) {
     let trouble = Arc::new(Trouble::default());
-    let watched = WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&trouble) as _);
     let env = Env {
-        fs: Arc::new(watched),
+        fs: watched(fs, &trouble),
         clock: Arc::new(SystemClock::default()),
         threads: Arc::new(SystemThreads),
         seed: Some(1),

@@ -11,13 +11,15 @@ use std::thread;
 use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{FileSystem, MemFs, Watch, WatchedFs};
+use foldb::env::{FileSystem, MemFs, Watch};
 use foldb::{
     CompactionPreset, Compression, Db, ErrorKind, Full, Growth, KeyspaceOptions, MergeOperator,
     Options, WriteBatch, WriteOptions,
 };
 
-use crate::support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
+use crate::support::{
+    PATH, assert_error, count, number, open, options, reopen, steps, text, watched,
+};
 
 const COPY: &str = "copy";
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
@@ -530,7 +532,6 @@ impl MergeOperator for Waiting {
 }
 
 /// Once armed, the next open of a log waits.
-#[derive(Debug)]
 struct SlowOpen {
     gate: Gate,
     is_armed: AtomicBool,
@@ -560,7 +561,7 @@ fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
         max_write_buffers: 8,
         ..small(&fs)
     };
-    options.env.fs = Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&watch) as _));
+    options.env.fs = watched(&fs, &watch);
     let db = Db::open(PATH, options.clone()).unwrap();
     // Several logs: the checkpoint reads the end of the last one after it has opened the first.
     (0..20).for_each(|n| db.put(format!("large {n}"), [0; 400]).unwrap());

@@ -12,8 +12,8 @@ use foldb::{
     Db, DroppedTail, Error, ErrorKind, Event, EventListener, KeyspaceOptions, Options, WriteOptions,
 };
 
-use crate::support::gates::GatedFs;
-use crate::support::{PATH, assert_error, open, options, reopen, text};
+use crate::support::gates::Gate;
+use crate::support::{PATH, assert_error, open, options, reopen, text, watched};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 
@@ -213,21 +213,21 @@ fn every_caller_that_closes_hears_what_the_close_came_to() {
     fs.clear_faults();
     assert_eq!(db.close().unwrap_err().to_string(), failed.to_string());
 
-    let fs = GatedFs::new("tmp");
-    let env = Env { fs: Arc::new(fs.clone()), ..Env::in_memory(fs.fs.clone()) };
-    let db = Db::open(PATH, Options { env, ..options(&fs.fs) }).unwrap();
+    let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tmp"));
+    let env = Env { fs: watched(&fs, &gate), ..Env::in_memory(fs.clone()) };
+    let db = Db::open(PATH, Options { env, ..options(&fs) }).unwrap();
     db.put("a", "1").unwrap();
     let (first, second) = (db.clone(), db.clone());
-    assert_waits(&fs, || first.close().unwrap(), || second.close().unwrap());
+    assert_waits(&gate, || first.close().unwrap(), || second.close().unwrap());
 }
 
 /// Runs one action at a closed gate, and asserts that the other waits for it.
-fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce() + Send) {
-    fs.gate.close();
+fn assert_waits(gate: &Arc<Gate>, gated: impl FnOnce() + Send, waiting: impl FnOnce() + Send) {
+    gate.close();
     std::thread::scope(|scope| {
-        let _end = fs.gate.open_at_end();
+        let _end = gate.open_at_end();
         scope.spawn(gated);
-        fs.gate.wait_for_a_thread();
+        gate.wait_for_a_thread();
         let (sender, done) = mpsc::channel();
         scope.spawn(move || {
             waiting();
@@ -235,7 +235,7 @@ fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce(
         });
         let early = done.recv_timeout(Duration::from_millis(50));
         assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "the call did not wait");
-        fs.gate.open();
+        gate.open();
         done.recv().unwrap();
     });
 }
@@ -246,9 +246,9 @@ fn assert_waits(fs: &GatedFs, gated: impl FnOnce() + Send, waiting: impl FnOnce(
 #[test]
 fn callers_wait_for_the_slice_that_another_caller_is_at() {
     for closes in [false, true] {
-        let fs = GatedFs::new("tbl");
-        let env = Env { fs: Arc::new(fs.clone()), ..Env::in_memory(fs.fs.clone()) };
-        let own = Options { env, level0_compaction_trigger: 2, ..options(&fs.fs) };
+        let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
+        let env = Env { fs: watched(&fs, &gate), ..Env::in_memory(fs.clone()) };
+        let own = Options { env, level0_compaction_trigger: 2, ..options(&fs) };
         let db = Db::open(PATH, own).unwrap();
         for generation in ["older", "newer"] {
             for key in ["a", "b"] {
@@ -260,14 +260,14 @@ fn callers_wait_for_the_slice_that_another_caller_is_at() {
             true => db.close().unwrap(),
             false => db.compact(..).unwrap(),
         };
-        assert_waits(&fs, || assert!(db.step_background().unwrap()), waiting);
+        assert_waits(&gate, || assert!(db.step_background().unwrap()), waiting);
         if !closes {
             let levels = db.stats().keyspaces[0].levels.clone();
             let runs: u64 = levels.iter().map(|level| level.runs).sum();
             assert_eq!(runs, 1, "{levels:?}");
         }
         db.close().unwrap();
-        let db = reopen(&fs.fs).unwrap();
+        let db = reopen(&fs).unwrap();
         assert_eq!(text(&db, "a").unwrap(), "newer");
     }
 }

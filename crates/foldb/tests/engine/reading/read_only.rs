@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use foldb::env::mem::Fault;
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, WriteBatch, WriteOptions};
 
-use crate::support::meddled::Meddled;
+use crate::support::deeds::BeforeLooks;
 use crate::support::{
     PATH, RaisedAtEnd, assert_error, count, error_of, number, open, options, reopen, steps, text,
+    watched,
 };
 
 const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
@@ -411,15 +411,15 @@ fn meddle_after(prepare: fn(&mut Writer), deed: fn(&mut Writer, &MemFs), check: 
         prepare(&mut writer);
         let before = writer.written;
         let (reading, own) = (fs.clone(), fs.clone());
-        let meddled = Meddled::new(&fs, move |look| {
+        let meddler = BeforeLooks::new(move |look| {
             if look == at {
                 deed(&mut writer, &own);
             }
         });
-        let env = Env { fs: Arc::new(meddled.clone()), ..Env::in_memory(fs) };
+        let env = Env { fs: watched(&fs, &meddler), ..Env::in_memory(fs) };
         let shown = Db::open_read_only(PATH, Options { env, ..options(&reading) })
             .unwrap_or_else(|error| panic!("look {at}: {error}"));
-        let looks = meddled.looks();
+        let looks = meddler.looks();
         assert!(Writer::check(&shown) >= before, "look {at}");
         check(&shown);
         if looks < at {
@@ -506,13 +506,13 @@ fn a_keyspace_dropped_meanwhile_does_not_take_what_was_copied_out_of_it() {
         let x = writer.create_keyspace("x", KeyspaceOptions::default()).unwrap();
         x.put("word", "1").unwrap();
         let (own, reading) = (writer.clone(), fs.clone());
-        let meddled = Meddled::new(&fs, move |look| {
+        let meddler = BeforeLooks::new(move |look| {
             if look == at {
                 own.put("word", "1").unwrap();
                 own.drop_keyspace("x").unwrap();
             }
         });
-        let env = Env { fs: Arc::new(meddled), ..Env::in_memory(fs) };
+        let env = Env { fs: watched(&fs, &meddler), ..Env::in_memory(fs) };
         let shown = Db::open_read_only(PATH, Options { env, ..options(&reading) }).unwrap();
         let in_x = shown.keyspace("x").is_ok_and(|x| x.get("word").unwrap().is_some());
         assert!(in_x || shown.get("word").unwrap().is_some(), "look {at}: the word is lost");
@@ -546,11 +546,11 @@ fn a_database_that_never_holds_still_is_given_up_with_a_word() {
     let fs = MemFs::new();
     let mut writer = Writer::new(&fs);
     let reading = fs.clone();
-    let meddled = Meddled::new(&fs, move |_| {
+    let meddler = BeforeLooks::new(move |_| {
         writer.put(1);
         writer.db.flush().unwrap();
     });
-    let env = Env { fs: Arc::new(meddled), ..Env::in_memory(fs) };
+    let env = Env { fs: watched(&fs, &meddler), ..Env::in_memory(fs) };
     let error = error_of(Db::open_read_only(PATH, Options { env, ..options(&reading) }));
     assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
     assert!(error.to_string().contains("try again"), "{error}");

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{FileSystem, MemFs, Watch, WatchedFs};
+use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind, GcOptions, Options, RepairReport, Value};
 
 use crate::support;
 use crate::support::segments::{check_all, key, put_all, segment_files, separating, value};
-use crate::support::{PATH, assert_error, number};
+use crate::support::{PATH, assert_error, number, watched};
 
 fn open_with(fs: &MemFs, hints: bool) -> Db {
     let by_hand = Options { disable_auto_compactions: true, ..separating(fs) };
@@ -277,43 +277,28 @@ fn a_log_is_not_replayed_over_what_was_compacted() {
     each_is(&Db::open(PATH, merging(&left)).unwrap(), 1);
 }
 
-/// Keeps the files that a kill leaves when the second table begins.
-#[derive(Debug)]
-struct KillAtSecondTable {
-    fs: MemFs,
-    tables: AtomicUsize,
-    left: Mutex<Option<MemFs>>,
-}
-
-impl Watch for KillAtSecondTable {
-    fn before(&self, operation: Operation, path: &Path) -> std::io::Result<()> {
-        let is_table = path.extension().is_some_and(|extension| extension == "tbl");
-        if operation == Operation::Create
-            && is_table
-            && self.tables.fetch_add(1, Ordering::SeqCst) == 1
-        {
-            *self.left.lock().unwrap() = Some(self.fs.kill());
-        }
-        Ok(())
-    }
-}
-
 /// The process was killed after a flush had written its first table. Repair once took the table in
 /// and replayed the log too, so merges counted twice.
 #[test]
 fn the_first_table_of_an_unfinished_flush_does_not_count() {
     let fs = MemFs::new();
-    let watch = Arc::new(KillAtSecondTable {
-        fs: fs.clone(),
-        tables: AtomicUsize::new(0),
-        left: Mutex::new(None),
+    // The files that a kill leaves when the second table begins.
+    let left = Arc::new(Mutex::new(None));
+    let (tables, own, killed) = (AtomicUsize::new(0), fs.clone(), Arc::clone(&left));
+    let watch = Arc::new(move |operation: Operation, path: &Path| {
+        let is_table = path.extension().is_some_and(|extension| extension == "tbl");
+        let begins = operation == Operation::Create && is_table;
+        if begins && tables.fetch_add(1, Ordering::SeqCst) == 1 {
+            *killed.lock().unwrap() = Some(own.kill());
+        }
+        Ok(())
     });
     let mut options = Options { target_file_size: 1024, ..merging(&fs) };
-    options.env.fs = Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(&watch) as _));
+    options.env.fs = watched(&fs, &watch);
     let db = Db::open(PATH, options).unwrap();
     add_one_to_each(&db);
     db.flush().unwrap();
-    let left = watch.left.lock().unwrap().take().unwrap();
+    let left = left.lock().unwrap().take().unwrap();
     assert_eq!(files(&left, ".tbl").len(), 1);
     take_manifest_away(&left);
     Db::repair(PATH, merging(&left)).unwrap();

@@ -8,9 +8,9 @@ use foldb::env::mem::Fault;
 use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, ErrorKind, Event, EventListener, GcOptions, Options};
 
-use crate::support::deeds::DeedFs;
+use crate::support::deeds::BeforeChanges;
 use crate::support::segments::{check_all, key, open, put_all, segment_files, separating, value};
-use crate::support::{PATH, assert_error, steps};
+use crate::support::{PATH, assert_error, steps, watched};
 
 /// Options without background garbage collection.
 fn by_hand(fs: &MemFs) -> Options {
@@ -232,12 +232,12 @@ fn a_write_during_a_collection_is_never_undone() {
 #[test]
 fn a_write_before_any_change_of_a_collection_is_never_undone() {
     for change in 0.. {
-        let files = DeedFs::new();
-        let on_files = |files: &DeedFs| {
-            let env = Env { fs: Arc::new(files.clone()), ..Env::in_memory(files.fs.clone()) };
-            Options { env, ..by_hand(&files.fs) }
+        let (fs, watch) = (MemFs::new(), Arc::new(BeforeChanges::default()));
+        let on_files = || {
+            let env = Env { fs: watched(&fs, &watch), ..Env::in_memory(fs.clone()) };
+            Options { env, ..by_hand(&fs) }
         };
-        let (db, generation) = half_dead_in(on_files(&files));
+        let (db, generation) = half_dead_in(on_files());
         db.compact(..).unwrap();
         let writer = db.clone();
         let deed = move |number| {
@@ -245,13 +245,13 @@ fn a_write_before_any_change_of_a_collection_is_never_undone() {
                 write_meanwhile(&writer);
             }
         };
-        files.before_each(deed);
+        watch.start(deed);
         db.collect_garbage(&none_dead()).unwrap();
-        if files.stop() <= change {
+        if watch.stop() <= change {
             assert!(change > 8, "{change} changes");
             return;
         }
-        check_for_good(db, on_files(&files), |n| after_writes(n, &generation));
+        check_for_good(db, on_files(), |n| after_writes(n, &generation));
     }
 }
 

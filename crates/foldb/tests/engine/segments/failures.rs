@@ -10,9 +10,9 @@ use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{Db, ErrorKind, Event, EventListener, GcOptions, KeyspaceOptions, Options};
 
 use crate::support;
-use crate::support::gates::GatedFs;
+use crate::support::gates::Gate;
 use crate::support::segments::{check_all, key, open, put_all, segment_files, separating};
-use crate::support::{PATH, assert_error};
+use crate::support::{PATH, assert_error, watched};
 
 fn by_hand(fs: &MemFs) -> Options {
     Options { max_dead_fraction: 1.0, disable_auto_compactions: true, ..separating(fs) }
@@ -41,9 +41,9 @@ fn a_close_waits_for_a_collection_and_a_compaction_on_other_threads() {
     let collect: Work = |db| db.collect_garbage(&none_dead()).map(drop);
     let compact: Work = |db| db.compact(..);
     for (extension, work) in [("seg", collect), ("tbl", compact)] {
-        let files = GatedFs::new(extension);
-        let env = Env { fs: Arc::new(files.clone()), ..Env::in_memory(files.fs.clone()) };
-        let options = Options { env, ..by_hand(&files.fs) };
+        let (fs, gate) = (MemFs::new(), Gate::before_syncs_of(extension));
+        let env = Env { fs: watched(&fs, &gate), ..Env::in_memory(fs.clone()) };
+        let options = Options { env, ..by_hand(&fs) };
         let db = Db::open(PATH, options.clone()).unwrap();
         put_all(&db, 0..100, 0);
         db.flush().unwrap();
@@ -52,21 +52,21 @@ fn a_close_waits_for_a_collection_and_a_compaction_on_other_threads() {
         put_all(&db, 0..25, 2);
         db.flush().unwrap();
         std::thread::scope(|scope| {
-            let _open = files.gate.open_at_end();
-            files.gate.close();
+            let _open = gate.open_at_end();
+            gate.close();
             let worker = scope.spawn(|| work(&db));
-            files.gate.wait_for_a_thread();
+            gate.wait_for_a_thread();
             let closer = scope.spawn(|| db.close());
             while db.get(key(0)).is_ok() {
                 std::thread::yield_now();
             }
             std::thread::sleep(Duration::from_millis(30));
             assert!(!closer.is_finished(), "the close did not wait for work on {extension} files");
-            files.gate.open();
+            gate.open();
             closer.join().unwrap().unwrap();
-            let at_close = contents(&files.fs);
+            let at_close = contents(&fs);
             let _done_or_closed = worker.join().unwrap();
-            assert!(contents(&files.fs) == at_close, "a file changed after the close");
+            assert!(contents(&fs) == at_close, "a file changed after the close");
         });
         assert_error(db.collect_garbage(&none_dead()), ErrorKind::Closed, None);
         let db = Db::open(PATH, options).unwrap();

@@ -14,9 +14,9 @@ use foldb::{
     WriteBatch, WriteOptions,
 };
 
-use crate::support::gates::GatedFs;
+use crate::support::gates::Gate;
 use crate::support::segments::{key, separating};
-use crate::support::{PATH, RaisedAtEnd, options};
+use crate::support::{PATH, RaisedAtEnd, options, watched};
 
 const MIB: usize = 1 << 20;
 
@@ -42,13 +42,13 @@ fn small_put(db: &Db) -> Duration {
 #[test]
 fn the_put_behind_a_large_batch_does_not_pay_for_it() {
     for max_write_buffers in [0, 2] {
-        let fs = GatedFs::new("tbl");
-        let env = on_threads(Arc::new(fs.clone()));
+        let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
+        let env = on_threads(watched(&fs, &gate));
         let options =
-            Options { env, max_write_buffers, write_buffer_size: 64 * MIB, ..options(&fs.fs) };
+            Options { env, max_write_buffers, write_buffer_size: 64 * MIB, ..options(&fs) };
         let db = Db::open(PATH, options).unwrap();
-        let _end = fs.gate.open_at_end();
-        fs.gate.close();
+        let _end = gate.open_at_end();
+        gate.close();
         let mut batch = WriteBatch::new();
         for n in 0..96u64 {
             batch.put(n.to_be_bytes(), vec![7; MIB]);
@@ -58,7 +58,7 @@ fn the_put_behind_a_large_batch_does_not_pay_for_it() {
         assert!(slowest < Duration::from_secs(1), "{max_write_buffers}: {slowest:?}");
         let stalled = db.stats().stall_micros;
         assert!(stalled < 500_000, "{max_write_buffers}: {stalled} µs");
-        fs.gate.wait_for_a_thread();
+        gate.wait_for_a_thread();
     }
 }
 

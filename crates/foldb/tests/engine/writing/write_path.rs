@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use foldb::env::{Env, MemFs, SystemClock, SystemThreads};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
-use crate::support::gates::GatedFs;
-use crate::support::{PATH, RaisedAtEnd, assert_error, count, number, options, reopen};
+use crate::support::gates::Gate;
+use crate::support::{PATH, RaisedAtEnd, assert_error, count, number, options, reopen, watched};
 
 const NOW: WriteOptions =
     WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::ZERO) };
 
 /// A database with real threads and time, two small write buffers, and gated files.
-fn open_gated(fs: &GatedFs) -> Db {
+fn open_gated(fs: &MemFs, gate: &Arc<Gate>) -> Db {
     let env = Env {
-        fs: Arc::new(fs.clone()),
+        fs: watched(fs, gate),
         clock: Arc::new(SystemClock::default()),
         threads: Arc::new(SystemThreads),
         seed: Some(0),
     };
-    let small = Options { write_buffer_size: 64 << 10, max_write_buffers: 2, ..options(&fs.fs) };
+    let small = Options { write_buffer_size: 64 << 10, max_write_buffers: 2, ..options(fs) };
     Db::open(PATH, Options { env, ..small }).unwrap()
 }
 
@@ -44,17 +44,17 @@ fn fill(db: &Db) -> usize {
 #[test]
 fn a_large_write_buffer_does_not_have_to_fit_twice() {
     const BUFFER: u64 = 48 << 20;
-    let fs = GatedFs::new("tbl");
+    let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
     let env = Env {
-        fs: Arc::new(fs.clone()),
+        fs: watched(&fs, &gate),
         clock: Arc::new(SystemClock::default()),
         threads: Arc::new(SystemThreads),
         seed: Some(0),
     };
-    let large = Options { write_buffer_size: BUFFER as usize, ..options(&fs.fs) };
+    let large = Options { write_buffer_size: BUFFER as usize, ..options(&fs) };
     let db = Db::open(PATH, Options { env, ..large }).unwrap();
-    let _end = fs.gate.open_at_end();
-    fs.gate.close();
+    let _end = gate.open_at_end();
+    gate.close();
     let options = WriteOptions { disable_wal: true, ..NOW };
     let mut written = 0u64;
     for n in 0u64.. {
@@ -71,7 +71,7 @@ fn a_large_write_buffer_does_not_have_to_fit_twice() {
     assert!(memory.active_memtables + memory.sealed_memtables < BUFFER * 3 / 2 + (12 << 20));
     assert!(memory.sealed_memtables < BUFFER, "the buffer was full when it was sealed: {memory:?}");
 
-    fs.gate.open();
+    gate.open();
     let put = |n: u64| db.put(n.to_be_bytes(), [b'w'; 4000]).unwrap();
     (1_000_000..1_005_000).for_each(put);
     db.flush().unwrap();
@@ -82,10 +82,10 @@ fn a_large_write_buffer_does_not_have_to_fit_twice() {
 
 #[test]
 fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
-    let fs = GatedFs::new("tbl");
-    let db = open_gated(&fs);
-    let _end = fs.gate.open_at_end();
-    fs.gate.close();
+    let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
+    let db = open_gated(&fs, &gate);
+    let _end = gate.open_at_end();
+    gate.close();
     let filled = fill(&db);
     assert!(filled > 300, "a write was refused while there was space: {filled}");
 
@@ -96,7 +96,7 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
         stalled.put("patient", [b'p'; 20_000]).unwrap();
         is_done.store(true, Ordering::SeqCst);
     });
-    fs.gate.wait_for_a_thread();
+    gate.wait_for_a_thread();
 
     let message = assert_error(db.put_opt("a", [0; 1000], &NOW), ErrorKind::Busy, None).to_string();
     assert!(message.contains("try again later"), "{message}");
@@ -120,7 +120,7 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     db.create_keyspace("new", KeyspaceOptions::default()).unwrap();
     assert!(!done.load(Ordering::SeqCst), "no writer waited");
 
-    fs.gate.open();
+    gate.open();
     db.write_opt(&batch, &whole_reach).unwrap();
     waiter.join().unwrap();
     assert_eq!((count(&db, "b"), db.iter().unwrap().count()), (1, filled + 4));
@@ -144,15 +144,15 @@ fn without_threads_zero_means_not_to_work_either() {
 /// H23: a sync that does not end delays only its caller.
 #[test]
 fn h23_writes_without_sync_do_not_wait_for_syncs() {
-    let fs = GatedFs::new("log");
-    let db = open_gated(&fs);
-    let _end = fs.gate.open_at_end();
+    let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("log"));
+    let db = open_gated(&fs, &gate);
+    let _end = gate.open_at_end();
     db.merge("counter", number(1)).unwrap();
-    fs.gate.close();
+    gate.close();
     let syncing = db.clone();
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
     let waiter = thread::spawn(move || syncing.put_opt("synced", "v", &synced).unwrap());
-    fs.gate.wait_for_a_thread();
+    gate.wait_for_a_thread();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     for _ in 0..1000 {
         db.merge("counter", number(1)).unwrap();
@@ -163,10 +163,10 @@ fn h23_writes_without_sync_do_not_wait_for_syncs() {
     assert!(db.get("synced").unwrap().is_some(), "the write is visible before it is durable");
     assert!(!waiter.is_finished(), "the syncing caller did not wait");
     // The part that is now cut off was never called durable.
-    assert_eq!(count(&reopen(&fs.fs.crash()).unwrap(), "counter"), 0);
-    fs.gate.open();
+    assert_eq!(count(&reopen(&fs.crash()).unwrap(), "counter"), 0);
+    gate.open();
     waiter.join().unwrap();
-    let survivor = reopen(&fs.fs.crash()).unwrap();
+    let survivor = reopen(&fs.crash()).unwrap();
     assert!(survivor.get("synced").unwrap().is_some());
     assert!(count(&survivor, "counter") > 0, "what was logged before is durable with it");
 }
