@@ -206,7 +206,9 @@ fn hot_list() -> Db {
     let db = database();
     let list = db.operator("append").expect("a built-in");
     for _ in 0..RECORDS {
-        db.merge_with_opt(&list, key(0), "0123456789", &NO_LOG).expect("memory does not fail");
+        db.default_keyspace()
+            .merge_with_opt(&list, key(0), "0123456789", &NO_LOG)
+            .expect("memory does not fail");
     }
     db
 }

@@ -40,7 +40,10 @@ mod decoders;
 mod encoding;
 mod error;
 mod events;
+#[cfg(debug_assertions)]
 pub mod faults;
+#[cfg(not(debug_assertions))]
+mod faults;
 mod files;
 mod fold;
 mod gc;

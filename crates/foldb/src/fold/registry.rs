@@ -73,7 +73,7 @@ impl Resolver {
     pub(crate) fn builtin_only() -> Resolver {
         let mut resolver = Resolver::default();
         for info in builtins() {
-            if let (Some(id), Ok(implementation)) = (info.id, info.instantiate(None)) {
+            if let (Some(id), Ok(implementation)) = (info.id, info.make(None)) {
                 let definition = Definition::of(id, &*implementation);
                 resolver.insert(definition, Standing::Implemented(implementation));
             }

@@ -13,7 +13,8 @@ pub enum Compression {
     None = 0,
     /// LZ4: the default.
     Lz4 = 1,
-    /// Snappy, LevelDB's codec.
+    /// Snappy, LevelDB's codec. It needs the cargo feature `snappy`. Without the feature, an open
+    /// with this option and a read of such blocks fail with `Unsupported`.
     Snappy = 2,
     /// Zstandard at level 3: smaller than LZ4, and slower to write and to read. It is the only
     /// codec in C, so it needs the cargo feature `zstd`. Without the feature, an open with this
@@ -57,8 +58,9 @@ impl Compression {
     /// `Unsupported` if this build has no such codec.
     pub(crate) fn check_supported(self) -> Result<()> {
         match self {
-            Compression::Zstd => zstd_supported(),
-            Compression::None | Compression::Lz4 | Compression::Snappy => Ok(()),
+            Compression::Snappy => compiled_in(self, cfg!(feature = "snappy")),
+            Compression::Zstd => compiled_in(self, cfg!(feature = "zstd")),
+            Compression::None | Compression::Lz4 => Ok(()),
         }
     }
 }
@@ -131,8 +133,8 @@ pub(crate) fn codec_from_u8(byte: u8) -> Result<Compression> {
     match byte {
         0 => Ok(Compression::None),
         1 => Ok(Compression::Lz4),
-        2 => Ok(Compression::Snappy),
-        3 => zstd_supported().map(|()| Compression::Zstd),
+        2 => Compression::Snappy.check_supported().map(|()| Compression::Snappy),
+        3 => Compression::Zstd.check_supported().map(|()| Compression::Zstd),
         _ => Err(Error::new(
             ErrorKind::Unsupported,
             format!("codec {byte} is not one this version reads (expected 0 to 3)"),
@@ -141,13 +143,17 @@ pub(crate) fn codec_from_u8(byte: u8) -> Result<Compression> {
 }
 
 /// # Errors
-/// `Unsupported` in a build without the feature.
-fn zstd_supported() -> Result<()> {
-    if cfg!(feature = "zstd") {
+/// `Unsupported` in a build without the feature that has the codec's name.
+fn compiled_in(codec: Compression, has_feature: bool) -> Result<()> {
+    if has_feature {
         return Ok(());
     }
+    let name = codec.name();
     Err(Error::new(
         ErrorKind::Unsupported,
-        "zstd is not in this build: build foldb with its cargo feature `zstd` (--features zstd)",
+        format!(
+            "{name} is not in this build: build foldb with its cargo feature `{name}` \
+             (--features {name})"
+        ),
     ))
 }

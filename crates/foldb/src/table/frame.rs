@@ -18,7 +18,7 @@ use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, Result};
 use crate::settings::Compression;
 use crate::settings::codec_from_u8;
-use crate::table::zstd;
+use crate::table::{snappy, zstd};
 
 /// Bytes of a frame beside its payload.
 pub const FRAME_TRAILER: usize = 10;
@@ -111,9 +111,7 @@ pub fn decompress(compressed: &[u8], codec: Compression, out: &mut [u8]) -> Resu
         Compression::Lz4 => {
             lz4_flex::block::decompress_into(compressed, out).map_err(|e| e.to_string())
         }
-        Compression::Snappy => {
-            snap::raw::Decoder::new().decompress(compressed, out).map_err(|e| e.to_string())
-        }
+        Compression::Snappy => snappy::decompress(compressed, out),
         Compression::Zstd => zstd::decompress(compressed, out),
         Compression::None => Err("not compressed".to_owned()),
     };

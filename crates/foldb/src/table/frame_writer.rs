@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::settings::Compression;
 use crate::table::frame::{Handle, checksum_bytes};
 use crate::table::later_syncs::LaterSyncs;
-use crate::table::zstd;
+use crate::table::{snappy, zstd};
 use foldb_env::PagedBytes;
 
 /// Bytes gathered before one write to the operating system.
@@ -61,7 +61,7 @@ impl FrameWriter {
             compressor: Compressor {
                 head: Vec::new(),
                 out: PagedBytes::default(),
-                snappy: snap::raw::Encoder::new(),
+                snappy: snappy::Encoder::default(),
                 zstd: zstd::Encoder::default(),
             },
         }
@@ -197,7 +197,7 @@ struct Compressor {
     head: Vec<u8>,
     /// Mapped pages: of a large frame only the written pages use memory.
     out: PagedBytes,
-    snappy: snap::raw::Encoder,
+    snappy: snappy::Encoder,
     zstd: zstd::Encoder,
 }
 
@@ -226,7 +226,7 @@ impl Compressor {
         let out = &mut self.out[head..];
         let len = match codec {
             Compression::Lz4 => lz4_flex::block::compress_into(raw, out).ok()?,
-            Compression::Snappy => self.snappy.compress(raw, out).ok()?,
+            Compression::Snappy => self.snappy.compress(raw, out)?,
             Compression::Zstd => self.zstd.compress(raw, out)?,
             Compression::None => return None,
         };
@@ -238,7 +238,7 @@ impl Compressor {
 fn worst_case(len: usize, codec: Compression) -> usize {
     match codec {
         Compression::Lz4 => lz4_flex::block::get_maximum_output_size(len),
-        Compression::Snappy => snap::raw::max_compress_len(len),
+        Compression::Snappy => snappy::worst_case(len),
         Compression::Zstd => zstd::worst_case(len),
         Compression::None => len,
     }

@@ -45,6 +45,7 @@ mod references;
 mod salvage;
 mod samples;
 mod separator;
+mod snappy;
 mod sorted_reads;
 mod source;
 mod tombstone_block;

@@ -239,6 +239,21 @@ impl Borrow<[u8]> for Value {
     }
 }
 
+/// Hands the value over without a copy: the `Bytes` pin the memtable or block it lies in.
+///
+/// # Example
+/// ```
+/// let value = foldb::Value::from(b"a value of some length".as_slice());
+/// let bytes = bytes::Bytes::from(value);
+/// assert_eq!(bytes.slice(2..7), b"value".as_slice());
+/// ```
+#[cfg(feature = "bytes")]
+impl From<Value> for bytes::Bytes {
+    fn from(value: Value) -> bytes::Bytes {
+        bytes::Bytes::from_owner(value)
+    }
+}
+
 impl From<Value> for Vec<u8> {
     /// A copy that pins nothing.
     fn from(value: Value) -> Vec<u8> {

@@ -6,20 +6,16 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::handle::keyspace::{Handle, Keyspace};
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::destroy;
 use crate::db::lifecycle::open;
 use crate::db::lifecycle::open::{RepairOptions, RepairReport, VerifyProgress, VerifyReport};
 use crate::db::write::batch::WriteBatch;
 use crate::error::Result;
-use crate::fold::Operator;
-use crate::iterator::Iter;
 use crate::key::AsKeyRange;
 use crate::memory::MemoryUsage;
-use crate::options::{ExplainedOption, Options, WriteOptions};
+use crate::options::{Options, WriteOptions};
 use crate::stats::Stats;
-use crate::value::Value;
 
 /// An open database. Cloning is cheap: all clones are handles of one database. It closes when the
 /// last handle, snapshot and iterator is dropped.
@@ -238,198 +234,6 @@ impl Db {
         open::with_comparators(&own, "the repair", repair)
     }
 
-    /// Reads a key.
-    ///
-    /// # Errors
-    /// `MergeFailed` if its operands cannot be applied; only this key is affected. `Corruption`,
-    /// `Io`, `Closed`.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.0.get(key)
-    }
-
-    /// Returns whether a key has a value that [`Db::get`] would return.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// let db = foldb::Db::create(dir.path().join("db"))?;
-    /// db.put("key", "")?;
-    /// assert!(db.contains_key("key")?);
-    /// db.clear()?;
-    /// assert!(!db.contains_key("key")?);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.0.contains_key(key)
-    }
-
-    /// Reads a key with options; see [`Db::get`].
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn get_opt(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Value>> {
-        self.0.get_opt(key, options)
-    }
-
-    /// Sets a key. [`WriteOptions`] says what a returned write guarantees.
-    ///
-    /// # Errors
-    /// `NoSpace`, `Poisoned` after a failed sync, `Io`, `Closed`. After an error the write did not
-    /// happen, unless only its sync failed.
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.put_opt(key, value, &WriteOptions::default())
-    }
-
-    /// Sets a key with options; see [`Db::put`].
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn put_opt(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        options: &WriteOptions,
-    ) -> Result<()> {
-        self.0.put_opt(key, value, options)
-    }
-
-    /// Deletes a key. A missing key is no error.
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.delete_opt(key, &WriteOptions::default())
-    }
-
-    /// Deletes a key with options; see [`Db::delete`].
-    ///
-    /// # Errors
-    /// As [`Db::put`].
-    pub fn delete_opt(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.0.delete_opt(key, options)
-    }
-
-    /// Deletes all keys of a range in one write, however many there are. Each key's history ends
-    /// exactly as after a [`Db::delete`] of the key: later puts and merges start on nothing.
-    /// Earlier snapshots still see the old values. An empty range such as `"b".."b"` deletes
-    /// nothing.
-    ///
-    /// A range delete costs as much as one small write. Compactions reclaim the space;
-    /// [`Db::compact`] of the range does so at once.
-    ///
-    /// # Errors
-    /// As [`Db::put`], and `InvalidArgument` for a range that ends before it starts.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options {
-    /// #     create_if_missing: true,
-    /// #     merge_operator: Some("uint64add".to_owned()),
-    /// #     ..Default::default()
-    /// # };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// for user in ["ann", "bob", "cid"] {
-    ///     db.merge(user, 5u64.to_le_bytes())?;
-    /// }
-    /// let before = db.snapshot();
-    /// db.delete_range("b"..)?;
-    /// db.merge("bob", 1u64.to_le_bytes())?;
-    /// assert_eq!(db.get("ann")?.unwrap(), 5u64.to_le_bytes());
-    /// assert_eq!(db.get("bob")?.unwrap(), 1u64.to_le_bytes());
-    /// assert_eq!(db.get("cid")?, None);
-    /// assert_eq!(before.get("cid")?.unwrap(), 5u64.to_le_bytes());
-    /// db.delete_range(..)?;
-    /// assert_eq!(db.iter()?.count(), 0);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
-        self.delete_range_opt(range, &WriteOptions::default())
-    }
-
-    /// Deletes all keys of the default keyspace; see [`Keyspace::clear`].
-    ///
-    /// # Errors
-    /// As [`Db::delete_range`].
-    pub fn clear(&self) -> Result<()> {
-        self.0.clear()
-    }
-
-    /// Deletes all keys of a range with options; see [`Db::delete_range`].
-    ///
-    /// # Errors
-    /// As [`Db::delete_range`].
-    pub fn delete_range_opt(&self, range: impl AsKeyRange, options: &WriteOptions) -> Result<()> {
-        self.0.delete_range_opt(range, options)
-    }
-
-    /// Merges an operand into a key with the default operator: a blind write that never reads the
-    /// key.
-    ///
-    /// # Errors
-    /// As [`Db::put`], and `InvalidArgument` for a malformed operand or without a default operator.
-    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.merge_opt(key, operand, &WriteOptions::default())
-    }
-
-    /// Merges an operand into a key with options; see [`Db::merge`].
-    ///
-    /// # Errors
-    /// As [`Db::merge`].
-    pub fn merge_opt(
-        &self,
-        key: impl AsRef<[u8]>,
-        operand: impl AsRef<[u8]>,
-        options: &WriteOptions,
-    ) -> Result<()> {
-        self.0.merge_opt(key, operand, options)
-    }
-
-    /// Merges an operand into a key with an operator from [`Db::operator`]. One key may hold
-    /// operands of several operators; they apply in the order in which they were written.
-    ///
-    /// # Errors
-    /// As [`Db::merge`].
-    pub fn merge_with(
-        &self,
-        operator: &Operator,
-        key: impl AsRef<[u8]>,
-        operand: impl AsRef<[u8]>,
-    ) -> Result<()> {
-        self.merge_with_opt(operator, key, operand, &WriteOptions::default())
-    }
-
-    /// Merges with an operator and options; see [`Db::merge_with`].
-    ///
-    /// # Errors
-    /// As [`Db::merge`].
-    pub fn merge_with_opt(
-        &self,
-        operator: &Operator,
-        key: impl AsRef<[u8]>,
-        operand: impl AsRef<[u8]>,
-        options: &WriteOptions,
-    ) -> Result<()> {
-        self.0.merge_with_opt(operator, key, operand, options)
-    }
-
-    /// Returns the operator of `NAME` or `NAME:PARAM`, for [`Db::merge_with`]. An operator that is
-    /// new to the database is durable in the manifest before this returns.
-    ///
-    /// # Errors
-    /// `UnknownOperator`; `InvalidArgument` for a parameter that the operator rejects; `Io`.
-    pub fn operator(&self, spec: &str) -> Result<Operator> {
-        self.core().operator(spec)
-    }
-
-    /// Returns the operator of merges that name none, if there is one.
-    pub fn default_operator(&self) -> Option<Operator> {
-        self.0.default_operator()
-    }
-
     /// Applies a batch to all keyspaces that it names. Readers and crashes see all of it or
     /// nothing.
     ///
@@ -450,38 +254,6 @@ impl Db {
     /// Takes a snapshot: keeps the current state of all keyspaces readable.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self)
-    }
-
-    /// Returns an iterator over all entries.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub fn iter(&self) -> Result<Iter> {
-        self.range(..)
-    }
-
-    /// Returns an iterator over the entries whose keys lie in a range.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-        self.range_opt(range, &ReadOptions::default())
-    }
-
-    /// Returns an iterator over a range with options; see [`Db::range`].
-    ///
-    /// # Errors
-    /// `Closed`; `InvalidArgument` for a snapshot of another database.
-    pub fn range_opt(&self, range: impl AsKeyRange, options: &ReadOptions) -> Result<Iter> {
-        self.0.range_opt(range, options)
-    }
-
-    /// Returns an iterator over the entries whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// `Closed`; `InvalidArgument` if the keyspace is not in byte order.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        self.0.prefix(prefix)
     }
 
     /// Flushes all memtables of all keyspaces to tables, and waits for it.
@@ -541,25 +313,6 @@ impl Db {
     /// `Io`; the database then takes no more writes.
     pub fn sync(&self) -> Result<()> {
         self.core().sync()
-    }
-
-    /// Returns every option in effect: its value, where the value comes from, and its effect.
-    /// Values that the database keeps from earlier opens, such as its operator, are marked as
-    /// stored.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// for option in db.explain_options() {
-    ///     let foldb::ExplainedOption { name, value, unit, source, cost, .. } = option;
-    ///     println!("{name} = {value} {unit} ({source}): {cost}");
-    /// }
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn explain_options(&self) -> Vec<ExplainedOption> {
-        self.default_keyspace().explain_options()
     }
 
     /// Returns statistics: what the engine did, and the shape of its trees.

@@ -78,15 +78,16 @@ impl Keyspace {
         &self.state.name
     }
 
-    /// Reads a key; see [`crate::Db::get`].
+    /// Reads a key.
     ///
     /// # Errors
-    /// As [`crate::Db::get`]; `KeyspaceDropped`.
+    /// `MergeFailed` if its operands cannot be applied; only this key is affected. `Corruption`,
+    /// `Io`, `Closed`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.core().get(&self.state, key.as_ref(), &ReadOptions::default())
     }
 
-    /// Reads a key with options; see [`crate::Db::get`].
+    /// Reads a key with options; see [`Keyspace::get`].
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -98,6 +99,17 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// db.put("key", "")?;
+    /// assert!(db.contains_key("key")?);
+    /// db.clear()?;
+    /// assert!(!db.contains_key("key")?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.get(key)?.is_some())
     }
@@ -111,15 +123,16 @@ impl Keyspace {
         self.delete_range(..)
     }
 
-    /// Sets a key; see [`crate::Db::put`].
+    /// Sets a key. [`crate::WriteOptions`] says what a returned write guarantees.
     ///
     /// # Errors
-    /// As [`crate::Db::put`]; `KeyspaceDropped`.
+    /// `NoSpace`, `Poisoned` after a failed sync, `Io`, `Closed`. After an error the write did not
+    /// happen, unless only its sync failed.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_opt(key, value, &WriteOptions::default())
     }
 
-    /// Sets a key with options; see [`crate::Db::put`].
+    /// Sets a key with options; see [`Keyspace::put`].
     ///
     /// # Errors
     /// As [`Keyspace::put`].
@@ -133,7 +146,7 @@ impl Keyspace {
         self.core().write_one(&self.state, put, key.as_ref(), value.as_ref(), options)
     }
 
-    /// Deletes a key; see [`crate::Db::delete`].
+    /// Deletes a key. A missing key is no error.
     ///
     /// # Errors
     /// As [`Keyspace::put`].
@@ -141,7 +154,7 @@ impl Keyspace {
         self.delete_opt(key, &WriteOptions::default())
     }
 
-    /// Deletes a key with options; see [`crate::Db::delete`].
+    /// Deletes a key with options; see [`Keyspace::delete`].
     ///
     /// # Errors
     /// As [`Keyspace::put`].
@@ -150,15 +163,45 @@ impl Keyspace {
         self.core().write_one(&self.state, delete, key.as_ref(), &[], options)
     }
 
-    /// Deletes all keys of a range; see [`crate::Db::delete_range`].
+    /// Deletes all keys of a range in one write, however many there are. Each key's history ends
+    /// exactly as after a [`Keyspace::delete`] of the key: later puts and merges start on nothing.
+    /// Earlier snapshots still see the old values. An empty range such as `"b".."b"` deletes
+    /// nothing.
+    ///
+    /// A range delete costs as much as one small write. Compactions reclaim the space;
+    /// [`crate::Db::compact`] of the range does so at once.
     ///
     /// # Errors
-    /// As [`crate::Db::delete_range`]; `KeyspaceDropped`.
+    /// As [`Keyspace::put`], and `InvalidArgument` for a range that ends before it starts.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     merge_operator: Some("uint64add".to_owned()),
+    /// #     ..Default::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for user in ["ann", "bob", "cid"] {
+    ///     db.merge(user, 5u64.to_le_bytes())?;
+    /// }
+    /// let before = db.snapshot();
+    /// db.delete_range("b"..)?;
+    /// db.merge("bob", 1u64.to_le_bytes())?;
+    /// assert_eq!(db.get("ann")?.unwrap(), 5u64.to_le_bytes());
+    /// assert_eq!(db.get("bob")?.unwrap(), 1u64.to_le_bytes());
+    /// assert_eq!(db.get("cid")?, None);
+    /// assert_eq!(before.get("cid")?.unwrap(), 5u64.to_le_bytes());
+    /// db.delete_range(..)?;
+    /// assert_eq!(db.iter()?.count(), 0);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
     pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
         self.delete_range_opt(range, &WriteOptions::default())
     }
 
-    /// Deletes all keys of a range with options; see [`crate::Db::delete_range`].
+    /// Deletes all keys of a range with options; see [`Keyspace::delete_range`].
     ///
     /// # Errors
     /// As [`Keyspace::delete_range`].
@@ -166,15 +209,17 @@ impl Keyspace {
         self.core().delete_range(&self.state, range.key_bounds(), options)
     }
 
-    /// Merges an operand into a key with the keyspace's default operator; see [`crate::Db::merge`].
+    /// Merges an operand into a key with the default operator: a blind write that never reads the
+    /// key.
     ///
     /// # Errors
-    /// As [`crate::Db::merge`]; `KeyspaceDropped`.
+    /// As [`Keyspace::put`], and `InvalidArgument` for a malformed operand or without a default
+    /// operator.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_opt(key, operand, &WriteOptions::default())
     }
 
-    /// Merges an operand into a key with options; see [`crate::Db::merge`].
+    /// Merges an operand into a key with options; see [`Keyspace::merge`].
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -187,7 +232,8 @@ impl Keyspace {
         self.core().merge(&self.state, None, key.as_ref(), operand.as_ref(), options)
     }
 
-    /// Merges with an operator; see [`crate::Db::merge_with`].
+    /// Merges an operand into a key with an operator from [`Keyspace::operator`]. One key may hold
+    /// operands of several operators; they apply in the order in which they were written.
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -200,7 +246,7 @@ impl Keyspace {
         self.merge_with_opt(operator, key, operand, &WriteOptions::default())
     }
 
-    /// Merges with an operator and options; see [`crate::Db::merge_with`].
+    /// Merges with an operator and options; see [`Keyspace::merge_with`].
     ///
     /// # Errors
     /// As [`Keyspace::merge`].
@@ -214,11 +260,12 @@ impl Keyspace {
         self.core().merge(&self.state, Some(operator), key.as_ref(), operand.as_ref(), options)
     }
 
-    /// Returns an operator; see [`crate::Db::operator`]. Operators belong to the database and serve
-    /// all its keyspaces.
+    /// Returns the operator of `NAME` or `NAME:PARAM`, for [`Keyspace::merge_with`]. Operators belong
+    /// to the database and serve all its keyspaces. One that is new to the database is durable in
+    /// the manifest before this returns.
     ///
     /// # Errors
-    /// As [`crate::Db::operator`].
+    /// `UnknownOperator`; `InvalidArgument` for a parameter that the operator rejects; `Io`.
     pub fn operator(&self, spec: &str) -> Result<Operator> {
         self.core().operator(spec)
     }
@@ -275,8 +322,21 @@ impl Keyspace {
         &*self.state.comparator
     }
 
-    /// Returns every option in effect; see [`crate::Db::explain_options`]. The keyspace's own
-    /// options are marked as stored.
+    /// Returns every option in effect: its value, where the value comes from, and its effect.
+    /// Values that the database keeps from earlier opens, such as its operator, are marked as
+    /// stored.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// for option in db.explain_options() {
+    ///     let foldb::ExplainedOption { name, value, unit, source, cost, .. } = option;
+    ///     println!("{name} = {value} {unit} ({source}): {cost}");
+    /// }
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
     pub fn explain_options(&self) -> Vec<ExplainedOption> {
         self.core().explain_options(&self.state)
     }
@@ -284,7 +344,7 @@ impl Keyspace {
     /// Returns an iterator over all entries.
     ///
     /// # Errors
-    /// `Closed`, `KeyspaceDropped`.
+    /// `Closed`.
     pub fn iter(&self) -> Result<Iter> {
         self.range(..)
     }
@@ -292,7 +352,7 @@ impl Keyspace {
     /// Returns an iterator over the entries whose keys lie in a range.
     ///
     /// # Errors
-    /// As [`Keyspace::iter`].
+    /// `Closed`.
     pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
         self.range_opt(range, &ReadOptions::default())
     }
@@ -300,7 +360,7 @@ impl Keyspace {
     /// Returns an iterator over a range with options; see [`Keyspace::range`].
     ///
     /// # Errors
-    /// As [`Keyspace::iter`]; `InvalidArgument` for a snapshot of another database.
+    /// `Closed`; `InvalidArgument` for a snapshot of another database.
     pub fn range_opt(&self, range: impl AsKeyRange, options: &ReadOptions) -> Result<Iter> {
         self.new_iter(Bounds::of(&range), options)
     }

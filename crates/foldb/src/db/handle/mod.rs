@@ -1,6 +1,7 @@
 //! The handles that a program holds: the database, its keyspaces, its snapshots.
 
 pub(crate) mod database;
+mod default_keyspace;
 pub(crate) mod keyspace;
 #[cfg(test)]
 mod keyspace_tests;

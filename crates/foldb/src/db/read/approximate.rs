@@ -20,7 +20,6 @@ use std::ops::Bound;
 
 use foldb_chains::{Cursor, Pins};
 
-use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::error::Result;
@@ -53,7 +52,19 @@ impl ApproximateCount {
     }
 }
 
-impl Db {
+/// The numbers that one source contributes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    estimate: u64,
+    /// Keys that it certainly puts in the range: a lower bound.
+    certain: u64,
+    /// Its records in the range except deletes: an upper bound.
+    present: u64,
+    /// Its records in the range that may remove a key: an upper bound.
+    removing: u64,
+}
+
+impl Keyspace {
     /// Estimates the bytes that the records of a key range take in tables and memtables, older
     /// versions included. A table that the range cuts counts by the share of its up to 32 sampled
     /// keys in the range, at least one. So each end of the range adds an error of up to 1/32 of a
@@ -75,7 +86,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn approximate_size(&self, range: impl AsKeyRange) -> Result<u64> {
-        self.default_keyspace().approximate_size(range)
+        self.size_within(&Bounds::of(&range))
     }
 
     /// Estimates the number of keys in a range, and bounds the error. Keys whose merge fails count
@@ -97,36 +108,6 @@ impl Db {
     /// assert!(count.at_least <= 50 && 50 <= count.at_most);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn approximate_count(&self, range: impl AsKeyRange) -> Result<ApproximateCount> {
-        self.default_keyspace().approximate_count(range)
-    }
-}
-
-/// The numbers that one source contributes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    estimate: u64,
-    /// Keys that it certainly puts in the range: a lower bound.
-    certain: u64,
-    /// Its records in the range except deletes: an upper bound.
-    present: u64,
-    /// Its records in the range that may remove a key: an upper bound.
-    removing: u64,
-}
-
-impl Keyspace {
-    /// Estimates the bytes of a key range; see [`Db::approximate_size`].
-    ///
-    /// # Errors
-    /// As [`Db::approximate_size`]; `KeyspaceDropped`.
-    pub fn approximate_size(&self, range: impl AsKeyRange) -> Result<u64> {
-        self.size_within(&Bounds::of(&range))
-    }
-
-    /// Estimates the number of keys in a range; see [`Db::approximate_count`].
-    ///
-    /// # Errors
-    /// As [`Db::approximate_count`]; `KeyspaceDropped`.
     pub fn approximate_count(&self, range: impl AsKeyRange) -> Result<ApproximateCount> {
         self.count_within(&Bounds::of(&range))
     }

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use foldb_chains::Pins;
 
 use crate::db::core::Core;
-use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::keyspace::KeyspaceState;
@@ -18,7 +17,7 @@ use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::separated::Address;
 use crate::table::CursorOptions;
 
-/// The records of a key. [`Db::explain`] returns it.
+/// The records of a key. [`Keyspace::explain`](crate::Keyspace::explain) returns it.
 ///
 /// # Example
 /// ```
@@ -163,21 +162,11 @@ impl fmt::Display for Unfolded {
     }
 }
 
-impl Db {
+impl Keyspace {
     /// Returns every record of a key, its place, and why it is not folded yet.
     ///
     /// # Errors
     /// `Corruption`, `Io`, `Closed`. A failed merge is part of the result.
-    pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
-        self.default_keyspace().explain(key)
-    }
-}
-
-impl Keyspace {
-    /// Returns every record of a key; see [`Db::explain`].
-    ///
-    /// # Errors
-    /// As [`Db::explain`]; `KeyspaceDropped`.
     pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
         let (core, keyspace, key) = (self.core(), self.state(), key.as_ref());
         core.check_open()?;

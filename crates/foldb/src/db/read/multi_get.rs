@@ -11,7 +11,6 @@ use foldb_chains::Pins;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::get::{cover, point_read};
@@ -29,10 +28,24 @@ use crate::version::{OpenTables, Run};
 type Answer = Result<Option<Value>>;
 
 impl Keyspace {
-    /// Reads several keys at one moment; see [`Db::multi_get`].
+    /// Reads several keys at one moment, and returns their values in the order of the keys. Each
+    /// key has its own result: a failed merge or a damaged block fails only the keys it concerns.
+    /// Neighbouring keys are read faster than by single reads. A key may occur more than once.
     ///
     /// # Errors
-    /// As [`Db::multi_get`]; `KeyspaceDropped`.
+    /// `Closed`. Each key: as [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("a", "1")?;
+    /// db.put("c", "3")?;
+    /// let values = db.multi_get(["c", "b", "a"])?.into_iter().collect::<foldb::Result<Vec<_>>>()?;
+    /// assert_eq!(values, [Some(b"3".as_slice().into()), None, Some(b"1".as_slice().into())]);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -40,7 +53,7 @@ impl Keyspace {
         self.multi_get_opt(keys, &ReadOptions::default())
     }
 
-    /// Reads several keys with options; see [`Db::multi_get`].
+    /// Reads several keys with options; see [`Keyspace::multi_get`].
     ///
     /// # Errors
     /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
@@ -62,45 +75,6 @@ impl Keyspace {
         in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
         core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
         Ok(core.answers(keyspace, &view, reads, options))
-    }
-}
-
-impl Db {
-    /// Reads several keys at one moment, and returns their values in the order of the keys. Each
-    /// key has its own result: a failed merge or a damaged block fails only the keys it concerns.
-    /// Neighbouring keys are read faster than by single reads. A key may occur more than once.
-    ///
-    /// # Errors
-    /// `Closed`. Each key: as [`Db::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// db.put("a", "1")?;
-    /// db.put("c", "3")?;
-    /// let values = db.multi_get(["c", "b", "a"])?.into_iter().collect::<foldb::Result<Vec<_>>>()?;
-    /// assert_eq!(values, [Some(b"3".as_slice().into()), None, Some(b"1".as_slice().into())]);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Answer>> {
-        self.multi_get_opt(keys, &ReadOptions::default())
-    }
-
-    /// Reads several keys with options; see [`Db::multi_get`].
-    ///
-    /// # Errors
-    /// As [`Db::multi_get`]; `InvalidArgument` for a snapshot of another database.
-    pub fn multi_get_opt<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-        options: &ReadOptions,
-    ) -> Result<Vec<Answer>> {
-        self.default_keyspace().multi_get_opt(keys, options)
     }
 }
 

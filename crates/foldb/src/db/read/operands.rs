@@ -5,7 +5,6 @@ use std::sync::Arc;
 use foldb_chains::Pins;
 
 use crate::db::core::Core;
-use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::error::Result;
@@ -15,7 +14,7 @@ use crate::value::Value;
 
 /// The parts of a key as they are stored now: a base and the operands merged onto it. Flushes and
 /// compactions fold neighbouring operands, so there may be fewer than were written. Applied in
-/// order to the base, they always give the value that [`Db::get`] returns.
+/// order to the base, they always give the value that [`Keyspace::get`] returns.
 ///
 /// # Example
 /// ```
@@ -103,7 +102,7 @@ pub enum Base {
     Nothing,
 }
 
-impl Db {
+impl Keyspace {
     /// Reads the base and the operands of a key without folding them. It works even if the merge
     /// fails.
     ///
@@ -113,29 +112,7 @@ impl Db {
         self.get_operands_opt(key, &ReadOptions::default())
     }
 
-    /// Reads base and operands with options; see [`Db::get_operands`].
-    ///
-    /// # Errors
-    /// As [`Db::get_operands`]; `InvalidArgument` for a snapshot of another database.
-    pub fn get_operands_opt(
-        &self,
-        key: impl AsRef<[u8]>,
-        options: &ReadOptions,
-    ) -> Result<Operands> {
-        self.default_keyspace().get_operands_opt(key, options)
-    }
-}
-
-impl Keyspace {
-    /// Reads the base and the operands of a key; see [`Db::get_operands`].
-    ///
-    /// # Errors
-    /// As [`Db::get_operands`]; `KeyspaceDropped`.
-    pub fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
-        self.get_operands_opt(key, &ReadOptions::default())
-    }
-
-    /// Reads base and operands with options; see [`Db::get_operands`].
+    /// Reads base and operands with options; see [`Keyspace::get_operands`].
     ///
     /// # Errors
     /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.

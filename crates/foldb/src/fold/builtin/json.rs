@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 
 use crate::fold::operator::{Full, MergeOperator, Partial};
 
+/// This build has the operator.
+pub(super) const MISSING_FEATURE: Option<&str> = None;
+
 #[derive(Debug)]
 struct JsonMergePatch;
 

@@ -8,6 +8,7 @@ mod bits;
 mod counter;
 mod extremum;
 pub mod hyperloglog;
+#[cfg_attr(not(feature = "json"), path = "json_absent.rs")]
 mod json;
 pub mod list;
 mod number;
@@ -17,7 +18,7 @@ pub mod set;
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fold::operator::{MergeOperator, TextForm};
 use crate::key::OperatorId;
 
@@ -36,6 +37,8 @@ pub struct BuiltinInfo {
     pub example: &'static str,
     /// The permanent id of the operator without a parameter.
     pub(crate) id: Option<OperatorId>,
+    /// The cargo feature that this build lacks to have it.
+    missing_feature: Option<&'static str>,
     make: Make,
 }
 
@@ -51,6 +54,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "adds, wrapping at 2^64",
         example: "1",
         id: Some(1),
+        missing_feature: None,
         make: counter::make_uint64add,
     },
     BuiltinInfo {
@@ -60,6 +64,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "adds, with negative operands, wrapping at 2^63",
         example: "-1",
         id: Some(2),
+        missing_feature: None,
         make: counter::make_int64add,
     },
     BuiltinInfo {
@@ -69,6 +74,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "keeps the largest operand in the order of the bytes",
         example: "2026-01-31",
         id: Some(3),
+        missing_feature: None,
         make: extremum::make_max,
     },
     BuiltinInfo {
@@ -78,6 +84,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "keeps the smallest operand in the order of the bytes",
         example: "2026-01-31",
         id: Some(4),
+        missing_feature: None,
         make: extremum::make_min,
     },
     BuiltinInfo {
@@ -87,6 +94,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "appends the bytes",
         example: "abc",
         id: Some(5),
+        missing_feature: None,
         make: append::make_append,
     },
     BuiltinInfo {
@@ -96,6 +104,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "appends with a separator between",
         example: "abc",
         id: None,
+        missing_feature: None,
         make: append::make_stringappend,
     },
     BuiltinInfo {
@@ -105,6 +114,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "keeps the last operand",
         example: "abc",
         id: Some(6),
+        missing_feature: None,
         make: put::make_put,
     },
     BuiltinInfo {
@@ -114,6 +124,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "adds fractions, from the oldest to the newest",
         example: "0.5",
         id: Some(7),
+        missing_feature: None,
         make: number::make_float64add,
     },
     BuiltinInfo {
@@ -123,6 +134,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "keeps the largest number",
         example: "7",
         id: Some(8),
+        missing_feature: None,
         make: number::make_uint64max,
     },
     BuiltinInfo {
@@ -132,6 +144,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "keeps the smallest number",
         example: "7",
         id: Some(9),
+        missing_feature: None,
         make: number::make_uint64min,
     },
     BuiltinInfo {
@@ -141,6 +154,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "combines bytes with exclusive or; a missing byte is 00",
         example: "abc",
         id: Some(10),
+        missing_feature: None,
         make: bits::make_bytesxor,
     },
     BuiltinInfo {
@@ -150,6 +164,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "combines bytes with or; a missing byte is 00",
         example: "abc",
         id: Some(11),
+        missing_feature: None,
         make: bits::make_bitor,
     },
     BuiltinInfo {
@@ -159,6 +174,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "combines bytes with and; a missing byte is ff",
         example: "abc",
         id: Some(12),
+        missing_feature: None,
         make: bits::make_bitand,
     },
     BuiltinInfo {
@@ -168,6 +184,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "appends elements, each kept apart",
         example: "abc",
         id: Some(13),
+        missing_feature: None,
         make: list::make_list,
     },
     BuiltinInfo {
@@ -177,6 +194,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "appends elements and keeps the last N",
         example: "abc",
         id: None,
+        missing_feature: None,
         make: list::make_listlast,
     },
     BuiltinInfo {
@@ -186,6 +204,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "adds and removes members; an empty set deletes the key",
         example: "+red",
         id: Some(14),
+        missing_feature: None,
         make: set::make_set,
     },
     BuiltinInfo {
@@ -195,6 +214,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "keeps what is there, or else the first operand",
         example: "abc",
         id: Some(15),
+        missing_feature: None,
         make: putifabsent::make_putifabsent,
     },
     BuiltinInfo {
@@ -204,6 +224,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "patches a JSON document (RFC 7396)",
         example: "{\"a\":null}",
         id: Some(16),
+        missing_feature: json::MISSING_FEATURE,
         make: json::make_json_merge_patch,
     },
     BuiltinInfo {
@@ -213,6 +234,7 @@ const BUILTINS: &[BuiltinInfo] = &[
         summary: "estimates how many different elements, within about 1 %",
         example: "ann",
         id: Some(17),
+        missing_feature: None,
         make: hyperloglog::make_hyperloglog,
     },
 ];
@@ -236,8 +258,27 @@ impl BuiltinInfo {
     /// Makes the operator with these parameter bytes.
     ///
     /// # Errors
-    /// `InvalidArgument` if it takes no such parameter.
+    /// `InvalidArgument` if it takes no such parameter; `Unsupported` if this build has no such
+    /// operator.
     pub fn instantiate(&self, parameter: Option<&[u8]>) -> Result<Arc<dyn MergeOperator>> {
+        if let Some(feature) = self.missing_feature {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "operator '{}' is not in this build: build foldb with its cargo feature \
+                     `{feature}` (--features {feature})",
+                    self.name
+                ),
+            ));
+        }
+        self.make(parameter)
+    }
+
+    /// Makes the operator, or what stands in its place in this build.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it takes no such parameter.
+    pub(crate) fn make(&self, parameter: Option<&[u8]>) -> Result<Arc<dyn MergeOperator>> {
         (self.make)(parameter).ok_or_else(|| {
             let wanted = self.parameter.unwrap_or("none");
             let given = parameter.unwrap_or_default().escape_ascii();

@@ -526,8 +526,8 @@ fn h27_an_operator_is_defined_before_its_first_record() {
     let db = open(&fs).unwrap();
     let list = db.operator("stringappend:;").unwrap();
     let durable = WriteOptions { sync: true, ..Default::default() };
-    db.merge_with_opt(&list, "k", "1", &durable).unwrap();
-    db.merge_with_opt(&list, "k", "2", &durable).unwrap();
+    db.default_keyspace().merge_with_opt(&list, "k", "1", &durable).unwrap();
+    db.default_keyspace().merge_with_opt(&list, "k", "2", &durable).unwrap();
     for survivor in [fs.crash(), fs.crash_with(1), fs.kill()] {
         let db = reopen(&survivor).unwrap();
         assert_eq!(text(&db, "k").unwrap(), "1;2");

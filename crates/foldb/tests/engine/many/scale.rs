@@ -118,7 +118,7 @@ fn reads_at_old_snapshots_find_their_version_by_search() {
         let (value, blocks) = read_at(&db, "hot", &held[at]);
         assert_eq!(value, at as u64);
         most = blocks.max(most);
-        let several = db.multi_get_opt(
+        let several = db.default_keyspace().multi_get_opt(
             ["a", "hot", "z"],
             &ReadOptions { snapshot: Some(held[at].clone()), ..ReadOptions::default() },
         );

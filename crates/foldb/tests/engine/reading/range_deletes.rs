@@ -479,7 +479,7 @@ fn h10_ends_of_every_kind_in_every_order() {
                 }
                 let (low, high) = if descending { (end, start) } else { (start, end) };
                 for key in ["", "a", "b", "b\0", "c", "d", "d\0", "e"] {
-                    let deleted = std::ops::RangeBounds::contains(&(low, high), &key);
+                    let deleted = std::ops::RangeBounds::<&str>::contains(&(low, high), &key);
                     let what = format!("{start:?} {end:?} {key:?} work {work}");
                     assert_eq!(db.get(key).unwrap().is_none(), deleted, "{what}");
                 }

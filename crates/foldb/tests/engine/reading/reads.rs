@@ -37,7 +37,7 @@ fn operands_are_told_with_operator_base_and_order() {
     assert_eq!((read.len(), read.is_empty()), (2, false));
 
     let before = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-    let before = db.get_operands_opt("a", &before).unwrap();
+    let before = db.default_keyspace().get_operands_opt("a", &before).unwrap();
     assert_eq!(values(&before), expected[..1]);
 }
 
@@ -75,7 +75,11 @@ fn operands_want_an_open_database_and_its_own_snapshot() {
     let db = open(&MemFs::new()).unwrap();
     let other = Db::open(PATH, options(&MemFs::new())).unwrap();
     let foreign = ReadOptions { snapshot: Some(other.snapshot()), ..ReadOptions::default() };
-    assert_error(db.get_operands_opt("a", &foreign), ErrorKind::InvalidArgument, None);
+    assert_error(
+        db.default_keyspace().get_operands_opt("a", &foreign),
+        ErrorKind::InvalidArgument,
+        None,
+    );
     db.close().unwrap();
     assert_error(db.get_operands("a"), ErrorKind::Closed, None);
 }
@@ -117,7 +121,7 @@ fn multi_get_reads_one_moment() {
     db.put("a", "2").unwrap();
     db.put("b", "2").unwrap();
     let before = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-    let read = db.multi_get_opt(["b", "a"], &before).unwrap();
+    let read = db.default_keyspace().multi_get_opt(["b", "a"], &before).unwrap();
     assert!(read[0].as_ref().unwrap().is_none());
     assert_eq!(read[1].as_ref().unwrap().as_ref().unwrap(), b"1");
     db.close().unwrap();
@@ -230,7 +234,7 @@ fn reads_report_what_they_cost() {
     assert_eq!((warm.cached_blocks(), warm.read_blocks(), warm.bytes_read()), (2, 0, 0));
 
     let many = |db: &Db, options: &ReadOptions| {
-        assert_eq!(db.multi_get_opt(["a", "b"], options).unwrap().len(), 2);
+        assert_eq!(db.default_keyspace().multi_get_opt(["a", "b"], options).unwrap().len(), 2);
     };
     let scan = |db: &Db, options: &ReadOptions| {
         assert_eq!(db.range_opt(.., options).unwrap().count(), 2);

@@ -180,7 +180,7 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 _ => {
-                    let read = db.multi_get_opt(keys, &options).unwrap();
+                    let read = db.default_keyspace().multi_get_opt(keys, &options).unwrap();
                     read.into_iter().map(|value| value.unwrap().unwrap().to_vec()).collect()
                 }
             };

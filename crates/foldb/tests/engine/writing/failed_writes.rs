@@ -213,7 +213,7 @@ fn an_empty_batch_with_sync_syncs() {
     db.write_opt(&WriteBatch::new(), &SYNC).unwrap();
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
     db.put("a", "2").unwrap();
-    db.delete_range_opt("x".."x", &SYNC).unwrap();
+    db.default_keyspace().delete_range_opt("x".."x", &SYNC).unwrap();
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "2");
 }
 

@@ -106,7 +106,11 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     batch.put("a", [0; 1000]).merge("b", number(1)).put("c", [0; 1000]);
     assert_error(db.write_opt(&batch, &soon), ErrorKind::Busy, None);
     assert!(start.elapsed() >= Duration::from_millis(30));
-    assert_error(db.delete_range_opt("fill-0".."fill-9", &NOW), ErrorKind::Busy, None);
+    assert_error(
+        db.default_keyspace().delete_range_opt("fill-0".."fill-9", &NOW),
+        ErrorKind::Busy,
+        None,
+    );
     let whole_reach = WriteOptions { deadline: Some(Duration::MAX), ..NOW };
 
     // Readers, snapshots, syncs and new keyspaces do not wait behind the stall.
