@@ -77,6 +77,7 @@ fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
         Compression::Lz4 => "LZ4",
         Compression::Snappy => "Snappy",
         Compression::Zstd => "ZSTD",
+        other => other.name(),
     };
     writeln!(out, "Compression: {compression}{}", own(flags.compression_type.is_none()))?;
     let filter = match options.bloom_bits {

@@ -11,6 +11,8 @@ mod profile;
 mod resolve;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "serde")]
+mod text;
 mod validate;
 mod write;
 
@@ -32,6 +34,11 @@ pub use write::WriteOptions;
 
 /// The options with which a database is opened. They hold until it is closed.
 ///
+/// Later versions add fields. End a literal with `..Options::default()`, as below, and it goes on
+/// compiling. With the cargo feature `serde`, options are read from and written to TOML, JSON and
+/// the like. A file names a `profile` and what differs from it; the program then adds the handles:
+/// operators, comparators, listeners, runtime and environment.
+///
 /// # Example
 /// ```
 /// let options = foldb::Options {
@@ -44,6 +51,11 @@ pub use write::WriteOptions;
 /// # Ok::<(), foldb::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(from = "text::NamedOptions", into = "text::NamedOptions")
+)]
 pub struct Options {
     /// The profile that these options started from ([`Options::profile`]). Default: balanced. Sets
     /// other options; each can be set on top of it. Setting this field alone changes nothing:

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The compression codec of blocks. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Compression {
     /// Blocks are not compressed.
     None = 0,
@@ -25,6 +26,7 @@ pub enum Compression {
 /// The three shapes of the one compaction policy. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum CompactionPreset {
     /// One run per level, each `max_bytes_for_level_multiplier` times the size of the one above:
     /// shortest reads, highest write amplification. RocksDB: leveled.

@@ -60,6 +60,7 @@ pub struct WriteBatch {
 
 /// One write of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BatchOp<'a> {
     /// Sets a key.
     Put {
