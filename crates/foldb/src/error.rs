@@ -50,6 +50,9 @@ pub enum ErrorKind {
     /// This version or build does not know the format of a file, or a requested codec. The file
     /// stays as it is. Use the foldb that wrote it, or a build with the cargo feature that the
     /// message names.
+    ///
+    /// Every open also fails with this kind on a platform where the tests of foldb have not run,
+    /// unless the cargo feature `untested-platform` is on.
     Unsupported,
     /// The disk is full. Free some space; the database then resumes by itself.
     NoSpace,

@@ -96,6 +96,8 @@ impl Db {
     /// - `UnknownComparator`: the comparator of a keyspace is not in [`Options::comparators`].
     /// - `InvalidArgument` for options out of range.
     /// - `Corruption`, naming file and offset; `Io`.
+    /// - `Unsupported` on a platform where the tests of foldb have not run, unless the cargo
+    ///   feature `untested-platform` is on.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let db = Db::of(open::open(path.as_ref(), options)?);
         db.core().join_runtime()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use foldb_env::FileSystem;
 
-use crate::db::lifecycle::open::lock_error;
+use crate::db::lifecycle::open::{check_platform, lock_error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
 use crate::options::Options;
@@ -14,6 +14,7 @@ use crate::version::refuse_foreign;
 /// Removes a database: its own files, and the directory if nothing else is in it. Files that
 /// another engine wrote under the same names stay.
 pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
+    check_platform()?;
     let fs = &*options.env.fs;
     match destroy_known(fs, path) {
         // Another process removed the database first.

@@ -8,6 +8,7 @@
 //!
 //! An open that fails removes its files, because a full disk must not fill with failed attempts.
 //!
+//! - [`platform`]: the platforms on which databases open;
 //! - [`place`]: the directory and its lock;
 //! - [`stored`]: the contents of the manifest;
 //! - [`files`]: the files of the directory;
@@ -19,6 +20,7 @@
 mod files;
 mod opening;
 mod place;
+mod platform;
 mod read_only;
 mod repair;
 mod stored;
@@ -28,6 +30,7 @@ mod writable;
 
 pub(crate) use files::missing_log;
 pub(crate) use place::{lock, lock_error};
+pub(crate) use platform::check as check_platform;
 pub(crate) use read_only::open_read_only;
 pub(crate) use repair::repair;
 pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};

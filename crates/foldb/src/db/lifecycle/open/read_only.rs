@@ -36,6 +36,7 @@ use crate::db::lifecycle::open::opening::{
     Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
 };
 use crate::db::lifecycle::open::place::missing;
+use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::db::lifecycle::replay::{Replay, needed_logs, opened, replay_logs};
@@ -60,6 +61,7 @@ const ATTEMPTS: usize = 32;
 
 /// Opens a database for reading.
 pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Core>> {
+    platform::check()?;
     options.validate()?;
     // The file system rejects every change, whatever the engine tries.
     options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));

@@ -8,6 +8,7 @@ use foldb_env::{FileSystem, UnmappedFs};
 use crate::db::core::Core;
 use crate::db::lifecycle::open::opening::Opening;
 use crate::db::lifecycle::open::place::Place;
+use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::error::{Error, ErrorKind, Result};
@@ -18,6 +19,7 @@ use crate::version::{CloseRecord, Manifest};
 
 /// Opens a database without starting its workers.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
+    platform::check()?;
     options.validate()?;
     let runtime = runtime_of(&options);
     let mut options = options.fitted(&runtime.ledger().shares);

@@ -48,6 +48,7 @@ use self::rebuild::{Rebuilt, Survey};
 use self::values::{LostPart, Sought};
 use crate::db::lifecycle::open::files::{MISSING_TABLE, list_files, logs_in, next_number};
 use crate::db::lifecycle::open::opening::{keyspace_parts, keyspace_trees};
+use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::db::lifecycle::open::{lock, open};
@@ -73,6 +74,7 @@ pub(crate) fn repair(
     mut options: Options,
     how: &RepairOptions,
 ) -> Result<RepairReport> {
+    platform::check()?;
     if how.dry_run {
         options.env.fs = Arc::new(OverlayFs::new(options.env.fs));
         return repair_in_place(path, options, how);

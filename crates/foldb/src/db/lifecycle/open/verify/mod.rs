@@ -22,6 +22,7 @@ pub use self::report::{VerifiedFile, VerifyProgress, VerifyReport};
 
 use crate::db::lifecycle::open::lock;
 use crate::db::lifecycle::open::opening::keyspace_parts;
+use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::repair::{check_is_database, manifest};
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
@@ -40,6 +41,7 @@ pub(crate) fn verify(
     options: Options,
     progress: &mut dyn FnMut(VerifyProgress),
 ) -> Result<VerifyReport> {
+    platform::check()?;
     let mut options = Options { allow_unresolved_operators: true, ..options };
     options.validate()?;
     let names = FileNames::new(path);
