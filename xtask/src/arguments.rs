@@ -127,6 +127,11 @@ pub enum Command {
     ///
     /// Installs the toolchain of `rust-version` in Cargo.toml with rustup, and runs `cargo check`.
     Msrv,
+    /// The published crates compiled for other platforms; skips targets that are not installed
+    ///
+    /// Runs `cargo check --target TARGET` with a `-p` for each published crate. `rustup target add
+    /// TARGET` installs a target. Nothing is linked or run.
+    Platforms,
 }
 
 /// Arguments for the program that a command runs.

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Command, Passed};
 use crate::step::{Step, is_there, succeeds};
-use crate::{gate, msrv, package};
+use crate::{gate, msrv, package, platforms};
 
 /// Runs a command.
 ///
@@ -34,6 +34,7 @@ pub fn run(command: Command) -> Result<(), String> {
         Command::Deny(passed) => deny(passed)?.run(),
         Command::Package(passed) => package::step(passed).run(),
         Command::Msrv => msrv::run(),
+        Command::Platforms => platforms::run(),
     }
 }
 

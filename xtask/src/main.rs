@@ -11,6 +11,7 @@ mod commands;
 mod gate;
 mod msrv;
 mod package;
+mod platforms;
 mod step;
 #[cfg(test)]
 mod tests;

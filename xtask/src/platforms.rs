@@ -1,0 +1,132 @@
+//! `cargo xtask platforms`: compiles the published crates for other platforms.
+//!
+//! A platform that this machine cannot compile for is skipped: its standard library is not
+//! installed, or its dependencies cannot be downloaded. The list at the end says which.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::package::PUBLISHED;
+use crate::step::{Step, root};
+
+/// The targets beside the tested one: other systems, 32-bit addresses, and big-endian byte order.
+/// README.md has a row for each.
+pub const TARGETS: [&str; 6] = [
+    "aarch64-unknown-linux-gnu",
+    "aarch64-apple-darwin",
+    "x86_64-pc-windows-gnu",
+    "i686-unknown-linux-gnu",
+    "powerpc64-unknown-linux-gnu",
+    "s390x-unknown-linux-gnu",
+];
+
+/// What came of a target.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Compiles,
+    NotInstalled,
+    NotFetched,
+    Fails(String),
+}
+
+/// Checks every target, whatever comes of the ones before it.
+///
+/// # Errors
+/// The published crates do not compile for a target.
+pub fn run() -> Result<(), String> {
+    let outcomes = TARGETS.map(|target| (target, outcome_of(target)));
+    print!("{}", summary(&outcomes));
+    let failed = |(target, outcome): &(&str, Outcome)| {
+        matches!(outcome, Outcome::Fails(_)).then(|| (*target).to_owned())
+    };
+    let failed: Vec<String> = outcomes.iter().filter_map(failed).collect();
+    if failed.is_empty() { Ok(()) } else { Err(format!("fails for {}", failed.join(", "))) }
+}
+
+fn outcome_of(target: &'static str) -> Outcome {
+    if !is_installed(target) {
+        return Outcome::NotInstalled;
+    }
+    println!("\n== {target}");
+    // Dependencies of other systems may be missing even where the tested system compiles.
+    if Step::new("cargo fetch --target").with([target]).run().is_err() {
+        return Outcome::NotFetched;
+    }
+    check(target).run().map_or_else(Outcome::Fails, |()| Outcome::Compiles)
+}
+
+fn check(target: &str) -> Step {
+    let crates = PUBLISHED.iter().flat_map(|name| ["-p", *name]);
+    Step::new("cargo check --offline --target").with([target]).with(crates)
+}
+
+/// Whether the compiler has the standard library of a target.
+fn is_installed(target: &str) -> bool {
+    let mut command = Command::new("rustc");
+    command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
+    let printed = command.output().ok().filter(|printed| printed.status.success());
+    printed.is_some_and(|printed| {
+        let directory = String::from_utf8_lossy(&printed.stdout);
+        Path::new(directory.trim_end()).is_dir()
+    })
+}
+
+fn summary(outcomes: &[(&str, Outcome)]) -> String {
+    let lines: String = outcomes.iter().map(|(target, outcome)| line(target, outcome)).collect();
+    format!("\n== cargo check of {}: nothing is linked or run\n{lines}", PUBLISHED.join(", "))
+}
+
+fn line(target: &str, outcome: &Outcome) -> String {
+    let told = match outcome {
+        Outcome::Compiles => "compiles".to_owned(),
+        Outcome::NotInstalled => {
+            format!("skipped: not installed, 'rustup target add {target}' installs it")
+        }
+        Outcome::NotFetched => "skipped: 'cargo fetch' fails, see above".to_owned(),
+        Outcome::Fails(why) => format!("fails: {why}"),
+    };
+    format!("{target:27}  {told}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_target_without_a_standard_library_is_not_installed() {
+        assert!(!is_installed("riscv32-wrs-vxworks") && !is_installed("no-such-target"));
+        let version = Command::new("rustc").arg("-vV").output().unwrap();
+        let version = String::from_utf8(version.stdout).unwrap();
+        let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+        assert!(is_installed(host), "{host}");
+    }
+
+    #[test]
+    fn the_summary_says_what_was_skipped_and_why() {
+        let outcomes = [
+            ("i686-unknown-linux-gnu", Outcome::Compiles),
+            ("aarch64-apple-darwin", Outcome::NotInstalled),
+            ("x86_64-pc-windows-gnu", Outcome::NotFetched),
+            ("s390x-unknown-linux-gnu", Outcome::Fails("'cargo check' failed".to_owned())),
+        ];
+        let expected = "
+== cargo check of foldb-env, foldb-chains, foldb, foldb-cli: nothing is linked or run
+i686-unknown-linux-gnu       compiles
+aarch64-apple-darwin         skipped: not installed, 'rustup target add aarch64-apple-darwin' \
+            installs it
+x86_64-pc-windows-gnu        skipped: 'cargo fetch' fails, see above
+s390x-unknown-linux-gnu      fails: 'cargo check' failed
+";
+        assert_eq!(summary(&outcomes), expected);
+    }
+
+    #[test]
+    fn the_readme_has_a_row_for_each_target() {
+        let page = fs::read_to_string(root().join("README.md")).unwrap();
+        for target in TARGETS {
+            assert!(page.contains(&format!("`{target}`")), "{target}");
+        }
+    }
+}
