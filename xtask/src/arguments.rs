@@ -73,9 +73,10 @@ pub enum Command {
     ///
     /// Runs `ci/loom.sh ARGUMENTS`.
     Loom(Passed),
-    /// The tests of the crate with hot-path unsafe under Miri; needs a nightly toolchain
+    /// The tests of the crate with hot-path unsafe under Miri, and those of the file formats for
+    /// other platforms; needs a nightly toolchain
     ///
-    /// Runs `ci/miri.sh ARGUMENTS`.
+    /// Runs `ci/miri.sh ARGUMENTS`. With arguments it runs the tests of that crate only.
     Miri(Passed),
     /// The tests with threads, and foldb-stress, under AddressSanitizer; needs a nightly toolchain
     ///

@@ -41,14 +41,14 @@ pub fn nap(duration: Duration) {
 }
 
 /// Returns the processor time of the calling thread. Unlike wall time it does not grow while other
-/// threads have the processor. Zero on systems that do not report it.
+/// threads have the processor. Zero on systems that do not report it, and under Miri.
 pub fn thread_cpu_time() -> Duration {
-    #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
+    #[cfg(all(not(miri), any(target_os = "linux", target_os = "android", target_os = "macos")))]
     {
         use rustix::time::{ClockId, clock_gettime};
         Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
     }
-    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
+    #[cfg(any(miri, not(any(target_os = "linux", target_os = "android", target_os = "macos"))))]
     {
         Duration::ZERO
     }

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_budget_that_is_given_is_kept() {
-        for budget in [8 * MIB, 24 * MIB, 64 * MIB, 256 * MIB, 4096 * MIB] {
+        for budget in [8 * MIB, 24 * MIB, 64 * MIB, 256 * MIB, 4095 * MIB] {
             for (buffer, count, cache) in
                 [(64 * MIB, 0, 32 * MIB), (64 * MIB, 6, 1 << 30), (4096, 2, 0)]
             {
@@ -121,7 +121,7 @@ mod tests {
                 assert!(shares.cache <= cache && shares.write_buffer <= buffer);
             }
         }
-        let roomy = shares(|o| o.memory_budget = 4096 * MIB);
+        let roomy = shares(|o| o.memory_budget = 4095 * MIB);
         assert_eq!(
             (roomy.write_buffer, roomy.cache),
             (64 * MIB, 32 * MIB),

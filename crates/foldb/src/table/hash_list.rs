@@ -33,7 +33,7 @@ impl HashList {
         if at == self.bytes.len() {
             self.grow();
         }
-        self.bytes[at..at + HASH].copy_from_slice(&hash.to_ne_bytes());
+        self.bytes[at..at + HASH].copy_from_slice(&hash.to_le_bytes());
         self.len += 1;
     }
 
@@ -46,7 +46,7 @@ impl HashList {
     /// Iterates over all of them.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         let (hashes, _) = self.bytes[..self.len * HASH].as_chunks::<HASH>();
-        hashes.iter().map(|bytes| u64::from_ne_bytes(*bytes))
+        hashes.iter().map(|bytes| u64::from_le_bytes(*bytes))
     }
 }
 
