@@ -64,7 +64,7 @@ pub(crate) struct JobContext<'a> {
 
 /// A finished slice.
 #[derive(Debug, Default)]
-pub(crate) struct Slice {
+pub(crate) struct FinishedSlice {
     pub(crate) edits: Vec<TreeEdit>,
     pub(crate) counts: FoldCounts,
     /// The first keys that failed to fold, each with the operator that failed.
@@ -79,7 +79,7 @@ pub(crate) struct Slice {
     pub(crate) moved: bool,
 }
 
-impl Slice {
+impl FinishedSlice {
     /// Returns the numbers of the tables that the slice wrote.
     pub(crate) fn new_tables(&self) -> impl Iterator<Item = u64> {
         let inserted = self.edits.iter().filter_map(|edit| match edit {
@@ -92,7 +92,7 @@ impl Slice {
 
 impl Job {
     /// Does the next slice. Returns `None` when nothing is left to do.
-    pub(crate) fn step(&self, mut context: JobContext<'_>) -> Result<Option<Slice>> {
+    pub(crate) fn step(&self, mut context: JobContext<'_>) -> Result<Option<FinishedSlice>> {
         let values = context.values.take();
         let context = &context;
         let Some(first) = self.first_input(context) else { return Ok(None) };
@@ -208,7 +208,7 @@ impl Job {
         inside && overlapping == 1
     }
 
-    fn move_table(&self, table: &TableRef, from: RunId) -> Slice {
+    fn move_table(&self, table: &TableRef, from: RunId) -> FinishedSlice {
         let range = KeyRange { lo: Some(Arc::clone(&table.lo)), hi: Some(table.hi.clone()) };
         let insert = TreeEdit::Insert {
             run: self.output_run,
@@ -217,7 +217,7 @@ impl Job {
             hi: table.hi.clone(),
         };
         let edits = vec![TreeEdit::Carve { run: from, range }, insert];
-        Slice { edits, moved: true, ..Slice::default() }
+        FinishedSlice { edits, moved: true, ..FinishedSlice::default() }
     }
 
     /// Compacts from the first key until one output table is full.
@@ -226,7 +226,7 @@ impl Job {
         first: &TableRef,
         context: &'a JobContext<'_>,
         values: Option<ValueWriter<'a>>,
-    ) -> Result<Slice> {
+    ) -> Result<FinishedSlice> {
         let start = self.slice_start(first, context);
         let rest = KeyRange { lo: Some(Arc::clone(&start)), hi: self.range.hi.clone() };
         let comparator = &**context.comparator;
@@ -287,7 +287,7 @@ impl Job {
             hi: file.end.clone(),
             file,
         }));
-        Ok(Slice {
+        Ok(FinishedSlice {
             edits,
             counts,
             failures,

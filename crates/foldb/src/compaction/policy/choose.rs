@@ -11,9 +11,9 @@
 //!
 //! Invariant: `choose` has no state. The same tree and signals give the same decision.
 
-use crate::compaction::policy::decision::{Pick, View};
+use crate::compaction::policy::decision::{Pick, Picker};
 use crate::compaction::policy::settings::Policy;
-use crate::compaction::policy::shape::{KeyRange, RunningJob, TreeShape};
+use crate::compaction::policy::shape::{CutRange, RunningJob, TreeShape};
 use crate::compaction::policy::{reads, rest, whole};
 use crate::key::Comparator;
 
@@ -23,7 +23,7 @@ pub struct Signals<'a> {
     /// Jobs under way.
     pub jobs: &'a [RunningJob],
     /// The range that a caller wants to be one run.
-    pub caller: Option<&'a KeyRange>,
+    pub caller: Option<&'a CutRange>,
     /// What reads have paid, the account that is asked first at the front.
     pub payments: &'a [Payment],
     /// Whether no write has come for a while.
@@ -43,7 +43,7 @@ pub struct Payment {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish {
     /// Operands and base of one key, which is all of this range, in one run.
-    FoldedKey(KeyRange),
+    FoldedKey(CutRange),
     /// Fewer runs over a slice of the tree.
     FewerRuns,
     /// Fewer tombstones over a slice of the tree.
@@ -93,18 +93,18 @@ impl Policy {
         signals: &Signals<'_>,
         cmp: &dyn Comparator,
     ) -> Decision {
-        let view = self.view(tree, signals.jobs, cmp);
+        let picker = self.picker(tree, signals.jobs, cmp);
         if let Some(range) = signals.caller {
-            let verdict = whole::into_one_run(&view, range);
+            let verdict = whole::into_one_run(&picker, range);
             return Decision { verdict, prices: Vec::new() };
         }
-        if let Some((urgency, pick)) = self.most_urgent(&view) {
+        if let Some((urgency, pick)) = self.most_urgent(&picker) {
             let verdict = Verdict::Run(Urgency::Needed(urgency), pick);
             return Decision { verdict, prices: Vec::new() };
         }
         let mut prices = Vec::new();
         for payment in signals.payments {
-            let offer = offer(&view, &payment.wish);
+            let offer = offer(&picker, &payment.wish);
             prices.push(offer.as_ref().map(|(price, _)| *price));
             if let Some((price, pick)) = offer
                 && payment.bytes >= price
@@ -112,24 +112,24 @@ impl Policy {
                 return Decision { verdict: Verdict::Run(Urgency::Paid, pick), prices };
             }
         }
-        let idle = if signals.is_idle { when_idle(&view) } else { None };
+        let idle = if signals.is_idle { when_idle(&picker) } else { None };
         let verdict = idle.map_or(Verdict::Rest, |pick| Verdict::Run(Urgency::Idle, pick));
         Decision { verdict, prices }
     }
 }
 
 /// The job that grants a wish, and what reads must have paid for it.
-fn offer(view: &View, wish: &Wish) -> Option<(u64, Pick)> {
+fn offer(picker: &Picker, wish: &Wish) -> Option<(u64, Pick)> {
     match wish {
-        Wish::FoldedKey(range) => reads::folded_key(view, range),
-        Wish::FewerRuns => reads::fewer_runs(view),
-        Wish::FewerTombstones => reads::fewer_tombstones(view),
+        Wish::FoldedKey(range) => reads::folded_key(picker, range),
+        Wish::FewerRuns => reads::fewer_runs(picker),
+        Wish::FewerTombstones => reads::fewer_tombstones(picker),
     }
 }
 
 /// The job of a tree that nothing is written to.
-fn when_idle(view: &View) -> Option<Pick> {
-    let runs = view.policy.idle_runs;
-    rest::at_rest(view)
-        .or_else(|| if runs > 0 { whole::fewer_runs_when_idle(view, runs) } else { None })
+fn when_idle(picker: &Picker) -> Option<Pick> {
+    let runs = picker.policy.idle_runs;
+    rest::at_rest(picker)
+        .or_else(|| if runs > 0 { whole::fewer_runs_when_idle(picker, runs) } else { None })
 }

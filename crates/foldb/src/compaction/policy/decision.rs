@@ -1,6 +1,6 @@
 //! From the wish of a rule to a job that keeps the order invariant.
 //!
-//! Rules only say where a job begins and ends ([`Draft`]). One place, [`View::decide`], computes
+//! Rules only say where a job begins and ends ([`Draft`]). One place, [`Picker::decide`], computes
 //! the runs that the job must take. So no rule can break the order:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! an input and the output.
 
 use crate::compaction::policy::settings::Policy;
-use crate::compaction::policy::shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
+use crate::compaction::policy::shape::{CutRange, RunShape, RunningJob, TableShape, TreeShape};
 use crate::key::Comparator;
 
 /// Why a job runs.
@@ -91,7 +91,7 @@ pub struct Pick {
     /// The runs that it reads, newest level first; never empty. The output run is not among them.
     pub inputs: Vec<LevelRuns>,
     /// The keys that the job covers. What the inputs hold outside stays in place.
-    pub range: KeyRange,
+    pub range: CutRange,
     /// Level of the output.
     pub output_level: usize,
     /// Place of the output in its level.
@@ -110,7 +110,7 @@ pub struct Draft {
     pub runs: std::ops::Range<usize>,
     pub to: usize,
     pub output: OutputRun,
-    pub range: KeyRange,
+    pub range: CutRange,
     /// Whether the job is worth doing only if nothing must be rewritten.
     pub only_as_move: bool,
 }
@@ -126,16 +126,16 @@ pub struct Need {
     pub drafts: Vec<Draft>,
 }
 
-/// One question to the policy.
+/// Answers one question to the policy, over a tree and the jobs that run in it.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct Picker<'a> {
     pub policy: &'a Policy,
     pub tree: &'a TreeShape,
     pub jobs: &'a [RunningJob],
     pub cmp: &'a dyn Comparator,
 }
 
-impl<'a> View<'a> {
+impl<'a> Picker<'a> {
     pub fn runs(&self, level: usize) -> &'a [RunShape] {
         &self.tree.levels[level]
     }
@@ -164,7 +164,7 @@ impl<'a> View<'a> {
 
     /// Returns the job that the draft wants, if it can run now.
     pub fn decide(&self, draft: &Draft) -> Option<Pick> {
-        let mut taken = Taken { view: self, range: &draft.range, inputs: Vec::new(), bytes: 0 };
+        let mut taken = Taken { picker: self, range: &draft.range, inputs: Vec::new(), bytes: 0 };
         let mut tables: Vec<&TableShape> = Vec::new();
         let top = self.runs(draft.from);
         taken.take(draft.from, &top[draft.runs.clone()], &mut tables)?;
@@ -236,8 +236,8 @@ impl<'a> View<'a> {
 
 /// Collects the inputs of a job.
 struct Taken<'v, 'a> {
-    view: &'v View<'a>,
-    range: &'v KeyRange,
+    picker: &'v Picker<'a>,
+    range: &'v CutRange,
     inputs: Vec<LevelRuns>,
     bytes: u64,
 }
@@ -253,7 +253,7 @@ impl<'a> Taken<'_, 'a> {
     ) -> Option<()> {
         let mut ids = Vec::new();
         for run in runs {
-            let overlapping = run.tables_in(self.range, self.view.cmp);
+            let overlapping = run.tables_in(self.range, self.picker.cmp);
             if overlapping.is_empty() {
                 continue;
             }
@@ -261,7 +261,7 @@ impl<'a> Taken<'_, 'a> {
                 return None;
             }
             ids.push(run.id);
-            self.bytes += self.view.bytes_in(overlapping, self.range);
+            self.bytes += self.picker.bytes_in(overlapping, self.range);
             tables.extend(overlapping);
         }
         if !ids.is_empty() {

@@ -3,11 +3,11 @@
 //! Samples cut a table into stretches of equal bytes. Inside a stretch, the key's position is
 //! interpolated from the bytes behind the common prefix, as if keys were spread evenly.
 
-use crate::compaction::policy::shape::{Key, KeyRange, TableShape};
+use crate::compaction::policy::shape::{CutRange, Key, TableShape};
 use crate::key::Comparator;
 
 /// Estimates the bytes of the table with keys in the range.
-pub fn bytes_in(table: &TableShape, range: &KeyRange, cmp: &dyn Comparator) -> u64 {
+pub fn bytes_in(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> u64 {
     let upto = |bound: &Option<Key>, unbounded| {
         bound.as_ref().map_or(unbounded, |key| bytes_below(table, key, cmp))
     };
@@ -114,7 +114,7 @@ mod tests {
         }
         let table = table("z", "a", &["s"]);
         assert_eq!(bytes_below(&table, b"t", &Backwards), 250);
-        let range = KeyRange { lo: Some(Key::from(&b"s"[..])), hi: None };
+        let range = CutRange { lo: Some(Key::from(&b"s"[..])), hi: None };
         assert_eq!(bytes_in(&table, &range, &Backwards), 250);
     }
 }

@@ -1,12 +1,12 @@
 //! Key ranges and bytes of parts of the tree.
 
-use crate::compaction::policy::decision::View;
+use crate::compaction::policy::decision::Picker;
 use crate::compaction::policy::estimate;
-use crate::compaction::policy::shape::{Key, KeyRange, RunShape, TableShape};
+use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
 
-impl View<'_> {
+impl Picker<'_> {
     /// Estimates the bytes of neighbouring tables of a run in a range that overlaps each of them.
-    pub fn bytes_in(&self, tables: &[TableShape], range: &KeyRange) -> u64 {
+    pub fn bytes_in(&self, tables: &[TableShape], range: &CutRange) -> u64 {
         let last = tables.len().saturating_sub(1);
         tables
             .iter()
@@ -19,19 +19,19 @@ impl View<'_> {
     }
 
     /// Estimates the bytes of a level in a range.
-    pub fn bytes_at(&self, level: usize, range: &KeyRange) -> u64 {
+    pub fn bytes_at(&self, level: usize, range: &CutRange) -> u64 {
         let runs = self.runs(level).iter();
         runs.map(|run| self.bytes_in(run.tables_in(range, self.cmp), range)).sum()
     }
 
     /// Returns a range that holds all of these runs and cuts no table that they do not overlap.
-    pub fn exact_range(&self, runs: &[RunShape]) -> KeyRange {
-        self.hull(runs).map_or(KeyRange::ALL, |(lo, hi)| self.up_to_next(lo, hi))
+    pub fn exact_range(&self, runs: &[RunShape]) -> CutRange {
+        self.hull(runs).map_or(CutRange::ALL, |(lo, hi)| self.up_to_next(lo, hi))
     }
 
     /// Returns a range that holds all of these runs and cuts no table of `level`.
-    pub fn range_over(&self, runs: &[RunShape], level: usize) -> KeyRange {
-        let Some((lo, hi)) = self.hull(runs) else { return KeyRange::ALL };
+    pub fn range_over(&self, runs: &[RunShape], level: usize) -> CutRange {
+        let Some((lo, hi)) = self.hull(runs) else { return CutRange::ALL };
         let range = self.up_to_next(lo, hi);
         let (mut lo, mut hi) = (lo, hi);
         for run in self.runs(level) {
@@ -63,7 +63,7 @@ impl View<'_> {
 
     /// Returns the range from a key to just before the tree's first table behind the end of
     /// another.
-    fn up_to_next(&self, lo: &Key, end: &TableShape) -> KeyRange {
+    fn up_to_next(&self, lo: &Key, end: &TableShape) -> CutRange {
         let hi = if end.hi_included {
             let tables = self.tree.levels.iter().flatten().flat_map(|run| {
                 let behind =
@@ -74,6 +74,6 @@ impl View<'_> {
         } else {
             Some(end.hi.clone())
         };
-        KeyRange { lo: Some(lo.clone()), hi }
+        CutRange { lo: Some(lo.clone()), hi }
     }
 }

@@ -46,68 +46,68 @@ pub use dead_share::DeadShare;
 pub use decision::{JobKind, OutputRun, Pick};
 pub use reads::BYTES_PER_GONE;
 pub use settings::Policy;
-pub use shape::{KeyRange, RunShape, RunningJob, TableShape, TreeShape};
+pub use shape::{CutRange, RunShape, RunningJob, TableShape, TreeShape};
 
-use decision::{Need, View};
+use decision::{Need, Picker};
 use settings::LevelKind;
 
 impl Policy {
     /// Returns the most urgent job that the tree needs and that can run now, with its urgency.
-    fn most_urgent(&self, view: &View) -> Option<(f64, Pick)> {
-        let mut needs = self.needs(view);
+    fn most_urgent(&self, picker: &Picker) -> Option<(f64, Pick)> {
+        let mut needs = self.needs(picker);
         needs.sort_by(|a, b| b.urgency.total_cmp(&a.urgency));
         needs.iter().find_map(|need| {
-            let pick = need.drafts.iter().find_map(|draft| view.decide(draft))?;
+            let pick = need.drafts.iter().find_map(|draft| picker.decide(draft))?;
             Some((need.urgency, pick))
         })
     }
 
     /// Estimates the bytes that jobs must still read until the policy rests; 0 at rest.
     pub fn debt(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> u64 {
-        let needs = self.needs(&self.view(tree, jobs, cmp));
+        let needs = self.needs(&self.picker(tree, jobs, cmp));
         let running: u64 = jobs.iter().map(|job| job.remaining_bytes).sum();
         running + needs.iter().map(|need| need.debt).sum::<u64>()
     }
 
-    fn view<'a>(
+    fn picker<'a>(
         &'a self,
         tree: &'a TreeShape,
         jobs: &'a [RunningJob],
         cmp: &'a dyn Comparator,
-    ) -> View<'a> {
+    ) -> Picker<'a> {
         assert_eq!(tree.levels.len(), self.num_levels, "a tree has all levels, empty ones too");
-        View { policy: self, tree, jobs, cmp }
+        Picker { policy: self, tree, jobs, cmp }
     }
 
     /// Returns all needs of the tree, upper levels first.
-    fn needs(&self, view: &View) -> Vec<Need> {
-        let last_bytes = view.last_bytes();
-        let bottom = view.tree.deepest_level().unwrap_or(0);
+    fn needs(&self, picker: &Picker) -> Vec<Need> {
+        let last_bytes = picker.last_bytes();
+        let bottom = picker.tree.deepest_level().unwrap_or(0);
         let mut needs = Vec::new();
         for level in 0..self.num_levels {
             let kind = self.kind(level, last_bytes);
             match kind {
-                LevelKind::Tier { .. } => needs.extend(tier::need(view, level, kind)),
-                LevelKind::Unused => needs.extend(staging::leftover(view, level, kind)),
-                LevelKind::Staging => needs.extend(staging::need(view, level)),
+                LevelKind::Tier { .. } => needs.extend(tier::need(picker, level, kind)),
+                LevelKind::Unused => needs.extend(staging::leftover(picker, level, kind)),
+                LevelKind::Staging => needs.extend(staging::need(picker, level)),
                 LevelKind::Sorted { capacity } => {
-                    needs.extend(sorted::several_runs(view, level, 1));
-                    needs.extend(sorted::over_capacity(view, level, capacity));
+                    needs.extend(sorted::several_runs(picker, level, 1));
+                    needs.extend(sorted::over_capacity(picker, level, capacity));
                 }
                 LevelKind::Last { max_runs } => {
-                    needs.extend(sorted::several_runs(view, level, max_runs));
+                    needs.extend(sorted::several_runs(picker, level, max_runs));
                 }
             }
             if level <= bottom {
-                needs.extend(sorted::deletes(view, level, bottom));
-                needs.extend(released::needs(view, level));
+                needs.extend(sorted::deletes(picker, level, bottom));
+                needs.extend(released::needs(picker, level));
             }
         }
         if self.preset == CompactionPreset::Tiered {
-            needs.extend(whole::space_amplification(view));
+            needs.extend(whole::space_amplification(picker));
         }
         let is_wanted = needs.iter().flat_map(|need| &need.drafts).any(|draft| draft.from == 0);
-        needs.extend(stopped::need(view, is_wanted));
+        needs.extend(stopped::need(picker, is_wanted));
         needs
     }
 }

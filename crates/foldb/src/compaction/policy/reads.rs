@@ -19,9 +19,9 @@
 //! find no job to buy when each key lies in one run.
 
 use crate::compaction::policy::choose::Verdict;
-use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason, View};
+use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Picker, Reason};
 use crate::compaction::policy::rest::to_bottom;
-use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::whole;
 use crate::settings::CompactionPreset;
@@ -47,41 +47,41 @@ const LEAST_SCAN: u64 = 16;
 /// Returns the job that is worth most for scans over deleted keys, and its price. It sends
 /// everything over the slice with the most tombstones for its bytes into the oldest data, where
 /// tombstones end. Returns `None` where no slice has many.
-pub fn fewer_tombstones(view: &View) -> Option<(u64, Pick)> {
-    let bottom = match view.policy.preset {
-        CompactionPreset::LazyLeveled => view.policy.num_levels - 1,
+pub fn fewer_tombstones(picker: &Picker) -> Option<(u64, Pick)> {
+    let bottom = match picker.policy.preset {
+        CompactionPreset::LazyLeveled => picker.policy.num_levels - 1,
         // Runs that lie only in level 0 go below it.
-        _ => view.tree.deepest_level()?.max(1),
+        _ => picker.tree.deepest_level()?.max(1),
     };
-    let (base, several) = match view.runs(bottom).split_last() {
+    let (base, several) = match picker.runs(bottom).split_last() {
         Some((oldest, newer)) => (&oldest.tables[..], newer),
         None => (&[][..], &[][..]),
     };
-    let newer = view.tree.levels[..bottom].iter().flatten().chain(several);
-    let cells = Cells::new(view, base, newer);
+    let newer = picker.tree.levels[..bottom].iter().flatten().chain(several);
+    let cells = Cells::new(picker, base, newer);
     let density = |slice: &Slice| slice.deletes as f64 / (slice.above + slice.below).max(1) as f64;
-    let slice = cells.best(view.policy.slice_bytes(), density)?;
-    let pick = view.decide(&to_bottom(view, bottom, &slice.range, Reason::Reads))?;
-    let price = work(view, &pick) / SHARE;
+    let slice = cells.best(picker.policy.slice_bytes(), density)?;
+    let pick = picker.decide(&to_bottom(picker, bottom, &slice.range, Reason::Reads))?;
+    let price = work(picker, &pick) / SHARE;
     (slice.deletes * BYTES_PER_GONE * LEAST_SCAN >= price).then_some((price, pick))
 }
 
 /// Returns the job that is worth most for reads, and its price. Returns `None` where reads meet no
 /// run too many, and for `tiered`, which is chosen for low write amplification.
-pub fn fewer_runs(view: &View) -> Option<(u64, Pick)> {
-    let draft = match view.policy.preset {
-        CompactionPreset::LazyLeveled => lazy(view),
-        CompactionPreset::Leveled => gathered(view, 1),
+pub fn fewer_runs(picker: &Picker) -> Option<(u64, Pick)> {
+    let draft = match picker.policy.preset {
+        CompactionPreset::LazyLeveled => lazy(picker),
+        CompactionPreset::Leveled => gathered(picker, 1),
         CompactionPreset::Tiered => None,
     }?;
-    let pick = view.decide(&draft)?;
-    Some((work(view, &pick) / SHARE, pick))
+    let pick = picker.decide(&draft)?;
+    Some((work(picker, &pick) / SHARE, pick))
 }
 
 /// Returns the job that brings the records of one key together in one run, and its price. `range`
 /// holds that key alone.
-pub fn folded_key(view: &View, range: &KeyRange) -> Option<(u64, Pick)> {
-    match whole::into_one_run(view, range) {
+pub fn folded_key(picker: &Picker, range: &CutRange) -> Option<(u64, Pick)> {
+    match whole::into_one_run(picker, range) {
         Verdict::Run(_, pick) => Some((pick.bytes / SHARE_OF_KEY, pick)),
         Verdict::Wait | Verdict::Rest => None,
     }
@@ -89,45 +89,45 @@ pub fn folded_key(view: &View, range: &KeyRange) -> Option<(u64, Pick)> {
 
 /// Takes upper runs first while they are lighter than the last level, then sends all of them into
 /// it.
-fn lazy(view: &View) -> Option<Draft> {
-    let last = view.policy.num_levels - 1;
-    let above: u64 = (0..last).map(|level| view.tree.level_bytes(level)).sum();
-    let lowest = (0..last).rfind(|&level| !view.runs(level).is_empty())?;
-    let upper = if above < view.last_bytes() { gathered(view, lowest) } else { None };
-    upper.or_else(|| gathered(view, last))
+fn lazy(picker: &Picker) -> Option<Draft> {
+    let last = picker.policy.num_levels - 1;
+    let above: u64 = (0..last).map(|level| picker.tree.level_bytes(level)).sum();
+    let lowest = (0..last).rfind(|&level| !picker.runs(level).is_empty())?;
+    let upper = if above < picker.last_bytes() { gathered(picker, lowest) } else { None };
+    upper.or_else(|| gathered(picker, last))
 }
 
 /// Sends the slice with the most runs for its bytes into the oldest run of a level, with all newer
 /// runs.
-fn gathered(view: &View, bottom: usize) -> Option<Draft> {
-    let runs = view.runs(bottom);
+fn gathered(picker: &Picker, bottom: usize) -> Option<Draft> {
+    let runs = picker.runs(bottom);
     let (base, several) = match runs.split_last() {
         Some((oldest, newer)) => (&oldest.tables[..], newer),
         None => (&[][..], &[][..]),
     };
-    let newer = view.tree.levels[..bottom].iter().flatten().chain(several);
+    let newer = picker.tree.levels[..bottom].iter().flatten().chain(several);
     // Without a base, the oldest of the upper runs is what the others are compacted with.
     let least = if base.is_empty() { 2 } else { 1 };
-    let cells = Cells::new(view, base, newer);
-    let slices = cells.slices(view.policy.slice_bytes()).filter(|slice| slice.depth >= least);
+    let cells = Cells::new(picker, base, newer);
+    let slices = cells.slices(picker.policy.slice_bytes()).filter(|slice| slice.depth >= least);
     let slice = slices.max_by(|a, b| {
         let worth = |runs: usize, bytes: u64| runs as f64 / bytes.max(1) as f64;
         worth(a.depth, a.above + a.below).total_cmp(&worth(b.depth, b.above + b.below))
     })?;
-    Some(to_bottom(view, bottom, &slice.range, Reason::Reads))
+    Some(to_bottom(picker, bottom, &slice.range, Reason::Reads))
 }
 
 /// Returns a job's work, as the bytes whose compaction takes as long.
-fn work(view: &View, pick: &Pick) -> u64 {
+fn work(picker: &Picker, pick: &Pick) -> u64 {
     let is_input = |level: usize, run: &RunShape| {
         pick.inputs.iter().any(|input| input.level == level && input.runs.contains(&run.id))
             || (level == pick.output_level && pick.output == OutputRun::Existing(run.id))
     };
     let mut records = 0;
-    for (level, runs) in view.tree.levels.iter().enumerate() {
+    for (level, runs) in picker.tree.levels.iter().enumerate() {
         for run in runs.iter().filter(|run| is_input(level, run)) {
-            let tables = run.tables_in(&pick.range, view.cmp);
-            let (all, inside) = (tables.iter(), view.bytes_in(tables, &pick.range));
+            let tables = run.tables_in(&pick.range, picker.cmp);
+            let (all, inside) = (tables.iter(), picker.bytes_in(tables, &pick.range));
             let (bytes, entries) =
                 all.fold((0, 0), |(b, e), table| (b + table.bytes, e + table.entries));
             records += (entries as u128 * inside as u128 / bytes.max(1) as u128) as u64;

@@ -18,58 +18,59 @@
 //! Invariant: each job leaves nothing above its slice. So rest comes after at most as many jobs as
 //! the last level has slices, and only new bytes end it.
 
-use crate::compaction::policy::decision::{Draft, Pick, Reason, View};
-use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::decision::{Draft, Pick, Picker, Reason};
+use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::tier::LEAST_SHARE_OF_SORTED;
 use crate::settings::CompactionPreset;
 
 /// Returns the next job of a tree without writes.
-pub fn at_rest(view: &View) -> Option<Pick> {
-    if view.policy.preset != CompactionPreset::LazyLeveled {
+pub fn at_rest(picker: &Picker) -> Option<Pick> {
+    if picker.policy.preset != CompactionPreset::LazyLeveled {
         return None;
     }
-    let last = view.policy.num_levels - 1;
-    let base = view.runs(last).last().map_or(&[][..], |run| &run.tables);
-    let newer = view.tree.levels[..last].iter().flatten();
+    let last = picker.policy.num_levels - 1;
+    let base = picker.runs(last).last().map_or(&[][..], |run| &run.tables);
+    let newer = picker.tree.levels[..last].iter().flatten();
     if newer.clone().count() + usize::from(!base.is_empty()) < 2 {
         return None;
     }
-    let cells = Cells::new(view, base, newer);
-    let slices = cells.slices(view.policy.slice_bytes());
-    let mut due: Vec<Slice> = slices.filter(|slice| is_due(view, slice)).collect();
+    let cells = Cells::new(picker, base, newer);
+    let slices = cells.slices(picker.policy.slice_bytes());
+    let mut due: Vec<Slice> = slices.filter(|slice| is_due(picker, slice)).collect();
     due.sort_by(|a, b| b.ripeness().total_cmp(&a.ripeness()));
-    due.iter().find_map(|slice| view.decide(&to_bottom(view, last, &slice.range, Reason::Rest)))
+    due.iter().find_map(|slice| picker.decide(&to_bottom(picker, last, &slice.range, Reason::Rest)))
 }
 
 /// Returns whether the bytes over a slice are due to go into it at rest.
-fn is_due(view: &View, slice: &Slice) -> bool {
+fn is_due(picker: &Picker, slice: &Slice) -> bool {
     let below = slice.below as f64;
-    let learned = view.tree.dead_share.clamp(0.0, 1.0);
+    let learned = picker.tree.dead_share.clamp(0.0, 1.0);
     let dead = slice.above as f64 * (1.0 + learned) / 2.0 + slice.doomed as f64;
     let is_worth_it = slice.above.saturating_mul(LEAST_SHARE_OF_SORTED) >= slice.below;
-    dead > view.policy.staging_ratio * below || (is_small(view) && is_worth_it)
+    dead > picker.policy.staging_ratio * below || (is_small(picker) && is_worth_it)
 }
 
 /// Returns whether the tree is no larger than what level 0 gathers before its first compaction.
-fn is_small(view: &View) -> bool {
-    let bytes: u64 = (0..view.policy.num_levels).map(|level| view.tree.level_bytes(level)).sum();
-    bytes <= (view.policy.level0_trigger as u64).saturating_mul(view.policy.flush_bytes)
+fn is_small(picker: &Picker) -> bool {
+    let bytes: u64 =
+        (0..picker.policy.num_levels).map(|level| picker.tree.level_bytes(level)).sum();
+    bytes <= (picker.policy.level0_trigger as u64).saturating_mul(picker.policy.flush_bytes)
 }
 
 /// Sends all that has keys in a range, from the newest run on, into the oldest run of level
 /// `bottom`.
-pub fn to_bottom(view: &View, bottom: usize, range: &KeyRange, reason: Reason) -> Draft {
-    let here = |run: &RunShape| !run.tables_in(range, view.cmp).is_empty();
-    let from = (0..=bottom).find(|&level| view.runs(level).iter().any(here)).unwrap_or(bottom);
-    let newest = view.runs(from).iter().position(here).unwrap_or(0);
-    let count = view.runs(from).len();
+pub fn to_bottom(picker: &Picker, bottom: usize, range: &CutRange, reason: Reason) -> Draft {
+    let here = |run: &RunShape| !run.tables_in(range, picker.cmp).is_empty();
+    let from = (0..=bottom).find(|&level| picker.runs(level).iter().any(here)).unwrap_or(bottom);
+    let newest = picker.runs(from).iter().position(here).unwrap_or(0);
+    let count = picker.runs(from).len();
     Draft {
         reason,
         from,
         runs: if from == bottom { newest..count.saturating_sub(1) } else { newest..count },
         to: bottom,
-        output: view.oldest_target(bottom),
+        output: picker.oldest_target(bottom),
         range: range.clone(),
         only_as_move: false,
     }

@@ -63,23 +63,23 @@ pub struct RunningJob {
     /// Level of its output.
     pub output_level: usize,
     /// The keys it covers.
-    pub range: KeyRange,
+    pub range: CutRange,
     /// Bytes that the job has still to read: part of the debt.
     pub remaining_bytes: u64,
 }
 
-/// The keys in `[lo, hi)`; `None` is no bound.
+/// The keys between two cuts, `[lo, hi)`; `None` is no bound. A job begins and ends at cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyRange {
+pub struct CutRange {
     /// First key, included.
     pub lo: Option<Key>,
     /// End, excluded.
     pub hi: Option<Key>,
 }
 
-impl KeyRange {
+impl CutRange {
     /// Every key.
-    pub const ALL: KeyRange = KeyRange { lo: None, hi: None };
+    pub const ALL: CutRange = CutRange { lo: None, hi: None };
 
     /// Returns whether no key lies inside: the range ends before it begins.
     pub fn is_empty(&self, cmp: &dyn Comparator) -> bool {
@@ -87,7 +87,7 @@ impl KeyRange {
     }
 
     /// Returns whether some key lies in both ranges.
-    pub fn overlaps(&self, other: &KeyRange, cmp: &dyn Comparator) -> bool {
+    pub fn overlaps(&self, other: &CutRange, cmp: &dyn Comparator) -> bool {
         let begins_before_end = |lo: &Option<Key>, hi: &Option<Key>| match (lo, hi) {
             (Some(lo), Some(hi)) => cmp.compare(lo, hi) == Ordering::Less,
             _ => true,
@@ -119,7 +119,7 @@ impl RunShape {
     }
 
     /// Returns the run's tables with keys in the range.
-    pub fn tables_in<'a>(&'a self, range: &KeyRange, cmp: &dyn Comparator) -> &'a [TableShape] {
+    pub fn tables_in<'a>(&'a self, range: &CutRange, cmp: &dyn Comparator) -> &'a [TableShape] {
         let start = match &range.lo {
             Some(lo) => self.tables.partition_point(|table| table.ends_before(lo, cmp)),
             None => 0,

@@ -11,9 +11,9 @@
 //! A slice is cut at table bounds. It rewrites whole tables of the base and leaves no trimmed
 //! reference there.
 
-use crate::compaction::policy::decision::View;
+use crate::compaction::policy::decision::Picker;
 use crate::compaction::policy::estimate::bytes_below;
-use crate::compaction::policy::shape::{Key, KeyRange, RunShape, TableShape};
+use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
 use crate::key::Comparator;
 
 /// One table of the base run with the gap behind it, and the data that lies over both.
@@ -36,7 +36,7 @@ pub struct Cell {
 /// Neighbouring cells.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    pub range: KeyRange,
+    pub range: CutRange,
     pub below: u64,
     pub above: u64,
     pub doomed: u64,
@@ -60,7 +60,7 @@ pub struct Cells {
 impl Cells {
     /// Lays the newer runs over the base.
     pub fn new<'a>(
-        view: &View,
+        picker: &Picker,
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
@@ -81,7 +81,7 @@ impl Cells {
         let bytes: u64 = base.iter().map(|table| table.bytes).sum();
         let entry_bytes = bytes as f64 / (entries as f64).max(1.0);
         for run in newer {
-            grid.lay(view, run, entry_bytes);
+            grid.lay(picker, run, entry_bytes);
         }
         for cell in &mut grid.cells {
             cell.doomed = cell.doomed.min(cell.below);
@@ -90,17 +90,17 @@ impl Cells {
     }
 
     /// Spreads a run over the cells.
-    fn lay(&mut self, view: &View, run: &RunShape, entry_bytes: f64) {
+    fn lay(&mut self, picker: &Picker, run: &RunShape, entry_bytes: f64) {
         let mut counted = None;
         for table in &run.tables {
-            let covered = self.covered_by(view, table);
+            let covered = self.covered_by(picker, table);
             let mut begin = 0;
             for at in covered.clone() {
                 let end = match self.cells.get(at + 1) {
                     Some(next) if at + 1 < covered.end => bytes_below(
                         table,
                         next.lo.as_ref().expect("only the first has none"),
-                        view.cmp,
+                        picker.cmp,
                     ),
                     _ => table.bytes,
                 };
@@ -119,13 +119,13 @@ impl Cells {
     }
 
     /// Returns the indexes of the cells that a table's bounds touch.
-    pub fn covered_by(&self, view: &View, table: &TableShape) -> std::ops::Range<usize> {
+    pub fn covered_by(&self, picker: &Picker, table: &TableShape) -> std::ops::Range<usize> {
         let begins_by = |cell: &Cell, key: &Key| {
-            cell.lo.as_ref().is_none_or(|lo| view.cmp.compare(lo, key).is_le())
+            cell.lo.as_ref().is_none_or(|lo| picker.cmp.compare(lo, key).is_le())
         };
         let start = self.cells.partition_point(|cell| begins_by(cell, &table.lo)) - 1;
         let end = self.cells.partition_point(|cell| match &cell.lo {
-            Some(lo) => !table.ends_before(lo, view.cmp),
+            Some(lo) => !table.ends_before(lo, picker.cmp),
             None => true,
         });
         start..end.max(start + 1)
@@ -135,7 +135,7 @@ impl Cells {
     pub fn slice(&self, cells: std::ops::Range<usize>) -> Slice {
         let of = &self.cells[cells.clone()];
         Slice {
-            range: KeyRange {
+            range: CutRange {
                 lo: of[0].lo.clone(),
                 hi: self.cells.get(cells.end).and_then(|cell| cell.lo.clone()),
             },
@@ -171,7 +171,7 @@ impl Cells {
 
     /// Returns the first slice of about this many bytes, of cells in the range, with newer data
     /// over it.
-    pub fn first_in(&self, range: &KeyRange, bytes: u64, cmp: &dyn Comparator) -> Option<Slice> {
+    pub fn first_in(&self, range: &CutRange, bytes: u64, cmp: &dyn Comparator) -> Option<Slice> {
         let inside = |at: usize| self.slice(at..at + 1).range.overlaps(range, cmp);
         let all = 0..self.cells.len();
         let start = all.clone().find(|&at| self.cells[at].depth > 0 && inside(at))?;

@@ -1,18 +1,18 @@
 //! Levels that are one sorted run: leveled's inner levels, and the last level of every preset.
 
-use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
-use crate::compaction::policy::shape::{KeyRange, RunShape, TableShape};
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Picker, Reason};
+use crate::compaction::policy::shape::{CutRange, RunShape, TableShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 
 /// Compacts surplus runs of a level into its oldest one, slice by slice. They are left over from
 /// another preset, or gathered by a tiered last level.
-pub fn several_runs(view: &View, level: usize, max_runs: usize) -> Option<Need> {
-    let (oldest, newer) = view.runs(level).split_last()?;
+pub fn several_runs(picker: &Picker, level: usize, max_runs: usize) -> Option<Need> {
+    let (oldest, newer) = picker.runs(level).split_last()?;
     if newer.len() < max_runs || oldest.busy {
         return None;
     }
-    let cells = Cells::new(view, &oldest.tables, newer);
-    let slice = cells.ripest(view.policy.slice_bytes())?;
+    let cells = Cells::new(picker, &oldest.tables, newer);
+    let slice = cells.ripest(picker.policy.slice_bytes())?;
     let draft = Draft {
         reason: Reason::SeveralRuns,
         from: level,
@@ -23,40 +23,40 @@ pub fn several_runs(view: &View, level: usize, max_runs: usize) -> Option<Need> 
         only_as_move: false,
     };
     let urgency = (newer.len() + 1) as f64 / max_runs as f64;
-    Some(Need { urgency, debt: view.tree.level_bytes(level), drafts: vec![draft] })
+    Some(Need { urgency, debt: picker.tree.level_bytes(level), drafts: vec![draft] })
 }
 
 /// Sends down the slice with the fewest bytes below it when a sorted level is over its capacity.
-pub fn over_capacity(view: &View, level: usize, capacity: u64) -> Option<Need> {
-    let bytes = view.tree.level_bytes(level);
-    let run = view.runs(level).last()?;
+pub fn over_capacity(picker: &Picker, level: usize, capacity: u64) -> Option<Need> {
+    let bytes = picker.tree.level_bytes(level);
+    let run = picker.runs(level).last()?;
     if bytes <= capacity || run.busy {
         return None;
     }
-    let drafts: Vec<Draft> = least_overlap(view, level, run)
+    let drafts: Vec<Draft> = least_overlap(picker, level, run)
         .map(|range| Draft {
             reason: Reason::Capacity,
             from: level,
-            runs: view.free_from(level)..view.runs(level).len(),
+            runs: picker.free_from(level)..picker.runs(level).len(),
             to: level + 1,
-            output: view.sorted_target(level + 1),
+            output: picker.sorted_target(level + 1),
             range,
             only_as_move: false,
         })
         .into_iter()
         .collect();
     let excess = (bytes - capacity) as f64;
-    let below = view.tree.level_bytes(level + 1) as f64;
+    let below = picker.tree.level_bytes(level + 1) as f64;
     let debt = (excess * (1.0 + below / bytes.max(1) as f64)) as u64;
     Some(Need { urgency: bytes as f64 / capacity.max(1) as f64, debt: debt.max(1), drafts })
 }
 
 /// Returns the range of neighbouring tables, about one target size, with the fewest bytes of the
 /// next level under each of their own.
-fn least_overlap(view: &View, level: usize, run: &RunShape) -> Option<KeyRange> {
-    let own = Cells::new(view, &run.tables, view.runs(level + 1));
-    let target = view.policy.target_file_size;
-    let mut best: Option<(f64, KeyRange)> = None;
+fn least_overlap(picker: &Picker, level: usize, run: &RunShape) -> Option<CutRange> {
+    let own = Cells::new(picker, &run.tables, picker.runs(level + 1));
+    let target = picker.policy.target_file_size;
+    let mut best: Option<(f64, CutRange)> = None;
     let (mut end, mut held) = (0, 0);
     for start in 0..run.tables.len() {
         while end < run.tables.len() && (held < target || end <= start) {
@@ -76,25 +76,25 @@ fn least_overlap(view: &View, level: usize, run: &RunShape) -> Option<KeyRange> 
 /// Sends tombstones over many bytes to the bottom with everything in their range. It takes tables
 /// that are mostly tombstones and delete a good part of the oldest data under them. So space comes
 /// back without new writes. Few tombstones over much data wait for the ordinary course.
-pub fn deletes(view: &View, level: usize, bottom: usize) -> Vec<Need> {
-    let Some(base) = view.runs(bottom).last() else { return Vec::new() };
-    let free = view.free_from(level);
+pub fn deletes(picker: &Picker, level: usize, bottom: usize) -> Vec<Need> {
+    let Some(base) = picker.runs(bottom).last() else { return Vec::new() };
+    let free = picker.free_from(level);
     let mut needs = Vec::new();
-    for at in free..upper_runs(view, level, bottom) {
-        for table in view.runs(level)[at].tables.iter().filter(|table| table.is_delete_heavy()) {
-            needs.extend(doomed_under(view, level, at, table, base, bottom));
+    for at in free..upper_runs(picker, level, bottom) {
+        for table in picker.runs(level)[at].tables.iter().filter(|table| table.is_delete_heavy()) {
+            needs.extend(doomed_under(picker, level, at, table, base, bottom));
         }
     }
     needs
 }
 
 /// Returns how many runs of the level are not the oldest of all.
-fn upper_runs(view: &View, level: usize, bottom: usize) -> usize {
-    view.runs(level).len() - usize::from(level == bottom)
+fn upper_runs(picker: &Picker, level: usize, bottom: usize) -> usize {
+    picker.runs(level).len() - usize::from(level == bottom)
 }
 
 fn doomed_under(
-    view: &View,
+    picker: &Picker,
     level: usize,
     at: usize,
     table: &TableShape,
@@ -102,18 +102,18 @@ fn doomed_under(
     bottom: usize,
 ) -> Option<Need> {
     let alone = RunShape { id: 0, busy: false, tables: vec![table.clone()] };
-    let cells = Cells::new(view, &base.tables, [&alone]);
-    let slice = cells.slice(cells.covered_by(view, table));
-    let worth = view.policy.staging_ratio.max(0.25) * slice.below as f64;
+    let cells = Cells::new(picker, &base.tables, [&alone]);
+    let slice = cells.slice(cells.covered_by(picker, table));
+    let worth = picker.policy.staging_ratio.max(0.25) * slice.below as f64;
     if slice.below == 0 || (slice.doomed as f64) < worth {
         return None;
     }
     let draft = Draft {
         reason: Reason::Deletes,
         from: level,
-        runs: at..upper_runs(view, level, bottom),
+        runs: at..upper_runs(picker, level, bottom),
         to: bottom,
-        output: view.oldest_target(bottom),
+        output: picker.oldest_target(bottom),
         range: slice.range,
         only_as_move: false,
     };

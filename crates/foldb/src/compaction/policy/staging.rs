@@ -11,9 +11,9 @@
 //! write amplification at the same space. The bound on the mean depth is therefore half of what one
 //! slice may reach.
 
-use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Picker, Reason};
 use crate::compaction::policy::settings::LevelKind;
-use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::tier;
 
@@ -23,26 +23,26 @@ use crate::compaction::policy::tier;
 const SLACK: f64 = 1.25;
 
 /// Returns what the level above the last one needs.
-pub fn need(view: &View, level: usize) -> Vec<Need> {
-    let free = view.free_from(level);
-    let runs = &view.runs(level)[free..];
-    if runs.is_empty() || (level == 0 && view.runs(0).len() < view.policy.level0_trigger) {
+pub fn need(picker: &Picker, level: usize) -> Vec<Need> {
+    let free = picker.free_from(level);
+    let runs = &picker.runs(level)[free..];
+    if runs.is_empty() || (level == 0 && picker.runs(0).len() < picker.policy.level0_trigger) {
         return Vec::new();
     }
     let last = level + 1;
-    let base = view.runs(last).first().map_or(&[][..], |run| &run.tables);
+    let base = picker.runs(last).first().map_or(&[][..], |run| &run.tables);
     let staging = Staging {
-        view,
+        picker,
         level,
         free,
-        cells: Cells::new(view, base, runs),
-        last_bytes: view.last_bytes(),
+        cells: Cells::new(picker, base, runs),
+        last_bytes: picker.last_bytes(),
     };
     [staging.space(), staging.depth()].into_iter().flatten().collect()
 }
 
 struct Staging<'v> {
-    view: &'v View<'v>,
+    picker: &'v Picker<'v>,
     level: usize,
     free: usize,
     cells: Cells,
@@ -52,15 +52,15 @@ struct Staging<'v> {
 impl Staging<'_> {
     /// Bounds the dead bytes above the last level, by an estimate.
     fn space(&self) -> Option<Need> {
-        let above: u64 = (0..=self.level).map(|level| self.view.tree.level_bytes(level)).sum();
+        let above: u64 = (0..=self.level).map(|level| self.picker.tree.level_bytes(level)).sum();
         let doomed: u64 = self.cells.cells.iter().map(|cell| cell.doomed).sum();
-        let share = self.view.tree.dead_share.clamp(0.0, 1.0);
+        let share = self.picker.tree.dead_share.clamp(0.0, 1.0);
         let dead = above as f64 * share + doomed as f64;
-        let bound = self.view.policy.staging_ratio * self.last_bytes as f64;
+        let bound = self.picker.policy.staging_ratio * self.last_bytes as f64;
         if dead <= bound {
             return None;
         }
-        let slice = self.cells.ripest(self.view.policy.slice_bytes())?;
+        let slice = self.cells.ripest(self.picker.policy.slice_bytes())?;
         Some(Need {
             urgency: dead / bound.max(1.0),
             debt: self.cells.cost_of_relief((dead - bound) / share.max(0.01)),
@@ -70,11 +70,11 @@ impl Staging<'_> {
 
     /// Bounds the runs over a key range.
     fn depth(&self) -> Option<Need> {
-        let ripe = self.view.policy.staging_max_runs as f64;
+        let ripe = self.picker.policy.staging_max_runs as f64;
         let most = ripe * SLACK;
         let deepest = self.cells.cells.iter().map(|cell| cell.depth).max().unwrap_or(0) as f64;
         let mean = self.cells.mean_depth();
-        let bytes = self.view.policy.slice_bytes();
+        let bytes = self.picker.policy.slice_bytes();
         let (urgency, slice) = if deepest > most {
             let slice = self.cells.best(bytes, |s| s.depth as f64 * 1e6 + s.ripeness())?;
             (deepest / most, slice)
@@ -83,11 +83,12 @@ impl Staging<'_> {
         } else {
             return None;
         };
-        let runs = &self.view.runs(self.level)[self.free..];
-        let thin = slice.ripeness() < self.view.policy.staging_ratio / 2.0;
+        let runs = &self.picker.runs(self.level)[self.free..];
+        let thin = slice.ripeness() < self.picker.policy.staging_ratio / 2.0;
         if let Some(window) = thin.then(|| tier::small_neighbours(runs, u64::MAX, true)).flatten() {
             let window = window.start + self.free..window.end + self.free;
-            let debt = self.view.runs(self.level)[window.clone()].iter().map(RunShape::bytes).sum();
+            let debt =
+                self.picker.runs(self.level)[window.clone()].iter().map(RunShape::bytes).sum();
             let draft = tier::in_place(self.level, window, Reason::SmallRuns);
             return Some(Need { urgency, debt, drafts: vec![draft] });
         }
@@ -99,9 +100,9 @@ impl Staging<'_> {
         Draft {
             reason,
             from: self.level,
-            runs: self.free..self.view.runs(self.level).len(),
+            runs: self.free..self.picker.runs(self.level).len(),
             to: self.level + 1,
-            output: self.view.sorted_target(self.level + 1),
+            output: self.picker.sorted_target(self.level + 1),
             range: slice.range,
             only_as_move: false,
         }
@@ -110,15 +111,15 @@ impl Staging<'_> {
 
 /// Moves runs in a tier that the tree no longer needs down, oldest first, as they are. It costs
 /// nothing, so it comes before everything.
-pub fn leftover(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
-    let oldest = view.runs(level).len().checked_sub(1)?;
+pub fn leftover(picker: &Picker, level: usize, kind: LevelKind) -> Option<Need> {
+    let oldest = picker.runs(level).len().checked_sub(1)?;
     let draft = Draft {
         reason: Reason::UnusedTier,
         from: level,
         runs: oldest..oldest + 1,
-        to: view.policy.num_levels - 2,
+        to: picker.policy.num_levels - 2,
         output: OutputRun::New,
-        range: KeyRange::ALL,
+        range: CutRange::ALL,
         only_as_move: false,
     };
     (kind == LevelKind::Unused).then(|| Need {

@@ -13,16 +13,16 @@
 //! Invariant: while no job runs and level 0 has `level0_stop_trigger` runs, there is a job.
 //! Repeating such jobs brings level 0 below the trigger.
 
-use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
-use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Picker, Reason};
+use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::compaction::policy::tier;
 use crate::faults::{Fault, planted};
 use crate::settings::CompactionPreset;
 
 /// Returns what level 0 needs when it stops writers. With `is_wanted`, another rule takes runs of
 /// it already and counts their bytes.
-pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
-    let (runs, stop) = (view.runs(0), view.policy.level0_stop.max(1));
+pub fn need(picker: &Picker, is_wanted: bool) -> Option<Need> {
+    let (runs, stop) = (picker.runs(0), picker.policy.level0_stop.max(1));
     if runs.len() < stop || planted(Fault::StopWithoutReason) {
         return None;
     }
@@ -32,24 +32,24 @@ pub fn need(view: &View, is_wanted: bool) -> Option<Need> {
     {
         drafts.push(tier::in_place(0, window, Reason::WritersStopped));
     }
-    drafts.extend(go_down(view));
+    drafts.extend(go_down(picker));
     let bytes: u64 = runs.iter().map(RunShape::bytes).sum();
     let debt = if is_wanted { 0 } else { bytes.max(1) };
     // As urgent as a tier with this many runs, so that no other level goes first.
-    let urgency = runs.len() as f64 / view.policy.level0_trigger.max(1) as f64;
+    let urgency = runs.len() as f64 / picker.policy.level0_trigger.max(1) as f64;
     Some(Need { urgency, debt, drafts })
 }
 
 /// Sends all of level 0 that no job uses to the next level in use.
-fn go_down(view: &View) -> Option<Draft> {
-    let runs = view.runs(0);
-    let free = view.free_from(0);
-    let last = view.policy.num_levels - 1;
-    let (to, is_sorted) = match view.policy.preset {
+fn go_down(picker: &Picker) -> Option<Draft> {
+    let runs = picker.runs(0);
+    let free = picker.free_from(0);
+    let last = picker.policy.num_levels - 1;
+    let (to, is_sorted) = match picker.policy.preset {
         CompactionPreset::Leveled => (1, true),
         CompactionPreset::Tiered => (1, false),
         CompactionPreset::LazyLeveled if last == 1 => (1, true),
-        CompactionPreset::LazyLeveled if view.policy.tiers(view.last_bytes()) > 1 => (1, false),
+        CompactionPreset::LazyLeveled if picker.policy.tiers(picker.last_bytes()) > 1 => (1, false),
         CompactionPreset::LazyLeveled => (last - 1, false),
     };
     (free < runs.len()).then(|| Draft {
@@ -57,8 +57,8 @@ fn go_down(view: &View) -> Option<Draft> {
         from: 0,
         runs: free..runs.len(),
         to,
-        output: if is_sorted { view.sorted_target(to) } else { OutputRun::New },
-        range: if is_sorted { view.range_over(&runs[free..], to) } else { KeyRange::ALL },
+        output: if is_sorted { picker.sorted_target(to) } else { OutputRun::New },
+        range: if is_sorted { picker.range_over(&runs[free..], to) } else { CutRange::ALL },
         only_as_move: false,
     })
 }

@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
-use crate::compaction::policy::decision::{Draft, Need, OutputRun, Reason, View};
+use crate::compaction::policy::decision::{Draft, Need, OutputRun, Picker, Reason};
 use crate::compaction::policy::settings::LevelKind;
-use crate::compaction::policy::shape::{KeyRange, RunShape};
+use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::settings::CompactionPreset;
 
 /// A tier is full when it has this share, by bytes, of the runs that it gathers.
@@ -38,10 +38,10 @@ struct Tier<'a> {
 }
 
 /// Returns what the tier at this level needs.
-pub fn need(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
+pub fn need(picker: &Picker, level: usize, kind: LevelKind) -> Option<Need> {
     let LevelKind::Tier { trigger, limit, run_bytes } = kind else { return None };
-    let runs = view.runs(level);
-    let free = view.free_from(level);
+    let runs = picker.runs(level);
+    let free = picker.free_from(level);
     let bytes = runs[free..].iter().map(RunShape::bytes).sum();
     let tier = Tier { level, trigger, limit, run_bytes, runs, free, bytes };
     let heavy = bytes >= (trigger as u64).saturating_mul(run_bytes) && free < runs.len();
@@ -50,10 +50,10 @@ pub fn need(view: &View, level: usize, kind: LevelKind) -> Option<Need> {
     }
     let mut need = Need { urgency: tier.urgency(), debt: 0, drafts: Vec::new() };
     if heavy || (runs.len() - free >= trigger && tier.pressure() >= FULL * trigger as f64) {
-        tier.go_down(view, &mut need);
+        tier.go_down(picker, &mut need);
     }
     if !heavy && need.drafts.is_empty() || runs.len() >= limit {
-        tier.gather(view, &mut need);
+        tier.gather(picker, &mut need);
     }
     (!need.drafts.is_empty()).then_some(need)
 }
@@ -79,8 +79,8 @@ impl Tier<'_> {
     }
 
     /// Sends all free runs to the next level in use.
-    fn go_down(&self, view: &View, need: &mut Need) {
-        let policy = view.policy;
+    fn go_down(&self, picker: &Picker, need: &mut Need) {
+        let policy = picker.policy;
         let last = policy.num_levels - 1;
         let draft = |to, output, range| Draft {
             reason: Reason::TierFull,
@@ -93,34 +93,34 @@ impl Tier<'_> {
         };
         match policy.preset {
             CompactionPreset::Leveled => {
-                let range = view.range_over(&self.runs[self.free..], self.level + 1);
-                let into: u64 = view.bytes_at(self.level + 1, &range);
+                let range = picker.range_over(&self.runs[self.free..], self.level + 1);
+                let into: u64 = picker.bytes_at(self.level + 1, &range);
                 need.debt = self.bytes + into;
                 if self.bytes * LEAST_SHARE_OF_SORTED >= into {
                     let to = self.level + 1;
-                    need.drafts.push(draft(to, view.sorted_target(to), range));
+                    need.drafts.push(draft(to, picker.sorted_target(to), range));
                 }
             }
             CompactionPreset::Tiered => {
                 need.debt = self.bytes;
-                need.drafts.push(draft(self.level + 1, OutputRun::New, KeyRange::ALL));
+                need.drafts.push(draft(self.level + 1, OutputRun::New, CutRange::ALL));
             }
             CompactionPreset::LazyLeveled => {
                 need.debt = self.bytes;
-                need.drafts.extend(self.straight_move(view, last));
-                let last_bytes = view.last_bytes();
+                need.drafts.extend(self.straight_move(picker, last));
+                let last_bytes = picker.last_bytes();
                 if self.level + 1 < policy.tiers(last_bytes) {
-                    need.drafts.push(draft(self.level + 1, OutputRun::New, KeyRange::ALL));
+                    need.drafts.push(draft(self.level + 1, OutputRun::New, CutRange::ALL));
                     return;
                 }
                 let staged: u64 =
-                    (self.level + 1..last).map(|level| view.tree.level_bytes(level)).sum();
+                    (self.level + 1..last).map(|level| picker.tree.level_bytes(level)).sum();
                 if self.goes_straight_to_last(staged, last_bytes) {
-                    let range = view.range_over(&self.runs[self.free..], last);
-                    need.debt += staged + view.bytes_at(last, &range);
-                    need.drafts.push(draft(last, view.sorted_target(last), range));
+                    let range = picker.range_over(&self.runs[self.free..], last);
+                    need.debt += staged + picker.bytes_at(last, &range);
+                    need.drafts.push(draft(last, picker.sorted_target(last), range));
                 }
-                need.drafts.push(draft(last - 1, OutputRun::New, KeyRange::ALL));
+                need.drafts.push(draft(last - 1, OutputRun::New, CutRange::ALL));
             }
         }
     }
@@ -133,7 +133,7 @@ impl Tier<'_> {
 
     /// Moves free runs that overlap nothing below to the last level as they are. Keys written in
     /// rising order are like that.
-    fn straight_move(&self, view: &View, last: usize) -> Option<Draft> {
+    fn straight_move(&self, picker: &Picker, last: usize) -> Option<Draft> {
         let oldest = self.runs.len() - 1;
         let candidates = [self.free, oldest];
         candidates.into_iter().find_map(|first| {
@@ -142,18 +142,18 @@ impl Tier<'_> {
                 from: self.level,
                 runs: first..self.runs.len(),
                 to: last,
-                output: view.sorted_target(last),
-                range: view.exact_range(&self.runs[first..]),
+                output: picker.sorted_target(last),
+                range: picker.exact_range(&self.runs[first..]),
                 only_as_move: true,
             };
-            view.decide(&draft).map(|_| draft)
+            picker.decide(&draft).map(|_| draft)
         })
     }
 
     /// Compacts small neighbours in place.
-    fn gather(&self, view: &View, need: &mut Need) {
+    fn gather(&self, picker: &Picker, need: &mut Need) {
         let forced = self.runs.len() >= self.limit;
-        let most = match view.policy.preset {
+        let most = match picker.policy.preset {
             CompactionPreset::Leveled => self.run_bytes,
             _ => self.unit(),
         };
@@ -171,7 +171,7 @@ pub fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
         runs,
         to: level,
         output: OutputRun::InPlace,
-        range: KeyRange::ALL,
+        range: CutRange::ALL,
         only_as_move: false,
     }
 }

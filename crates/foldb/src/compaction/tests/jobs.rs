@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::compaction::job::{Job, JobContext, Slice, assert_inputs_in_order};
+use crate::compaction::job::{FinishedSlice, Job, JobContext, assert_inputs_in_order};
 use crate::error::Result;
 use crate::key::{BytewiseComparator, DEFAULT_KEYSPACE, SeqNo};
 use crate::testing::history::{self, Event};
@@ -44,7 +44,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn try_step(&self) -> Result<Option<Slice>> {
+    fn try_step(&self) -> Result<Option<FinishedSlice>> {
         let bench = self.bench;
         self.job.step(JobContext {
             version: &self.version,
@@ -64,7 +64,7 @@ impl<'a> Running<'a> {
     }
 
     /// Does and installs a slice.
-    fn step(&mut self) -> Option<Slice> {
+    fn step(&mut self) -> Option<FinishedSlice> {
         let slice = self.try_step().unwrap()?;
         // Passes the edits through the encoding of the manifest.
         let mut bytes = Vec::new();

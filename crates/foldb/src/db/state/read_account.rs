@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::compaction::policy::{KeyRange, Payment, Wish};
+use crate::compaction::policy::{CutRange, Payment, Wish};
 
 /// The price if there is nothing to compact.
 const NOTHING_TO_BUY: u64 = u64::MAX;
@@ -125,10 +125,10 @@ impl ReadAccount {
 }
 
 /// Returns the range that holds this key alone, in byte order.
-fn only(key: &Arc<[u8]>) -> KeyRange {
+fn only(key: &Arc<[u8]>) -> CutRange {
     let mut behind = key.to_vec();
     behind.push(0);
-    KeyRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) }
+    CutRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) }
 }
 
 /// The payments for one kind of job, and its price. It has a cache line of its own, because

@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::compaction::job::{JobContext, Slice, assert_inputs_in_order};
-use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::compaction::job::{FinishedSlice, JobContext, assert_inputs_in_order};
+use crate::compaction::policy::CutRange;
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -123,7 +123,7 @@ impl Core {
     }
 
     /// Adds a slice to its keyspace's tree; `false` if the keyspace was dropped meanwhile.
-    fn install_slice(&self, keyspace: &KeyspaceState, slice: Slice) -> Result<bool> {
+    fn install_slice(&self, keyspace: &KeyspaceState, slice: FinishedSlice) -> Result<bool> {
         let mut tree = self.lock_tree();
         if !tree.keyspaces.contains_key(&keyspace.id) {
             // A moved table belongs to the version and is removed with it.
@@ -160,13 +160,13 @@ impl Core {
     pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.flush_sealed()?;
         // Tables written from now on are folded already.
-        self.compact_range(keyspace, ShapeRange::ALL, self.new_file_number(), || Ok(()))
+        self.compact_range(keyspace, CutRange::ALL, self.new_file_number(), || Ok(()))
     }
 
     pub(crate) fn compact_range(
         &self,
         keyspace: &KeyspaceState,
-        range: ShapeRange,
+        range: CutRange,
         operands_below: u64,
         stepped: impl Fn() -> Result<()>,
     ) -> Result<()> {
@@ -213,7 +213,7 @@ impl Tree {
 }
 
 /// Returns a caller's range as `[lo, hi)`, widened if its ends cannot be expressed exactly.
-fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> ShapeRange {
+fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> CutRange {
     let lo = match start {
         Bound::Unbounded => None,
         Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key)),
@@ -229,5 +229,5 @@ fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> ShapeRan
         }
         Bound::Included(_) => None,
     };
-    ShapeRange { lo, hi }
+    CutRange { lo, hi }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::{
-    JobKind, KeyRange as ShapeRange, OutputRun, Payment, Pick, Policy, RunShape, RunningJob,
-    Signals, TableShape, TreeShape, Urgency, Verdict, Wish,
+    CutRange, JobKind, OutputRun, Payment, Pick, Policy, RunShape, RunningJob, Signals, TableShape,
+    TreeShape, Urgency, Verdict, Wish,
 };
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -132,7 +132,7 @@ impl Core {
         &self,
         tree: &Tree,
         keyspace: KeyspaceId,
-        range: &ShapeRange,
+        range: &CutRange,
         operands_below: u64,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
@@ -240,7 +240,7 @@ impl KeyspaceTree {
     }
 
     /// Returns the next job that compacts a range into one run.
-    fn choose_for_caller(&self, range: &ShapeRange, refold: &Refold) -> Option<Choice> {
+    fn choose_for_caller(&self, range: &CutRange, refold: &Refold) -> Option<Choice> {
         let jobs = self.running_jobs();
         let signals = Signals { jobs: &jobs, caller: Some(range), ..Signals::default() };
         let decision = self.ask(|policy, comparator| {
@@ -304,7 +304,7 @@ impl KeyspaceTree {
         RunningJob {
             input_level: input_level.min().unwrap_or(job.output_level),
             output_level: job.output_level,
-            range: ShapeRange {
+            range: CutRange {
                 lo: job.range.lo.clone(),
                 hi: job.range.hi.as_ref().map(|hi| Arc::clone(hi.key())),
             },

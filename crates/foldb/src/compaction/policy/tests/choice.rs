@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::compaction::policy::choose::Decision;
 use crate::compaction::policy::tests::drawing::Drawing;
 use crate::compaction::policy::tests::policy;
-use crate::compaction::policy::{KeyRange, Payment, Policy, Signals, Urgency, Verdict, Wish};
+use crate::compaction::policy::{CutRange, Payment, Policy, Signals, Urgency, Verdict, Wish};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -70,7 +70,7 @@ fn reads_come_before_idle_time_and_learn_the_price_if_they_paid_too_little() {
 #[test]
 fn a_payment_that_suffices_is_the_last_one_looked_at() {
     let drawn = three_runs();
-    let only_b = KeyRange { lo: Some(Arc::from(*b"b")), hi: Some(Arc::from(*b"b\0")) };
+    let only_b = CutRange { lo: Some(Arc::from(*b"b")), hi: Some(Arc::from(*b"b\0")) };
     let payments = [
         paid(Wish::FewerTombstones, 1),
         paid(Wish::FoldedKey(only_b), u64::MAX),
@@ -92,7 +92,7 @@ fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
     let decision = choose(&drawn, signals);
     assert!(matches!(urgency(&decision), Some(Urgency::Needed(_))), "{decision:?}");
     assert!(decision.prices.is_empty(), "no price was looked for");
-    let decision = choose(&drawn, Signals { caller: Some(&KeyRange::ALL), ..signals });
+    let decision = choose(&drawn, Signals { caller: Some(&CutRange::ALL), ..signals });
     assert_eq!(urgency(&decision), Some(Urgency::Called));
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::compaction::policy::shape::Key;
 use crate::compaction::policy::{
-    JobKind, KeyRange, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape, Verdict,
+    CutRange, JobKind, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape, Verdict,
 };
 
 const MIB: f64 = (1 << 20) as f64;
@@ -97,10 +97,10 @@ fn parse_job(job: &str) -> RunningJob {
 }
 
 /// `a..f`, `..f`, `a..`, `..`
-pub fn parse_range(range: &str) -> KeyRange {
+pub fn parse_range(range: &str) -> CutRange {
     let (lo, hi) = range.split_once("..").expect("LO..HI");
     let bound = |key: &str| (!key.is_empty()).then(|| Key::from(key.as_bytes()));
-    KeyRange { lo: bound(lo), hi: bound(hi) }
+    CutRange { lo: bound(lo), hi: bound(hi) }
 }
 
 /// Writes a pick as a line.
@@ -133,12 +133,12 @@ pub fn draw_verdict(verdict: &Verdict) -> String {
     }
 }
 
-fn draw_range(range: &KeyRange) -> String {
+fn draw_range(range: &CutRange) -> String {
     let bound = |key: &Option<Key>| {
         key.as_ref().map_or(String::new(), |key| String::from_utf8_lossy(key).into_owned())
     };
     match range {
-        KeyRange { lo: None, hi: None } => "all keys".to_owned(),
+        CutRange { lo: None, hi: None } => "all keys".to_owned(),
         range => format!("[{}..{})", bound(&range.lo), bound(&range.hi)),
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::compaction::policy::shape::Key;
-use crate::compaction::policy::{KeyRange, OutputRun, Pick, RunShape, TableShape, TreeShape};
+use crate::compaction::policy::{CutRange, OutputRun, Pick, RunShape, TableShape, TreeShape};
 use crate::key::{BytewiseComparator, Comparator};
 
 const CMP: &BytewiseComparator = &BytewiseComparator;
@@ -74,7 +74,7 @@ fn holds(table: &TableShape, key: &Key) -> bool {
     CMP.compare(&table.lo, key).is_le() && !table.ends_before(key, CMP)
 }
 
-fn in_range(range: &KeyRange, key: &Key) -> bool {
+fn in_range(range: &CutRange, key: &Key) -> bool {
     range.lo.as_ref().is_none_or(|lo| lo <= key) && range.hi.as_ref().is_none_or(|hi| key < hi)
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::compaction::policy::shape::depth;
 use crate::compaction::policy::tests::order::{assert_apart, assert_keeps_order, mark_busy};
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree, key};
-use crate::compaction::policy::{KeyRange, Pick, Policy, RunningJob, Verdict, reads, rest, whole};
+use crate::compaction::policy::{CutRange, Pick, Policy, RunningJob, Verdict, reads, rest, whole};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -167,13 +167,13 @@ fn job(pick: &Pick) -> RunningJob {
 }
 
 /// Returns what a stopped job has done: the keys below some key.
-fn first_part(range: &KeyRange, share: f64) -> KeyRange {
+fn first_part(range: &CutRange, share: f64) -> CutRange {
     let number =
         |key: &[u8]| u32::from_be_bytes(key.try_into().expect("keys of the model have 4 bytes"));
     let lo = range.lo.as_ref().map_or(0, |key| number(key));
     let hi = range.hi.as_ref().map_or(KEYS, |key| number(key));
     let cut = lo + (f64::from(hi.saturating_sub(lo)) * share) as u32;
-    KeyRange { lo: range.lo.clone(), hi: Some(key(cut)) }
+    CutRange { lo: range.lo.clone(), hi: Some(key(cut)) }
 }
 
 proptest! {
@@ -265,13 +265,13 @@ proptest! {
     ) {
         let mut history = History::new(preset, levels);
         events.iter().for_each(|event| history.happen(event));
-        let range = KeyRange {
+        let range = CutRange {
             lo: Some(key(range.0.min(range.1))),
             hi: Some(key(range.0.max(range.1) + 1)),
         };
         for _ in 0..MANY {
             let shape = history.tree.shape();
-            match whole::into_one_run(&history.policy.view(&shape, &[], CMP), &range) {
+            match whole::into_one_run(&history.policy.picker(&shape, &[], CMP), &range) {
                 Verdict::Run(_, pick) => {
                     assert_keeps_order(&shape, &pick);
                     history.apply(&pick);
@@ -303,7 +303,7 @@ proptest! {
         for _ in 0..MANY {
             history.come_to_rest();
             let shape = history.tree.shape();
-            let Some(pick) = rest::at_rest(&history.policy.view(&shape, &[], CMP)) else {
+            let Some(pick) = rest::at_rest(&history.policy.picker(&shape, &[], CMP)) else {
                 if history.policy.preset == CompactionPreset::LazyLeveled {
                     let last = shape.level_bytes(levels - 1) as f64;
                     let all: f64 = (0..levels).map(|level| shape.level_bytes(level) as f64).sum();
@@ -335,7 +335,7 @@ proptest! {
         for _ in 0..MANY {
             history.come_to_rest();
             let shape = history.tree.shape();
-            let Some((price, pick)) = reads::fewer_runs(&history.policy.view(&shape, &[], CMP)) else {
+            let Some((price, pick)) = reads::fewer_runs(&history.policy.picker(&shape, &[], CMP)) else {
                 if history.policy.preset == CompactionPreset::LazyLeveled {
                     let mut filled = shape;
                     // Some references keep only their bounds.
@@ -365,7 +365,7 @@ proptest! {
         for _ in 0..MANY {
             history.come_to_rest();
             let shape = history.tree.shape();
-            let Some((price, pick)) = reads::fewer_tombstones(&history.policy.view(&shape, &[], CMP)) else {
+            let Some((price, pick)) = reads::fewer_tombstones(&history.policy.picker(&shape, &[], CMP)) else {
                 return Ok(());
             };
             prop_assert!(2 * price >= pick.bytes, "{price} for {pick:?}");
@@ -387,7 +387,7 @@ proptest! {
         history.come_to_rest();
         for _ in 0..MANY {
             let shape = history.tree.shape();
-            let Some(pick) = whole::fewer_runs_when_idle(&history.policy.view(&shape, &[], CMP), target) else {
+            let Some(pick) = whole::fewer_runs_when_idle(&history.policy.picker(&shape, &[], CMP), target) else {
                 prop_assert!(depth(&shape, CMP) <= target);
                 return Ok(());
             };

@@ -91,7 +91,7 @@ fn answer(scenario: &str) -> String {
 
 fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
     let Drawing { tree, jobs } = drawing;
-    let view = policy.view(tree, jobs, CMP);
+    let picker = policy.picker(tree, jobs, CMP);
     let choose = |policy: &Policy, signals: Signals| policy.choose(tree, &signals, CMP).verdict;
     let mut words = command.split(' ');
     match words.next() {
@@ -105,12 +105,12 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
             let caller = Some(&range);
             draw_verdict(&choose(policy, Signals { jobs, caller, ..Signals::default() }))
         }
-        Some("rest") => draw_or_rest(rest::at_rest(&view)),
-        Some("reads") => draw_offer(reads::fewer_runs(&view)),
-        Some("scans") => draw_offer(reads::fewer_tombstones(&view)),
+        Some("rest") => draw_or_rest(rest::at_rest(&picker)),
+        Some("reads") => draw_offer(reads::fewer_runs(&picker)),
+        Some("scans") => draw_offer(reads::fewer_tombstones(&picker)),
         Some("idle") => {
             let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
-            draw_or_rest(whole::fewer_runs_when_idle(&view, target))
+            draw_or_rest(whole::fewer_runs_when_idle(&picker, target))
         }
         _ => panic!("unknown command: {command}"),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compaction::policy::shape::Key;
 use crate::compaction::policy::{
-    DeadShare, JobKind, KeyRange, OutputRun, Pick, RunShape, TableShape, TreeShape,
+    CutRange, DeadShare, JobKind, OutputRun, Pick, RunShape, TableShape, TreeShape,
 };
 
 /// One record. `seqno` is even for a put and odd for a tombstone.
@@ -78,7 +78,7 @@ fn number(key: &Key) -> u32 {
     u32::from_be_bytes(key[..].try_into().expect("keys of the model have 4 bytes"))
 }
 
-fn bounds(range: &KeyRange) -> Range<u32> {
+fn bounds(range: &CutRange) -> Range<u32> {
     let end = |key: &Option<Key>, open| key.as_ref().map_or(open, number);
     end(&range.lo, 0)..end(&range.hi, u32::MAX)
 }

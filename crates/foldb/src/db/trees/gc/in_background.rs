@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, TryLockError};
 use std::time::Duration;
 
-use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::compaction::policy::CutRange;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
@@ -182,6 +182,6 @@ impl Core {
                 && own.hides_dead_values(bound, least)
         };
         let own = tree.keyspaces.values().find(hides)?;
-        self.pick_manual(tree, own.keyspace.id, &ShapeRange::ALL, 0)
+        self.pick_manual(tree, own.keyspace.id, &CutRange::ALL, 0)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::compaction::policy::KeyRange as ShapeRange;
+use crate::compaction::policy::CutRange;
 use crate::counters::Hold;
 use crate::db::core::Core;
 use crate::db::handle::database::Db;
@@ -241,7 +241,7 @@ impl Core {
             };
             if hides {
                 between_slices()?;
-                self.compact_range(&keyspace, ShapeRange::ALL, 0, between_slices)?;
+                self.compact_range(&keyspace, CutRange::ALL, 0, between_slices)?;
             }
         }
         Ok(())
