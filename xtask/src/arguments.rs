@@ -16,7 +16,7 @@ run each.";
 /// Every check of this repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = NOTES)]
-pub struct Line {
+pub(crate) struct Line {
     #[command(subcommand)]
     pub command: Command,
 }
@@ -27,7 +27,7 @@ impl Line {
     ///
     /// # Errors
     /// An error of the command line, or the requested help.
-    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Line, clap::Error> {
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Line, clap::Error> {
         let mut words: Vec<OsString> = words.into_iter().collect();
         if words.get(2).is_some_and(|word| word == "--") {
             words.insert(2, "--".into());
@@ -38,7 +38,7 @@ impl Line {
 
 /// The checks.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// All that a change must pass: fmt, lint, doc, demo, test, simulate, loom, small-disks, report
     /// and zstd, with the time of each
     Ci(Gate),
@@ -137,7 +137,7 @@ pub enum Command {
 
 /// Arguments for the program that a command runs.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Passed {
+pub(crate) struct Passed {
     /// Given to the program in place of its default arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
@@ -145,7 +145,7 @@ pub struct Passed {
 
 /// Arguments of `ci`.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Gate {
+pub(crate) struct Gate {
     /// An earlier step with its time, for the list at the end: "12 rustup toolchain install"
     #[arg(long, value_name = "SECONDS STEP")]
     pub earlier: Vec<String>,
@@ -153,7 +153,7 @@ pub struct Gate {
 
 /// Arguments of `fmt`.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Format {
+pub(crate) struct Format {
     /// Format the files instead of checking them
     #[arg(long)]
     pub write: bool,

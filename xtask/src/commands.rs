@@ -8,7 +8,7 @@ use crate::{gate, msrv, package, platforms};
 ///
 /// # Errors
 /// A message of one line.
-pub fn run(command: Command) -> Result<(), String> {
+pub(crate) fn run(command: Command) -> Result<(), String> {
     match command {
         Command::Ci(gate) => gate::run(&gate.earlier),
         Command::Fmt(format) => {
@@ -40,7 +40,7 @@ pub fn run(command: Command) -> Result<(), String> {
 
 impl Passed {
     /// Returns the given arguments, or those in `line` if there are none.
-    pub fn or(self, line: &str) -> Vec<std::ffi::OsString> {
+    pub(crate) fn or(self, line: &str) -> Vec<std::ffi::OsString> {
         if self.arguments.is_empty() {
             return line.split_whitespace().map(Into::into).collect();
         }
@@ -48,46 +48,46 @@ impl Passed {
     }
 }
 
-pub fn fmt() -> Step {
+pub(crate) fn fmt() -> Step {
     Step::new("cargo fmt --all --check")
 }
 
-pub fn lint() -> Step {
+pub(crate) fn lint() -> Step {
     Step::new("cargo clippy --workspace --all-targets -- -D warnings")
 }
 
-pub fn doc() -> Step {
+pub(crate) fn doc() -> Step {
     Step::new("cargo doc --workspace --no-deps").set("RUSTDOCFLAGS", "-D warnings")
 }
 
-pub fn demo(passed: Passed) -> Step {
+pub(crate) fn demo(passed: Passed) -> Step {
     Step::new("cargo run --release --bin foldb -- demo").with(passed.arguments)
 }
 
 /// Runs the tests with a time limit. A test that hangs then fails, and its name is printed last.
-pub fn test(passed: Passed) -> Step {
+pub(crate) fn test(passed: Passed) -> Step {
     Step::new("cargo test").with(passed.or("--workspace")).limited("40m")
 }
 
-pub fn simulate(passed: Passed) -> Step {
+pub(crate) fn simulate(passed: Passed) -> Step {
     Step::new("cargo run -p foldb-simulation --bin foldb-simulate --")
         .with(passed.or("run --seeds 400 --allow-gaps"))
 }
 
-pub fn loom() -> Step {
+pub(crate) fn loom() -> Step {
     Step::new("ci/loom.sh")
 }
 
-pub fn small_disks() -> Step {
+pub(crate) fn small_disks() -> Step {
     Step::new("ci/small_disks.sh")
 }
 
-pub fn report() -> Step {
+pub(crate) fn report() -> Step {
     Step::new("ci/report.sh")
 }
 
 /// Returns `None` without a C compiler, and says so.
-pub fn zstd() -> Option<Step> {
+pub(crate) fn zstd() -> Option<Step> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     if !is_there(&compiler) {
         println!("\n== no C compiler: the codec of the feature zstd is not tested");

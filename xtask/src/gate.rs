@@ -10,7 +10,7 @@ use crate::step::Step;
 ///
 /// # Errors
 /// The first step that fails.
-pub fn run(earlier: &[String]) -> Result<(), String> {
+pub(crate) fn run(earlier: &[String]) -> Result<(), String> {
     let mut times = Vec::new();
     for step in earlier {
         let told = || format!("--earlier '{step}': expected SECONDS STEP");

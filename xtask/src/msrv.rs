@@ -4,13 +4,13 @@ use crate::package::PUBLISHED;
 use crate::step::{Step, succeeds};
 
 /// The oldest toolchain that the published crates support.
-pub const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
+pub(crate) const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// Compiles the published crates with that toolchain.
 ///
 /// # Errors
 /// They do not compile, or the toolchain cannot be installed.
-pub fn run() -> Result<(), String> {
+pub(crate) fn run() -> Result<(), String> {
     let toolchain = format!("+{OLDEST}");
     if !succeeds("rustc", &[&toolchain, "--version"]) {
         let install = Step::new("rustup toolchain install --profile minimal").with([OLDEST]);

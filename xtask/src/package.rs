@@ -5,9 +5,9 @@ use crate::step::Step;
 
 /// The published crates, each behind its dependencies. The other crates measure, simulate and check
 /// these, and stay in the repository.
-pub const PUBLISHED: [&str; 4] = ["foldb-env", "foldb-chains", "foldb", "foldb-cli"];
+pub(crate) const PUBLISHED: [&str; 4] = ["foldb-env", "foldb-chains", "foldb", "foldb-cli"];
 
-pub fn step(passed: Passed) -> Step {
+pub(crate) fn step(passed: Passed) -> Step {
     let crates = PUBLISHED.iter().flat_map(|name| ["-p", *name]);
     Step::new("cargo package").with(crates).with(passed.arguments)
 }

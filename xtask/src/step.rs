@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// A program with its arguments, run in the root of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub(crate) struct Step {
     words: Vec<OsString>,
     limit: Option<&'static str>,
     environment: Vec<(&'static str, &'static str)>,
@@ -15,25 +15,25 @@ pub struct Step {
 
 impl Step {
     /// Returns a step that runs the program and arguments in `line`, separated by spaces.
-    pub fn new(line: &str) -> Step {
+    pub(crate) fn new(line: &str) -> Step {
         let words = line.split_whitespace().map(OsString::from).collect();
         Step { words, limit: None, environment: Vec::new() }
     }
 
     /// Adds arguments.
-    pub fn with(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Step {
+    pub(crate) fn with(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Step {
         self.words.extend(arguments.into_iter().map(Into::into));
         self
     }
 
     /// Sets a variable of the environment.
-    pub fn set(mut self, name: &'static str, value: &'static str) -> Step {
+    pub(crate) fn set(mut self, name: &'static str, value: &'static str) -> Step {
         self.environment.push((name, value));
         self
     }
 
     /// Stops it after `limit`, with the program `timeout` if there is one.
-    pub fn limited(mut self, limit: &'static str) -> Step {
+    pub(crate) fn limited(mut self, limit: &'static str) -> Step {
         self.limit = Some(limit);
         self
     }
@@ -42,7 +42,7 @@ impl Step {
     ///
     /// # Errors
     /// It cannot be started, or it fails.
-    pub fn run(&self) -> Result<(), String> {
+    pub(crate) fn run(&self) -> Result<(), String> {
         if self.limit.is_some() && !is_there("timeout") {
             eprintln!("xtask: there is no program 'timeout', so this step has no time limit");
             return Step { limit: None, ..self.clone() }.run();
@@ -84,19 +84,19 @@ fn quoted(word: &OsStr) -> String {
 }
 
 /// Returns the root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR");
     let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Path::new(&here).parent().expect("xtask lies in the repository").to_owned()
 }
 
 /// Whether `program` can be started.
-pub fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     succeeds(program, &["--version"])
 }
 
 /// Whether `program` succeeds. Its output is dropped.
-pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
+pub(crate) fn succeeds(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -2,7 +2,7 @@
 
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// Words.
     Left,
     /// Figures.
@@ -11,7 +11,7 @@ pub enum Side {
 
 /// Aligns rows in columns with two spaces between them, and begins each line with `indent`. Columns
 /// beyond `sides` align left. No line ends in a space.
-pub fn align(indent: &str, sides: &[Side], rows: &[Vec<String>]) -> String {
+pub(crate) fn align(indent: &str, sides: &[Side], rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()

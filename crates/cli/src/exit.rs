@@ -9,11 +9,11 @@ use std::sync::Mutex;
 use crate::form::escape;
 
 /// The result of a step of a command.
-pub type Outcome<T = ()> = Result<T, Exit>;
+pub(crate) type Outcome<T = ()> = Result<T, Exit>;
 
 /// Why a command ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// The command failed: exit 1.
     Failed(String),
     /// The command line has an error: exit 2. Nothing was changed.
@@ -30,17 +30,17 @@ pub enum Exit {
 
 impl Exit {
     /// Returns a failure with this message.
-    pub fn failed(message: impl Into<String>) -> Exit {
+    pub(crate) fn failed(message: impl Into<String>) -> Exit {
         Exit::Failed(message.into())
     }
 
     /// Returns a usage error with this message.
-    pub fn usage(message: impl Into<String>) -> Exit {
+    pub(crate) fn usage(message: impl Into<String>) -> Exit {
         Exit::Usage(message.into())
     }
 
     /// Returns the exit for a failed write to standard output.
-    pub fn stdout(error: &io::Error) -> Exit {
+    pub(crate) fn stdout(error: &io::Error) -> Exit {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Exit::ClosedPipe,
             _ => Exit::Failed(format!("cannot write to standard output: {error}")),
@@ -48,7 +48,7 @@ impl Exit {
     }
 
     /// Returns the process's exit code.
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Exit::ClosedPipe | Exit::Answer(_) => 0,
             Exit::Failed(_) => 1,
@@ -59,7 +59,7 @@ impl Exit {
     }
 
     /// Returns the message.
-    pub fn message(self) -> String {
+    pub(crate) fn message(self) -> String {
         match self {
             Exit::Failed(message)
             | Exit::Usage(message)
@@ -71,7 +71,7 @@ impl Exit {
     }
 
     /// Appends text to the message.
-    pub fn and(self, more: &str) -> Exit {
+    pub(crate) fn and(self, more: &str) -> Exit {
         match self {
             Exit::Failed(message) => Exit::Failed(message + more),
             Exit::Interrupted(message) => Exit::Interrupted(message + more),
@@ -81,7 +81,7 @@ impl Exit {
 
     /// Returns the line for standard error, if there is one. It is one line, even if the message
     /// quotes bytes with line ends.
-    pub fn line(&self) -> Option<String> {
+    pub(crate) fn line(&self) -> Option<String> {
         match self {
             Exit::Failed(message)
             | Exit::Usage(message)
@@ -100,7 +100,7 @@ impl From<foldb::Error> for Exit {
 
 /// Runs the whole command and turns its outcome into an exit code. A panic in any thread also
 /// prints one line, without a backtrace.
-pub fn guarded(run: impl FnOnce() -> Outcome) -> ExitCode {
+pub(crate) fn guarded(run: impl FnOnce() -> Outcome) -> ExitCode {
     static PANIC: Mutex<Option<String>> = Mutex::new(None);
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line()));

@@ -14,7 +14,7 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Makes Ctrl-C exit with 130.
-pub fn install() -> Outcome {
+pub(crate) fn install() -> Outcome {
     let handler = || {
         let again = INTERRUPTED.swap(true, Ordering::SeqCst);
         if again || !WATCHED.load(Ordering::SeqCst) {
@@ -29,22 +29,22 @@ pub fn install() -> Outcome {
 
 /// While it lives, Ctrl-C does not end the process. Its owner must ask often whether to stop.
 #[derive(Debug)]
-pub struct Watch(());
+pub(crate) struct Watch(());
 
 impl Watch {
     /// Begins the watch.
-    pub fn start() -> Watch {
+    pub(crate) fn start() -> Watch {
         WATCHED.store(true, Ordering::SeqCst);
         Watch(())
     }
 
     /// Returns the flag that Ctrl-C sets to true, for calls that take a flag to cancel them.
-    pub fn flag(&self) -> Arc<AtomicBool> {
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&INTERRUPTED)
     }
 
     /// Whether Ctrl-C was pressed.
-    pub fn interrupted(&self) -> bool {
+    pub(crate) fn interrupted(&self) -> bool {
         INTERRUPTED.load(Ordering::Relaxed)
     }
 }

@@ -13,11 +13,11 @@ use crate::form::escape::quoted;
 use crate::location::{self, shown};
 
 /// The keyspace that always exists.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// An open database, and one of its keyspaces.
 #[derive(Clone)]
-pub struct Opened {
+pub(crate) struct Opened {
     /// The database.
     pub db: Db,
     /// The keyspace.
@@ -29,7 +29,7 @@ impl Opened {
     ///
     /// # Errors
     /// Fails if there is none, or if it has no such keyspace.
-    pub fn open(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+    pub(crate) fn open(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         Opened::of(location::open(path, options)?, path, keyspace)
     }
 
@@ -37,7 +37,7 @@ impl Opened {
     ///
     /// # Errors
     /// As [`Opened::open`].
-    pub fn open_to_read(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+    pub(crate) fn open_to_read(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         Opened::of(location::open_to_read(path, options)?, path, keyspace)
     }
 
@@ -45,7 +45,7 @@ impl Opened {
     ///
     /// # Errors
     /// Fails if the keyspace is missing.
-    pub fn of(db: Db, path: &Path, name: &str) -> Outcome<Opened> {
+    pub(crate) fn of(db: Db, path: &Path, name: &str) -> Outcome<Opened> {
         let names = db.keyspaces();
         if !names.iter().any(|known| known == name) {
             return Err(missing(path, name, &hint(name, names.iter().map(String::as_str))));
@@ -58,19 +58,19 @@ impl Opened {
     ///
     /// # Errors
     /// Fails for a keyspace that a new database does not have.
-    pub fn create(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
+    pub(crate) fn create(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         check_new(path, keyspace)?;
         let db = location::create(path, options)?;
         Ok(Opened { keyspace: db.default_keyspace().clone(), db })
     }
 
     /// Returns the text form of the keyspace's operator.
-    pub fn operator_text(&self) -> Option<TextForm> {
+    pub(crate) fn operator_text(&self) -> Option<TextForm> {
         self.keyspace.default_operator().as_ref().map(Operator::text)
     }
 
     /// Returns an error if this program lacks the keyspace's operator.
-    pub fn missing_operator(&self) -> Option<Exit> {
+    pub(crate) fn missing_operator(&self) -> Option<Exit> {
         let spec = self.keyspace.options().merge_operator?;
         if self.keyspace.default_operator().is_some() {
             return None;
@@ -83,7 +83,7 @@ impl Opened {
     }
 
     /// Closes the database.
-    pub fn close(self) -> Outcome {
+    pub(crate) fn close(self) -> Outcome {
         Ok(self.db.close()?)
     }
 }
@@ -92,7 +92,7 @@ impl Opened {
 ///
 /// # Errors
 /// Fails if not.
-pub fn check_new(path: &Path, keyspace: &str) -> Outcome {
+pub(crate) fn check_new(path: &Path, keyspace: &str) -> Outcome {
     if keyspace == DEFAULT { Ok(()) } else { Err(missing(path, keyspace, "")) }
 }
 

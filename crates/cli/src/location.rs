@@ -26,7 +26,7 @@ const LOG_HEADER_LEN: u64 = 85;
 
 /// A path that a command may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Location {
+pub(crate) enum Location {
     /// Nothing, an empty directory, or the rest of an unfinished creation: a database can be
     /// created.
     Free,
@@ -39,7 +39,7 @@ impl Location {
     ///
     /// # Errors
     /// Fails for a file, or a directory with other files in it.
-    pub fn of(path: &Path) -> Outcome<Location> {
+    pub(crate) fn of(path: &Path) -> Outcome<Location> {
         let name = shown(path);
         let look_failed =
             |error: io::Error| Exit::failed(format!("cannot look at {name}: {error}"));
@@ -151,7 +151,7 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
 ///
 /// # Errors
 /// Fails if there is none.
-pub fn open(path: &Path, options: Options) -> Outcome<Db> {
+pub(crate) fn open(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open)
 }
 
@@ -160,7 +160,7 @@ pub fn open(path: &Path, options: Options) -> Outcome<Db> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
+pub(crate) fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open_read_only)
 }
 
@@ -200,12 +200,12 @@ fn open_by<'a>(
 }
 
 /// Creates a database at a free `path`.
-pub fn create(path: &Path, options: Options) -> Outcome<Db> {
+pub(crate) fn create(path: &Path, options: Options) -> Outcome<Db> {
     Ok(Db::open(path, Options { create_if_missing: true, error_if_exists: true, ..options })?)
 }
 
 /// A path in a message.
-pub fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     quoted(path.as_os_str().as_encoded_bytes())
 }
 

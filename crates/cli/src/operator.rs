@@ -17,7 +17,7 @@ use crate::location::{self, Location};
 
 /// An operator from the command line: `NAME` or `NAME:PARAM`.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub(crate) struct Spec {
     text: String,
     implementation: Arc<dyn MergeOperator>,
 }
@@ -27,7 +27,7 @@ impl Spec {
     ///
     /// # Errors
     /// A usage error with the nearest name, or with the parameter that the operator takes.
-    pub fn parse(text: &str) -> Outcome<Spec> {
+    pub(crate) fn parse(text: &str) -> Outcome<Spec> {
         let (name, parameter) = match text.split_once(':') {
             Some((name, parameter)) => (name, Some(parameter.as_bytes())),
             None => (text, None),
@@ -46,19 +46,19 @@ impl Spec {
     }
 
     /// Returns the text from the command line.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the text form of its values.
-    pub fn text_form(&self) -> TextForm {
+    pub(crate) fn text_form(&self) -> TextForm {
         self.implementation.text()
     }
 }
 
 /// A keyspace, or the path for a new database, and the operator of its merges. Nothing is written
 /// before [`Target::open`].
-pub struct Target {
+pub(crate) struct Target {
     path: PathBuf,
     options: Options,
     operator: Choice,
@@ -81,7 +81,7 @@ impl Target {
     /// # Errors
     /// A usage error if nothing names an operator. Fails if `path` cannot be a database, or if the
     /// keyspace is missing.
-    pub fn find(
+    pub(crate) fn find(
         path: &Path,
         keyspace: &str,
         asked: Option<&str>,
@@ -127,7 +127,7 @@ impl Target {
     }
 
     /// Returns the database, if it is already open.
-    pub fn opened(&self) -> Option<&Opened> {
+    pub(crate) fn opened(&self) -> Option<&Opened> {
         match &self.operator {
             Choice::Default(opened, _) | Choice::Other(opened, _) => Some(opened),
             Choice::Fix(_) | Choice::Create(_) => None,
@@ -135,7 +135,7 @@ impl Target {
     }
 
     /// Returns the operator as text.
-    pub fn spec(&self) -> String {
+    pub(crate) fn spec(&self) -> String {
         match &self.operator {
             Choice::Default(_, operator) => operator.spec(),
             Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => spec.text.clone(),
@@ -143,7 +143,7 @@ impl Target {
     }
 
     /// Returns the text form of its operands.
-    pub fn text(&self) -> TextForm {
+    pub(crate) fn text(&self) -> TextForm {
         match &self.operator {
             Choice::Default(_, operator) => operator.text(),
             Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
@@ -156,7 +156,7 @@ impl Target {
     ///
     /// # Errors
     /// A usage error if `--as` contradicts the operator.
-    pub fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
+    pub(crate) fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
         let form = operand_form(&self.spec(), self.text(), format)?;
         let check = match &self.operator {
             Choice::Default(_, operator) => Spec::parse(&operator.spec())?.implementation,
@@ -168,7 +168,7 @@ impl Target {
     }
 
     /// Opens the keyspace, and creates its database if necessary. Also returns the operator.
-    pub fn open(self) -> Outcome<(Opened, Operator)> {
+    pub(crate) fn open(self) -> Outcome<(Opened, Operator)> {
         let options = self.options;
         let with_default =
             |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..options };
@@ -216,7 +216,7 @@ fn operand_form(operator: &str, text: TextForm, format: ValueFormat) -> Outcome<
 }
 
 /// The parser for operands of one operator.
-pub struct OperandText {
+pub(crate) struct OperandText {
     operator: String,
     form: Form,
     check: Arc<dyn MergeOperator>,
@@ -227,7 +227,7 @@ impl OperandText {
     ///
     /// # Errors
     /// One line with the operator, the text and what was expected.
-    pub fn parse(&self, text: &[u8]) -> Result<Vec<u8>, String> {
+    pub(crate) fn parse(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         let operand =
             self.form.parse(text).ok_or_else(|| self.refusal(text, &self.form.expected()))?;
         match self.check.check_operand(&operand) {
@@ -237,7 +237,7 @@ impl OperandText {
     }
 
     /// Returns the operand for one, if the operator counts.
-    pub fn one(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn one(&self) -> Result<Vec<u8>, String> {
         match self.form {
             Form::U64 | Form::I64 | Form::F64 => self.parse(b"1"),
             _ => Err(format!("{} needs an operand behind a TAB", self.operator)),

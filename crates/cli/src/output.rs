@@ -8,23 +8,23 @@ use crate::exit::{Exit, Outcome};
 use crate::form::{Form, Shown, json};
 
 /// Buffered standard output. If its reader has closed the pipe, the command ends quietly.
-pub struct Output {
+pub(crate) struct Output {
     out: BufWriter<StdoutLock<'static>>,
 }
 
 impl Output {
     /// Takes standard output.
-    pub fn new() -> Output {
+    pub(crate) fn new() -> Output {
         Output { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()) }
     }
 
     /// Writes some lines.
-    pub fn text(&mut self, text: &str) -> Outcome {
+    pub(crate) fn text(&mut self, text: &str) -> Outcome {
         self.with(|out| out.write_all(text.as_bytes()))
     }
 
     /// Writes an object as one line of JSON.
-    pub fn json(&mut self, object: &impl Serialize) -> Outcome {
+    pub(crate) fn json(&mut self, object: &impl Serialize) -> Outcome {
         self.with(|out| {
             serde_json::to_writer(&mut *out, object)?;
             out.write_all(b"\n")
@@ -32,7 +32,7 @@ impl Output {
     }
 
     /// Writes one line with the given function.
-    pub fn with(
+    pub(crate) fn with(
         &mut self,
         write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
     ) -> Outcome {
@@ -40,14 +40,14 @@ impl Output {
     }
 
     /// Flushes the buffer.
-    pub fn flush(&mut self) -> Outcome {
+    pub(crate) fn flush(&mut self) -> Outcome {
         self.with(|out| out.flush())
     }
 }
 
 /// How entries are printed.
 #[derive(Clone, Copy, Debug)]
-pub struct EntryStyle {
+pub(crate) struct EntryStyle {
     /// Form of keys.
     pub key: Form,
     /// Form of values.
@@ -63,7 +63,7 @@ impl EntryStyle {
     ///
     /// # Errors
     /// Fails with the key's name if the value does not fit its form.
-    pub fn line(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
+    pub(crate) fn line(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
         let (key, value) = (self.shown_key(key)?, self.shown_value(key, value)?);
         if self.json {
             return output.json(&json::Entry { key: json::value(key), value: json::value(value) });
@@ -77,7 +77,13 @@ impl EntryStyle {
     }
 
     /// Prints the stored value alone and the end of the line, or an object.
-    pub fn value(&self, output: &mut Output, key: &[u8], value: &[u8], end: &[u8]) -> Outcome {
+    pub(crate) fn value(
+        &self,
+        output: &mut Output,
+        key: &[u8],
+        value: &[u8],
+        end: &[u8],
+    ) -> Outcome {
         if self.json {
             return self.line(output, key, value);
         }
@@ -100,13 +106,13 @@ impl EntryStyle {
     }
 
     /// Returns a key as a message names it.
-    pub fn key_in_message(&self, key: &[u8]) -> String {
+    pub(crate) fn key_in_message(&self, key: &[u8]) -> String {
         key_in_message(self.key, key)
     }
 }
 
 /// Returns a key as a message names it: in the form of the command line.
-pub fn key_in_message(form: Form, key: &[u8]) -> String {
+pub(crate) fn key_in_message(form: Form, key: &[u8]) -> String {
     let mut text = Vec::new();
     match form.show(key) {
         // Writing to a Vec cannot fail.

@@ -8,13 +8,13 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Returns a bar of this many steps.
-pub fn bar(steps: u64, title: &str, template: &str) -> ProgressBar {
+pub(crate) fn bar(steps: u64, title: &str, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr_with_hz(10));
     dress(bar, title, template)
 }
 
 /// Returns a spinner, for work of unknown length.
-pub fn spinner(title: &str, template: &str) -> ProgressBar {
+pub(crate) fn spinner(title: &str, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     let bar = dress(bar, title, template);
     if !bar.is_hidden() {
@@ -24,7 +24,7 @@ pub fn spinner(title: &str, template: &str) -> ProgressBar {
 }
 
 /// Returns a hidden bar.
-pub fn none() -> ProgressBar {
+pub(crate) fn none() -> ProgressBar {
     ProgressBar::hidden()
 }
 

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 
 /// The benchmarks of `--benchmarks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Benchmark {
+pub(crate) enum Benchmark {
     FillSeq,
     FillRandom,
     FillBatch,
@@ -35,7 +35,7 @@ pub enum Benchmark {
 
 /// One row of the table of benchmarks.
 #[derive(Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The benchmark.
     pub benchmark: Benchmark,
     /// Its name in `--benchmarks` and in the result line.
@@ -63,7 +63,7 @@ impl Entry {
 }
 
 /// Every benchmark, in the order of the help page.
-pub const TABLE: &[Entry] = &[
+pub(crate) const TABLE: &[Entry] = &[
     entry(Benchmark::FillSeq, "fillseq", "puts in key order into a new database").fresh(),
     entry(Benchmark::FillRandom, "fillrandom", "puts of random keys into a new database").fresh(),
     entry(Benchmark::FillBatch, "fillbatch", "fillseq in batches of 1000 entries").fresh(),
@@ -97,12 +97,12 @@ pub const TABLE: &[Entry] = &[
 
 impl Benchmark {
     /// Returns its row in the table.
-    pub fn entry(self) -> &'static Entry {
+    pub(crate) fn entry(self) -> &'static Entry {
         TABLE.iter().find(|entry| entry.benchmark == self).expect("every benchmark is in the table")
     }
 
     /// Returns its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         self.entry().name
     }
 
@@ -110,7 +110,7 @@ impl Benchmark {
     ///
     /// # Errors
     /// An unknown name.
-    pub fn list(names: &str) -> Result<Vec<Benchmark>, Failure> {
+    pub(crate) fn list(names: &str) -> Result<Vec<Benchmark>, Failure> {
         names
             .split(',')
             .map(str::trim)
@@ -130,7 +130,7 @@ impl Benchmark {
     }
 
     /// Whether one more thread writes in the background until the counted ones are done.
-    pub fn has_background_writer(self) -> bool {
+    pub(crate) fn has_background_writer(self) -> bool {
         matches!(self, Benchmark::ReadWhileWriting | Benchmark::ReadWhileMerging)
     }
 }

@@ -11,7 +11,7 @@ const LOOK_EVERY: u64 = 1000;
 /// With a duration the number is ignored, and the thread reads the clock once in 1000 operations,
 /// as in RocksDB.
 #[derive(Debug)]
-pub struct Budget {
+pub(crate) struct Budget {
     operations: u64,
     deadline: Option<Instant>,
     taken: u64,
@@ -19,7 +19,7 @@ pub struct Budget {
 
 impl Budget {
     /// Returns a budget of `operations`, or of `seconds` from now if they are not 0.
-    pub fn new(operations: u64, seconds: u64) -> Budget {
+    pub(crate) fn new(operations: u64, seconds: u64) -> Budget {
         let deadline = (seconds > 0)
             .then(|| Instant::now().checked_add(Duration::from_secs(seconds)))
             .flatten();
@@ -28,7 +28,7 @@ impl Budget {
 
     /// Takes `operations` more; false if the thread is done.
     #[inline]
-    pub fn take(&mut self, operations: u64) -> bool {
+    pub(crate) fn take(&mut self, operations: u64) -> bool {
         let before = self.taken;
         self.taken += operations;
         match self.deadline {

@@ -31,7 +31,7 @@ const PERCENTS: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn path(flag: &str) -> Result<Option<PathBuf>, Failure> {
+pub(crate) fn path(flag: &str) -> Result<Option<PathBuf>, Failure> {
     if flag.is_empty() {
         return Ok(None);
     }
@@ -52,7 +52,7 @@ fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
 }
 
 /// The results so far.
-pub struct Evidence {
+pub(crate) struct Evidence {
     path: PathBuf,
     directory: PathBuf,
     flags: Flags,
@@ -79,7 +79,7 @@ impl Snapshot {
 
 impl Evidence {
     /// Begins if `plan` asks for a page, and registers a listener with its database.
-    pub fn begin(plan: &mut Plan) -> Option<Evidence> {
+    pub(crate) fn begin(plan: &mut Plan) -> Option<Evidence> {
         let path = plan.report.clone()?;
         let background = Arc::new(Background::default());
         plan.options.listeners.push(background.clone());
@@ -100,14 +100,14 @@ impl Evidence {
     }
 
     /// Notes the state before a benchmark.
-    pub fn before(&mut self, db: &Db) {
+    pub(crate) fn before(&mut self, db: &Db) {
         self.settle_events();
         system::forget_peak_memory();
         self.before = Snapshot::now(db);
     }
 
     /// Adds a benchmark whose clock has stopped.
-    pub fn after(&mut self, benchmark: Benchmark, totals: &Totals, db: &Db) {
+    pub(crate) fn after(&mut self, benchmark: Benchmark, totals: &Totals, db: &Db) {
         let peak_memory = system::peak_memory();
         let stats = db.stats();
         let workload = self.workload(benchmark);
@@ -147,7 +147,7 @@ impl Evidence {
     }
 
     /// Adds the figures at rest, reached after `time`, to the last benchmark.
-    pub fn rested(&mut self, time: Duration, db: &Db) {
+    pub(crate) fn rested(&mut self, time: Duration, db: &Db) {
         self.settle_events();
         let Some(mut run) = self.results.runs.pop() else { return };
         // The first of two waits counts: after it, no work was left.
@@ -195,7 +195,7 @@ impl Evidence {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(mut self) -> Result<(), Failure> {
+    pub(crate) fn write(mut self) -> Result<(), Failure> {
         self.settle_events();
         self.results.machine = system::machine(&self.directory);
         let page = page::html(&self.results);

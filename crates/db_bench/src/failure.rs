@@ -5,7 +5,7 @@ use std::io;
 
 /// Why a run ended early.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Printed in one line on stderr; exit 1.
     Message(String),
     /// The reader of the output has closed it; no message.
@@ -14,12 +14,12 @@ pub enum Failure {
 
 impl Failure {
     /// Returns a failure with a message of one line.
-    pub fn new(message: impl Into<String>) -> Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
         Failure::Message(message.into())
     }
 
     /// Returns a failure for an unknown name, with the nearest known one.
-    pub fn unknown<'a>(
+    pub(crate) fn unknown<'a>(
         what: &str,
         name: &str,
         prefix: &str,
@@ -30,7 +30,7 @@ impl Failure {
     }
 
     /// Returns a function that adds what the program was doing to an error of the database.
-    pub fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
+    pub(crate) fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
         move |error| Failure::new(format!("{what}: {error}"))
     }
 }

@@ -15,7 +15,7 @@ const RULE: &str = "------------------------------------------------";
 ///
 /// # Errors
 /// A failed write to `out`.
-pub fn print(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     if plan.flags.seed == 0 {
         writeln!(out, "Set seed to {} because --seed was 0", plan.seed)?;
     }

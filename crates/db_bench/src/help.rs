@@ -18,7 +18,7 @@ Examples:
 ///
 /// # Errors
 /// A failed write.
-pub fn print(out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn print(out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out, "Runs RocksDB's and LevelDB's benchmarks against foldb.\n")?;
     writeln!(out, "Usage: db_bench [--FLAG=VALUE]...\n")?;
     writeln!(out, "Results go to standard output, progress and notes to standard error.\n")?;
@@ -48,7 +48,7 @@ pub fn print(out: &mut impl Write) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A failed write.
-pub fn print_version(out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn print_version(out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out, "db_bench of foldb {}", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

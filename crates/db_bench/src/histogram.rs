@@ -15,7 +15,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(crate) enum Operation {
     Read,
     Write,
     Delete,
@@ -40,18 +40,18 @@ const OPERATIONS: [(Operation, &str); 8] = [
 
 /// One histogram for each kind of operation that happened.
 #[derive(Clone, Debug, Default)]
-pub struct Histograms([Option<Histogram<u64>>; OPERATIONS.len()]);
+pub(crate) struct Histograms([Option<Histogram<u64>>; OPERATIONS.len()]);
 
 impl Histograms {
     /// Counts one operation that took `time`.
     #[inline]
-    pub fn record(&mut self, operation: Operation, time: Duration) {
+    pub(crate) fn record(&mut self, operation: Operation, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.0[operation as usize].get_or_insert_with(empty).saturating_record(nanos);
     }
 
     /// Adds another thread's counts.
-    pub fn merge(&mut self, other: &Histograms) {
+    pub(crate) fn merge(&mut self, other: &Histograms) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             if let Some(theirs) = theirs {
                 mine.get_or_insert_with(empty)
@@ -62,7 +62,7 @@ impl Histograms {
     }
 
     /// All operations together, whatever their kind; `None` if there were none.
-    pub fn all(&self) -> Option<Histogram<u64>> {
+    pub(crate) fn all(&self) -> Option<Histogram<u64>> {
         let mut kinds = self.0.iter().flatten();
         let mut all = kinds.next()?.clone();
         for kind in kinds {
@@ -72,7 +72,7 @@ impl Histograms {
     }
 
     /// A `Microseconds per ...` block for each kind of operation that happened.
-    pub fn blocks(&self) -> String {
+    pub(crate) fn blocks(&self) -> String {
         let mut text = String::new();
         for (operation, name) in OPERATIONS {
             if let Some(histogram) = &self.0[operation as usize] {

@@ -10,30 +10,30 @@ use rand_mt::Mt64;
 
 /// The random numbers of one thread.
 #[derive(Debug)]
-pub struct Draws(Mt64);
+pub(crate) struct Draws(Mt64);
 
 impl Draws {
     /// The draws of the `thread`-th thread of the run, counted from 1.
-    pub fn new(seed: i64, thread: u64) -> Draws {
+    pub(crate) fn new(seed: i64, thread: u64) -> Draws {
         Draws(Mt64::new((seed as u64).wrapping_add(thread)))
     }
 
     /// Draws once for RocksDB's choice of a database.
     #[inline]
-    pub fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.0.next_u64();
     }
 
     /// Returns a number below `count`, from one draw.
     #[inline]
-    pub fn below(&mut self, count: u64) -> u64 {
+    pub(crate) fn below(&mut self, count: u64) -> u64 {
         self.0.next_u64() % count
     }
 
     /// Returns the key of an operation that first chooses its database: a number below `count`,
     /// from the second of two draws.
     #[inline]
-    pub fn key(&mut self, count: u64) -> u64 {
+    pub(crate) fn key(&mut self, count: u64) -> u64 {
         self.skip();
         self.below(count)
     }
@@ -50,17 +50,17 @@ const NUMBER_LEN: usize = 8;
 ///
 /// A key shorter than 8 bytes has only the low bytes of the number.
 #[derive(Debug)]
-pub struct Key(Vec<u8>);
+pub(crate) struct Key(Vec<u8>);
 
 impl Key {
     /// A key of `size` bytes.
-    pub fn new(size: usize) -> Key {
+    pub(crate) fn new(size: usize) -> Key {
         Key(vec![b'0'; size])
     }
 
     /// Makes it the key of `number`.
     #[inline]
-    pub fn set(&mut self, number: u64) -> &[u8] {
+    pub(crate) fn set(&mut self, number: u64) -> &[u8] {
         let bytes = number.to_be_bytes();
         let len = self.0.len().min(NUMBER_LEN);
         self.0[..len].copy_from_slice(&bytes[NUMBER_LEN - len..]);

@@ -18,7 +18,7 @@ const LENIENT: (&str, &str) = ("uint64add", "rocksdb_lenient");
 
 /// A checked run.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The flags, for the workloads.
     pub flags: Flags,
     /// The benchmarks, in their order.
@@ -40,7 +40,7 @@ impl Plan {
     ///
     /// # Errors
     /// Anything that would make the run fail or make it meaningless.
-    pub fn new(flags: Flags) -> Result<Plan, Failure> {
+    pub(crate) fn new(flags: Flags) -> Result<Plan, Failure> {
         settings::check_workload(&flags)?;
         let benchmarks = Benchmark::list(&flags.benchmarks)?;
         if flags.merge_operator.is_empty() {

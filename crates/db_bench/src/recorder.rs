@@ -15,7 +15,7 @@ use crate::report::{Totals, stats_lines};
 
 /// The times to keep of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub(crate) enum Keep {
     /// Nothing.
     Nothing,
     /// Its duration, for `--histogram`.
@@ -26,7 +26,7 @@ pub enum Keep {
 
 /// A thread's progress lines on stderr.
 #[derive(Clone)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// When to print one.
     pub pace: Pace,
     /// The database whose counters go with the lines of the first thread, if any.
@@ -35,7 +35,7 @@ pub struct Progress {
 
 /// How often to print progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// Never.
     Silent,
     /// In place, at growing intervals, on a terminal.
@@ -46,7 +46,7 @@ pub enum Pace {
 
 impl Pace {
     /// Returns the pace of `--stats_interval`. Without the flag, only a terminal shows progress.
-    pub fn new(stats_interval: u64) -> Pace {
+    pub(crate) fn new(stats_interval: u64) -> Pace {
         match stats_interval {
             0 if std::io::stderr().is_terminal() => Pace::Growing,
             0 => Pace::Silent,
@@ -78,7 +78,7 @@ fn growing_step(done: u64) -> u64 {
 }
 
 /// The counts and times of one thread.
-pub struct Recorder {
+pub(crate) struct Recorder {
     done: u64,
     tell_at: u64,
     times: Option<Times>,
@@ -126,7 +126,7 @@ struct Told {
 
 impl Recorder {
     /// Starts the `thread`-th thread's clock, counted from 0 within the benchmark.
-    pub fn start(thread: usize, keep: Keep, progress: Progress) -> Recorder {
+    pub(crate) fn start(thread: usize, keep: Keep, progress: Progress) -> Recorder {
         let now = Instant::now();
         Recorder {
             done: 0,
@@ -143,7 +143,7 @@ impl Recorder {
 
     /// Counts the `operations` of one call.
     #[inline]
-    pub fn finished(&mut self, operations: u64, kind: Operation) {
+    pub(crate) fn finished(&mut self, operations: u64, kind: Operation) {
         if let Some(times) = &mut self.times {
             times.record(operations, kind, self.started);
         }
@@ -155,17 +155,17 @@ impl Recorder {
 
     /// Counts bytes of keys and values.
     #[inline]
-    pub fn bytes(&mut self, bytes: usize) {
+    pub(crate) fn bytes(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
 
     /// Operations so far.
-    pub fn done(&self) -> u64 {
+    pub(crate) fn done(&self) -> u64 {
         self.done
     }
 
     /// Appends words to the result line.
-    pub fn message(&mut self, message: &str) {
+    pub(crate) fn message(&mut self, message: &str) {
         if !self.message.is_empty() {
             self.message.push(' ');
         }
@@ -173,7 +173,7 @@ impl Recorder {
     }
 
     /// Stops the clock.
-    pub fn stop(self) -> Totals {
+    pub(crate) fn stop(self) -> Totals {
         let finished = Instant::now();
         if self.progress.pace == Pace::Growing {
             eprint!("\r{:50}\r", "");

@@ -10,7 +10,7 @@ use crate::histogram::Histograms;
 
 /// The result of a benchmark over all its counted threads.
 #[derive(Clone, Debug)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Operations done.
     pub done: u64,
     /// Bytes of keys and values moved.
@@ -31,7 +31,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds another thread's result.
-    pub fn merge(&mut self, other: &Totals) {
+    pub(crate) fn merge(&mut self, other: &Totals) {
         self.done += other.done;
         self.bytes += other.bytes;
         self.busy += other.busy;
@@ -49,7 +49,7 @@ impl Totals {
     }
 
     /// Returns the wall-clock time, never 0.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.finished.duration_since(self.started).max(Duration::from_nanos(1))
     }
 
@@ -60,7 +60,7 @@ impl Totals {
     /// ```
     ///
     /// Microseconds are the threads' times over all operations. The rates use wall-clock time.
-    pub fn line(&self, name: &str) -> String {
+    pub(crate) fn line(&self, name: &str) -> String {
         let done = self.done.max(1);
         let elapsed = self.elapsed();
         let mut line = format!(
@@ -82,7 +82,7 @@ impl Totals {
 }
 
 /// Returns the output of the `stats` benchmark: counters, then bytes written, then the levels.
-pub fn stats_lines(stats: &Stats) -> String {
+pub(crate) fn stats_lines(stats: &Stats) -> String {
     let mut text = String::new();
     for (name, value) in counters(stats) {
         line(&mut text, format_args!("{name}: {value}"));
@@ -106,7 +106,7 @@ pub fn stats_lines(stats: &Stats) -> String {
 }
 
 /// Returns the output of `--statistics`: one counter on each line, as in RocksDB.
-pub fn statistics_lines(stats: &Stats) -> String {
+pub(crate) fn statistics_lines(stats: &Stats) -> String {
     let mut text = String::from("STATISTICS:\n");
     for (name, value) in counters(stats).into_iter().chain(bytes_written(stats)) {
         line(&mut text, format_args!("foldb.{} COUNT : {value}", name.replace('_', ".")));

@@ -28,7 +28,7 @@ use crate::workload::{Sizes, Task};
 ///
 /// # Errors
 /// The first error of the database, or of standard output.
-pub fn run(mut plan: Plan) -> Result<(), Failure> {
+pub(crate) fn run(mut plan: Plan) -> Result<(), Failure> {
     let out = std::io::stdout().lock();
     let evidence = Evidence::begin(&mut plan);
     let db = open_first(&plan)?;

@@ -14,7 +14,7 @@ const ALL_TABLES: usize = 1 << 20;
 ///
 /// # Errors
 /// A value out of its range.
-pub fn check_workload(flags: &Flags) -> Result<(), Failure> {
+pub(crate) fn check_workload(flags: &Flags) -> Result<(), Failure> {
     let percent = 0..=100;
     let checks = [
         (flags.num >= 1, "num", "at least 1"),
@@ -40,7 +40,7 @@ pub fn check_workload(flags: &Flags) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A value that foldb does not know or accept.
-pub fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failure> {
+pub(crate) fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failure> {
     let own = Options::profile(profile(flags)?);
     let options = Options {
         create_if_missing: !flags.use_existing_db,

@@ -15,11 +15,11 @@ const SEED: u32 = 301;
 
 /// The buffer from which all threads take their values.
 #[derive(Debug)]
-pub struct ValueSource(Vec<u8>);
+pub(crate) struct ValueSource(Vec<u8>);
 
 impl ValueSource {
     /// A buffer that serves values of up to `largest` bytes.
-    pub fn new(compression_ratio: f64, largest: usize) -> ValueSource {
+    pub(crate) fn new(compression_ratio: f64, largest: usize) -> ValueSource {
         let mut random = ParkMiller(SEED);
         let raw = ((PIECE_LEN as f64 * compression_ratio) as usize).max(1);
         let len = BUFFER_LEN.max(largest);
@@ -32,7 +32,7 @@ impl ValueSource {
     }
 
     /// Values of `size` bytes, from the start of the buffer.
-    pub fn values(&self, size: usize) -> Values<'_> {
+    pub(crate) fn values(&self, size: usize) -> Values<'_> {
         debug_assert!(size <= self.0.len());
         Values { buffer: &self.0, size, position: 0 }
     }
@@ -40,7 +40,7 @@ impl ValueSource {
 
 /// The values of one thread.
 #[derive(Debug)]
-pub struct Values<'a> {
+pub(crate) struct Values<'a> {
     buffer: &'a [u8],
     size: usize,
     position: usize,
@@ -49,7 +49,7 @@ pub struct Values<'a> {
 impl<'a> Values<'a> {
     /// The next value.
     #[inline]
-    pub fn next(&mut self) -> &'a [u8] {
+    pub(crate) fn next(&mut self) -> &'a [u8] {
         if self.position + self.size > self.buffer.len() {
             self.position = 0;
         }

@@ -100,6 +100,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
+    #[cfg(debug_assertions)]
     pub const ALL: [Fault; 43] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
@@ -147,6 +148,7 @@ impl Fault {
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.
+    #[cfg(debug_assertions)]
     pub fn from_name(name: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name)
     }

@@ -31,6 +31,8 @@
 //! `iterator`, `rewriting`, `compaction`, `db`. ARCHITECTURE.md has the order of the layers.
 
 #![forbid(unsafe_code)]
+// Items that only benches and fuzz targets use are unreachable without the feature `internals`.
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub))]
 
 mod compaction;
 mod counters;

@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 const LOOK_BYTES: u64 = 32 << 10;
 
 /// The system's allocator, with counts.
-pub struct Counting;
+pub(crate) struct Counting;
 
 /// Requests of some of the threads.
 #[repr(align(128))]
@@ -99,7 +99,7 @@ unsafe impl GlobalAlloc for Counting {
 
 /// The requests since a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Requested {
+pub(crate) struct Requested {
     /// Number of requests.
     pub requests: u64,
     /// Their bytes.
@@ -109,7 +109,7 @@ pub struct Requested {
 }
 
 /// A moment from which requests are counted. Only one at a time has a peak of its own.
-pub struct Since {
+pub(crate) struct Since {
     requests: u64,
     bytes: u64,
     held: i64,
@@ -117,14 +117,14 @@ pub struct Since {
 
 impl Since {
     /// Begins now.
-    pub fn now() -> Since {
+    pub(crate) fn now() -> Since {
         let held = held();
         PEAK.store(held, Ordering::Relaxed);
         Since { requests: sum(|shard| &shard.requests), bytes: sum(|shard| &shard.bytes), held }
     }
 
     /// Returns the requests since then.
-    pub fn requested(&self) -> Requested {
+    pub(crate) fn requested(&self) -> Requested {
         let peak = PEAK.load(Ordering::Relaxed).max(held());
         Requested {
             requests: sum(|shard| &shard.requests) - self.requests,

@@ -17,7 +17,7 @@ const ALL: &str = "all";
 
 /// The result of reading the command line.
 #[derive(Debug)]
-pub enum Request {
+pub(crate) enum Request {
     /// Prints help or the version.
     Answer(String),
     /// Runs benchmarks.
@@ -26,7 +26,7 @@ pub enum Request {
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Subcommand {
+pub(crate) enum Subcommand {
     /// Each data set, load and hint setting
     Standard,
     /// Other shares of overwritten, deleted and appended keys
@@ -45,7 +45,7 @@ pub enum Subcommand {
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Tables
     Markdown,
     /// Every repetition, under the names of the columns
@@ -56,7 +56,7 @@ pub enum Format {
 
 /// A checked command line. A missing argument is `None` if its default depends on the subcommand.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub subcommand: Subcommand,
     pub datasets: Option<Vec<Dataset>>,
     pub workloads: Option<Vec<Workload>>,
@@ -136,7 +136,7 @@ struct Line {
 ///
 /// # Errors
 /// [`Failure::Usage`], one line that lists the valid values.
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Failure> {
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
     let command: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     match Line::try_parse_from(words) {

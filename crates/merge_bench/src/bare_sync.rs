@@ -16,7 +16,7 @@ const LENGTH: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// Errors of the file system.
-pub fn longest(directory: &Path) -> Result<Duration, Failure> {
+pub(crate) fn longest(directory: &Path) -> Result<Duration, Failure> {
     let path = directory.join("bare-sync");
     let measured = measure(&path).map_err(Failure::with_file("write and sync", &path));
     let _best_effort = fs::remove_file(&path);

@@ -2,7 +2,7 @@
 
 /// A set of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dataset {
+pub(crate) struct Dataset {
     /// Its name.
     pub name: &'static str,
     /// Number of keys inserted first.
@@ -14,7 +14,7 @@ pub struct Dataset {
 }
 
 /// The data sets, smallest first.
-pub const DATASETS: [Dataset; 3] = [
+pub(crate) const DATASETS: [Dataset; 3] = [
     Dataset { name: "small-100k-128b", entries: 100_000, value_len: 128, segment_size: 8 << 20 },
     Dataset { name: "medium-500k-128b", entries: 500_000, value_len: 128, segment_size: 16 << 20 },
     Dataset { name: "large-1m-512b", entries: 1_000_000, value_len: 512, segment_size: 32 << 20 },
@@ -22,7 +22,7 @@ pub const DATASETS: [Dataset; 3] = [
 
 /// What happens to the keys after their insertion, in hundredths of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// Its name.
     pub name: &'static str,
     /// Keys that are overwritten.
@@ -34,11 +34,11 @@ pub struct Pattern {
 }
 
 /// The pattern of every subcommand but `patterns`.
-pub const STANDARD: Pattern =
+pub(crate) const STANDARD: Pattern =
     Pattern { name: "standard", overwritten: 33, deleted: 10, appended: 0 };
 
 /// The patterns of `patterns`.
-pub const PATTERNS: [Pattern; 4] = [
+pub(crate) const PATTERNS: [Pattern; 4] = [
     Pattern { name: "overwrite-heavy", overwritten: 70, deleted: 0, appended: 0 },
     Pattern { name: "delete-heavy", overwritten: 0, deleted: 50, appended: 0 },
     Pattern { name: "append-only", overwritten: 0, deleted: 0, appended: 100 },
@@ -47,7 +47,7 @@ pub const PATTERNS: [Pattern; 4] = [
 
 /// Threads that read and write during a garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Workload {
+pub(crate) struct Workload {
     /// Its name.
     pub name: &'static str,
     /// Number of threads that read.
@@ -57,7 +57,7 @@ pub struct Workload {
 }
 
 /// The loads of `--workload`.
-pub const WORKLOADS: [Workload; 4] = [
+pub(crate) const WORKLOADS: [Workload; 4] = [
     Workload { name: "baseline", readers: 0, writers: 0 },
     Workload { name: "read", readers: 2, writers: 0 },
     Workload { name: "write", readers: 0, writers: 1 },
@@ -65,21 +65,21 @@ pub const WORKLOADS: [Workload; 4] = [
 ];
 
 /// The loads of `--scenario`.
-pub const SCENARIOS: [Workload; 3] = [
+pub(crate) const SCENARIOS: [Workload; 3] = [
     Workload { name: "read-heavy", readers: 4, writers: 0 },
     Workload { name: "write-heavy", readers: 0, writers: 2 },
     Workload { name: "balanced", readers: 2, writers: 2 },
 ];
 
 /// The loads of `degradation`.
-pub const ALONE: [Workload; 2] = [
+pub(crate) const ALONE: [Workload; 2] = [
     Workload { name: "one-reader", readers: 1, writers: 0 },
     Workload { name: "one-writer", readers: 0, writers: 1 },
 ];
 
 /// Memory that a garbage collection may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// Its name. A MB is 2^20 bytes.
     pub name: &'static str,
     /// Bytes.
@@ -87,7 +87,7 @@ pub struct Budget {
 }
 
 /// The budgets of `--budget`.
-pub const BUDGETS: [Budget; 4] = [
+pub(crate) const BUDGETS: [Budget; 4] = [
     Budget { name: "16MB", bytes: 16 << 20 },
     DEFAULT_BUDGET,
     Budget { name: "256MB", bytes: 256 << 20 },
@@ -95,10 +95,10 @@ pub const BUDGETS: [Budget; 4] = [
 ];
 
 /// The budget of everything but comparisons of budgets.
-pub const DEFAULT_BUDGET: Budget = Budget { name: "64MB", bytes: 64 << 20 };
+pub(crate) const DEFAULT_BUDGET: Budget = Budget { name: "64MB", bytes: 64 << 20 };
 
 /// A row of a table that has a name.
-pub trait Named: Copy {
+pub(crate) trait Named: Copy {
     /// The name.
     fn name(&self) -> &'static str;
 }

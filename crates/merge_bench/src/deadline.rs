@@ -3,26 +3,26 @@
 use std::time::{Duration, Instant};
 
 /// Longest time that `all` takes.
-pub const LIMIT: Duration = Duration::from_secs(45 * 60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(45 * 60);
 /// The part of it reserved for work that takes longer than expected.
 const RESERVE: Duration = Duration::from_secs(90);
 
 /// The time at which everything must be done.
 #[derive(Clone, Copy, Debug)]
-pub struct Deadline {
+pub(crate) struct Deadline {
     began: Instant,
     limit: Option<Duration>,
 }
 
 impl Deadline {
     /// Returns a deadline this far from now; with `None`, there is no limit.
-    pub fn new(limit: Option<Duration>) -> Deadline {
+    pub(crate) fn new(limit: Option<Duration>) -> Deadline {
         Deadline { began: Instant::now(), limit }
     }
 
     /// Returns whether there is time for `next` besides `rest`. Both are times on the expected
     /// machine, as is `done`, the work so far.
-    pub fn admits(&self, next: Duration, rest: Duration, done: Duration) -> bool {
+    pub(crate) fn admits(&self, next: Duration, rest: Duration, done: Duration) -> bool {
         self.admits_at(self.began.elapsed(), next, rest, done)
     }
 
@@ -37,7 +37,7 @@ impl Deadline {
     }
 
     /// Returns whether the deadline is near: work that repeats until it has enough should stop.
-    pub fn is_near(&self) -> bool {
+    pub(crate) fn is_near(&self) -> bool {
         self.limit.is_some_and(|limit| self.began.elapsed() + RESERVE / 2 > limit)
     }
 }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// The directory of the whole run.
 #[derive(Debug)]
-pub struct Directory {
+pub(crate) struct Directory {
     path: PathBuf,
     /// Removes the directory when dropped.
     _temporary: Option<TempDir>,
@@ -23,7 +23,7 @@ impl Directory {
     ///
     /// # Errors
     /// If the directory cannot be made or is not empty.
-    pub fn new(given: Option<&Path>) -> Result<Directory, Failure> {
+    pub(crate) fn new(given: Option<&Path>) -> Result<Directory, Failure> {
         let Some(path) = given else {
             let here = Path::new(".");
             let made = tempfile::Builder::new().prefix("merge_bench-").tempdir_in(here);
@@ -39,17 +39,17 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), _temporary: None })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the path of the prepared database.
-    pub fn prepared(&self) -> PathBuf {
+    pub(crate) fn prepared(&self) -> PathBuf {
         self.path.join("prepared")
     }
 
     /// Returns the path of its measured copy.
-    pub fn copy(&self) -> PathBuf {
+    pub(crate) fn copy(&self) -> PathBuf {
         self.path.join("copy")
     }
 
@@ -58,7 +58,7 @@ impl Directory {
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn make_copy(&self) -> Result<(), Failure> {
+    pub(crate) fn make_copy(&self) -> Result<(), Failure> {
         let (from, to) = (self.prepared(), self.copy());
         self.remove_copy()?;
         copy_files(&from, &to).map_err(Failure::with_file("copy the prepared database to", &to))
@@ -68,7 +68,7 @@ impl Directory {
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn remove_copy(&self) -> Result<(), Failure> {
+    pub(crate) fn remove_copy(&self) -> Result<(), Failure> {
         remove(&self.copy())
     }
 
@@ -76,7 +76,7 @@ impl Directory {
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn remove_prepared(&self) -> Result<(), Failure> {
+    pub(crate) fn remove_prepared(&self) -> Result<(), Failure> {
         remove(&self.prepared())
     }
 }
@@ -103,7 +103,7 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
 
 /// The files of a database and their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Files {
+pub(crate) struct Files {
     /// Names of value segment files and tables: those that a garbage collection replaces.
     pub replaceable: BTreeSet<String>,
     /// Bytes of all files.
@@ -115,7 +115,7 @@ impl Files {
     ///
     /// # Errors
     /// Errors of the file system.
-    pub fn of(path: &Path) -> Result<Files, Failure> {
+    pub(crate) fn of(path: &Path) -> Result<Files, Failure> {
         Files::read(path).map_err(Failure::with_file("read", path))
     }
 
@@ -135,7 +135,7 @@ impl Files {
     }
 
     /// Returns how many of these files, with that ending, are in `other` too.
-    pub fn left_in(&self, other: &Files, ending: &str) -> u64 {
+    pub(crate) fn left_in(&self, other: &Files, ending: &str) -> u64 {
         let both = self.replaceable.intersection(&other.replaceable);
         both.filter(|name| name.ends_with(ending)).count() as u64
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Why a run ended early.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The command line is invalid; exit code 2.
     Usage(String),
     /// The run failed, or a result is wrong; exit code 1.
@@ -17,17 +17,17 @@ pub enum Failure {
 
 impl Failure {
     /// A failure with a one-line message.
-    pub fn new(message: impl Into<String>) -> Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
         Failure::Message(message.into())
     }
 
     /// Names the work during which a database call failed.
-    pub fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
+    pub(crate) fn during(what: impl Display) -> impl FnOnce(foldb::Error) -> Failure {
         move |error| Failure::new(format!("{what}: {error}"))
     }
 
     /// Names the file of a failed call.
-    pub fn with_file(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    pub(crate) fn with_file(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
         move |error| Failure::new(format!("cannot {what} {}: {error}", path.display()))
     }
 }

@@ -32,7 +32,7 @@ impl Tally for Interval {
 
 /// The reads, or the writes, of a load.
 #[derive(Clone, Debug)]
-pub struct Latencies {
+pub(crate) struct Latencies {
     /// Operations during garbage collections, timed or not.
     pub operations: u64,
     histogram: Histogram<u64>,
@@ -51,7 +51,7 @@ impl Latencies {
     /// Records an operation that ended after `at` of load and took `time`. The histogram takes it
     /// only if it was during a garbage collection.
     #[inline]
-    pub fn record(&mut self, at: Duration, time: Duration, beside_merge: bool) {
+    pub(crate) fn record(&mut self, at: Duration, time: Duration, beside_merge: bool) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         if beside_merge {
             self.histogram.saturating_record(nanos);
@@ -60,14 +60,14 @@ impl Latencies {
     }
 
     /// Adds the latencies of another thread.
-    pub fn add(&mut self, other: &Latencies) {
+    pub(crate) fn add(&mut self, other: &Latencies) {
         self.operations += other.operations;
         self.histogram.add(&other.histogram).expect("all histograms have the same bounds");
         self.timeline.merge(&other.timeline);
     }
 
     /// Returns the figures, for this much load during garbage collections.
-    pub fn side(&self, load: Duration) -> Side {
+    pub(crate) fn side(&self, load: Duration) -> Side {
         let micros = |nanos: u64| nanos as f64 / 1000.0;
         Side {
             ops_per_sec: self.operations as f64 / load.as_secs_f64().max(1e-9),
@@ -79,7 +79,7 @@ impl Latencies {
     }
 
     /// Returns the course through `length` of load.
-    pub fn moments(&self, length: Duration) -> Vec<LatencyMoment> {
+    pub(crate) fn moments(&self, length: Duration) -> Vec<LatencyMoment> {
         if self.operations == 0 {
             return Vec::new();
         }

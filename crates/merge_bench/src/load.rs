@@ -34,11 +34,11 @@ struct Hot {
 
 /// The hot keys of one copy of the data.
 #[derive(Debug)]
-pub struct HotKeys(Vec<Hot>);
+pub(crate) struct HotKeys(Vec<Hot>);
 
 impl HotKeys {
     /// Makes the hot keys as the plan leaves them.
-    pub fn of(plan: &Plan) -> HotKeys {
+    pub(crate) fn of(plan: &Plan) -> HotKeys {
         let hot = plan.hot().into_iter().map(|index| Hot {
             index,
             generation: AtomicU64::new(plan.state(index).expect("hot keys are live")),
@@ -51,7 +51,7 @@ impl HotKeys {
     ///
     /// # Errors
     /// Errors of a read.
-    pub fn warm(&self, db: &Db) -> Result<(), Failure> {
+    pub(crate) fn warm(&self, db: &Db) -> Result<(), Failure> {
         for hot in &self.0 {
             db.get(key(hot.index)).map_err(Failure::during("reading the hot keys once"))?;
         }
@@ -59,14 +59,14 @@ impl HotKeys {
     }
 
     /// Returns the keys with their current generations.
-    pub fn generations(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn generations(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().map(|hot| (hot.index, hot.generation.load(Ordering::Acquire)))
     }
 }
 
 /// The operations of a load, added up over the copies of a repetition.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub(crate) struct Done {
     pub reads: Latencies,
     pub writes: Latencies,
     /// Operations before the garbage collection.
@@ -79,7 +79,7 @@ pub struct Done {
 
 impl Done {
     /// Returns the time of the whole load.
-    pub fn time(&self) -> Duration {
+    pub(crate) fn time(&self) -> Duration {
         self.before_time + self.beside_time
     }
 
@@ -107,7 +107,7 @@ struct Shared<'a> {
 ///
 /// # Errors
 /// Errors of the garbage collection or of any operation, or a wrong value.
-pub fn run_beside<T>(
+pub(crate) fn run_beside<T>(
     db: &Db,
     (plan, case): (&Plan, &Case),
     hot: &HotKeys,

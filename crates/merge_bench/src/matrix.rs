@@ -15,7 +15,7 @@ use crate::plan::Plan;
 
 /// One row of the tables.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// The subcommand of the case.
     pub subcommand: &'static str,
     pub data: Data,
@@ -30,7 +30,7 @@ pub struct Case {
 
 /// The data on disk before the garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
+pub(crate) struct Data {
     pub dataset: Dataset,
     pub pattern: Pattern,
     pub scatter: bool,
@@ -39,7 +39,7 @@ pub struct Data {
 
 /// How long loads run.
 #[derive(Clone, Copy, Debug)]
-pub struct Lengths {
+pub(crate) struct Lengths {
     /// Without a garbage collection, where that is measured.
     pub baseline: Duration,
     /// During garbage collections, at least.
@@ -47,11 +47,11 @@ pub struct Lengths {
 }
 
 /// The lengths behind published tables.
-pub const LENGTHS: Lengths =
+pub(crate) const LENGTHS: Lengths =
     Lengths { baseline: Duration::from_secs(3), load: Duration::from_secs(3) };
 
 /// Returns the cases of a command line.
-pub fn cases(settings: &Settings) -> Vec<Case> {
+pub(crate) fn cases(settings: &Settings) -> Vec<Case> {
     if settings.subcommand != Subcommand::All {
         return of_subcommand(settings, settings.subcommand);
     }
@@ -156,7 +156,7 @@ impl Own {
 
 impl Case {
     /// Returns the case as results store it.
-    pub fn described(&self) -> MergeCase {
+    pub(crate) fn described(&self) -> MergeCase {
         MergeCase {
             subcommand: self.subcommand.to_owned(),
             dataset: self.data.dataset.name.to_owned(),
@@ -173,7 +173,7 @@ impl Case {
     }
 
     /// Returns the case in a few words, for progress output.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let Data { dataset, pattern, scatter, hint } = self.data;
         let mut name = format!("{}: {}, {}", self.subcommand, dataset.name, self.workload.name);
         name.push_str(if hint { ", hint on" } else { ", hint off" });
@@ -189,7 +189,7 @@ impl Case {
         name
     }
 
-    pub fn has_load(&self) -> bool {
+    pub(crate) fn has_load(&self) -> bool {
         self.workload.readers + self.workload.writers > 0
     }
 }
@@ -198,26 +198,26 @@ impl Case {
 /// rather than late.
 mod speed {
     /// Records written per second.
-    pub const PREPARED: f64 = 250_000.0;
+    pub(super) const PREPARED: f64 = 250_000.0;
     /// Bytes copied and synced per second.
-    pub const COPIED: f64 = 250e6;
+    pub(super) const COPIED: f64 = 250e6;
     /// Bytes of segments collected per second.
-    pub const MERGED: f64 = 400e6;
+    pub(super) const MERGED: f64 = 400e6;
     /// Keys verified per second by reading each.
-    pub const VERIFIED: f64 = 350_000.0;
+    pub(super) const VERIFIED: f64 = 350_000.0;
     /// Keys verified per second in order.
-    pub const SCANNED: f64 = 1_500_000.0;
+    pub(super) const SCANNED: f64 = 1_500_000.0;
     /// Seconds for each copy whatever its size: opening, closing, syncing.
-    pub const OVERHEAD: f64 = 0.05;
+    pub(super) const OVERHEAD: f64 = 0.05;
 }
 
 /// Estimates the time of a case whose data exists.
-pub fn expected(case: &Case, lengths: Lengths) -> Duration {
+pub(crate) fn expected(case: &Case, lengths: Lengths) -> Duration {
     once(case, lengths).mul_f64(f64::from(case.repetitions))
 }
 
 /// Estimates the time of one repetition.
-pub fn once(case: &Case, lengths: Lengths) -> Duration {
+pub(crate) fn once(case: &Case, lengths: Lengths) -> Duration {
     let (keys, records) = sizes(case.data);
     let bytes = records * (case.data.dataset.value_len + 30) as f64;
     let merge = 0.015 + bytes / speed::MERGED;
@@ -229,7 +229,7 @@ pub fn once(case: &Case, lengths: Lengths) -> Duration {
 }
 
 /// Estimates the time of making the data.
-pub fn preparation(data: Data) -> Duration {
+pub(crate) fn preparation(data: Data) -> Duration {
     Duration::from_secs_f64(sizes(data).1 / speed::PREPARED)
 }
 
@@ -241,7 +241,7 @@ fn sizes(data: Data) -> (f64, f64) {
 }
 
 /// Returns the plan for this data.
-pub fn plan(data: Data) -> Plan {
+pub(crate) fn plan(data: Data) -> Plan {
     Plan::new(data.dataset, data.pattern, data.scatter)
 }
 

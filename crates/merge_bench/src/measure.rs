@@ -30,7 +30,12 @@ struct Before {
 ///
 /// # Errors
 /// Errors of the database, or too few reclaimed bytes.
-pub fn merge(db: &Db, path: &Path, plan: &Plan, budget: Budget) -> Result<MergeFigures, Failure> {
+pub(crate) fn merge(
+    db: &Db,
+    path: &Path,
+    plan: &Plan,
+    budget: Budget,
+) -> Result<MergeFigures, Failure> {
     let options = GcOptions {
         max_dead_fraction: 0.0,
         memory_budget: Some(budget.bytes as usize),

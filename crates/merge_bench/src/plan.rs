@@ -15,9 +15,9 @@
 use crate::dataset::{Dataset, Pattern};
 
 /// Generation of a value as it is inserted or appended.
-pub const INSERTED: u64 = 0;
+pub(crate) const INSERTED: u64 = 0;
 /// Generation of a value that the plan overwrites.
-pub const OVERWRITTEN: u64 = 1;
+pub(crate) const OVERWRITTEN: u64 = 1;
 
 /// Most keys of the hot set.
 const MOST_HOT: u64 = 10_000;
@@ -27,7 +27,7 @@ const HOT_SHARE: u64 = 100;
 const SEED: u64 = 0x666f_6c64;
 
 /// Bytes of a key.
-pub const KEY_LEN: usize = 16;
+pub(crate) const KEY_LEN: usize = 16;
 /// Bytes of a record in a segment besides its value: the length (one byte for values below 127
 /// bytes, else two) and the checksum (docs/format/value_segment.md).
 const fn record_overhead(value_len: usize) -> u64 {
@@ -36,7 +36,7 @@ const fn record_overhead(value_len: usize) -> u64 {
 }
 
 /// Returns the key of a number: 16 digits, so that keys have the order of their numbers.
-pub fn key(index: u64) -> [u8; KEY_LEN] {
+pub(crate) fn key(index: u64) -> [u8; KEY_LEN] {
     let mut key = [b'0'; KEY_LEN];
     let mut rest = index;
     for digit in key.iter_mut().rev() {
@@ -48,7 +48,7 @@ pub fn key(index: u64) -> [u8; KEY_LEN] {
 
 /// The writes of each phase, and the expected keys afterwards.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub dataset: Dataset,
     /// In the order of the overwrites.
     pub overwritten: Vec<u64>,
@@ -62,7 +62,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(dataset: Dataset, pattern: Pattern, scatter: bool) -> Plan {
+    pub(crate) fn new(dataset: Dataset, pattern: Pattern, scatter: bool) -> Plan {
         let share = |percent: u64| dataset.entries * percent / 100;
         let mut order: Vec<u64> = (0..dataset.entries).collect();
         if scatter {
@@ -85,45 +85,45 @@ impl Plan {
     }
 
     /// Returns the number of keys that were ever written.
-    pub fn keys(&self) -> u64 {
+    pub(crate) fn keys(&self) -> u64 {
         self.states.len() as u64
     }
 
     /// Returns the number of keys that exist afterwards.
-    pub fn live(&self) -> u64 {
+    pub(crate) fn live(&self) -> u64 {
         self.keys() - self.deleted.len() as u64
     }
 
     /// Returns the generation of a key afterwards; `None`: it is deleted.
-    pub fn state(&self, index: u64) -> Option<u64> {
+    pub(crate) fn state(&self, index: u64) -> Option<u64> {
         self.states[index as usize]
     }
 
     /// Returns the number of values written, dead ones included.
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.keys() + self.overwritten.len() as u64
     }
 
     /// Returns how many of them are dead afterwards.
-    pub fn dead_records(&self) -> u64 {
+    pub(crate) fn dead_records(&self) -> u64 {
         (self.overwritten.len() + self.deleted.len()) as u64
     }
 
     /// Returns the fewest bytes that a record takes in a segment file.
-    pub fn record_len(&self) -> u64 {
+    pub(crate) fn record_len(&self) -> u64 {
         self.dataset.value_len as u64 + record_overhead(self.dataset.value_len)
     }
 
     /// Returns the keys that the load reads and writes: a hundredth of the live keys, at most 10
     /// 000, spread evenly.
-    pub fn hot(&self) -> Vec<u64> {
+    pub(crate) fn hot(&self) -> Vec<u64> {
         let live = (0..self.keys()).filter(|&index| self.state(index).is_some());
         let wanted = (self.keys() / HOT_SHARE).clamp(1, MOST_HOT);
         live.step_by((self.live() / wanted).max(1) as usize).take(wanted as usize).collect()
     }
 
     /// Writes the value of a key and generation to `buffer`.
-    pub fn value(&self, index: u64, generation: u64, buffer: &mut Vec<u8>) {
+    pub(crate) fn value(&self, index: u64, generation: u64, buffer: &mut Vec<u8>) {
         self.values.write(index, generation, buffer);
     }
 }
@@ -160,7 +160,7 @@ impl ValueSource {
 }
 
 /// Returns the key and generation that a value claims.
-pub fn told(value: &[u8]) -> Option<(u64, u64)> {
+pub(crate) fn told(value: &[u8]) -> Option<(u64, u64)> {
     let (generation, rest) = value.split_first_chunk()?;
     let index = rest.first_chunk()?;
     Some((u64::from_le_bytes(*index), u64::from_le_bytes(*generation)))

@@ -11,7 +11,7 @@ use crate::plan::{INSERTED, OVERWRITTEN, Plan, key};
 
 /// Returns the options of databases of `data`: every value is separated, and nothing is collected
 /// or compacted before it is asked for.
-pub fn options(data: Data, budget: Budget) -> Options {
+pub(crate) fn options(data: Data, budget: Budget) -> Options {
     Options {
         value_separation_min: Some(0),
         segment_size: data.dataset.segment_size,
@@ -27,7 +27,7 @@ pub fn options(data: Data, budget: Budget) -> Options {
 ///
 /// # Errors
 /// Errors of the database.
-pub fn prepare(path: &Path, data: Data, plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn prepare(path: &Path, data: Data, plan: &Plan) -> Result<(), Failure> {
     write(path, data, plan).map_err(Failure::during("preparing the data"))
 }
 
@@ -64,7 +64,7 @@ fn put_all(
 ///
 /// # Errors
 /// If a file was reclaimed already, or values were not separated: there would be less to collect.
-pub fn check_all_is_there(db: &Db, plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn check_all_is_there(db: &Db, plan: &Plan) -> Result<(), Failure> {
     let stats = db.stats();
     let (on_disk, written) = (stats.segments.bytes, stats.bytes_segments);
     let least = plan.records() * plan.record_len();

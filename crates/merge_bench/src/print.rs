@@ -14,7 +14,7 @@ use crate::verify::Verified;
 ///
 /// # Errors
 /// Errors of writing.
-pub fn answer(text: &str) -> Result<(), Failure> {
+pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
 }
@@ -23,7 +23,7 @@ pub fn answer(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Errors of writing.
-pub fn results(results: &MergeResults, format: Format) -> Result<(), Failure> {
+pub(crate) fn results(results: &MergeResults, format: Format) -> Result<(), Failure> {
     let text = match format {
         Format::Markdown => markdown(&results.runs),
         Format::Json => {

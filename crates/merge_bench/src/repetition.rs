@@ -17,7 +17,7 @@ use crate::prepare::{check_all_is_there, options};
 use crate::verify::{Expected, Verified};
 
 /// What all repetitions share.
-pub struct Bench<'a> {
+pub(crate) struct Bench<'a> {
     pub directory: &'a Directory,
     pub lengths: Lengths,
     pub deadline: Deadline,
@@ -28,7 +28,7 @@ pub struct Bench<'a> {
 
 /// The result of one repetition.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub repetition: MergeRepetition,
     pub verified: Verified,
 }
@@ -39,7 +39,7 @@ impl Bench<'_> {
     /// # Errors
     /// Errors of the database or file system, of the load, of the checks around the garbage
     /// collection, and of the verification.
-    pub fn repeat(&self, case: &Case, plan: &Plan) -> Result<Outcome, Failure> {
+    pub(crate) fn repeat(&self, case: &Case, plan: &Plan) -> Result<Outcome, Failure> {
         let (mut done, mut merges, mut spans) = (Done::default(), Vec::new(), Vec::new());
         loop {
             let is_first = merges.is_empty();

@@ -22,7 +22,7 @@ use crate::verify::Verified;
 ///
 /// # Errors
 /// The first failure, or the first wrong key.
-pub fn run(settings: &Settings) -> Result<(), Failure> {
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let directory = Directory::new(settings.directory.as_deref())?;
     let cases = cases(settings);
     let limit = (settings.subcommand == Subcommand::All).then_some(LIMIT);
@@ -52,7 +52,7 @@ fn expected_time(cases: &[Case], lengths: Lengths) -> Duration {
 }
 
 /// The cases of a run, one after the other.
-pub struct Session<'a> {
+pub(crate) struct Session<'a> {
     bench: &'a Bench<'a>,
     /// The prepared data.
     data: Option<(Data, Plan)>,
@@ -61,7 +61,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub fn new(bench: &'a Bench<'a>) -> Session<'a> {
+    pub(crate) fn new(bench: &'a Bench<'a>) -> Session<'a> {
         Session { bench, data: None, done: Duration::ZERO }
     }
 
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The first failure. Earlier figures are discarded, because the measured database was wrong.
-    pub fn run(mut self, cases: &[Case]) -> Result<Vec<MergeRun>, Failure> {
+    pub(crate) fn run(mut self, cases: &[Case]) -> Result<Vec<MergeRun>, Failure> {
         let mut runs = Vec::with_capacity(cases.len());
         for (i, case) in cases.iter().enumerate() {
             eprintln!("[{}/{}] {}", i + 1, cases.len(), case.name());

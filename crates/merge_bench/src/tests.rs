@@ -27,7 +27,7 @@ const TINY: Dataset =
     Dataset { name: "tiny", entries: 3000, value_len: 64, segment_size: 32 << 10 };
 
 /// Keeps other tests away: counts of allocations belong to the whole process.
-pub fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

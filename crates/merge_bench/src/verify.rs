@@ -9,7 +9,7 @@ use crate::load::HotKeys;
 use crate::plan::{Plan, key, told};
 
 /// The expected value of every key after plan and load.
-pub struct Expected<'a> {
+pub(crate) struct Expected<'a> {
     plan: &'a Plan,
     /// Generations of the keys that the load wrote.
     written: BTreeMap<u64, u64>,
@@ -17,21 +17,21 @@ pub struct Expected<'a> {
 
 /// Numbers of keys with the right value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub(crate) struct Verified {
     pub live: u64,
     pub deleted: u64,
 }
 
 impl Verified {
     /// Returns the line that ends every run.
-    pub fn sentence(self) -> String {
+    pub(crate) fn sentence(self) -> String {
         let Verified { live, deleted } = self;
         format!("verified {live} live, {deleted} deleted keys after reopen: ok")
     }
 }
 
 impl<'a> Expected<'a> {
-    pub fn new(plan: &'a Plan, hot: &HotKeys) -> Expected<'a> {
+    pub(crate) fn new(plan: &'a Plan, hot: &HotKeys) -> Expected<'a> {
         Expected { plan, written: hot.generations().collect() }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Expected<'a> {
     ///
     /// # Errors
     /// The first wrong key.
-    pub fn check_every_key(&self, db: &Db) -> Result<Verified, Failure> {
+    pub(crate) fn check_every_key(&self, db: &Db) -> Result<Verified, Failure> {
         let (mut verified, mut expected) = (Verified::default(), Vec::new());
         for index in 0..self.plan.keys() {
             let found = db.get(key(index)).map_err(|error| unreadable(index, &error))?;
@@ -63,7 +63,7 @@ impl<'a> Expected<'a> {
     ///
     /// # Errors
     /// The first key that is wrong, missing or unexpected.
-    pub fn check_in_order(&self, db: &Db) -> Result<(), Failure> {
+    pub(crate) fn check_in_order(&self, db: &Db) -> Result<(), Failure> {
         let failed = || Failure::during("walking through the database after the reopen");
         let mut found = db.iter().map_err(failed())?;
         let mut expected = Vec::new();

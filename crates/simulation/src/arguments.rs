@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand};
 /// Runs foldb on machines made of seeds: threads, time, randomness, disk and power cuts.
 #[derive(Debug, Parser)]
 #[command(version, about)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -13,7 +13,7 @@ pub struct Arguments {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Runs seeds, each in a process of its own, and exits with 1 if one of them gave a wrong
     /// answer.
     Run(Seeds),
@@ -23,7 +23,7 @@ pub enum Command {
 
 /// Many seeds.
 #[derive(Args, Clone, Debug)]
-pub struct Seeds {
+pub(crate) struct Seeds {
     /// The first seed; the next one is one more.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -49,7 +49,7 @@ pub struct Seeds {
 
 /// One seed.
 #[derive(Args, Clone, Debug)]
-pub struct Seed {
+pub(crate) struct Seed {
     /// Which one.
     pub seed: u64,
     /// A bug to plant in the engine.

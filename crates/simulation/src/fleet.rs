@@ -30,7 +30,7 @@ struct Sum {
 ///
 /// # Errors
 /// The wrong seeds. Unless gaps are allowed, also the events that never happened.
-pub fn run(seeds: &Seeds) -> Result<(), String> {
+pub(crate) fn run(seeds: &Seeds) -> Result<(), String> {
     let jobs = seeds.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from));
     let progress = ProgressBar::new(seeds.seeds);
     let style = "{elapsed_precise} [{bar:30}] {pos}/{len} seeds, {per_sec}, {eta} left";

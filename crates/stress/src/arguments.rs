@@ -10,13 +10,13 @@ use crate::report::Progress;
 /// Kills a working database at random moments and checks what it left.
 #[derive(Debug, Parser)]
 #[command(version, about)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Runs workers, kills them and checks; exits with 1 at the first wrong answer.
     ///
     /// A run works on several databases. Each has its own settings and features, drawn from the
@@ -39,7 +39,7 @@ pub enum Command {
 
 /// A whole run.
 #[derive(Args, Clone, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// Directory of the databases; a temporary directory unless given. A database that failed its
     /// check stays there.
     #[arg(long)]
@@ -70,7 +70,7 @@ pub struct Run {
 
 /// A soak.
 #[derive(Args, Clone, Debug)]
-pub struct Soak {
+pub(crate) struct Soak {
     /// Directory of database, samples and plot; a temporary directory unless given.
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -106,7 +106,7 @@ pub struct Soak {
 
 /// One life of one database.
 #[derive(Args, Clone, Debug)]
-pub struct Life {
+pub(crate) struct Life {
     /// Directory of the database.
     #[arg(long)]
     pub database: PathBuf,
@@ -135,7 +135,7 @@ pub struct Life {
 
 /// A program beside others that open and destroy one database.
 #[derive(Args, Clone, Debug)]
-pub struct Rival {
+pub(crate) struct Rival {
     /// Directory of the database.
     #[arg(long)]
     pub database: PathBuf,

@@ -9,16 +9,16 @@ use crate::stage::Stage;
 use crate::write::{TALLIES, Write};
 
 /// An error found by a check, as a sentence.
-pub type Wrong = String;
+pub(crate) type Wrong = String;
 
 /// Turns an engine's error into a sentence that names the failed call.
-pub fn told(what: &str) -> impl Fn(foldb::Error) -> Wrong {
+pub(crate) fn told(what: &str) -> impl Fn(foldb::Error) -> Wrong {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
 }
 
 /// What a check of a whole database found about one thread.
-pub struct Found {
+pub(crate) struct Found {
     pub model: Model,
     pub progress: Progress,
     /// Whether an unacknowledged write is visible.
@@ -28,7 +28,7 @@ pub struct Found {
 /// Compares all keys with the acknowledged writes of the threads. Each thread's next write may be
 /// visible too: the kill interrupted it. Or its previous one may be, if it failed and was not tried
 /// again.
-pub fn whole(stage: &Stage, before: &[Progress]) -> Result<Vec<Found>, Wrong> {
+pub(crate) fn whole(stage: &Stage, before: &[Progress]) -> Result<Vec<Found>, Wrong> {
     let features = &stage.features;
     let mut actual = vec![Model::new(features).keyspaces; usize::from(features.threads)];
     for (at, keyspace) in stage.keyspaces.iter().enumerate() {
@@ -87,7 +87,7 @@ fn shown(write: &Write) -> String {
 }
 
 /// Returns the first key at which two maps differ.
-pub fn difference_of(expected: &Map, actual: &Map) -> Option<String> {
+pub(crate) fn difference_of(expected: &Map, actual: &Map) -> Option<String> {
     let keys = expected.keys().chain(actual.keys());
     let key = keys.filter(|&key| expected.get(key) != actual.get(key)).min()?;
     let shown = |map: &Map| {
@@ -136,7 +136,7 @@ fn point_reads(stage: &Stage, actual: &[Vec<Map>]) -> Result<(), Wrong> {
     Ok(())
 }
 
-pub fn expect_get(
+pub(crate) fn expect_get(
     keyspace: &Keyspace,
     key: &[u8],
     expected: Option<&Vec<u8>>,
@@ -164,7 +164,7 @@ fn tallies(stage: &Stage, found: &[Found]) -> Result<(), Wrong> {
 }
 
 /// Compares the keys of one thread with its model, as `options` read them.
-pub fn own_keys(
+pub(crate) fn own_keys(
     stage: &Stage,
     thread: u8,
     model: &Model,
@@ -193,7 +193,7 @@ pub fn own_keys(
 }
 
 /// Adds the entries that an iterator has not yet passed.
-pub fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result<(), Wrong> {
+pub(crate) fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result<(), Wrong> {
     for entry in scan {
         let (key, value) = entry.map_err(told("a scan failed"))?;
         into.insert(features.written_key(&key), value.to_vec());
@@ -203,7 +203,7 @@ pub fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result<(), Wr
 
 /// Checks that no batch is half visible: both halves of each thread's pair are equal. Returns the
 /// pairs.
-pub fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
+pub(crate) fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
     let (first, last) = (&stage.keyspaces[0], &stage.keyspaces[stage.keyspaces.len() - 1]);
     let mut said = Vec::new();
     for thread in 0..stage.features.threads {

@@ -8,7 +8,7 @@ use foldb::{Event, EventListener};
 /// The events counted. A run in which one of them never happened fails: it tested less than it
 /// claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counted {
+pub(crate) enum Counted {
     Write,
     Batch,
     RangeDelete,
@@ -43,7 +43,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    pub const ALL: [Counted; 31] = [
+    pub(crate) const ALL: [Counted; 31] = [
         Counted::Write,
         Counted::Batch,
         Counted::RangeDelete,
@@ -77,21 +77,21 @@ impl Counted {
         Counted::InterruptedWriteKept,
     ];
 
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{self:?}")
     }
 }
 
 /// The counts of one worker.
 #[derive(Debug, Default)]
-pub struct Counts([AtomicU64; Counted::ALL.len()]);
+pub(crate) struct Counts([AtomicU64; Counted::ALL.len()]);
 
 impl Counts {
-    pub fn add(&self, counted: Counted) {
+    pub(crate) fn add(&self, counted: Counted) {
         self.0[counted as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn get(&self, counted: Counted) -> u64 {
+    pub(crate) fn get(&self, counted: Counted) -> u64 {
         self.0[counted as usize].load(Ordering::Relaxed)
     }
 }
@@ -114,4 +114,4 @@ impl EventListener for Counts {
 }
 
 /// The counts of a whole run, by name.
-pub type Totals = BTreeMap<String, u64>;
+pub(crate) type Totals = BTreeMap<String, u64>;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use foldb::{BytewiseComparator, Comparator, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
-pub use foldb_stress::{Operator, draws};
+pub(crate) use foldb_stress::{Operator, draws};
 use foldb_stress::{at_the_edges, small_options};
 
 /// The trouble of a database's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadDisk {
+pub(crate) enum BadDisk {
     Nothing,
     /// One in this many changing calls fails.
     Failing(u64),
@@ -28,14 +28,14 @@ pub enum BadDisk {
 
 impl BadDisk {
     /// Returns whether calls of the engine may fail because of it.
-    pub fn fails(self) -> bool {
+    pub(crate) fn fails(self) -> bool {
         matches!(self, BadDisk::Failing(_) | BadDisk::FailingSyncs)
     }
 }
 
 /// The features of one database.
 #[derive(Clone, Debug)]
-pub struct Features {
+pub(crate) struct Features {
     pub seed: u64,
     /// Number of threads that write.
     pub threads: u8,
@@ -71,10 +71,10 @@ pub struct Features {
 }
 
 /// Keys of one block.
-pub const SLOTS: u8 = 64;
+pub(crate) const SLOTS: u8 = 64;
 
 impl Features {
-    pub fn draw(seed: u64) -> Features {
+    pub(crate) fn draw(seed: u64) -> Features {
         let mut rng = draws(seed, "features", &[]);
         let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
         let operators = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
@@ -113,22 +113,22 @@ impl Features {
     }
 
     /// Returns the order of keys.
-    pub fn order(&self) -> Arc<dyn Comparator> {
+    pub(crate) fn order(&self) -> Arc<dyn Comparator> {
         if self.own_order { Arc::new(CheckedOrder) } else { Arc::new(BytewiseComparator) }
     }
 
     /// Returns the database's key for the key of a write.
-    pub fn stored_key(&self, key: &[u8]) -> Vec<u8> {
+    pub(crate) fn stored_key(&self, key: &[u8]) -> Vec<u8> {
         if self.own_order { with_check_byte(key) } else { key.to_vec() }
     }
 
     /// Returns the key of a write for the database's key.
-    pub fn written_key(&self, stored: &[u8]) -> Vec<u8> {
+    pub(crate) fn written_key(&self, stored: &[u8]) -> Vec<u8> {
         if self.own_order { without_check_byte(stored) } else { stored.to_vec() }
     }
 
     /// Returns the options of the database: small, so that a second of writes reaches every level.
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         let mut rng = draws(self.seed, "options", &[]);
         let mut options = small_options(&mut rng);
         if self.edges {

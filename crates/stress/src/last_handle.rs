@@ -17,7 +17,7 @@ const FILLER: u8 = u8::MAX - 1;
 
 /// Holds a flush in its event until it gets the last handle, and drops the handle there.
 #[derive(Debug, Default)]
-pub struct LastHandle {
+pub(crate) struct LastHandle {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -67,7 +67,7 @@ impl EventListener for LastHandle {
 }
 
 /// Hands a listener the last handle of a database, and waits until the database is closed.
-pub fn close(stage: Stage, path: &Path, slot: &LastHandle) -> Result<(), Wrong> {
+pub(crate) fn close(stage: Stage, path: &Path, slot: &LastHandle) -> Result<(), Wrong> {
     slot.set(State::Armed);
     let options = WriteOptions { deadline: Some(Duration::from_millis(50)), ..Default::default() };
     let begun = Instant::now();

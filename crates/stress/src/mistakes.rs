@@ -8,7 +8,7 @@ use crate::features::{BadDisk, Operator};
 use crate::stage::Stage;
 
 /// Makes one such call.
-pub fn make_one(stage: &Stage, rng: &mut fastrand::Rng) -> std::result::Result<(), Wrong> {
+pub(crate) fn make_one(stage: &Stage, rng: &mut fastrand::Rng) -> std::result::Result<(), Wrong> {
     let keyspace = rng.choice(&stage.keyspaces).unwrap_or(&stage.tally);
     match rng.u8(..20) {
         0..8 if stage.features.own_order => {

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::features::Features;
 use crate::write::{Operation, TALLIES, Write, bulk_value};
 
-pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The keys of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
+pub(crate) struct Model {
     /// One map for each keyspace.
     pub keyspaces: Vec<Map>,
     /// What the thread added to each tally.
@@ -17,13 +17,18 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(features: &Features) -> Model {
+    pub(crate) fn new(features: &Features) -> Model {
         let keyspaces = vec![Map::new(); features.operators.len()];
         Model { keyspaces, tallies: [0; TALLIES as usize] }
     }
 
     /// Returns the model after the first writes of a thread, without those that failed.
-    pub fn after(features: &Features, thread: u8, writes: u64, failed: &BTreeSet<u64>) -> Model {
+    pub(crate) fn after(
+        features: &Features,
+        thread: u8,
+        writes: u64,
+        failed: &BTreeSet<u64>,
+    ) -> Model {
         let mut model = Model::new(features);
         for number in (0..writes).filter(|number| !failed.contains(number)) {
             model.apply(&features.write(thread, number));
@@ -31,7 +36,7 @@ impl Model {
         model
     }
 
-    pub fn apply(&mut self, write: &Write) {
+    pub(crate) fn apply(&mut self, write: &Write) {
         for operation in &write.operations {
             match operation {
                 Operation::Put { keyspace, key, value } => {

@@ -12,7 +12,7 @@ use crate::coverage::{Counted, Counts};
 
 /// The known progress of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// Writes before this number are done, or failed.
     pub acknowledged: u64,
     /// Those of these writes that failed.
@@ -30,7 +30,7 @@ impl Progress {
     }
 
     /// Returns the progress for a later life that finds none of the attempts.
-    pub fn without_attempts(mut self) -> Progress {
+    pub(crate) fn without_attempts(mut self) -> Progress {
         self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
         self.acknowledged += self.attempted;
         self.attempted = 0;
@@ -40,7 +40,7 @@ impl Progress {
     /// Returns the unacknowledged writes of which one may be visible, each with the progress it
     /// would mean. They are the one in progress and the last that failed: the next write clears
     /// what a failed append left.
-    pub fn attempts(&self) -> impl Iterator<Item = (u64, Progress)> {
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = (u64, Progress)> {
         let next = self.acknowledged + self.attempted;
         let last_failed = (self.attempted > 0).then(|| next - 1);
         [Some(next), last_failed].into_iter().flatten().map(move |number| {
@@ -77,7 +77,7 @@ impl FromStr for Progress {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub(crate) enum Line {
     /// The check has compared the database, and found this progress of a thread.
     Found { thread: usize, progress: Progress },
     /// The check of all threads is over, and writing begins.
@@ -94,7 +94,7 @@ pub enum Line {
 
 impl Line {
     /// Writes the line to the supervisor.
-    pub fn tell(&self) {
+    pub(crate) fn tell(&self) {
         let line = match self {
             Line::Found { thread, progress } => format!("found {thread} {progress};\n"),
             Line::Begun => "begun\n".to_owned(),
@@ -110,7 +110,7 @@ impl Line {
     }
 
     /// Reads a line; `None` where a kill cut it short.
-    pub fn parse(line: &str) -> Option<Line> {
+    pub(crate) fn parse(line: &str) -> Option<Line> {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split(' ');
         Some(match kind {
@@ -130,7 +130,7 @@ impl Line {
     }
 
     /// Updates the supervisor's knowledge of the threads.
-    pub fn note(&self, threads: &mut [Progress]) {
+    pub(crate) fn note(&self, threads: &mut [Progress]) {
         match self {
             Line::Found { thread, progress } => threads[*thread] = progress.clone(),
             Line::Acknowledged { thread } => threads[*thread].acknowledge(),
@@ -141,7 +141,7 @@ impl Line {
 }
 
 /// Reports all counts.
-pub fn tell_counts(counts: &Counts) {
+pub(crate) fn tell_counts(counts: &Counts) {
     for counted in Counted::ALL {
         Line::Count { name: counted.name(), count: counts.get(counted) }.tell();
     }

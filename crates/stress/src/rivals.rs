@@ -21,7 +21,7 @@ const RIVALS: u64 = 3;
 ///
 /// # Errors
 /// If two programs had the database open, or a call failed for another reason.
-pub fn compete(rival: &Rival) -> Result<(), String> {
+pub(crate) fn compete(rival: &Rival) -> Result<(), String> {
     if let Some(fault) = &rival.plant {
         crate::worker::plant(fault)?;
     }
@@ -60,7 +60,7 @@ pub fn compete(rival: &Rival) -> Result<(), String> {
 ///
 /// # Errors
 /// The first error that a rival reports.
-pub fn run(database: &Path, seed: u64, plant: Option<&str>) -> Result<(), String> {
+pub(crate) fn run(database: &Path, seed: u64, plant: Option<&str>) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let start = |number: u64| {
         let mut command = Command::new(&program);

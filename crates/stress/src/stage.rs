@@ -15,7 +15,7 @@ use crate::last_handle::LastHandle;
 use crate::write::{Operation, TALLY_KEYSPACE, bulk_value};
 
 /// The database that all threads work on.
-pub struct Stage {
+pub(crate) struct Stage {
     pub features: Features,
     pub db: Db,
     /// The keyspaces of the features, in their order.
@@ -34,7 +34,7 @@ const LEFT_BEHIND: usize = 3;
 impl Stage {
     /// Opens the database, and creates missing keyspaces. On a bad disk opens fail now and then;
     /// the disk works when this returns.
-    pub fn open(
+    pub(crate) fn open(
         path: &Path,
         features: Features,
         counts: &Arc<Counts>,
@@ -74,7 +74,7 @@ impl Stage {
     }
 
     /// Opens a copy of the database at another place, or the database a second time, read-only.
-    pub fn look(&self, path: &Path) -> Result<Stage, Wrong> {
+    pub(crate) fn look(&self, path: &Path) -> Result<Stage, Wrong> {
         let db = Db::open_read_only(path, self.features.options());
         let db = db.map_err(told("cannot open to read only"))?;
         let again = |own: &Keyspace| db.keyspace(own.name()).map_err(told("a keyspace is missing"));
@@ -86,7 +86,7 @@ impl Stage {
     }
 
     /// Makes the disk as bad as its seed says.
-    pub fn begin_trouble(&self, seed: u64) {
+    pub(crate) fn begin_trouble(&self, seed: u64) {
         match self.features.disk {
             BadDisk::Failing(one_in) => self.trouble.fail_one_in(one_in, seed),
             BadDisk::Slow(micros) => {
@@ -98,12 +98,12 @@ impl Stage {
     }
 
     /// Returns whether the disk may have caused this error of a changing call.
-    pub fn is_excused(&self, error: &Error) -> bool {
+    pub(crate) fn is_excused(&self, error: &Error) -> bool {
         let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned, ErrorKind::Busy];
         self.features.disk.fails() && kinds.contains(&error.kind())
     }
 
-    pub fn batch(&self, operations: &[Operation]) -> WriteBatch {
+    pub(crate) fn batch(&self, operations: &[Operation]) -> WriteBatch {
         let mut batch = WriteBatch::new();
         let keyspace = |at: usize| &self.keyspaces[at];
         let stored = |key: &[u8]| self.features.stored_key(key);

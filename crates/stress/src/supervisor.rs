@@ -23,7 +23,7 @@ const LONGEST_CHECK: Duration = Duration::from_secs(120);
 /// # Errors
 /// The first wrong answer, with the seed and the directory to look into. Unless gaps are allowed,
 /// also the events that never happened.
-pub fn run(run: &Run) -> Result<(), String> {
+pub(crate) fn run(run: &Run) -> Result<(), String> {
     let temporary;
     let directory = match &run.directory {
         Some(directory) => directory.clone(),

@@ -18,7 +18,7 @@ use crate::write::{Operation, Write};
 
 /// What a thread shares with its watch.
 #[derive(Debug, Default)]
-pub struct Watched {
+pub(crate) struct Watched {
     /// Whether to end after the call in progress.
     pub ends: AtomicBool,
     /// How often a call began or ended.
@@ -40,7 +40,7 @@ enum Held {
     Iterators(Vec<Iter>),
 }
 
-pub struct Worker<'a> {
+pub(crate) struct Worker<'a> {
     stage: &'a Stage,
     counts: &'a Counts,
     life: &'a Life,
@@ -58,7 +58,7 @@ pub struct Worker<'a> {
 const MOST_FAILURES: u32 = 20;
 
 impl<'a> Worker<'a> {
-    pub fn new(
+    pub(crate) fn new(
         (stage, counts, life): (&'a Stage, &'a Counts, &'a Life),
         watched: &'a Watched,
         thread: u8,
@@ -71,7 +71,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Works until it is told to end, or until the disk allows no more writes.
-    pub fn work(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn work(&mut self) -> Result<(), Wrong> {
         let (mut failures, mut was_large) = (0, false);
         // After a large write comes another one, which must not wait for it.
         while was_large || !self.watched.ends.load(Ordering::Relaxed) && failures < MOST_FAILURES {

@@ -20,7 +20,7 @@ use crate::thread::{Watched, Worker};
 const LONGEST_CALL: Duration = Duration::from_secs(60);
 
 /// Runs one life. It ends by a kill, unless only the check is wanted.
-pub fn run(life: &Life) -> Result<(), String> {
+pub(crate) fn run(life: &Life) -> Result<(), String> {
     let outcome = live(life);
     if let Err(message) = &outcome {
         Line::Wrong { message: message.clone() }.tell();
@@ -30,7 +30,7 @@ pub fn run(life: &Life) -> Result<(), String> {
 
 /// Plants a bug in this process.
 #[cfg(debug_assertions)]
-pub fn plant(name: &str) -> Result<(), String> {
+pub(crate) fn plant(name: &str) -> Result<(), String> {
     use foldb::env::faults as of_env;
     use foldb::faults::{Fault, plant_everywhere};
     if let Some(fault) = of_env::Fault::from_name(name) {

@@ -13,12 +13,12 @@ use std::ops::Range;
 use crate::features::{Features, Operator, SLOTS, draws};
 
 /// Number of keys in the keyspace that all threads merge into.
-pub const TALLIES: u8 = 16;
-pub const TALLY_KEYSPACE: &str = "tally";
+pub(crate) const TALLIES: u8 = 16;
+pub(crate) const TALLY_KEYSPACE: &str = "tally";
 
 /// One operation on one key, or on a range of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(crate) enum Operation {
     Put {
         keyspace: usize,
         key: Vec<u8>,
@@ -53,7 +53,7 @@ pub enum Operation {
 impl Operation {
     /// Returns whether the operation takes next to no time. A write after a large one must not wait
     /// for it.
-    pub fn is_small(&self) -> bool {
+    pub(crate) fn is_small(&self) -> bool {
         match self {
             Operation::Put { value, .. } => value.len() < 100_000,
             Operation::Bulk { .. } => false,
@@ -64,7 +64,7 @@ impl Operation {
 
 /// What one call writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
+pub(crate) struct Write {
     /// More than one operation is a batch, which is atomic.
     pub operations: Vec<Operation>,
     pub sync: bool,
@@ -76,18 +76,18 @@ const PAIR_BLOCK: u16 = u16::MAX;
 const BULK_BLOCK: u16 = u16::MAX - 1;
 
 /// Returns the n-th value of a large batch.
-pub fn bulk_value(n: u8) -> Vec<u8> {
+pub(crate) fn bulk_value(n: u8) -> Vec<u8> {
     vec![n; 1 << 20]
 }
 
 impl Features {
     /// Returns the first bytes of a thread's keys in a block.
-    pub fn prefix(&self, block: u16, thread: u8) -> [u8; 3] {
+    pub(crate) fn prefix(&self, block: u16, thread: u8) -> [u8; 3] {
         let [high, low] = block.to_be_bytes();
         if self.interleaved { [high, low, thread] } else { [thread, high, low] }
     }
 
-    pub fn key(&self, block: u16, thread: u8, slot: u8) -> Vec<u8> {
+    pub(crate) fn key(&self, block: u16, thread: u8, slot: u8) -> Vec<u8> {
         // Longer than the part of a key that an engine may keep for estimates.
         let most = if self.own_order { 60 } else { 20 };
         let letters = usize::from(block.wrapping_mul(31) ^ u16::from(slot)) % most;
@@ -97,23 +97,23 @@ impl Features {
         key
     }
 
-    pub fn pair_key(&self, thread: u8) -> Vec<u8> {
+    pub(crate) fn pair_key(&self, thread: u8) -> Vec<u8> {
         self.key(PAIR_BLOCK, thread, 0)
     }
 
-    pub fn bulk_key(&self, thread: u8) -> Vec<u8> {
+    pub(crate) fn bulk_key(&self, thread: u8) -> Vec<u8> {
         self.key(BULK_BLOCK, thread, 0)
     }
 
     /// Returns the thread that owns a key.
-    pub fn owner(&self, key: &[u8]) -> Option<u8> {
+    pub(crate) fn owner(&self, key: &[u8]) -> Option<u8> {
         key.get(if self.interleaved { 2 } else { 0 }).copied()
     }
 }
 
 impl Features {
     /// Returns the write with this number of a thread.
-    pub fn write(&self, thread: u8, number: u64) -> Write {
+    pub(crate) fn write(&self, thread: u8, number: u64) -> Write {
         let mut draw = Draw {
             features: self,
             thread,

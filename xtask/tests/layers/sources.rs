@@ -12,13 +12,13 @@ use syn::{Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
 
 /// From a file to a file that it names, both relative to the crate's sources.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Arrow {
+pub(crate) struct Arrow {
     pub from: String,
     pub to: String,
 }
 
 /// The files of a crate and the arrows between them.
-pub struct Crate {
+pub(crate) struct Crate {
     pub files: BTreeSet<String>,
     pub arrows: BTreeSet<Arrow>,
     /// A file, and a path of another crate or of `std` that it names.
@@ -45,7 +45,7 @@ struct Said {
 
 impl Crate {
     /// Reads the crate whose sources begin with `lib.rs` or `main.rs` in a directory.
-    pub fn read(directory: &Path) -> Result<Crate, String> {
+    pub(crate) fn read(directory: &Path) -> Result<Crate, String> {
         let mut said = Said::default();
         let top = ["lib.rs", "main.rs"].into_iter().find(|file| directory.join(file).exists());
         said.read(directory, top.ok_or("neither lib.rs nor main.rs")?, Vec::new())?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How high each room lies: the rows of the table count from the top.
-pub fn ranks(page: &Path) -> BTreeMap<String, usize> {
+pub(crate) fn ranks(page: &Path) -> BTreeMap<String, usize> {
     let text = std::fs::read_to_string(page).expect("ARCHITECTURE.md can be read");
     let section = text.split("\n## Layers\n").nth(1).expect("ARCHITECTURE.md has `## Layers`");
     let section = section.split("\n## ").next().unwrap_or_default();

@@ -9,7 +9,7 @@ use super::{
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Prints the value of a key
     #[command(
         override_usage = "foldb get DB KEY [--no-newline] [FLAGS]",

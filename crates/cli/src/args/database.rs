@@ -10,7 +10,7 @@ use super::{Within, whole_number};
 
 /// `stats`.
 #[derive(Debug, Args)]
-pub struct Stats {
+pub(crate) struct Stats {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -21,7 +21,7 @@ pub struct Stats {
 
 /// `keyspaces`.
 #[derive(Debug, Args)]
-pub struct Keyspaces {
+pub(crate) struct Keyspaces {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -45,7 +45,7 @@ pub struct Keyspaces {
 
 /// `options`.
 #[derive(Debug, Args)]
-pub struct Options {
+pub(crate) struct Options {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub struct Options {
 
 /// `compact`.
 #[derive(Debug, Args)]
-pub struct Compact {
+pub(crate) struct Compact {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -67,7 +67,7 @@ pub struct Compact {
 
 /// `gc`.
 #[derive(Debug, Args)]
-pub struct Gc {
+pub(crate) struct Gc {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -79,7 +79,7 @@ pub struct Gc {
 
 /// `repair`.
 #[derive(Debug, Args)]
-pub struct Repair {
+pub(crate) struct Repair {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -107,7 +107,7 @@ fn log_cut(text: &str) -> Result<LogCut, String> {
 
 /// `verify`.
 #[derive(Debug, Args)]
-pub struct Verify {
+pub(crate) struct Verify {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -115,7 +115,7 @@ pub struct Verify {
 
 /// `finalize`.
 #[derive(Debug, Args)]
-pub struct Finalize {
+pub(crate) struct Finalize {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -123,7 +123,7 @@ pub struct Finalize {
 
 /// `checkpoint`.
 #[derive(Debug, Args)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub db: PathBuf,
@@ -134,7 +134,7 @@ pub struct Checkpoint {
 
 /// `completions`.
 #[derive(Debug, Args)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: Shell,

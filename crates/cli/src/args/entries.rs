@@ -11,7 +11,7 @@ use crate::keyspace;
 
 /// The keyspace in which a command works.
 #[derive(Debug, Args)]
-pub struct Within {
+pub(crate) struct Within {
     /// The keyspace in which to work (foldb keyspaces lists them)
     #[arg(long, value_name = "NAME", default_value = keyspace::DEFAULT)]
     pub keyspace: String,
@@ -19,7 +19,7 @@ pub struct Within {
 
 /// `get`.
 #[derive(Debug, Args)]
-pub struct Get {
+pub(crate) struct Get {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -36,7 +36,7 @@ pub struct Get {
 
 /// `put`.
 #[derive(Debug, Args)]
-pub struct Put {
+pub(crate) struct Put {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -57,7 +57,7 @@ pub struct Put {
 
 /// `delete`.
 #[derive(Debug, Args)]
-pub struct Delete {
+pub(crate) struct Delete {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -71,7 +71,7 @@ pub struct Delete {
 
 /// `merge`.
 #[derive(Debug, Args)]
-pub struct Merge {
+pub(crate) struct Merge {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -91,7 +91,7 @@ pub struct Merge {
 
 /// `scan`.
 #[derive(Debug, Args)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -123,7 +123,7 @@ pub struct Scan {
 
 /// `dump`.
 #[derive(Debug, Args)]
-pub struct Dump {
+pub(crate) struct Dump {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -134,7 +134,7 @@ pub struct Dump {
 
 /// `explain`.
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,

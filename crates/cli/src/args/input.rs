@@ -8,7 +8,7 @@ use super::{Within, whole_number};
 
 /// `count`.
 #[derive(Debug, Args)]
-pub struct Count {
+pub(crate) struct Count {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -31,7 +31,7 @@ pub struct Count {
 
 /// `load`.
 #[derive(Debug, Args)]
-pub struct Load {
+pub(crate) struct Load {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
@@ -48,7 +48,7 @@ pub struct Load {
 
 /// `demo`.
 #[derive(Debug, Args)]
-pub struct Demo {
+pub(crate) struct Demo {
     /// Texts to count instead of foldb's own documents; - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,

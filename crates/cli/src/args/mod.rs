@@ -8,16 +8,16 @@ mod command;
 mod database;
 mod entries;
 mod input;
-pub mod nearest;
+pub(crate) mod nearest;
 mod order;
 mod usage;
 
-pub use self::command::Command;
-pub use self::database::{
+pub(crate) use self::command::Command;
+pub(crate) use self::database::{
     Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Verify,
 };
-pub use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Scan, Within};
-pub use self::input::{Count, Demo, Load};
+pub(crate) use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Scan, Within};
+pub(crate) use self::input::{Count, Demo, Load};
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -33,7 +33,7 @@ use crate::form::{Form, KeyFormat, ValueFormat};
 ///
 /// # Errors
 /// A usage error of one line, or the requested help or version.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
     let command = Cli::command();
     let ordered = order::canonical(args, &command)?;
     command
@@ -66,7 +66,7 @@ Exit codes: 0 done; 1 failed (missing key or database, bad operand, corruption, 
     disable_help_subcommand = true,
     args_override_self = true
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -78,7 +78,7 @@ pub struct Cli {
 /// Flags that every command takes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common flags")]
-pub struct Common {
+pub(crate) struct Common {
     /// Form of keys, in input and output
     #[arg(long, global = true, value_name = "FORMAT", default_value = "utf8")]
     pub key_format: KeyFormat,
@@ -97,12 +97,12 @@ pub struct Common {
 
 impl Common {
     /// Returns the form of keys.
-    pub fn key_form(&self) -> Form {
+    pub(crate) fn key_form(&self) -> Form {
         self.key_format.into()
     }
 
     /// Returns the options with which commands open databases.
-    pub fn options(&self) -> foldb::Options {
+    pub(crate) fn options(&self) -> foldb::Options {
         // Only calls that need a missing operator fail.
         foldb::Options { allow_unresolved_operators: true, ..foldb::Options::profile(self.profile) }
     }

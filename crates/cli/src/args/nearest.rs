@@ -2,7 +2,10 @@
 
 /// Returns the candidate with the fewest letters to change. Among equals it prefers the one with
 /// the most similar beginning.
-pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    given: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let given = given.to_lowercase();
     candidates
         .into_iter()
@@ -16,7 +19,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
 
 /// Returns `; the nearest is 'get'`, or an empty text if more than half of every candidate would
 /// have to change.
-pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let is_near = |name: &&str| {
         if !given.is_empty() && name.starts_with(&given.to_lowercase()) {
             return true;

@@ -16,7 +16,7 @@ use crate::form::escape::quoted;
 ///
 /// # Errors
 /// A usage error for a flag that no command has, or for a flag without its value.
-pub fn canonical(
+pub(super) fn canonical(
     args: impl IntoIterator<Item = OsString>,
     root: &Command,
 ) -> Outcome<Vec<OsString>> {
@@ -94,7 +94,7 @@ impl Found {
 }
 
 /// Returns the error for a flag that `command` does not have.
-pub fn no_such_flag(flag: &OsStr, command: Option<&OsStr>, root: &Command) -> Exit {
+pub(super) fn no_such_flag(flag: &OsStr, command: Option<&OsStr>, root: &Command) -> Exit {
     let name = flag_name(flag);
     let command = command.and_then(|name| root.find_subcommand(name));
     let given = flag.as_encoded_bytes().split(|&byte| byte == b'=').next().map(quoted);

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::form::escape::quoted;
 
 /// Turns the parser's error into one line, or into the requested help.
-pub fn explain(error: &Error) -> Exit {
+pub(super) fn explain(error: &Error) -> Exit {
     let context = Context(error);
     let argument = context.text(ContextKind::InvalidArg);
     match error.kind() {

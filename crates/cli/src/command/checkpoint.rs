@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::progress;
 
 /// Runs the command, and reports which files it used.
-pub fn run(args: &Checkpoint, common: &Common) -> Outcome {
+pub(super) fn run(args: &Checkpoint, common: &Common) -> Outcome {
     check_outside(&args.db, &args.dir)?;
     let db = location::open(&args.db, common.options())?;
     let started = Instant::now();

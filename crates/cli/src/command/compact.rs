@@ -13,7 +13,7 @@ use crate::location;
 use crate::progress;
 
 /// Compacts, and reports sizes before and after on standard error.
-pub fn run(args: &Compact, common: &Common) -> Outcome {
+pub(super) fn run(args: &Compact, common: &Common) -> Outcome {
     let db = location::open(&args.db, common.options())?;
     let within = args.keyspace.as_deref();
     let keyspace = within.map(|name| Opened::of(db.clone(), &args.db, name)).transpose()?;

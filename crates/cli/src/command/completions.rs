@@ -10,7 +10,7 @@ use crate::exit::Outcome;
 use crate::output::Output;
 
 /// Prints the script.
-pub fn run(args: &Completions) -> Outcome {
+pub(super) fn run(args: &Completions) -> Outcome {
     let mut output = Output::new();
     output.with(|out| out.write_all(&script(args.shell)))?;
     output.flush()

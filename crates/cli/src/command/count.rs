@@ -19,7 +19,7 @@ use crate::operator::{OperandText, Target};
 use crate::output::Output;
 
 /// Runs the command.
-pub fn run(args: &Count, common: &Common) -> Outcome {
+pub(super) fn run(args: &Count, common: &Common) -> Outcome {
     let asked = args.operator.as_deref();
     let within = &args.within.keyspace;
     let target = Target::find(&args.db, within, asked, Some("uint64add"), common.options())?;

@@ -32,7 +32,7 @@ const VERSION: u64 = 1;
 /// The first line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub(super) struct Header {
     foldb_dump: u64,
     /// All keyspaces, in the order of their names.
     pub keyspaces: Vec<Described>,
@@ -41,7 +41,7 @@ pub struct Header {
 /// How to create a keyspace. `default` has no options here, because each open sets them.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Described {
+pub(super) struct Described {
     /// Its name.
     pub name: String,
     operator: Option<String>,
@@ -62,7 +62,7 @@ struct Settings {
 /// The line before the entries of a keyspace.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Section {
+pub(super) struct Section {
     /// Its name.
     pub keyspace: String,
 }
@@ -70,13 +70,13 @@ pub struct Section {
 /// The last line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct End {
+pub(super) struct End {
     /// Entries of all keyspaces.
     pub end: u64,
 }
 
 /// Prints a database.
-pub fn run(args: &Dump, common: &Common) -> Outcome {
+pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
     let db = location::open_to_read(&args.db, common.options())?;
     let names = db.keyspaces().into_iter();
     let all = names.map(|name| Opened::of(db.clone(), &args.db, &name));
@@ -117,7 +117,7 @@ impl Header {
     ///
     /// # Errors
     /// A message for a header whose keyspaces cannot be created.
-    pub fn read(line: &[u8]) -> Option<Result<Header, String>> {
+    pub(super) fn read(line: &[u8]) -> Option<Result<Header, String>> {
         let object: serde_json::Value = serde_json::from_slice(line).ok()?;
         let version = object.get("foldb_dump")?;
         if version.as_u64() != Some(VERSION) {
@@ -183,12 +183,12 @@ impl Described {
     }
 
     /// Returns its operator.
-    pub fn operator_spec(&self) -> Outcome<Option<Spec>> {
+    pub(super) fn operator_spec(&self) -> Outcome<Option<Spec>> {
         self.operator.as_deref().map(Spec::parse).transpose()
     }
 
     /// Returns the options with which to create it.
-    pub fn options(&self) -> foldb::Result<KeyspaceOptions> {
+    pub(super) fn options(&self) -> foldb::Result<KeyspaceOptions> {
         let mut options = KeyspaceOptions {
             merge_operator: self.operator.clone(),
             comparator: Some(Arc::new(BytewiseComparator)),

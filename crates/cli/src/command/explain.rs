@@ -13,7 +13,7 @@ use crate::location;
 use crate::output::{Output, key_in_message};
 
 /// Prints the records of a key.
-pub fn run(args: &Explain, common: &Common) -> Outcome {
+pub(super) fn run(args: &Explain, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
     let explained = opened.keyspace.explain(&key)?;

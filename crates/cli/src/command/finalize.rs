@@ -15,7 +15,7 @@ use crate::progress;
 const MOST_NAMED: usize = 10;
 
 /// Folds everything, and fails if an operator could not fold some keys.
-pub fn run(args: &Finalize, common: &Common) -> Outcome {
+pub(super) fn run(args: &Finalize, common: &Common) -> Outcome {
     let db = location::open(&args.db, common.options())?;
     let started = Instant::now();
     let spinner = progress::spinner("folding", "{prefix} {spinner} {elapsed}");

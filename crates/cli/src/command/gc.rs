@@ -29,7 +29,7 @@ impl EventListener for Found {
 }
 
 /// Collects garbage, and reports how much space it gave back.
-pub fn run(args: &Gc, common: &Common) -> Outcome {
+pub(super) fn run(args: &Gc, common: &Common) -> Outcome {
     let found = Arc::new(Found::default());
     let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&found) as _];
     let db = location::open(&args.db, Options { listeners, ..common.options() })?;

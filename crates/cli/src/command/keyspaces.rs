@@ -19,7 +19,7 @@ use crate::output::Output;
 const NO_OPERATOR: &str = "none";
 
 /// Runs the command.
-pub fn run(args: &Keyspaces, common: &Common) -> Outcome {
+pub(super) fn run(args: &Keyspaces, common: &Common) -> Outcome {
     match (&args.create, &args.unset_operator, &args.drop) {
         (Some(name), _, _) => create(args, name, common.options()),
         (None, Some(name), _) => unset_operator(args, name, common.options()),

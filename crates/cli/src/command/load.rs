@@ -23,7 +23,7 @@ use crate::location::{Location, shown};
 use crate::operator::Spec;
 
 /// Runs the command.
-pub fn run(args: &Load, common: &Common) -> Outcome {
+pub(super) fn run(args: &Load, common: &Common) -> Outcome {
     let target = Target::find(args, common.options())?;
     let value = common.value_format.resolve(target.operator_text());
     if value == Form::Sketch {

@@ -26,7 +26,7 @@ use crate::exit::Outcome;
 use crate::interrupt;
 
 /// Runs the command.
-pub fn run(cli: Cli) -> Outcome {
+pub(crate) fn run(cli: Cli) -> Outcome {
     interrupt::install()?;
     let common = &cli.common;
     match &cli.command {

@@ -9,7 +9,7 @@ use crate::exit::Outcome;
 use crate::output::Output;
 
 /// Lists the built-in operators.
-pub fn run(common: &Common) -> Outcome {
+pub(super) fn run(common: &Common) -> Outcome {
     let mut output = Output::new();
     if common.json {
         for operator in builtins() {

@@ -12,7 +12,7 @@ use crate::keyspace::Opened;
 use crate::output::Output;
 
 /// Prints the options of a database, or those of a new one.
-pub fn run(args: &args::Options, common: &Common) -> Outcome {
+pub(super) fn run(args: &args::Options, common: &Common) -> Outcome {
     let explained = match &args.db {
         Some(path) => {
             let opened = Opened::open_to_read(path, &args.within.keyspace, common.options())?;

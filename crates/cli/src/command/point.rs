@@ -14,7 +14,7 @@ use crate::operator::Target;
 use crate::output::{EntryStyle, Output, key_in_message};
 
 /// Prints a value, and a newline unless `--no-newline` is given.
-pub fn get(args: &Get, common: &Common) -> Outcome {
+pub(super) fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
     let Some(value) = opened.keyspace.get(&key)? else {
@@ -30,7 +30,7 @@ pub fn get(args: &Get, common: &Common) -> Outcome {
 }
 
 /// Sets a value.
-pub fn put(args: &Put, common: &Common) -> Outcome {
+pub(super) fn put(args: &Put, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let (within, options) = (&args.within.keyspace, common.options());
     let given = match (&args.file, &args.value) {
@@ -72,7 +72,7 @@ fn read(file: &Path) -> Outcome<Vec<u8>> {
 }
 
 /// Deletes a key.
-pub fn delete(args: &Delete, common: &Common) -> Outcome {
+pub(super) fn delete(args: &Delete, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
     opened.keyspace.delete(key)?;
@@ -80,7 +80,7 @@ pub fn delete(args: &Delete, common: &Common) -> Outcome {
 }
 
 /// Merges an operand into a key.
-pub fn merge(args: &Merge, common: &Common) -> Outcome {
+pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let asked = args.operator.as_deref();
     let target = Target::find(&args.db, &args.within.keyspace, asked, None, common.options())?;
@@ -92,7 +92,7 @@ pub fn merge(args: &Merge, common: &Common) -> Outcome {
 }
 
 /// Returns how to print entries of this keyspace.
-pub fn entry_style(opened: &Opened, common: &Common) -> EntryStyle {
+pub(super) fn entry_style(opened: &Opened, common: &Common) -> EntryStyle {
     EntryStyle {
         key: common.key_form(),
         value: common.value_format.resolve(opened.operator_text()),

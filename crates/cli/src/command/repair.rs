@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::progress;
 
 /// Repairs, and reports what is lost.
-pub fn run(args: &Repair, common: &Common) -> Outcome {
+pub(super) fn run(args: &Repair, common: &Common) -> Outcome {
     let how = RepairOptions {
         copy_to: (!args.in_place).then(|| args.to.clone().unwrap_or_else(|| beside(&args.db))),
         dry_run: args.dry_run,

@@ -20,7 +20,7 @@ use crate::keyspace::{DEFAULT, Opened};
 use crate::location::{self, Location};
 
 /// A line of a dump that is not an entry.
-pub enum Note {
+pub(super) enum Note {
     /// The first line.
     Header(Header),
     /// The keyspace of the entries behind it.
@@ -30,7 +30,7 @@ pub enum Note {
 }
 
 /// A database during its restore.
-pub struct Restore {
+pub(super) struct Restore {
     path: PathBuf,
     /// The keyspace of the current entries.
     opened: Opened,
@@ -58,7 +58,7 @@ impl Restore {
     ///
     /// # Errors
     /// Fails if that is not possible. The error says that the database is incomplete.
-    pub fn begin(path: &Path, header: &Header, options: &Options) -> Outcome<Restore> {
+    pub(super) fn begin(path: &Path, header: &Header, options: &Options) -> Outcome<Restore> {
         let mut forms = BTreeMap::new();
         let mut default_operator = None;
         for own in &header.keyspaces {
@@ -96,7 +96,7 @@ impl Restore {
     ///
     /// # Errors
     /// A message for a line that no dump has.
-    pub fn line<'a>(&mut self, line: &[u8]) -> Result<Line<'a, Note>, String> {
+    pub(super) fn line<'a>(&mut self, line: &[u8]) -> Result<Line<'a, Note>, String> {
         if self.ended {
             return Err("expected nothing behind the last line of the dump".to_owned());
         }
@@ -130,7 +130,7 @@ impl Restore {
     ///
     /// # Errors
     /// A message if it contradicts other lines.
-    pub fn obey(&mut self, note: Note) -> Result<(), String> {
+    pub(super) fn obey(&mut self, note: Note) -> Result<(), String> {
         match note {
             Note::Header(_) => Err("expected one dump, found the beginning of another".to_owned()),
             Note::Section(name) => {
@@ -155,7 +155,7 @@ impl Restore {
 
     /// # Errors
     /// A message if the last line is missing.
-    pub fn finish(&self) -> Result<(), String> {
+    pub(super) fn finish(&self) -> Result<(), String> {
         if self.ended {
             return Ok(());
         }
@@ -164,12 +164,12 @@ impl Restore {
     }
 
     /// Returns the keyspace of the current entries.
-    pub fn opened(&self) -> &Opened {
+    pub(super) fn opened(&self) -> &Opened {
         &self.opened
     }
 
     /// Closes the database.
-    pub fn close(self) -> Outcome {
+    pub(super) fn close(self) -> Outcome {
         self.opened.close()
     }
 }

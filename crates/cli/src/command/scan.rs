@@ -14,7 +14,7 @@ use crate::keyspace::Opened;
 use crate::output::{EntryStyle, Output};
 
 /// Runs the command.
-pub fn run(args: &Scan, common: &Common) -> Outcome {
+pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
     let bound = |text: &Option<_>| text.as_deref().map(|text| key(text, common)).transpose();
     let range = KeyRange::new(
         bound(&args.from)?,
@@ -43,7 +43,7 @@ pub fn run(args: &Scan, common: &Common) -> Outcome {
 
 /// Counts printed and skipped entries.
 #[derive(Default)]
-pub struct Tally {
+pub(super) struct Tally {
     skip_failed: bool,
     printed: u64,
     skipped: u64,
@@ -53,7 +53,7 @@ pub struct Tally {
 
 impl Tally {
     /// Begins the counts of a walk that skips entries that cannot be printed, or ends at them.
-    pub fn new(skip_failed: bool) -> Tally {
+    pub(super) fn new(skip_failed: bool) -> Tally {
         Tally { skip_failed, ..Tally::default() }
     }
 
@@ -61,7 +61,7 @@ impl Tally {
     ///
     /// # Errors
     /// The reason why it cannot be printed, unless such entries are skipped.
-    pub fn note(&mut self, printed: Outcome) -> Outcome {
+    pub(super) fn note(&mut self, printed: Outcome) -> Outcome {
         match printed {
             Err(Exit::Failed(why)) if self.skip_failed => {
                 self.skipped += 1;
@@ -73,13 +73,13 @@ impl Tally {
     }
 
     /// Returns how many entries were printed.
-    pub fn printed(&self) -> u64 {
+    pub(super) fn printed(&self) -> u64 {
         self.printed
     }
 
     /// # Errors
     /// Partial, if some were skipped.
-    pub fn finish(self) -> Outcome {
+    pub(super) fn finish(self) -> Outcome {
         let Tally { printed, skipped, .. } = self;
         self.first.map_or(Ok(()), |first| {
             let were = if printed == 1 { "entry was" } else { "entries were" };
@@ -104,7 +104,7 @@ fn print(walk: Walk, style: EntryStyle, skip_failed: bool, output: &mut Output) 
 ///
 /// # Errors
 /// Fails with the key's name if the value cannot be read or folded.
-pub fn value_of<'a>(entries: &'a Iter, style: &EntryStyle) -> Outcome<&'a Value> {
+pub(super) fn value_of<'a>(entries: &'a Iter, style: &EntryStyle) -> Outcome<&'a Value> {
     entries
         .value()
         .map_err(|error| Exit::failed(format!("{}: {error}", style.key_in_message(entries.key()))))
@@ -118,7 +118,7 @@ fn print_count(count: u64, as_json: bool, output: &mut Output) -> Outcome {
 }
 
 /// A walk through entries.
-pub struct Walk {
+pub(super) struct Walk {
     /// The position.
     pub entries: Iter,
     /// Whether it walks from the last entry to the first.
@@ -129,7 +129,7 @@ pub struct Walk {
 
 impl Walk {
     /// Counts its entries. It reads no value, so entries whose merge fails count too.
-    pub fn count(self) -> Outcome<u64> {
+    pub(super) fn count(self) -> Outcome<u64> {
         let mut count = 0;
         self.each(|_| {
             count += 1;
@@ -139,7 +139,7 @@ impl Walk {
     }
 
     /// Visits the entries in order.
-    pub fn each(mut self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome {
+    pub(super) fn each(mut self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome {
         if self.limit == 0 {
             return Ok(());
         }

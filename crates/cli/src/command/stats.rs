@@ -15,7 +15,7 @@ use crate::location;
 use crate::output::Output;
 
 /// Prints the figures of a database.
-pub fn run(args: &args::Stats, common: &Common) -> Outcome {
+pub(super) fn run(args: &args::Stats, common: &Common) -> Outcome {
     let db = location::open_to_read(&args.db, common.options())?;
     let stats = db.stats();
     let operator = db.default_operator().map(|operator| operator.spec());

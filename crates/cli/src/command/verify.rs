@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::progress;
 
 /// Verifies, and prints one fault on each line.
-pub fn run(args: &Verify, common: &Common) -> Outcome {
+pub(super) fn run(args: &Verify, common: &Common) -> Outcome {
     let started = Instant::now();
     let bar = progress::bar(0, "verifying", "{prefix} {bar:30} {bytes} of {total_bytes} {elapsed}");
     let report = foldb::verify_with_progress(&args.db, common.options(), |progress| {

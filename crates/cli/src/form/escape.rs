@@ -12,7 +12,7 @@ use std::io::{self, Write};
 const QUOTED_LEN: usize = 80;
 
 /// Writes `bytes` escaped.
-pub fn write(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     for chunk in bytes.utf8_chunks() {
         write_escaped(chunk.valid(), special, out)?;
         write_hex(chunk.invalid(), out)?;
@@ -21,7 +21,7 @@ pub fn write(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes `elements` escaped, with commas between them.
-pub fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
     for (index, element) in elements.iter().enumerate() {
         if index > 0 {
             out.write_all(b",")?;
@@ -44,7 +44,7 @@ pub fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()
 ///
 /// # Errors
 /// A message for a backslash that begins no escape.
-pub fn undo(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+pub(crate) fn undo(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let Some(first) = memchr::memchr(b'\\', text) else { return Ok(Cow::Borrowed(text)) };
     let mut bytes = text[..first].to_vec();
     let mut rest = &text[first..];
@@ -73,7 +73,7 @@ pub fn undo(text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
 ///
 /// # Errors
 /// As [`undo`], and for an empty element that is not `\e`.
-pub fn undo_elements(text: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, String> {
+pub(crate) fn undo_elements(text: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
@@ -99,7 +99,7 @@ fn no_escape(text: &[u8], len: usize) -> String {
 
 /// Returns a key or a text for a message: in quotes, with control characters escaped, and cut if it
 /// is long.
-pub fn quoted(bytes: &[u8]) -> String {
+pub(crate) fn quoted(bytes: &[u8]) -> String {
     let (shown, rest) = match bytes.len() {
         0..=QUOTED_LEN => (bytes, String::new()),
         len => (&bytes[..character_boundary(bytes)], format!("… ({len} bytes)")),
@@ -108,7 +108,7 @@ pub fn quoted(bytes: &[u8]) -> String {
 }
 
 /// Returns a whole message on one line. Backslashes stay, because quoted text is already escaped.
-pub fn one_line(message: &str) -> String {
+pub(crate) fn one_line(message: &str) -> String {
     to_string(message.as_bytes(), |byte| byte.is_ascii_control())
 }
 

@@ -17,7 +17,7 @@ const MAX_EXACT: u64 = 1 << 53;
 /// One entry, on one line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The key.
     pub key: Value,
     /// The value.
@@ -25,12 +25,12 @@ pub struct Entry {
 }
 
 /// Returns an unsigned integer as JSON.
-pub fn integer(n: u64) -> Value {
+pub(crate) fn integer(n: u64) -> Value {
     if n <= MAX_EXACT { json!(n) } else { Value::String(n.to_string()) }
 }
 
 /// Returns bytes as JSON in their form.
-pub fn value(shown: Shown<'_>) -> Value {
+pub(crate) fn value(shown: Shown<'_>) -> Value {
     match shown {
         Shown::Text(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => json!(text),
@@ -51,7 +51,7 @@ pub fn value(shown: Shown<'_>) -> Value {
 
 /// Returns bytes as JSON from which [`restored`] gives them back exactly. It uses their form if that
 /// loses nothing, then text, then `{"base64":"…"}`. A string is always text, never a number.
-pub fn exact(form: Form, bytes: &[u8]) -> Value {
+pub(crate) fn exact(form: Form, bytes: &[u8]) -> Value {
     let in_form = form.show(bytes).ok().map(value).filter(|json| {
         matches!(json, Value::Number(_) | Value::Array(_))
             && restored(form, json).is_ok_and(|restored| restored == bytes)
@@ -63,7 +63,7 @@ pub fn exact(form: Form, bytes: &[u8]) -> Value {
 ///
 /// # Errors
 /// A message if it cannot have written `json`.
-pub fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
+pub(crate) fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     match json {
         Value::Number(_) | Value::Array(_) => parse(form, json),
         _ => parse(Form::Utf8, json),
@@ -74,7 +74,7 @@ pub fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// A message for any other line.
-pub fn entry(line: &[u8]) -> Result<Entry, String> {
+pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
     serde_json::from_slice(line).map_err(|error| {
         let (why, column) = (error.to_string(), error.column());
         let why = why.split(" at line ").next().unwrap_or_default();
@@ -86,7 +86,7 @@ pub fn entry(line: &[u8]) -> Result<Entry, String> {
 ///
 /// # Errors
 /// A message if it cannot have written `json`.
-pub fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
+pub(crate) fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     let parsed = match (form, json) {
         (Form::Utf8, json) => text(json),
         (Form::List | Form::Set, Value::Array(elements)) => {

@@ -6,8 +6,8 @@
 //! [`Form::parse`], one on a shared line with [`Form::parse_escaped`], one in JSON with
 //! [`json::parse`]. Sketches are the exception, because a form shows only their estimate.
 
-pub mod escape;
-pub mod json;
+pub(crate) mod escape;
+pub(crate) mod json;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use foldb::TextForm;
 
 /// `--key-format`. (The variants have no documentation of their own, so that help stays short.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KeyFormat {
+pub(crate) enum KeyFormat {
     Utf8,
     Hex,
     Base64,
@@ -27,7 +27,7 @@ pub enum KeyFormat {
 
 /// `--as`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ValueFormat {
+pub(crate) enum ValueFormat {
     Auto,
     Utf8,
     Hex,
@@ -41,7 +41,7 @@ pub enum ValueFormat {
 
 /// A text form of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// The bytes themselves, as text.
     Utf8,
     /// Two digits for each byte; lower case in output, either case in input.
@@ -88,7 +88,7 @@ impl From<TextForm> for Form {
 
 impl ValueFormat {
     /// Returns the form; `auto` is that of the operator.
-    pub fn resolve(self, operator: Option<TextForm>) -> Form {
+    pub(crate) fn resolve(self, operator: Option<TextForm>) -> Form {
         match self {
             ValueFormat::Auto => operator.map_or(Form::Utf8, Form::from),
             ValueFormat::Utf8 => Form::Utf8,
@@ -105,7 +105,7 @@ impl ValueFormat {
 
 /// Bytes read in their form, ready to print on a line or as JSON.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shown<'a> {
+pub(crate) enum Shown<'a> {
     /// Bytes that are shown as text.
     Text(&'a [u8]),
     /// To be shown in hexadecimal.
@@ -126,7 +126,7 @@ pub enum Shown<'a> {
 
 impl Form {
     /// Returns its name on the command line.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Form::Utf8 => "utf8",
             Form::Hex => "hex",
@@ -141,12 +141,12 @@ impl Form {
     }
 
     /// Whether it is a form of numbers.
-    pub fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Form::U64 | Form::I64 | Form::F64)
     }
 
     /// Returns the expected input, as the end of a sentence.
-    pub fn expected(self) -> String {
+    pub(crate) fn expected(self) -> String {
         match self {
             Form::Utf8 => "text".to_owned(),
             Form::Hex => "an even number of hexadecimal digits".to_owned(),
@@ -160,7 +160,7 @@ impl Form {
     }
 
     /// Parses `text`; `None` if it does not have this form.
-    pub fn parse(self, text: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn parse(self, text: &[u8]) -> Option<Vec<u8>> {
         match self {
             Form::Utf8 => Some(text.to_vec()),
             Form::Hex => HEXLOWER_PERMISSIVE.decode(text).ok(),
@@ -178,7 +178,7 @@ impl Form {
     ///
     /// # Errors
     /// A message if it cannot have written `text`.
-    pub fn parse_escaped(self, text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    pub(crate) fn parse_escaped(self, text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
         match self {
             Form::Utf8 => escape::undo(text),
             Form::List | Form::Set => {
@@ -207,7 +207,7 @@ impl Form {
     ///
     /// # Errors
     /// The reason why they do not fit, as the end of a sentence.
-    pub fn show(self, bytes: &[u8]) -> Result<Shown<'_>, String> {
+    pub(crate) fn show(self, bytes: &[u8]) -> Result<Shown<'_>, String> {
         let eight = || {
             <[u8; 8]>::try_from(bytes).map_err(|_| {
                 let (name, len) = (self.name(), bytes.len());
@@ -240,7 +240,7 @@ impl Form {
 
 impl<'a> Shown<'a> {
     /// Returns the elements of a list or a set. [`Form::show`] has checked that it is one.
-    pub fn elements(self) -> Vec<&'a [u8]> {
+    pub(crate) fn elements(self) -> Vec<&'a [u8]> {
         match self {
             Shown::List(bytes) => foldb::list::elements(bytes).unwrap_or_default(),
             Shown::Set(bytes) => foldb::set::members(bytes).unwrap_or_default(),
@@ -249,7 +249,7 @@ impl<'a> Shown<'a> {
     }
 
     /// Writes it on a shared line: text is escaped.
-    pub fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => escape::write(bytes, out),
             Shown::List(_) | Shown::Set(_) => escape::write_elements(&self.elements(), out),
@@ -258,7 +258,7 @@ impl<'a> Shown<'a> {
     }
 
     /// Writes it alone: text is the bytes themselves.
-    pub fn write_plain(self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_plain(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => out.write_all(bytes),
             Shown::Hex(bytes) => write!(out, "{}", HEXLOWER.encode_display(bytes)),

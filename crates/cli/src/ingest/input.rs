@@ -15,7 +15,7 @@ const CHUNK_LEN: usize = 128 << 10;
 
 /// One source of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(super) enum Source {
     /// Standard input.
     Stdin,
     /// A file that could be opened before the first write.
@@ -24,7 +24,7 @@ pub enum Source {
 
 /// A message of the reading thread.
 #[derive(Debug)]
-pub enum Event {
+pub(super) enum Event {
     /// Another source begins: a file, or `None` for standard input.
     Begin(Option<PathBuf>),
     /// Some bytes of it, at least one.
@@ -39,7 +39,7 @@ pub enum Event {
 ///
 /// # Errors
 /// Fails for a file that cannot be read.
-pub fn sources(files: &[PathBuf]) -> Outcome<Vec<Source>> {
+pub(super) fn sources(files: &[PathBuf]) -> Outcome<Vec<Source>> {
     if files.is_empty() {
         return Ok(vec![Source::Stdin]);
     }
@@ -63,7 +63,7 @@ impl Source {
     }
 
     /// Whether a user types it.
-    pub fn is_typed(&self) -> bool {
+    pub(super) fn is_typed(&self) -> bool {
         *self == Source::Stdin && io::stdin().is_terminal()
     }
 
@@ -79,12 +79,12 @@ impl Source {
 }
 
 /// Returns the bytes of all sources, if they are known.
-pub fn total_len(sources: &[Source]) -> Option<u64> {
+pub(super) fn total_len(sources: &[Source]) -> Option<u64> {
     sources.iter().map(Source::len).sum()
 }
 
 /// Reads the sources to their ends, or until the receiver is gone.
-pub fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
+pub(super) fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
     for source in sources {
         let read = match &source {
             Source::Stdin => read_one(None, Ok(io::stdin().lock()), events),

@@ -3,22 +3,22 @@
 use crate::exit::Outcome;
 
 /// Longest line, in bytes. It bounds the memory for any input.
-pub const MAX_LEN: usize = 64 << 20;
+pub(super) const MAX_LEN: usize = 64 << 20;
 
 /// A line went beyond [`MAX_LEN`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct LineTooLong;
+pub(super) struct LineTooLong;
 
 /// Cuts chunks at newlines. Lines end in `\n` or `\r\n`; the last line may end without.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub(super) struct Lines {
     /// The part of an unfinished line.
     begun: Vec<u8>,
 }
 
 impl Lines {
     /// Passes the lines that end in `chunk` to `each`, until it refuses one.
-    pub fn feed(
+    pub(super) fn feed(
         &mut self,
         chunk: &[u8],
         each: &mut dyn FnMut(&[u8]) -> Outcome,
@@ -44,7 +44,7 @@ impl Lines {
     }
 
     /// Passes the last line to `each`, if it has no newline.
-    pub fn finish(
+    pub(super) fn finish(
         &mut self,
         each: &mut dyn FnMut(&[u8]) -> Outcome,
     ) -> Result<Outcome, LineTooLong> {
@@ -53,7 +53,7 @@ impl Lines {
     }
 
     /// Whether the input ended inside a line.
-    pub fn is_inside(&self) -> bool {
+    pub(super) fn is_inside(&self) -> bool {
         !self.begun.is_empty()
     }
 

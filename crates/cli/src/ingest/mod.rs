@@ -28,7 +28,7 @@ use lines::{LineTooLong, Lines};
 use pending::{BATCH_LINES, Pending};
 use resume::Resume;
 
-pub use resume::{Progress, Progresses};
+pub(crate) use resume::{Progress, Progresses};
 
 /// Longest time between two checks for Ctrl-C while no input arrives.
 const IDLE: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ const IDLE: Duration = Duration::from_millis(100);
 const CHUNKS_AHEAD: usize = 4;
 
 /// The receiver of the lines.
-pub trait Sink {
+pub(crate) trait Sink {
     /// Title of the progress bar: `counting`.
     const DOING: &'static str;
     /// Whether a last line without a newline is refused as cut off.
@@ -85,7 +85,7 @@ pub trait Sink {
 
 /// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a, Note> {
+pub(crate) enum Line<'a, Note> {
     /// An entry.
     Entry(Entry<'a>),
     /// A note about the lines behind it.
@@ -94,7 +94,7 @@ pub enum Line<'a, Note> {
 
 /// A key with its value or operand.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// The key.
     pub key: Cow<'a, [u8]>,
     /// Its value, or an operand.
@@ -103,7 +103,7 @@ pub struct Entry<'a> {
 
 /// The destination of entries.
 #[derive(Clone, Copy)]
-pub struct Destination<'a> {
+pub(crate) struct Destination<'a> {
     /// The keyspace.
     pub opened: &'a Opened,
     /// The operator that merges them; without one they are put.
@@ -123,7 +123,7 @@ impl Destination<'_> {
 
 /// The result of [`ingest`].
 #[derive(Clone, Copy, Debug)]
-pub struct Ingested {
+pub(crate) struct Ingested {
     lines: u64,
     skipped: u64,
     empty: u64,
@@ -132,7 +132,7 @@ pub struct Ingested {
 
 impl Ingested {
     /// Returns a text such as `3 lines loaded in 0.01 s, 300 a second, 1 empty line skipped`.
-    pub fn summary(&self, done: &str) -> String {
+    pub(crate) fn summary(&self, done: &str) -> String {
         let lines = self.lines - self.skipped - self.empty;
         let rate = lines as f64 / self.took.as_secs_f64().max(1e-3);
         let empty = match self.empty {
@@ -160,7 +160,7 @@ impl Ingested {
 /// # Errors
 /// Fails at a file that cannot be read, or at the first bad line; the lines before it are kept.
 /// Ctrl-C interrupts it.
-pub fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
+pub(crate) fn ingest<S: Sink>(files: &[PathBuf], sink: &mut S) -> Outcome<Ingested> {
     let sources = input::sources(files)?;
     let watch = Watch::start();
     let started = Instant::now();

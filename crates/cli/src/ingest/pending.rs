@@ -4,19 +4,19 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Most lines in a batch.
-pub const BATCH_LINES: usize = 4096;
+pub(super) const BATCH_LINES: usize = 4096;
 /// Bytes of keys and values that fill a batch. They bound its memory.
-pub const BATCH_BYTES: usize = 4 << 20;
+pub(super) const BATCH_BYTES: usize = 4 << 20;
 /// How long a batch waits for more lines. A batch must be committed 50 ms after its first line; the
 /// rest of the time is for the write itself on a busy machine.
-pub const BATCH_AGE: Duration = Duration::from_millis(25);
+pub(super) const BATCH_AGE: Duration = Duration::from_millis(25);
 
 /// Number of a line in its source, and in all.
-pub type Number = (u64, u64);
+pub(super) type Number = (u64, u64);
 
 /// Lines that wait for their commit, in one buffer.
 #[derive(Default)]
-pub struct Pending {
+pub(super) struct Pending {
     bytes: Vec<u8>,
     entries: Vec<(Range<usize>, Range<usize>, Number)>,
     since: Option<Instant>,
@@ -24,7 +24,7 @@ pub struct Pending {
 
 impl Pending {
     /// Adds a line. The first line starts the clock.
-    pub fn add(&mut self, key: &[u8], value: &[u8], number: Number) {
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8], number: Number) {
         self.since.get_or_insert_with(Instant::now);
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -34,29 +34,29 @@ impl Pending {
     }
 
     /// Returns key, value and number of each line, in order.
-    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Number)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8], Number)> {
         self.entries.iter().map(|(key, value, number)| {
             (&self.bytes[key.clone()], &self.bytes[value.clone()], *number)
         })
     }
 
     /// Whether there is nothing to write.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Whether it must be written now because of its size.
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.bytes.len() >= BATCH_BYTES
     }
 
     /// Returns how long it may still wait; `None` if it is empty.
-    pub fn age_left(&self) -> Option<Duration> {
+    pub(super) fn age_left(&self) -> Option<Duration> {
         self.since.map(|since| BATCH_AGE.saturating_sub(since.elapsed()))
     }
 
     /// Removes all lines.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(2 * BATCH_BYTES);
         self.entries.clear();

@@ -20,7 +20,7 @@ const KEYSPACE: &str = "foldb.count.resume";
 
 /// The part of a source that is in the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// Lines from its beginning, empty ones included.
     pub lines: u64,
     digest: u64,
@@ -28,7 +28,7 @@ pub struct Progress {
 
 impl Progress {
     /// Returns the stored form.
-    pub fn encode(self) -> [u8; 16] {
+    pub(crate) fn encode(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.lines.to_le_bytes());
         bytes[8..].copy_from_slice(&self.digest.to_le_bytes());
@@ -36,7 +36,7 @@ impl Progress {
     }
 
     /// Decodes the output of [`Progress::encode`].
-    pub fn decode(bytes: &[u8]) -> Option<Progress> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Progress> {
         let (lines, digest) = bytes.split_at_checked(8)?;
         Some(Progress {
             lines: u64::from_le_bytes(lines.try_into().ok()?),
@@ -50,14 +50,14 @@ impl Progress {
 /// ```text
 /// key:  name of the keyspace | 0 | absolute path of the file, or - for standard input
 /// ```
-pub struct Progresses {
+pub(crate) struct Progresses {
     store: Keyspace,
     into: String,
 }
 
 impl Progresses {
     /// Opens the progress of sources into the keyspace `into`.
-    pub fn open(db: &Db, into: &str) -> Outcome<Progresses> {
+    pub(crate) fn open(db: &Db, into: &str) -> Outcome<Progresses> {
         let store = match find(db)? {
             Some(store) => store,
             None => db.create_keyspace(KEYSPACE, KeyspaceOptions::default())?,
@@ -66,7 +66,7 @@ impl Progresses {
     }
 
     /// Returns how much of `file` (`None`: standard input) is in the keyspace `into`.
-    pub fn read(db: &Db, into: &str, file: Option<&Path>) -> Outcome<Progress> {
+    pub(crate) fn read(db: &Db, into: &str, file: Option<&Path>) -> Outcome<Progress> {
         let Some(store) = find(db)? else { return Ok(Progress::default()) };
         match store.get(key(into, file))? {
             None => Ok(Progress::default()),
@@ -77,12 +77,12 @@ impl Progresses {
     }
 
     /// Adds the progress of `file` to a batch.
-    pub fn add(&self, batch: &mut WriteBatch, file: Option<&Path>, progress: Progress) {
+    pub(crate) fn add(&self, batch: &mut WriteBatch, file: Option<&Path>, progress: Progress) {
         batch.put_in(&self.store, key(&self.into, file), progress.encode());
     }
 
     /// Deletes all progress into the keyspace `into`.
-    pub fn forget(db: &Db, into: &str) -> Outcome {
+    pub(crate) fn forget(db: &Db, into: &str) -> Outcome {
         let Some(store) = find(db)? else { return Ok(()) };
         let mut entries = store.prefix([into.as_bytes(), b"\0"].concat())?;
         let mut batch = WriteBatch::new();
@@ -108,7 +108,7 @@ fn key(into: &str, file: Option<&Path>) -> Vec<u8> {
 }
 
 /// A walk through a source that may already be in the database in part.
-pub struct Resume {
+pub(super) struct Resume {
     before: Progress,
     lines: u64,
     digest: Xxh3Default,
@@ -116,12 +116,12 @@ pub struct Resume {
 
 impl Resume {
     /// Begins a walk through a source of which `before` is in the database.
-    pub fn after(before: Progress) -> Resume {
+    pub(super) fn after(before: Progress) -> Resume {
         Resume { before, lines: 0, digest: Xxh3Default::new() }
     }
 
     /// Whether the next line is already in the database.
-    pub fn skips(&self) -> bool {
+    pub(super) fn skips(&self) -> bool {
         self.lines < self.before.lines
     }
 
@@ -129,7 +129,7 @@ impl Resume {
     ///
     /// # Errors
     /// A message at the last skipped line, if the skipped lines differ from the counted ones.
-    pub fn pass(&mut self, line: &[u8]) -> Result<(), String> {
+    pub(super) fn pass(&mut self, line: &[u8]) -> Result<(), String> {
         self.digest.update(line);
         self.digest.update(b"\n");
         self.lines += 1;
@@ -147,7 +147,7 @@ impl Resume {
     ///
     /// # Errors
     /// A message if the source has fewer lines than were counted before.
-    pub fn end(&self) -> Result<(), String> {
+    pub(super) fn end(&self) -> Result<(), String> {
         if self.skips() {
             let (lines, before) = (self.lines, self.before.lines);
             return Err(format!(
@@ -159,7 +159,7 @@ impl Resume {
     }
 
     /// Returns the passed lines as progress.
-    pub fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> Progress {
         Progress { lines: self.lines, digest: self.digest.digest() }
     }
 }

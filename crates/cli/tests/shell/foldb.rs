@@ -6,42 +6,42 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The binary.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_foldb"))
 }
 
 /// A temporary directory in which the binary runs.
-pub struct Shell {
+pub(crate) struct Shell {
     dir: tempfile::TempDir,
 }
 
 /// The result of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     pub code: Option<i32>,
     pub out: Vec<u8>,
     pub err: String,
 }
 
 impl Shell {
-    pub fn new() -> Shell {
+    pub(crate) fn new() -> Shell {
         Shell { dir: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// Runs words, in which `_` stands for a space.
-    pub fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> Ran {
         self.run_args(&line.split(' ').map(|word| word.replace('_', " ")).collect::<Vec<_>>())
     }
 
-    pub fn run_args(&self, args: &[impl AsRef<OsStr>]) -> Ran {
+    pub(crate) fn run_args(&self, args: &[impl AsRef<OsStr>]) -> Ran {
         self.feed(args, b"")
     }
 
-    pub fn feed(&self, args: &[impl AsRef<OsStr>], input: &[u8]) -> Ran {
+    pub(crate) fn feed(&self, args: &[impl AsRef<OsStr>], input: &[u8]) -> Ran {
         let mut child = command()
             .args(args)
             .current_dir(self.dir.path())
@@ -60,13 +60,13 @@ impl Shell {
     }
 
     /// Runs words that must succeed, and returns standard output.
-    pub fn ok(&self, line: &str) -> String {
+    pub(crate) fn ok(&self, line: &str) -> String {
         self.run(line).ok()
     }
 }
 
 impl Ran {
-    pub fn of(output: Output) -> Ran {
+    pub(crate) fn of(output: Output) -> Ran {
         Ran {
             code: output.status.code(),
             out: output.stdout,
@@ -75,19 +75,19 @@ impl Ran {
     }
 
     /// Returns the standard output of a success.
-    pub fn ok(self) -> String {
+    pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         String::from_utf8(self.out).unwrap()
     }
 
     /// Returns the message of a failure that printed nothing else.
-    pub fn failed(self, code: i32) -> String {
+    pub(crate) fn failed(self, code: i32) -> String {
         assert!(self.out.is_empty(), "{self:?}");
         self.failed_after_output(code)
     }
 
     /// Returns the message of a failure: exactly one line.
-    pub fn failed_after_output(self, code: i32) -> String {
+    pub(crate) fn failed_after_output(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         let line = self.err.strip_suffix('\n').unwrap_or_else(|| panic!("no line: {self:?}"));
         assert!(!line.contains('\n'), "{line}");
@@ -96,7 +96,7 @@ impl Ran {
 }
 
 /// Returns every file below a directory with its bytes. Equal results mean that no file changed.
-pub fn contents(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn contents(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     if path.is_file() {
         return vec![(path.to_owned(), std::fs::read(path).unwrap())];
     }

@@ -6,7 +6,7 @@
 //! search.
 
 /// Whether the flag `name` is a boolean; `None` if it is not in these lists.
-pub fn find(name: &str) -> Option<bool> {
+pub(super) fn find(name: &str) -> Option<bool> {
     if BOOLEANS.binary_search(&name).is_ok() {
         Some(true)
     } else if VALUED.binary_search(&name).is_ok() {
@@ -17,7 +17,7 @@ pub fn find(name: &str) -> Option<bool> {
 }
 
 /// Flags that take a value only after `=`.
-pub const BOOLEANS: &[&str] = &[
+pub(super) const BOOLEANS: &[&str] = &[
     "adaptive_readahead",
     "advise_random_on_open",
     "allow_concurrent_memtable_write",
@@ -175,7 +175,7 @@ pub const BOOLEANS: &[&str] = &[
 ];
 
 /// Flags that always take a value.
-pub const VALUED: &[&str] = &[
+pub(super) const VALUED: &[&str] = &[
     "arena_block_size",
     "backup_dir",
     "backup_rate_limit",

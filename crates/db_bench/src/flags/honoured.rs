@@ -9,7 +9,7 @@ const DEFAULT_BENCHMARKS: &str = "fillseq,fillsync,fillrandom,overwrite,readrand
 
 /// A flag as the help page shows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Flag {
+pub(crate) struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
     /// Whether it takes a value only after `=`.
@@ -26,7 +26,7 @@ macro_rules! honoured {
     ($($name:ident: $type:ty = $default:expr, $steers:literal, $help:literal;)*) => {
         /// The value of every honoured flag.
         #[derive(Clone, Debug, PartialEq)]
-        pub struct Flags {
+        pub(crate) struct Flags {
             $(#[doc = $help] pub $name: $type,)*
         }
 
@@ -37,7 +37,7 @@ macro_rules! honoured {
         }
 
         /// Every honoured flag, in the order of the help page.
-        pub const HONOURED: &[Flag] = &[$(
+        pub(crate) const HONOURED: &[Flag] = &[$(
             Flag {
                 name: stringify!($name),
                 boolean: <$type as FlagValue>::BOOLEAN,
@@ -48,7 +48,7 @@ macro_rules! honoured {
 
         impl Flags {
             /// Sets the flag `name` from its text; `Err` is the expected text.
-            pub fn set(&mut self, name: &str, text: &str) -> Result<(), &'static str> {
+            pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), &'static str> {
                 match name {
                     $(stringify!($name) => {
                         self.$name = <$type as FlagValue>::parse(text)
@@ -60,7 +60,7 @@ macro_rules! honoured {
             }
 
             /// The value of the flag `name`, as text.
-            pub fn show(&self, name: &str) -> String {
+            pub(crate) fn show(&self, name: &str) -> String {
                 match name {
                     $(stringify!($name) => self.$name.show(),)*
                     _ => unreachable!("{name} is not in the table of honoured flags"),

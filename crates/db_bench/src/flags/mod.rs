@@ -11,11 +11,11 @@ mod parse;
 mod tests;
 mod value;
 
-pub use honoured::{Flags, HONOURED};
-pub use parse::{Request, parse};
+pub(crate) use honoured::{Flags, HONOURED};
+pub(crate) use parse::{Request, parse};
 
 /// Prints one line that names the given flags without effect.
-pub fn note_without_effect(names: &[String]) {
+pub(crate) fn note_without_effect(names: &[String]) {
     if !names.is_empty() {
         eprintln!("db_bench: accepted without effect:{}", without_effect_list(names));
     }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// The request of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub(crate) enum Request {
     /// Run the benchmarks.
     Run,
     /// Print the help page.
@@ -23,7 +23,7 @@ pub enum Request {
 
 /// A parsed command line.
 #[derive(Debug)]
-pub struct Parsed {
+pub(crate) struct Parsed {
     /// The request.
     pub request: Request,
     /// The flags with an effect.
@@ -58,7 +58,7 @@ impl Known {
 ///
 /// # Errors
 /// An unknown flag, a bad or missing value, or an argument that is not a flag.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
     let mut parsed =
         Parsed { request: Request::Run, flags: Flags::default(), without_effect: Vec::new() };
     let mut arguments = arguments.into_iter();

@@ -1,7 +1,7 @@
 //! Conversions between the text and the value of a flag.
 
 /// A type that flags can have.
-pub trait FlagValue: Sized {
+pub(super) trait FlagValue: Sized {
     /// Booleans take a value only after `=` and may be negated with `no`.
     const BOOLEAN: bool = false;
     /// The expected text, for messages: `a whole number`.

@@ -30,7 +30,7 @@ const FILL_100K: usize = 100 * 1000;
 
 /// The numbers and sizes of a benchmark.
 #[derive(Clone, Debug)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Keys of the database, `--num`.
     pub num: u64,
     /// Keys that fills choose from; fewer than `num` in the shortened fills.
@@ -65,7 +65,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// Returns the sizes of `benchmark` under checked `flags`.
-    pub fn of(benchmark: Benchmark, flags: &Flags) -> Sizes {
+    pub(crate) fn of(benchmark: Benchmark, flags: &Flags) -> Sizes {
         let num = flags.num.unsigned_abs();
         let or_num = |count: i64| u64::try_from(count).unwrap_or(num);
         let mut sizes = Sizes {
@@ -116,7 +116,7 @@ impl Sizes {
 }
 
 /// One thread of a benchmark.
-pub struct Task<'a> {
+pub(crate) struct Task<'a> {
     db: &'a Db,
     sizes: &'a Sizes,
     draws: Draws,
@@ -127,7 +127,7 @@ pub struct Task<'a> {
 
 impl<'a> Task<'a> {
     /// Returns a thread's task on `db`.
-    pub fn new(
+    pub(crate) fn new(
         db: &'a Db,
         sizes: &'a Sizes,
         draws: Draws,
@@ -141,7 +141,7 @@ impl<'a> Task<'a> {
     ///
     /// # Errors
     /// The first error of the database.
-    pub fn run(&mut self, benchmark: Benchmark) -> Result<()> {
+    pub(crate) fn run(&mut self, benchmark: Benchmark) -> Result<()> {
         match benchmark {
             Benchmark::FillSeq | Benchmark::FillBatch => self.fill_in_order(),
             Benchmark::FillRandom
@@ -178,7 +178,11 @@ impl<'a> Task<'a> {
     ///
     /// # Errors
     /// The first error of the database.
-    pub fn run_in_background(&mut self, benchmark: Benchmark, counted: &AtomicUsize) -> Result<()> {
+    pub(crate) fn run_in_background(
+        &mut self,
+        benchmark: Benchmark,
+        counted: &AtomicUsize,
+    ) -> Result<()> {
         let merge = benchmark == Benchmark::ReadWhileMerging;
         self.write_while(merge, || counted.load(Ordering::Acquire) > 0)
     }

@@ -6,28 +6,28 @@ use std::process::{Command, Output};
 use regex::Regex;
 
 /// A temporary database for runs of `db_bench`.
-pub struct Bench {
+pub(crate) struct Bench {
     directory: tempfile::TempDir,
 }
 
 impl Bench {
-    pub fn new() -> Bench {
+    pub(crate) fn new() -> Bench {
         Bench { directory: tempfile::tempdir().unwrap() }
     }
 
     /// Returns the directory of its database.
-    pub fn database(&self) -> std::path::PathBuf {
+    pub(crate) fn database(&self) -> std::path::PathBuf {
         self.directory.path().join("db")
     }
 
     /// Runs with `--db` and these arguments.
-    pub fn output(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
         let database = format!("--db={}", self.database().display());
         run(&[&[database.as_str()], arguments].concat())
     }
 
     /// Runs, expects success, and returns standard output.
-    pub fn run(&self, arguments: &[&str]) -> String {
+    pub(crate) fn run(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         let stderr = text(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {stderr}");
@@ -36,17 +36,17 @@ impl Bench {
 }
 
 /// Runs `db_bench` with these arguments only.
-pub fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_db_bench")).args(arguments).output().unwrap()
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// A result line, parsed as RocksDB's scripts parse it.
 #[derive(Debug)]
-pub struct ResultLine {
+pub(crate) struct ResultLine {
     pub micros: f64,
     pub rate: u64,
     pub operations: u64,
@@ -54,7 +54,7 @@ pub struct ResultLine {
 }
 
 /// The result lines of benchmark `name`, in order.
-pub fn results(stdout: &str, name: &str) -> Vec<ResultLine> {
+pub(crate) fn results(stdout: &str, name: &str) -> Vec<ResultLine> {
     let pattern = Regex::new(
         r"^(\S+) +: +(\d+\.\d{3}) micros/op (\d+) ops/sec (\d+\.\d{3}) seconds (\d+) operations;(?: (.*))?$",
     )
@@ -73,13 +73,13 @@ pub fn results(stdout: &str, name: &str) -> Vec<ResultLine> {
 }
 
 /// The one result line of benchmark `name`.
-pub fn result(stdout: &str, name: &str) -> ResultLine {
+pub(crate) fn result(stdout: &str, name: &str) -> ResultLine {
     let mut lines = results(stdout, name);
     assert_eq!(lines.len(), 1, "result lines of {name} in:\n{stdout}");
     lines.remove(0)
 }
 
 /// Whether anything is at `path`.
-pub fn exists(path: &Path) -> bool {
+pub(crate) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

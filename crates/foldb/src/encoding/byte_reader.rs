@@ -8,34 +8,34 @@ use crate::error::{Error, Result};
 /// Errors name what was being read (`what`), the position in the slice, and the bytes expected
 /// and found.
 #[derive(Clone, Debug)]
-pub struct ByteReader<'a> {
+pub(crate) struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> ByteReader<'a> {
     /// A reader at the front of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> ByteReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> ByteReader<'a> {
         ByteReader { bytes, at: 0 }
     }
 
     /// Whether everything has been read.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
     }
 
     /// Bytes read so far.
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
     /// Bytes not read yet.
-    pub fn remaining(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
     /// The next `len` bytes.
-    pub fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
+    pub(crate) fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
         if len > self.remaining() {
             return Err(Error::corruption(format!(
                 "{what} at position {}: expected {len} bytes, found {}",
@@ -49,22 +49,22 @@ impl<'a> ByteReader<'a> {
     }
 
     /// The next byte.
-    pub fn u8(&mut self, what: &str) -> Result<u8> {
+    pub(crate) fn u8(&mut self, what: &str) -> Result<u8> {
         Ok(self.array::<1>(what)?[0])
     }
 
     /// The next four bytes, little-endian.
-    pub fn u32(&mut self, what: &str) -> Result<u32> {
+    pub(crate) fn u32(&mut self, what: &str) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
     /// The next eight bytes, little-endian.
-    pub fn u64(&mut self, what: &str) -> Result<u64> {
+    pub(crate) fn u64(&mut self, what: &str) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
     /// The next varint.
-    pub fn varint(&mut self, what: &str) -> Result<u64> {
+    pub(crate) fn varint(&mut self, what: &str) -> Result<u64> {
         let Some((value, len)) = decode_varint(&self.bytes[self.at..]) else {
             return Err(Error::corruption(format!(
                 "{what} at position {}: expected a varint of at most 64 bits, found {} bytes that \
@@ -78,7 +78,7 @@ impl<'a> ByteReader<'a> {
     }
 
     /// The next varint, which must fit 32 bits.
-    pub fn varint32(&mut self, what: &str) -> Result<u32> {
+    pub(crate) fn varint32(&mut self, what: &str) -> Result<u32> {
         let at = self.at;
         let value = self.varint(what)?;
         u32::try_from(value).map_err(|_| {
@@ -90,7 +90,7 @@ impl<'a> ByteReader<'a> {
     }
 
     /// The next byte string: its length as a varint, then its bytes.
-    pub fn length_delimited(&mut self, what: &str) -> Result<&'a [u8]> {
+    pub(crate) fn length_delimited(&mut self, what: &str) -> Result<&'a [u8]> {
         let len = self.varint(what)?;
         self.take(usize::try_from(len).unwrap_or(usize::MAX), what)
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// Which function a checksum is. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum ChecksumKind {
+pub(crate) enum ChecksumKind {
     /// XXH3, 64 bits, seeded with file number and offset.
     Xxh3 = 1,
 }
@@ -22,7 +22,7 @@ impl ChecksumKind {
     /// # Errors
     /// `Corruption` for another number. A file with checksums of another kind is of a newer format,
     /// which its footer or header says under a checksum of this kind.
-    pub fn from_u8(byte: u8) -> Result<ChecksumKind> {
+    pub(crate) fn from_u8(byte: u8) -> Result<ChecksumKind> {
         match byte {
             1 => Ok(ChecksumKind::Xxh3),
             _ => Err(Error::corruption(format!("checksum type: expected 1, found {byte}"))),
@@ -32,7 +32,7 @@ impl ChecksumKind {
 
 /// The seed of a checksum over bytes that belong at `offset` of file `file_number`.
 #[inline]
-pub fn checksum_seed(file_number: u64, offset: u64) -> u64 {
+pub(crate) fn checksum_seed(file_number: u64, offset: u64) -> u64 {
     // Two odd constants (from the golden ratio and from splitmix64) keep (1, 2) and (2, 1) apart.
     file_number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
         ^ offset.wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -40,6 +40,6 @@ pub fn checksum_seed(file_number: u64, offset: u64) -> u64 {
 
 /// XXH3-64 of `bytes` under `seed`.
 #[inline]
-pub fn checksum(seed: u64, bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, seed)
 }

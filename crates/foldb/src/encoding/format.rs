@@ -6,14 +6,14 @@
 use crate::error::{Error, ErrorKind, Result};
 
 /// The version of every format.
-pub const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
 /// Bytes of a magic.
-pub const MAGIC_LEN: usize = 8;
+pub(crate) const MAGIC_LEN: usize = 8;
 
 /// The format of a kind of file. Magics are on disk: never reuse one.
 #[derive(Debug, PartialEq, Eq)]
-pub struct FileFormat {
+pub(crate) struct FileFormat {
     /// The kind of file, as messages name it.
     what: &'static str,
     magic: [u8; MAGIC_LEN],
@@ -22,15 +22,16 @@ pub struct FileFormat {
 }
 
 /// Logs.
-pub const LOG: FileFormat = FileFormat::new("log", b"log/fold", b"foldblog");
+pub(crate) const LOG: FileFormat = FileFormat::new("log", b"log/fold", b"foldblog");
 /// Manifests.
-pub const MANIFEST: FileFormat = FileFormat::new("manifest", b"man/fold", b"foldblog");
+pub(crate) const MANIFEST: FileFormat = FileFormat::new("manifest", b"man/fold", b"foldblog");
 /// Tables.
-pub const TABLE: FileFormat = FileFormat::new("table", b"tbl/fold", b"foldbtbl");
+pub(crate) const TABLE: FileFormat = FileFormat::new("table", b"tbl/fold", b"foldbtbl");
 /// Value segments.
-pub const SEGMENT: FileFormat = FileFormat::new("value segment", b"seg/fold", b"foldbseg");
+pub(crate) const SEGMENT: FileFormat = FileFormat::new("value segment", b"seg/fold", b"foldbseg");
 /// Records of a clean close.
-pub const CLOSED: FileFormat = FileFormat::new("record of a close", b"end/fold", b"foldbend");
+pub(crate) const CLOSED: FileFormat =
+    FileFormat::new("record of a close", b"end/fold", b"foldbend");
 
 impl FileFormat {
     const fn new(
@@ -42,7 +43,7 @@ impl FileFormat {
     }
 
     /// Returns the bytes by which a file of this format is known.
-    pub fn magic(&self) -> &[u8; MAGIC_LEN] {
+    pub(crate) fn magic(&self) -> &[u8; MAGIC_LEN] {
         &self.magic
     }
 
@@ -50,7 +51,7 @@ impl FileFormat {
     ///
     /// # Errors
     /// `Unsupported` for the magic of the format before version 1; else `Corruption`.
-    pub fn check_magic(&self, found: &[u8]) -> Result<()> {
+    pub(crate) fn check_magic(&self, found: &[u8]) -> Result<()> {
         if found == self.magic {
             return Ok(());
         }
@@ -75,7 +76,7 @@ impl FileFormat {
     ///
     /// # Errors
     /// `Unsupported` for any other than [`FORMAT_VERSION`].
-    pub fn check_version(&self, found: u32) -> Result<()> {
+    pub(crate) fn check_version(&self, found: u32) -> Result<()> {
         if found == FORMAT_VERSION {
             return Ok(());
         }

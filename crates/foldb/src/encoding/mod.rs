@@ -5,7 +5,7 @@
 
 mod byte_reader;
 mod checksum;
-pub mod format;
+pub(crate) mod format;
 mod hash;
 mod short_bytes;
 mod varint;
@@ -13,10 +13,10 @@ mod varint;
 #[cfg(test)]
 mod tests;
 
-pub use byte_reader::ByteReader;
-pub use checksum::{ChecksumKind, checksum, checksum_seed};
+pub(crate) use byte_reader::ByteReader;
+pub(crate) use checksum::{ChecksumKind, checksum, checksum_seed};
 pub use hash::key_hash;
-pub use short_bytes::{common_prefix, copy_short, key_prefix};
-pub use varint::{
+pub(crate) use short_bytes::{common_prefix, copy_short, key_prefix};
+pub(crate) use varint::{
     decode_varint, decode_varint56, encode_varint56, put_length_delimited, put_varint,
 };

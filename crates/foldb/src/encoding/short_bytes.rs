@@ -3,7 +3,7 @@
 /// Copies `src` to the start of `dst`, fast for up to 16 bytes: two overlapping fixed-size moves
 /// instead of a call of `memcpy`, which costs more than the copy itself.
 #[inline(always)]
-pub fn copy_short(dst: &mut [u8], src: &[u8]) {
+pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
     let len = src.len();
     let dst = &mut dst[..len];
     match len {
@@ -36,7 +36,7 @@ fn word<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 
 /// Length of the longest common prefix of `a` and `b`.
 #[inline(always)]
-pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
     let (a, b) = (&a[..len], &b[..len]);
     let mut at = 0;
@@ -56,7 +56,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 /// The first eight bytes as a big-endian number, padded with zeroes: numbers order as the bytes
 /// do, except that equal numbers decide nothing.
 #[inline]
-pub fn key_prefix(key: &[u8]) -> u64 {
+pub(crate) fn key_prefix(key: &[u8]) -> u64 {
     if key.len() >= 8 {
         return u64::from_be_bytes(word(key, 0));
     }

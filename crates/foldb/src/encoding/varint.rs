@@ -15,7 +15,7 @@ const CONTINUE: u64 = 0x8080_8080_8080_8080;
 
 /// Appends `value` as a varint.
 #[inline]
-pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -24,7 +24,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends the length of `bytes` as a varint, then `bytes`.
-pub fn put_length_delimited(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_length_delimited(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
@@ -32,7 +32,7 @@ pub fn put_length_delimited(out: &mut Vec<u8>, bytes: &[u8]) {
 /// The varint at the start of `bytes` and its length; `None` if it does not end within them or
 /// does not fit a `u64`.
 #[inline]
-pub fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+pub(crate) fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;
     for (i, &byte) in bytes.iter().take(MAX_VARINT_LEN).enumerate() {
         let group = u64::from(byte & 0x7f);
@@ -50,7 +50,7 @@ pub fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
 /// The varint of `value`, which must be below 2^56, in the low bytes of a little-endian word, and
 /// its length of 1 to 8 bytes.
 #[inline]
-pub fn encode_varint56(value: u64) -> (u64, usize) {
+pub(crate) fn encode_varint56(value: u64) -> (u64, usize) {
     debug_assert!(value < 1 << 56);
     let len = (70 - (value | 1).leading_zeros() as usize) / 7;
     let x = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
@@ -63,7 +63,7 @@ pub fn encode_varint56(value: u64) -> (u64, usize) {
 /// The varint in the low bytes of a little-endian word, and its length; `None` if it is longer
 /// than eight bytes.
 #[inline]
-pub fn decode_varint56(word: u64) -> Option<(u64, usize)> {
+pub(crate) fn decode_varint56(word: u64) -> Option<(u64, usize)> {
     let stop = !word & CONTINUE;
     if stop == 0 {
         return None;

@@ -15,23 +15,23 @@ pub(crate) use range::KeyBounds;
 /// The position of a write in the database's single order of writes. The first is 1. The number 0
 /// marks a record that every reader may see (in the last level, below the oldest snapshot). At most
 /// [`MAX_SEQNO`].
-pub type SeqNo = u64;
+pub(crate) type SeqNo = u64;
 
 /// Largest sequence number: 56 bits. The rest of the word holds the kind.
-pub const MAX_SEQNO: SeqNo = (1 << 56) - 1;
+pub(crate) const MAX_SEQNO: SeqNo = (1 << 56) - 1;
 
 /// The keyspace that a record belongs to. Ids are never reused. The default keyspace is 0.
-pub type KeyspaceId = u32;
+pub(crate) type KeyspaceId = u32;
 
 /// The keyspace that every database has.
-pub const DEFAULT_KEYSPACE: KeyspaceId = 0;
+pub(crate) const DEFAULT_KEYSPACE: KeyspaceId = 0;
 
 /// The operator that folds a merge record. Ids below 128 are built-ins and never change; 0 is
 /// "none".
-pub type OperatorId = u32;
+pub(crate) type OperatorId = u32;
 
 /// The operator id of records that are not merges.
-pub const NO_OPERATOR: OperatorId = 0;
+pub(crate) const NO_OPERATOR: OperatorId = 0;
 
 /// What a record does to its key. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

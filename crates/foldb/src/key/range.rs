@@ -7,7 +7,7 @@
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// The two ends of a range of keys.
-pub type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// A range of keys: the argument of [`Db::range`](crate::Db::range),
 /// [`Db::compact`](crate::Db::compact), [`Db::delete_range`](crate::Db::delete_range) and similar

@@ -7,7 +7,7 @@ use crate::table::frame_writer::FrameWriter;
 
 /// The sub-block being written. Its format is drawn in [`super::data_block`].
 #[derive(Debug, Default)]
-pub struct BlockBuilder {
+pub(super) struct BlockBuilder {
     /// The position of its first byte in the writer's chunk.
     start: usize,
     restarts: Vec<u32>,
@@ -18,13 +18,13 @@ pub struct BlockBuilder {
 impl BlockBuilder {
     /// Returns whether it has no record.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.restarts.is_empty()
     }
 
     /// Returns the bytes of its payload so far.
     #[inline]
-    pub fn len(&self, writer: &FrameWriter) -> usize {
+    pub(super) fn len(&self, writer: &FrameWriter) -> usize {
         if self.is_empty() {
             return 0;
         }
@@ -33,7 +33,7 @@ impl BlockBuilder {
 
     /// Adds a record whose key shares its first `shared` bytes with the previous key.
     #[inline]
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         writer: &mut FrameWriter,
         key: &[u8],
@@ -57,7 +57,7 @@ impl BlockBuilder {
     }
 
     /// Writes the restarts and starts over. Returns the position of the payload's first byte.
-    pub fn finish(&mut self, writer: &mut FrameWriter) -> usize {
+    pub(super) fn finish(&mut self, writer: &mut FrameWriter) -> usize {
         for restart in &self.restarts {
             writer.put(&restart.to_le_bytes());
         }

@@ -29,11 +29,11 @@ use crate::table::key_buffer::KeyBuffer;
 use crate::table::order::KeyOrder;
 
 /// Entries from one restart to the next.
-pub const RESTART_INTERVAL: usize = 16;
+pub(super) const RESTART_INTERVAL: usize = 16;
 
 /// A sub-block's bytes. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
-pub struct DataBlock {
+pub(super) struct DataBlock {
     /// The payload, then the prefixes if there are any.
     bytes: Arc<[u8]>,
     /// Where the entries end and the restarts begin.
@@ -45,7 +45,7 @@ pub struct DataBlock {
 
 /// A record that [`DataBlock::seek`] found.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub(super) struct Found {
     /// Its position.
     pub at: usize,
     /// The record. Its shared bytes are the first bytes of the searched key.
@@ -59,7 +59,7 @@ impl DataBlock {
     ///
     /// # Errors
     /// `Corruption` if its restarts are not as drawn above.
-    pub fn parse(payload: &[u8], order: Option<&KeyOrder>) -> Result<DataBlock> {
+    pub(super) fn parse(payload: &[u8], order: Option<&KeyOrder>) -> Result<DataBlock> {
         let (entries_end, restarts) = check_restarts(payload)?;
         let prepare = restarts > 1 && order.is_some_and(KeyOrder::is_bytewise);
         let bytes = if prepare { zeroed(payload, 8 * restarts as usize) } else { payload.into() };
@@ -75,7 +75,7 @@ impl DataBlock {
     ///
     /// # Errors
     /// Those of [`DataBlock::parse`].
-    pub fn of_own(bytes: Arc<[u8]>, len: usize) -> Result<DataBlock> {
+    pub(super) fn of_own(bytes: Arc<[u8]>, len: usize) -> Result<DataBlock> {
         let (entries_end, restarts) = check_restarts(&bytes[..len])?;
         Ok(DataBlock { bytes, entries_end, restarts, common: None })
     }
@@ -101,62 +101,62 @@ impl DataBlock {
     }
 
     /// Returns a sub-block without records.
-    pub fn empty() -> DataBlock {
+    pub(super) fn empty() -> DataBlock {
         DataBlock { bytes: Arc::default(), entries_end: 0, restarts: 0, common: None }
     }
 
     /// Returns the bytes that entries point into.
     #[inline]
-    pub fn bytes(&self) -> &Arc<[u8]> {
+    pub(super) fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
 
     /// Returns where the entries end.
     #[inline]
-    pub fn entries_end(&self) -> usize {
+    pub(super) fn entries_end(&self) -> usize {
         self.entries_end as usize
     }
 
     /// Prefetches the bytes that a search reads first, because a search will follow soon. Does
     /// nothing if the sub-block is not prepared for searches.
     #[inline]
-    pub fn prefetch_search(&self) {
+    pub(super) fn prefetch_search(&self) {
         if self.restarts > 1 {
             prefetch(&self.bytes[self.entries_end()..]);
         }
     }
 
     /// Returns the bytes in memory.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.bytes.len()
     }
 
     /// Returns the record at `at`.
     #[inline(always)]
-    pub fn entry(&self, at: usize) -> Result<Entry, EntryFault> {
+    pub(super) fn entry(&self, at: usize) -> Result<Entry, EntryFault> {
         decode_entry(&self.bytes, at, self.entries_end())
     }
 
     /// Returns the record at `at` if it is of the usual kind: see [`decode_short`].
     #[inline(always)]
-    pub fn short_entry(&self, at: usize) -> Option<Entry> {
+    pub(super) fn short_entry(&self, at: usize) -> Option<Entry> {
         decode_short(&self.bytes, at, self.entries_end())
     }
 
     /// Returns the record at `at`, with the fault as an error.
     #[inline]
-    pub fn checked_entry(&self, at: usize) -> Result<Entry> {
+    pub(super) fn checked_entry(&self, at: usize) -> Result<Entry> {
         self.entry(at).map_err(|fault| fault.into_error(at))
     }
 
     /// Returns the key bytes of `entry` that it does not share.
     #[inline(always)]
-    pub fn suffix(&self, entry: &Entry) -> &[u8] {
+    pub(super) fn suffix(&self, entry: &Entry) -> &[u8] {
         &self.bytes[entry.key_start..entry.key_end]
     }
 
     /// Returns the position of the last restart before `at`; 0 if there is none.
-    pub fn restart_before(&self, at: usize) -> usize {
+    pub(super) fn restart_before(&self, at: usize) -> usize {
         let all = 0..self.restarts as usize;
         let before = lower_bound(all, |index| Ok::<_, Error>(self.restart(index) < at));
         self.restart(before.unwrap_or(0).saturating_sub(1))
@@ -223,7 +223,7 @@ impl DataBlock {
     /// # Errors
     /// `Corruption` or `Unsupported` for malformed records.
     #[inline]
-    pub fn seek(
+    pub(super) fn seek(
         &self,
         target: &[u8],
         order: &KeyOrder,
@@ -243,7 +243,7 @@ impl DataBlock {
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for a malformed record.
-    pub fn begins_behind(&self, key: &[u8], seqno: SeqNo) -> Result<bool> {
+    pub(super) fn begins_behind(&self, key: &[u8], seqno: SeqNo) -> Result<bool> {
         self.is_behind(0, key, seqno)
     }
 
@@ -252,7 +252,7 @@ impl DataBlock {
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for malformed records.
-    pub fn pass_behind(&self, at: usize, key: &[u8], seqno: SeqNo) -> Result<usize> {
+    pub(super) fn pass_behind(&self, at: usize, key: &[u8], seqno: SeqNo) -> Result<usize> {
         let passed = lower_bound(0..self.restarts as usize, |index| {
             let restart = self.restart(index);
             Ok::<_, Error>(restart <= at || self.is_behind(restart, key, seqno)?)

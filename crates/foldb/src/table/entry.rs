@@ -21,15 +21,15 @@ use crate::error::{Error, ErrorKind};
 use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader};
 
 /// Longest record head: tag, three lengths of 32 bits, a sequence number, an operator.
-pub const MAX_HEAD: usize = 1 + 3 * 5 + 8 + 5;
+pub(super) const MAX_HEAD: usize = 1 + 3 * 5 + 8 + 5;
 
 /// Bytes that must be readable behind the end of the last record, so that the wide loads of a short
 /// record stay in bounds. The restart array is there, and it is never shorter.
-pub const READABLE_BEHIND: usize = 8;
+pub(super) const READABLE_BEHIND: usize = 8;
 
 /// A decoded record: its head, and where in the sub-block its parts are.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Sequence number, kind and operator.
     pub header: RecordHeader,
     /// Bytes to keep of the previous key.
@@ -44,7 +44,7 @@ pub struct Entry {
 
 /// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryFault {
+pub(super) enum EntryFault {
     /// A number does not end, or is too large.
     Number,
     /// The record reaches beyond the end of the records.
@@ -60,7 +60,7 @@ pub enum EntryFault {
 impl EntryFault {
     /// Converts to an error about the record at position `at` of its sub-block.
     #[cold]
-    pub fn into_error(self, at: usize) -> Error {
+    pub(super) fn into_error(self, at: usize) -> Error {
         let corrupt = |what: &str| Error::corruption(format!("record at {at}: {what}"));
         match self {
             EntryFault::Number => corrupt("expected a number of its width, found a longer one"),
@@ -78,7 +78,7 @@ impl EntryFault {
 /// Writes a record to the start of `out` and returns its length. `out` must have room for
 /// [`MAX_HEAD`], the suffix and the value.
 #[inline]
-pub fn encode_entry(
+pub(super) fn encode_entry(
     out: &mut [u8],
     header: RecordHeader,
     shared: usize,
@@ -146,7 +146,7 @@ fn encode_long_number(out: &mut [u8], number: usize) -> usize {
 /// # Errors
 /// An [`EntryFault`] for malformed bytes; any bytes may be given.
 #[inline(always)]
-pub fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
+pub(super) fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
     match decode_short(bytes, at, end) {
         Some(entry) => Ok(entry),
         None => decode_long(bytes, at, end),
@@ -156,7 +156,7 @@ pub fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryF
 /// Decodes like [`decode_entry`], but only the usual record; `None` for any other, faults included.
 /// It is a separate function, so that its result stays in registers.
 #[inline(always)]
-pub fn decode_short(bytes: &[u8], at: usize, end: usize) -> Option<Entry> {
+pub(super) fn decode_short(bytes: &[u8], at: usize, end: usize) -> Option<Entry> {
     let head = bytes.get(at..)?.first_chunk::<12>()?;
     let [tag, shared, unshared, value_len, seqno @ ..] = *head;
     if (shared | unshared | value_len) & 0x80 != 0 {
@@ -196,7 +196,7 @@ fn decode_number(bytes: &[u8], at: usize) -> Result<(u32, usize), EntryFault> {
 
 /// Decodes like [`decode_entry`], whatever the width of its numbers.
 #[inline(never)]
-pub fn decode_long(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
+pub(super) fn decode_long(bytes: &[u8], at: usize, end: usize) -> Result<Entry, EntryFault> {
     let &tag = bytes.get(at).ok_or(EntryFault::Length)?;
     let kind = kind_of(tag)?;
     let mut position = at + 1;

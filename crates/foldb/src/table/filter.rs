@@ -24,7 +24,7 @@ const MAX_PROBES: u8 = 16;
 
 /// A filter in memory, aligned to cache lines.
 #[derive(Debug)]
-pub struct Filter {
+pub(super) struct Filter {
     blocks: Vec<FilterBlock>,
     probes: u8,
 }
@@ -38,7 +38,7 @@ impl Filter {
     ///
     /// # Errors
     /// `Corruption` for a payload of the wrong length, `Unsupported` for an unknown kind.
-    pub fn parse(payload: &[u8]) -> Result<Filter> {
+    pub(super) fn parse(payload: &[u8]) -> Result<Filter> {
         let Some((&[kind, probes], blocks)) = payload.split_first_chunk::<2>() else {
             return Err(Error::corruption(format!(
                 "filter: expected at least 2 bytes, found {}",
@@ -65,13 +65,13 @@ impl Filter {
 
     /// Returns whether a key of this hash may be in the table. `false` is certain.
     #[inline]
-    pub fn may_contain(&self, hash: u64) -> bool {
+    pub(super) fn may_contain(&self, hash: u64) -> bool {
         let block = &self.blocks[block_of(hash, self.blocks.len())];
         probes_of(hash, self.probes).all(|bit| block.0[bit / 64] >> (bit % 64) & 1 == 1)
     }
 
     /// Returns the bytes in memory.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES
     }
 }
@@ -87,12 +87,12 @@ impl FilterBlock {
 }
 
 /// Returns the length of the payload of a filter for `keys` keys at `bits_per_key`.
-pub fn filter_len(keys: usize, bits_per_key: u32) -> usize {
+pub(super) fn filter_len(keys: usize, bits_per_key: u32) -> usize {
     2 + BLOCK_BYTES * (keys * bits_per_key as usize).div_ceil(BLOCK_BITS).max(1)
 }
 
 /// Writes the filter of these key hashes into `out`, which is the whole payload.
-pub fn write_filter(out: &mut [u8], hashes: impl Iterator<Item = u64>, bits_per_key: u32) {
+pub(super) fn write_filter(out: &mut [u8], hashes: impl Iterator<Item = u64>, bits_per_key: u32) {
     // Blocks get uneven numbers of keys, so the optimum is a little below ln 2 probes per bit.
     let probes = ((bits_per_key * 6 + 5) / 10).clamp(1, u32::from(MAX_PROBES)) as u8;
     out.fill(0);

@@ -20,14 +20,14 @@ use crate::faults::{Fault, planted};
 use crate::table::frame::{FRAME_TRAILER, Handle};
 
 /// Bytes of a footer.
-pub const FOOTER_LEN: usize = 96;
+pub(super) const FOOTER_LEN: usize = 96;
 
 /// Bytes that the checksum covers.
 const CHECKED: usize = 80;
 
 /// A table's footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footer {
+pub(super) struct Footer {
     /// The top index.
     pub index: Handle,
     /// The filter, if any.
@@ -40,7 +40,7 @@ pub struct Footer {
 
 impl Footer {
     /// Encodes the footer of file `file_number`, to be written at `offset`.
-    pub fn encode(&self, file_number: u64, offset: u64) -> Vec<u8> {
+    pub(super) fn encode(&self, file_number: u64, offset: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(FOOTER_LEN);
         for handle in [Some(self.index), self.filter, Some(self.properties), self.tombstones] {
             let (offset, len) = handle.map_or((0, 0), |h| (h.offset, u64::from(h.len)));
@@ -62,7 +62,7 @@ impl Footer {
     /// # Errors
     /// `Corruption` if it is damaged, not a footer, or another file's; `Unsupported` if it is of
     /// another format version.
-    pub fn decode(bytes: &[u8], file_number: u64, offset: u64) -> Result<Footer> {
+    pub(super) fn decode(bytes: &[u8], file_number: u64, offset: u64) -> Result<Footer> {
         let mut reader = ByteReader::new(bytes);
         let checked = reader.take(CHECKED, "footer")?;
         let expected = reader.u64("footer: checksum")?;

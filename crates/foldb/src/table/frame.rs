@@ -21,7 +21,7 @@ use crate::settings::codec_from_u8;
 use crate::table::{snappy, zstd};
 
 /// Bytes of a frame beside its payload.
-pub const FRAME_TRAILER: usize = 10;
+pub(super) const FRAME_TRAILER: usize = 10;
 
 /// Returns the best compression ratio of a codec. One byte of length stands for 255 in LZ4, Snappy
 /// stays below that, and Zstd has a block of 4 bytes for 128 KiB of one byte.
@@ -49,7 +49,7 @@ impl Handle {
 }
 
 /// Returns the bytes behind a frame's codec: checksum type and checksum.
-pub fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
+pub(super) fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
     let mut bytes = [ChecksumKind::Xxh3 as u8; FRAME_TRAILER - 1];
     bytes[1..].copy_from_slice(&checksum.to_le_bytes());
     bytes
@@ -60,7 +60,11 @@ pub fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
 /// # Errors
 /// `Corruption` if its checksum does not hold, `Unsupported` for a codec that this version or build
 /// does not know.
-pub fn check_frame(frame: &[u8], file_number: u64, offset: u64) -> Result<(&[u8], Compression)> {
+pub(super) fn check_frame(
+    frame: &[u8],
+    file_number: u64,
+    offset: u64,
+) -> Result<(&[u8], Compression)> {
     let Some((covered, rest)) = frame.split_at_checked(frame.len().saturating_sub(9)) else {
         return Err(short_frame(frame.len()));
     };
@@ -87,7 +91,7 @@ fn short_frame(len: usize) -> Error {
 ///
 /// # Errors
 /// `Corruption` if the length is impossible for this many compressed bytes.
-pub fn uncompressed_len(payload: &[u8], codec: Compression) -> Result<(usize, &[u8])> {
+pub(super) fn uncompressed_len(payload: &[u8], codec: Compression) -> Result<(usize, &[u8])> {
     let mut reader = ByteReader::new(payload);
     let len = u64::from(reader.varint32("uncompressed length")?);
     let compressed = &payload[reader.position()..];
@@ -105,7 +109,7 @@ pub fn uncompressed_len(payload: &[u8], codec: Compression) -> Result<(usize, &[
 ///
 /// # Errors
 /// `Corruption` if the bytes do not decompress to exactly this length.
-pub fn decompress(compressed: &[u8], codec: Compression, out: &mut [u8]) -> Result<()> {
+pub(super) fn decompress(compressed: &[u8], codec: Compression, out: &mut [u8]) -> Result<()> {
     let len = out.len();
     let decompressed = match codec {
         Compression::Lz4 => {

@@ -34,7 +34,7 @@ const SYNC_INTERVAL: u64 = 1 << 20;
 const MAX_COMPRESSED: usize = 64 << 20;
 
 /// A file that grows frame by frame.
-pub struct FrameWriter {
+pub(super) struct FrameWriter {
     file: Arc<dyn WritableFile>,
     path: PathBuf,
     file_number: u64,
@@ -49,7 +49,7 @@ pub struct FrameWriter {
 
 impl FrameWriter {
     /// Makes a writer at the start of an empty file.
-    pub fn new(file: Arc<dyn WritableFile>, path: PathBuf, file_number: u64) -> FrameWriter {
+    pub(super) fn new(file: Arc<dyn WritableFile>, path: PathBuf, file_number: u64) -> FrameWriter {
         FrameWriter {
             file,
             path,
@@ -69,26 +69,26 @@ impl FrameWriter {
 
     /// Returns the file offset of the next byte.
     #[inline]
-    pub fn offset(&self) -> u64 {
+    pub(super) fn offset(&self) -> u64 {
         self.written + self.used as u64
     }
 
     /// Returns the bytes in memory.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.chunk.len() + self.compressor.out.len()
     }
 
     /// Returns the position of the next byte in the chunk: the `start` of a frame to be ended
     /// later.
     #[inline]
-    pub fn position(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.used
     }
 
     /// Returns at least `len` bytes to write to. [`FrameWriter::advance`] says how many were
     /// written.
     #[inline]
-    pub fn room(&mut self, len: usize) -> &mut [u8] {
+    pub(super) fn room(&mut self, len: usize) -> &mut [u8] {
         if self.chunk.len() - self.used < len {
             self.grow(len);
         }
@@ -105,13 +105,13 @@ impl FrameWriter {
 
     /// Keeps the first `len` bytes of what [`FrameWriter::room`] returned.
     #[inline]
-    pub fn advance(&mut self, len: usize) {
+    pub(super) fn advance(&mut self, len: usize) {
         self.used += len;
         debug_assert!(self.used <= self.chunk.len());
     }
 
     /// Appends `bytes`.
-    pub fn put(&mut self, bytes: &[u8]) {
+    pub(super) fn put(&mut self, bytes: &[u8]) {
         self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
         self.advance(bytes.len());
     }
@@ -121,7 +121,7 @@ impl FrameWriter {
     /// # Errors
     /// `InvalidArgument` if it is 4 GiB or longer; `Io` or `NoSpace` if a full chunk cannot be
     /// written.
-    pub fn end_frame(&mut self, start: usize, compression: Compression) -> Result<Handle> {
+    pub(super) fn end_frame(&mut self, start: usize, compression: Compression) -> Result<Handle> {
         let codec = self.compress(start, compression);
         let offset = self.written + start as u64;
         let seed = checksum_seed(self.file_number, offset);
@@ -176,7 +176,7 @@ impl FrameWriter {
 
     /// Writes the rest and syncs the file. With `later` the sync is left to [`LaterSyncs`]; the
     /// file is durable only after that. Returns the file's length.
-    pub fn finish(mut self, later: Option<&LaterSyncs>) -> Result<u64> {
+    pub(super) fn finish(mut self, later: Option<&LaterSyncs>) -> Result<u64> {
         if self.used > 0 {
             self.write_chunk()?;
         }

@@ -4,7 +4,7 @@ use foldb_env::PagedBytes;
 
 /// Hashes in the order in which they were pushed.
 #[derive(Debug, Default)]
-pub struct HashList {
+pub(super) struct HashList {
     bytes: PagedBytes,
     len: usize,
 }
@@ -17,18 +17,18 @@ const FIRST_ROOM: usize = 1 << 10;
 impl HashList {
     /// Returns how many there are.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Returns the bytes in memory; of mapped pages only those that were written.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.len * HASH
     }
 
     /// Adds a hash.
     #[inline]
-    pub fn push(&mut self, hash: u64) {
+    pub(super) fn push(&mut self, hash: u64) {
         let at = self.len * HASH;
         if at == self.bytes.len() {
             self.grow();
@@ -44,7 +44,7 @@ impl HashList {
     }
 
     /// Iterates over all of them.
-    pub fn iter(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
         let (hashes, _) = self.bytes[..self.len * HASH].as_chunks::<HASH>();
         hashes.iter().map(|bytes| u64::from_le_bytes(*bytes))
     }

@@ -27,7 +27,7 @@ use crate::table::order::KeyOrder;
 
 /// The target of an index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Child {
+pub(super) struct Child {
     /// The frame of the child.
     pub handle: Handle,
     /// Whether the child is a directory; otherwise it is a sub-block.
@@ -39,7 +39,7 @@ const MIN_ENTRY: usize = 4;
 
 /// A decoded index.
 #[derive(Debug)]
-pub struct Index {
+pub(super) struct Index {
     /// All separators, one after the other, without their common prefix.
     keys: Box<[u8]>,
     /// Where each separator ends in `keys`.
@@ -59,7 +59,7 @@ impl Index {
     ///
     /// # Errors
     /// `Corruption` unless separators ascend and children lie in the file.
-    pub fn parse(payload: &[u8], order: &KeyOrder, limit: u64) -> Result<Index> {
+    pub(super) fn parse(payload: &[u8], order: &KeyOrder, limit: u64) -> Result<Index> {
         let Some((body, &count)) = payload.split_last_chunk::<4>() else {
             return Err(Error::corruption(format!(
                 "index: expected at least 4 bytes, found {}",
@@ -90,13 +90,13 @@ impl Index {
 
     /// Returns the number of children.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lens.len()
     }
 
     /// Returns the child of this index.
     #[inline]
-    pub fn child(&self, index: usize) -> Child {
+    pub(super) fn child(&self, index: usize) -> Child {
         let offset = self.offsets[index];
         Child {
             handle: Handle { offset: offset >> 1, len: self.lens[index] },
@@ -107,7 +107,7 @@ impl Index {
     /// Returns the first child that may hold a key at or after `key`: the first whose separator is
     /// at or after it. Returns [`Index::len`] if there is none.
     #[inline]
-    pub fn search(&self, key: &[u8], order: &KeyOrder) -> usize {
+    pub(super) fn search(&self, key: &[u8], order: &KeyOrder) -> usize {
         if !order.is_bytewise() {
             return self
                 .lower_bound(0, self.len(), |separator| order.compare(separator, key).is_lt());
@@ -127,7 +127,7 @@ impl Index {
 
     /// Returns the first child whose separator is behind `key`: no later child holds a version of
     /// it. Returns [`Index::len`] if there is none.
-    pub fn search_behind(&self, key: &[u8], order: &KeyOrder) -> usize {
+    pub(super) fn search_behind(&self, key: &[u8], order: &KeyOrder) -> usize {
         let all = self.len();
         if !order.is_bytewise() {
             return self.lower_bound(0, all, |separator| order.compare(separator, key).is_le());
@@ -141,7 +141,7 @@ impl Index {
     }
 
     /// Returns the bytes in memory.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.keys.len()
             + self.common.len()
             + 8 * (self.prefixes.len() + self.offsets.len())
@@ -296,7 +296,7 @@ impl IndexDecoder {
 
 /// Encodes an index, entry by entry.
 #[derive(Debug, Default)]
-pub struct IndexBuilder {
+pub(super) struct IndexBuilder {
     encoded: Vec<u8>,
     count: u32,
     last: Vec<u8>,
@@ -305,17 +305,17 @@ pub struct IndexBuilder {
 
 impl IndexBuilder {
     /// Returns the number of children so far.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.count as usize
     }
 
     /// Returns the bytes in memory.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.encoded.capacity() + self.last.capacity()
     }
 
     /// Appends a child, whose offset must not be below the end of the previous one.
-    pub fn add(&mut self, separator: &[u8], child: Child) {
+    pub(super) fn add(&mut self, separator: &[u8], child: Child) {
         let shared = common_prefix(&self.last, separator);
         put_varint(&mut self.encoded, shared as u64);
         crate::encoding::put_length_delimited(&mut self.encoded, &separator[shared..]);
@@ -330,7 +330,7 @@ impl IndexBuilder {
     }
 
     /// Passes the payload to `put` and starts over.
-    pub fn finish(&mut self, mut put: impl FnMut(&[u8])) {
+    pub(super) fn finish(&mut self, mut put: impl FnMut(&[u8])) {
         put(&self.encoded);
         put(&self.count.to_le_bytes());
         self.encoded.clear();

@@ -9,7 +9,7 @@ const WIDE: usize = 16;
 ///
 /// The buffer is a little longer than the key, so that a short suffix is one fixed-size copy.
 #[derive(Clone, Debug, Default)]
-pub struct KeyBuffer {
+pub(super) struct KeyBuffer {
     bytes: Vec<u8>,
     len: usize,
 }
@@ -17,29 +17,29 @@ pub struct KeyBuffer {
 impl KeyBuffer {
     /// Returns the key.
     #[inline]
-    pub fn as_slice(&self) -> &[u8] {
+    pub(super) fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
     /// Returns the length of the key.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Sets the empty key.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.len = 0;
     }
 
     /// Sets the key to `key`.
-    pub fn set(&mut self, key: &[u8]) {
+    pub(super) fn set(&mut self, key: &[u8]) {
         self.set_suffix(0, key);
     }
 
     /// Keeps the first `shared` bytes (at most its length) and appends `suffix`.
     #[inline]
-    pub fn set_suffix(&mut self, shared: usize, suffix: &[u8]) {
+    pub(super) fn set_suffix(&mut self, shared: usize, suffix: &[u8]) {
         debug_assert!(shared <= self.len);
         self.len = shared + suffix.len();
         if self.bytes.len() < self.len + WIDE {
@@ -51,7 +51,13 @@ impl KeyBuffer {
     /// Does what [`KeyBuffer::set_suffix`] does with `source[start..end]`. It is faster if `source`
     /// continues behind `end`.
     #[inline(always)]
-    pub fn set_suffix_from(&mut self, shared: usize, source: &[u8], start: usize, end: usize) {
+    pub(super) fn set_suffix_from(
+        &mut self,
+        shared: usize,
+        source: &[u8],
+        start: usize,
+        end: usize,
+    ) {
         debug_assert!(shared <= self.len);
         let wide = source.get(start..start + WIDE);
         let room = self.bytes.get_mut(shared..shared + WIDE);

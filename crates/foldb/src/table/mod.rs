@@ -55,13 +55,15 @@ pub(crate) mod zstd;
 #[cfg(test)]
 mod tests;
 
-pub use builder::{TableBuilder, TableBuilderOptions, TableSummary};
-pub use cache::{BlockCache, BlockStore};
+pub(crate) use builder::TableSummary;
+pub use builder::{TableBuilder, TableBuilderOptions};
+pub use cache::BlockCache;
+pub(crate) use cache::BlockStore;
 pub use cursor::{CursorOptions, TableCursor};
-pub use later_syncs::LaterSyncs;
+pub(crate) use later_syncs::LaterSyncs;
 pub(crate) use properties::{Piece, Surroundings};
 pub use reader::TableReader;
 pub(crate) use references::ReferencesReader;
 pub(crate) use salvage::{Gap, salvage};
-pub use sorted_reads::SortedReads;
-pub use source::{LARGE_BLOCK, READAHEAD};
+pub(crate) use sorted_reads::SortedReads;
+pub(crate) use source::{LARGE_BLOCK, READAHEAD};

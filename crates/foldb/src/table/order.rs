@@ -8,27 +8,27 @@ use crate::key::Comparator;
 
 /// The order of user keys as tables use it.
 #[derive(Clone, Debug)]
-pub struct KeyOrder {
+pub(super) struct KeyOrder {
     comparator: Arc<dyn Comparator>,
     bytewise: bool,
 }
 
 impl KeyOrder {
     /// Makes the order of `comparator`.
-    pub fn new(comparator: Arc<dyn Comparator>) -> KeyOrder {
+    pub(super) fn new(comparator: Arc<dyn Comparator>) -> KeyOrder {
         let bytewise = comparator.bytewise_order();
         KeyOrder { comparator, bytewise }
     }
 
     /// Compares two user keys.
     #[inline]
-    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+    pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.bytewise { a.cmp(b) } else { self.comparator.compare(a, b) }
     }
 
     /// Returns the comparator itself.
     #[inline]
-    pub fn comparator(&self) -> &dyn Comparator {
+    pub(super) fn comparator(&self) -> &dyn Comparator {
         &*self.comparator
     }
 
@@ -37,7 +37,7 @@ impl KeyOrder {
     /// comparator contradicts itself, or is not the one that wrote the table: a repair must keep
     /// the table.
     #[cold]
-    pub fn disorder(&self, message: String) -> Error {
+    pub(super) fn disorder(&self, message: String) -> Error {
         if self.bytewise {
             return Error::corruption(message);
         }
@@ -52,12 +52,12 @@ impl KeyOrder {
 
     /// Returns whether the order is bytewise.
     #[inline]
-    pub fn is_bytewise(&self) -> bool {
+    pub(super) fn is_bytewise(&self) -> bool {
         self.bytewise
     }
 
     /// Returns the comparator's name.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.comparator.name()
     }
 }

@@ -11,7 +11,7 @@ use crate::table::reader::{Fetch, TableReader};
 
 /// A sub-block of a table. Every move returns its handle, or `None` beyond either end.
 #[derive(Debug, Default)]
-pub struct BlockPosition {
+pub(super) struct BlockPosition {
     top: usize,
     /// The directory of the block at `top`; `None` if the block is one sub-block without a
     /// directory.
@@ -23,7 +23,7 @@ pub struct BlockPosition {
 impl BlockPosition {
     /// Moves to the first sub-block that may hold a key at or after `key`.
     #[inline]
-    pub fn seek(
+    pub(super) fn seek(
         &mut self,
         table: &TableReader,
         key: &[u8],
@@ -43,12 +43,20 @@ impl BlockPosition {
     }
 
     /// Moves to the first sub-block.
-    pub fn first(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+    pub(super) fn first(
+        &mut self,
+        table: &TableReader,
+        fetch: &mut Fetch,
+    ) -> Result<Option<Handle>> {
         Ok(self.enter(table, 0, fetch)?.then(|| self.handle(table)))
     }
 
     /// Moves to the last sub-block.
-    pub fn last(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+    pub(super) fn last(
+        &mut self,
+        table: &TableReader,
+        fetch: &mut Fetch,
+    ) -> Result<Option<Handle>> {
         let Some(last) = table.index().len().checked_sub(1) else {
             return Ok(None);
         };
@@ -56,7 +64,11 @@ impl BlockPosition {
     }
 
     /// Moves to the next sub-block.
-    pub fn next(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+    pub(super) fn next(
+        &mut self,
+        table: &TableReader,
+        fetch: &mut Fetch,
+    ) -> Result<Option<Handle>> {
         if self.sub + 1 < self.sub_blocks() {
             self.sub += 1;
             return Ok(Some(self.handle(table)));
@@ -65,7 +77,11 @@ impl BlockPosition {
     }
 
     /// Moves to the previous sub-block.
-    pub fn prev(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<Option<Handle>> {
+    pub(super) fn prev(
+        &mut self,
+        table: &TableReader,
+        fetch: &mut Fetch,
+    ) -> Result<Option<Handle>> {
         if self.sub > 0 {
             self.sub -= 1;
             return Ok(Some(self.handle(table)));
@@ -79,7 +95,7 @@ impl BlockPosition {
     /// Passes over sub-blocks full of versions of `key` behind `seqno`. The position is on a
     /// sub-block that has some. It moves to the last later one that begins with one, if any. A
     /// binary search looks at the first records.
-    pub fn pass_behind(
+    pub(super) fn pass_behind(
         &mut self,
         table: &TableReader,
         key: &[u8],

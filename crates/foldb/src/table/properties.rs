@@ -17,29 +17,29 @@ use crate::settings::codec_from_u8;
 use crate::table::frame::Handle;
 
 mod tag {
-    pub const DATABASE_ID: u64 = 1;
-    pub const KEYSPACE: u64 = 2;
-    pub const FILE_NUMBER: u64 = 3;
-    pub const COMPARATOR: u64 = 4;
-    pub const ENTRIES: u64 = 5;
-    pub const DELETES: u64 = 6;
-    pub const MERGES: u64 = 7;
-    pub const RAW_KEY_BYTES: u64 = 8;
-    pub const RAW_VALUE_BYTES: u64 = 9;
-    pub const SMALLEST: u64 = 10;
-    pub const LARGEST: u64 = 11;
-    pub const SMALLEST_SEQNO: u64 = 12;
-    pub const LARGEST_SEQNO: u64 = 13;
-    pub const OPERATOR: u64 = 14;
-    pub const COMPRESSION: u64 = 15;
-    pub const FILTER_BITS: u64 = 16;
-    pub const RANGE_DELETES: u64 = 17;
-    pub const REFERENCES: u64 = 18;
-    pub const SURROUNDINGS: u64 = 19;
-    pub const FLUSHED_WITH: u64 = 20;
+    pub(super) const DATABASE_ID: u64 = 1;
+    pub(super) const KEYSPACE: u64 = 2;
+    pub(super) const FILE_NUMBER: u64 = 3;
+    pub(super) const COMPARATOR: u64 = 4;
+    pub(super) const ENTRIES: u64 = 5;
+    pub(super) const DELETES: u64 = 6;
+    pub(super) const MERGES: u64 = 7;
+    pub(super) const RAW_KEY_BYTES: u64 = 8;
+    pub(super) const RAW_VALUE_BYTES: u64 = 9;
+    pub(super) const SMALLEST: u64 = 10;
+    pub(super) const LARGEST: u64 = 11;
+    pub(super) const SMALLEST_SEQNO: u64 = 12;
+    pub(super) const LARGEST_SEQNO: u64 = 13;
+    pub(super) const OPERATOR: u64 = 14;
+    pub(super) const COMPRESSION: u64 = 15;
+    pub(super) const FILTER_BITS: u64 = 16;
+    pub(super) const RANGE_DELETES: u64 = 17;
+    pub(super) const REFERENCES: u64 = 18;
+    pub(super) const SURROUNDINGS: u64 = 19;
+    pub(super) const FLUSHED_WITH: u64 = 20;
 
     /// The tags of numbers that every table has are below this one.
-    pub const NUMBERS: usize = RANGE_DELETES as usize + 1;
+    pub(super) const NUMBERS: usize = RANGE_DELETES as usize + 1;
 }
 
 /// A table's properties. Sizes are bytes, before compression.

@@ -54,7 +54,7 @@ struct LoadedFilter {
 
 /// How a read gets its blocks.
 #[derive(Debug)]
-pub struct Fetch {
+pub(super) struct Fetch {
     /// Whether blocks read from the file go into the cache.
     fill_cache: bool,
     /// Reads ahead. Without `fill_cache` the read does not even ask the cache.
@@ -66,7 +66,7 @@ pub struct Fetch {
 impl Fetch {
     /// Reads from the cache, then from the file. Counts the table as used.
     #[inline]
-    pub fn new(options: CursorOptions) -> Fetch {
+    pub(super) fn new(options: CursorOptions) -> Fetch {
         if let Some(report) = &options.report {
             report.touched_table();
         }

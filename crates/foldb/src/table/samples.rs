@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::faults::{Fault, planted};
 
 /// Most samples kept.
-pub const MAX_SAMPLES: usize = 32;
+pub(super) const MAX_SAMPLES: usize = 32;
 
 /// Bytes kept of each sampled key in bytewise order.
-pub const SAMPLE_LEN: usize = 32;
+pub(super) const SAMPLE_LEN: usize = 32;
 
 /// Most bytes of a table's samples if they are whole keys: each edit that names the table repeats
 /// them. Longer keys make fewer samples.
@@ -23,7 +23,7 @@ const FIRST_DISTANCE: u64 = 256;
 /// Takes a key every `distance` bytes. When there are too many, it drops every other one and
 /// doubles the distance. So the i-th of n samples stands at about (i + 1) / (n + 1) of the bytes.
 #[derive(Debug)]
-pub struct Sampler {
+pub(super) struct Sampler {
     distance: u64,
     next: u64,
     keys: Vec<Arc<[u8]>>,
@@ -36,7 +36,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Makes a sampler of whole keys, or of the first [`SAMPLE_LEN`] bytes of each.
-    pub fn new(whole_keys: bool) -> Sampler {
+    pub(super) fn new(whole_keys: bool) -> Sampler {
         let (sample_len, max_bytes) = if whole_keys && !planted(Fault::CutSamples) {
             (usize::MAX, MAX_WHOLE_BYTES)
         } else {
@@ -48,7 +48,7 @@ impl Sampler {
 
     /// Notes that `bytes` of keys and values came before `key`.
     #[inline]
-    pub fn observe(&mut self, bytes: u64, key: &[u8]) {
+    pub(super) fn observe(&mut self, bytes: u64, key: &[u8]) {
         if bytes >= self.next {
             self.take(bytes, key);
         }
@@ -80,7 +80,7 @@ impl Sampler {
     }
 
     /// Returns the samples, ascending.
-    pub fn finish(self) -> Vec<Arc<[u8]>> {
+    pub(super) fn finish(self) -> Vec<Arc<[u8]>> {
         self.keys
     }
 }

@@ -7,7 +7,7 @@ use crate::encoding::common_prefix;
 ///
 /// # Example
 /// `abcde`, `abzz` -> `abd`; `abc9`, `abd1` -> `abd`; `abc`, `abcd` -> `abc`.
-pub fn short_separator(last: &[u8], next: &[u8], out: &mut Vec<u8>) {
+pub(super) fn short_separator(last: &[u8], next: &[u8], out: &mut Vec<u8>) {
     debug_assert!(last < next);
     out.clear();
     let common = common_prefix(last, next);

@@ -5,31 +5,31 @@
 //! [`Compression::check_supported`](crate::Compression).
 
 #[cfg(feature = "snappy")]
-pub use with_feature::{Encoder, decompress, worst_case};
+pub(super) use with_feature::{Encoder, decompress, worst_case};
 #[cfg(not(feature = "snappy"))]
-pub use without_feature::{Encoder, decompress, worst_case};
+pub(super) use without_feature::{Encoder, decompress, worst_case};
 
 #[cfg(feature = "snappy")]
 mod with_feature {
     /// State of the codec, made when it is first needed.
     #[derive(Default)]
-    pub struct Encoder(Option<snap::raw::Encoder>);
+    pub(crate) struct Encoder(Option<snap::raw::Encoder>);
 
     impl Encoder {
         /// Compresses `raw` into `out`, which has [`worst_case`] bytes. Returns the compressed
         /// length.
-        pub fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Option<usize> {
+        pub(crate) fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Option<usize> {
             self.0.get_or_insert_with(snap::raw::Encoder::new).compress(raw, out).ok()
         }
     }
 
     /// Returns the most bytes into which `len` bytes compress.
-    pub fn worst_case(len: usize) -> usize {
+    pub(crate) fn worst_case(len: usize) -> usize {
         snap::raw::max_compress_len(len)
     }
 
     /// Fills `out`. Returns how many bytes that were.
-    pub fn decompress(compressed: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    pub(crate) fn decompress(compressed: &[u8], out: &mut [u8]) -> Result<usize, String> {
         snap::raw::Decoder::new().decompress(compressed, out).map_err(|error| error.to_string())
     }
 }
@@ -38,22 +38,22 @@ mod with_feature {
 mod without_feature {
     /// Stands for the codec's state; it compresses nothing.
     #[derive(Default)]
-    pub struct Encoder(());
+    pub(crate) struct Encoder(());
 
     impl Encoder {
         /// Returns `None`: the frame stays uncompressed.
-        pub fn compress(&mut self, _raw: &[u8], _out: &mut [u8]) -> Option<usize> {
+        pub(crate) fn compress(&mut self, _raw: &[u8], _out: &mut [u8]) -> Option<usize> {
             None
         }
     }
 
     /// Returns 0: nothing is written.
-    pub fn worst_case(_len: usize) -> usize {
+    pub(crate) fn worst_case(_len: usize) -> usize {
         0
     }
 
     /// Fails always.
-    pub fn decompress(_compressed: &[u8], _out: &mut [u8]) -> Result<usize, String> {
+    pub(crate) fn decompress(_compressed: &[u8], _out: &mut [u8]) -> Result<usize, String> {
         Err("snappy is not in this build".to_owned())
     }
 }

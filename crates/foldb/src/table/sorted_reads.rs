@@ -21,7 +21,7 @@ const PASSED_SINGLY: usize = RESTART_INTERVAL;
 
 /// Point reads of a table that share fetched blocks.
 #[derive(Debug)]
-pub struct SortedReads<'t> {
+pub(crate) struct SortedReads<'t> {
     table: &'t TableReader,
     fetch: Fetch,
     position: BlockPosition,
@@ -31,7 +31,7 @@ pub struct SortedReads<'t> {
 impl<'t> SortedReads<'t> {
     /// Makes reads of `table`.
     #[inline]
-    pub fn new(table: &'t TableReader, options: CursorOptions) -> SortedReads<'t> {
+    pub(crate) fn new(table: &'t TableReader, options: CursorOptions) -> SortedReads<'t> {
         let fetch = Fetch::new(options);
         SortedReads { table, fetch, position: BlockPosition::default(), held: None }
     }
@@ -41,7 +41,7 @@ impl<'t> SortedReads<'t> {
     /// # Errors
     /// Those of [`TableReader::get`].
     #[inline]
-    pub fn get(
+    pub(crate) fn get(
         &mut self,
         key: &[u8],
         max_seqno: SeqNo,

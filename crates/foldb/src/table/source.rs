@@ -10,15 +10,15 @@ use crate::settings::Compression;
 use crate::table::frame::{Handle, check_frame, decompress, uncompressed_len};
 
 /// Bytes of one read of a walk that reads ahead without a memory limit.
-pub const READAHEAD: usize = 256 << 10;
+pub(crate) const READAHEAD: usize = 256 << 10;
 
 /// From this size on a sub-block's payload gets memory of its own, which it keeps. So it is not
 /// copied again, and no reused buffer grows to its size.
-pub const LARGE_BLOCK: usize = 1 << 20;
+pub(crate) const LARGE_BLOCK: usize = 1 << 20;
 
 /// The payload of a sub-block.
 #[derive(Debug)]
-pub enum Payload<'a> {
+pub(super) enum Payload<'a> {
     /// In a reused buffer.
     Lent(&'a [u8]),
     /// The first `len` of these bytes.
@@ -37,7 +37,7 @@ fn unshared(bytes: &mut Arc<[u8]>) -> &mut [u8] {
 
 /// The file of a table.
 #[derive(Debug)]
-pub struct TableFile {
+pub(super) struct TableFile {
     /// The open file.
     pub file: Arc<dyn RandomAccessFile>,
     /// Its path, for error messages.
@@ -48,21 +48,21 @@ pub struct TableFile {
 
 /// The buffers into which a frame is read and decompressed.
 #[derive(Debug, Default)]
-pub struct FrameBuffers {
+pub(super) struct FrameBuffers {
     frame: Vec<u8>,
     payload: Vec<u8>,
 }
 
 impl FrameBuffers {
     /// Returns the bytes in memory.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.frame.capacity() + self.payload.capacity()
     }
 }
 
 impl TableFile {
     /// Fills `buf` from `offset`.
-    pub fn read(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+    pub(super) fn read(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_exact_at(buf, offset).map_err(|e| {
             if e.kind() == std::io::ErrorKind::UnexpectedEof {
                 return self.locate(
@@ -78,7 +78,7 @@ impl TableFile {
     }
 
     /// Reads, checks and decompresses a frame, and returns its payload.
-    pub fn read_frame<'a>(
+    pub(super) fn read_frame<'a>(
         &self,
         handle: Handle,
         buffers: &'a mut FrameBuffers,
@@ -108,7 +108,7 @@ impl TableFile {
     }
 
     /// Reads, checks and decompresses the frame of a sub-block.
-    pub fn read_block<'a>(
+    pub(super) fn read_block<'a>(
         &self,
         handle: Handle,
         buffers: &'a mut FrameBuffers,
@@ -158,7 +158,7 @@ impl TableFile {
 
     /// Adds to an error which file it is about, and the offset.
     #[cold]
-    pub fn locate(&self, error: Error, offset: u64) -> Error {
+    pub(super) fn locate(&self, error: Error, offset: u64) -> Error {
         error.at(&self.path, offset)
     }
 }
@@ -172,7 +172,7 @@ fn decompress_to_own<'a>(compressed: &[u8], codec: Compression, len: usize) -> R
 
 /// A stretch of the file around the position of a walk, read at once.
 #[derive(Debug)]
-pub struct ReadWindow {
+pub(super) struct ReadWindow {
     bytes: Vec<u8>,
     offset: u64,
     /// Bytes to read at once.
@@ -181,14 +181,14 @@ pub struct ReadWindow {
 
 impl ReadWindow {
     /// Makes an empty window of this many bytes.
-    pub fn new(len: usize) -> ReadWindow {
+    pub(super) fn new(len: usize) -> ReadWindow {
         ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
     }
 
     /// Reads the frame of a sub-block through the window, which first moves to begin at it if
     /// necessary. A large frame is read by itself. `limit` is where the file's frames end, and the
     /// frame ends at or before it.
-    pub fn read_block<'a>(
+    pub(super) fn read_block<'a>(
         &'a mut self,
         file: &TableFile,
         handle: Handle,
@@ -208,7 +208,7 @@ impl ReadWindow {
     }
 
     /// Reads a frame, from the window if it is inside; the window does not move.
-    pub fn peek_frame<'a>(
+    pub(super) fn peek_frame<'a>(
         &'a self,
         file: &TableFile,
         handle: Handle,

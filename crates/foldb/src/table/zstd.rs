@@ -5,9 +5,9 @@
 //! [`Compression::check_supported`](crate::Compression).
 
 #[cfg(feature = "zstd")]
-pub use with_feature::{Encoder, decompress, worst_case};
+pub(crate) use with_feature::{Encoder, decompress, worst_case};
 #[cfg(not(feature = "zstd"))]
-pub use without_feature::{Encoder, decompress, worst_case};
+pub(crate) use without_feature::{Encoder, decompress, worst_case};
 
 #[cfg(feature = "zstd")]
 mod with_feature {
@@ -20,12 +20,12 @@ mod with_feature {
 
     /// State of the codec. It is large, so it is made when it is first needed.
     #[derive(Default)]
-    pub struct Encoder(Option<Compressor<'static>>);
+    pub(crate) struct Encoder(Option<Compressor<'static>>);
 
     impl Encoder {
         /// Compresses `raw` into `out`, which has [`worst_case`] bytes. Returns the compressed
         /// length.
-        pub fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Option<usize> {
+        pub(crate) fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Option<usize> {
             if self.0.is_none() {
                 self.0 = Compressor::new(LEVEL).ok();
             }
@@ -34,12 +34,12 @@ mod with_feature {
     }
 
     /// Returns the most bytes into which `len` bytes compress.
-    pub fn worst_case(len: usize) -> usize {
+    pub(crate) fn worst_case(len: usize) -> usize {
         ::zstd::zstd_safe::compress_bound(len)
     }
 
     /// Fills `out`. Returns how many bytes that were.
-    pub fn decompress(compressed: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    pub(crate) fn decompress(compressed: &[u8], out: &mut [u8]) -> Result<usize, String> {
         thread_local! {
             // The decoder is too large to be made for each block.
             static DECODER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -58,22 +58,22 @@ mod with_feature {
 mod without_feature {
     /// Stands for the codec's state; it compresses nothing.
     #[derive(Default)]
-    pub struct Encoder(());
+    pub(crate) struct Encoder(());
 
     impl Encoder {
         /// Returns `None`: the frame stays uncompressed.
-        pub fn compress(&mut self, _raw: &[u8], _out: &mut [u8]) -> Option<usize> {
+        pub(crate) fn compress(&mut self, _raw: &[u8], _out: &mut [u8]) -> Option<usize> {
             None
         }
     }
 
     /// Returns 0: nothing is written.
-    pub fn worst_case(_len: usize) -> usize {
+    pub(crate) fn worst_case(_len: usize) -> usize {
         0
     }
 
     /// Fails always.
-    pub fn decompress(_compressed: &[u8], _out: &mut [u8]) -> Result<usize, String> {
+    pub(crate) fn decompress(_compressed: &[u8], _out: &mut [u8]) -> Result<usize, String> {
         Err("zstd is not in this build".to_owned())
     }
 }

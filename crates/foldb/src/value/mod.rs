@@ -18,7 +18,7 @@ use foldb_chains::{Chains, PinnedBytes, ValueBytes, Version};
 
 use crate::encoding::copy_short;
 
-pub use block_bytes::{BlockBytes, EntryValue};
+pub(crate) use block_bytes::{BlockBytes, EntryValue};
 
 /// Longest value that is copied instead of pinned.
 pub(crate) const INLINE_LEN: usize = 16;

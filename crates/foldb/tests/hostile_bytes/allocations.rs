@@ -13,7 +13,7 @@ thread_local! {
 }
 
 /// The system's allocator, watched.
-pub struct Watched;
+pub(crate) struct Watched;
 
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Watched {
 }
 
 /// Runs `work`. Returns its result and the bytes of this thread's largest allocation meanwhile.
-pub fn largest_during<T>(work: impl FnOnce() -> T) -> (T, usize) {
+pub(crate) fn largest_during<T>(work: impl FnOnce() -> T) -> (T, usize) {
     LARGEST.set(0);
     let result = work();
     (result, LARGEST.get())

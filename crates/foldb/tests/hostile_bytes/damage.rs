@@ -9,7 +9,7 @@ use crate::support::PATH;
 
 /// One damage.
 #[derive(Clone, Debug)]
-pub enum Damage {
+pub(crate) enum Damage {
     /// The bits of `mask` are flipped in the byte at `at`.
     Flip {
         file: String,
@@ -69,25 +69,25 @@ impl fmt::Display for Damage {
 }
 
 /// Returns the path of a file of the database.
-pub fn path(name: &str) -> PathBuf {
+pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(PATH).join(name)
 }
 
 /// Returns the names of all files, in order.
-pub fn names(fs: &MemFs) -> Vec<String> {
+pub(crate) fn names(fs: &MemFs) -> Vec<String> {
     let mut names = fs.list(Path::new(PATH)).unwrap();
     names.sort();
     names
 }
 
-pub fn write(fs: &MemFs, name: &str, bytes: &[u8]) {
+pub(crate) fn write(fs: &MemFs, name: &str, bytes: &[u8]) {
     let file = fs.create(&path(name)).unwrap();
     file.write_at(bytes, 0).unwrap();
     file.sync().unwrap();
 }
 
 /// Returns a file's kind, as the printed figures name it.
-pub fn kind_of(name: &str) -> &'static str {
+pub(crate) fn kind_of(name: &str) -> &'static str {
     match name {
         "CURRENT" => "CURRENT",
         "CLOSED" => "CLOSED",
@@ -102,7 +102,7 @@ pub fn kind_of(name: &str) -> &'static str {
 
 impl Damage {
     /// Returns a copy of the database with this damage.
-    pub fn done_to(&self, whole: &MemFs) -> MemFs {
+    pub(crate) fn done_to(&self, whole: &MemFs) -> MemFs {
         let fs = whole.kill();
         let read = |name: &str| whole.read(&path(name)).unwrap();
         let change = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
@@ -130,7 +130,7 @@ impl Damage {
     }
 
     /// Returns the name of the damaged file.
-    pub fn file(&self) -> &str {
+    pub(crate) fn file(&self) -> &str {
         match self {
             Flip { file, .. } | Cut { file, .. } | Zeroed { file, .. } | Missing { file } => file,
             Foreign { file, .. } | Swap { a: file, .. } => file,
@@ -139,7 +139,7 @@ impl Damage {
     }
 
     /// Returns the kind of the damage, as the printed figures name it.
-    pub fn deed(&self) -> &'static str {
+    pub(crate) fn deed(&self) -> &'static str {
         match self {
             Flip { .. } => "flipped",
             Cut { .. } => "cut",
@@ -152,7 +152,7 @@ impl Damage {
 
     /// Returns whether the damage only changes bytes inside a file. Then an error must name a place
     /// in the file.
-    pub fn is_inside(&self) -> bool {
+    pub(crate) fn is_inside(&self) -> bool {
         matches!(self, Flip { .. })
     }
 }
@@ -164,7 +164,7 @@ fn used(bytes: &[u8]) -> usize {
 
 /// Returns every damage to a database. `other` is a database made in the same way. Of flips, cuts
 /// and zeros it takes only each `stride`-th, from a random first place in each file.
-pub fn all(fs: &MemFs, other: &MemFs, stride: usize) -> Vec<Damage> {
+pub(crate) fn all(fs: &MemFs, other: &MemFs, stride: usize) -> Vec<Damage> {
     let names = names(fs);
     let mut damages = Vec::new();
     for (number, name) in names.iter().enumerate() {

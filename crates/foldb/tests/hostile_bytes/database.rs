@@ -11,13 +11,13 @@ use foldb::{Compression, Db, KeyspaceOptions, LogAdoption, Options, WriteOptions
 use crate::support::{self, PATH, number};
 
 /// The second keyspace.
-pub const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 
 /// The contents of both keyspaces, the default one first.
-pub type State = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
+pub(crate) type State = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
 
 /// A database's files, and the states that a reader may find.
-pub struct Database {
+pub(crate) struct Database {
     pub fs: MemFs,
     /// Whether the database was closed. If not, it was killed.
     pub closed: bool,
@@ -28,7 +28,7 @@ pub struct Database {
     pub synced: usize,
 }
 
-pub fn options(fs: &MemFs) -> Options {
+pub(crate) fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: false,
         disable_auto_compactions: true,
@@ -112,7 +112,7 @@ impl Writer {
 }
 
 /// Makes the database.
-pub fn make(closed: bool) -> Database {
+pub(crate) fn make(closed: bool) -> Database {
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { create_if_missing: true, ..options(&fs) }).unwrap();
     let separating =

@@ -10,7 +10,7 @@ use crate::support::PATH;
 
 /// The outcome of reading a database.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// The states that all answers so far agree with.
     states: Vec<usize>,
     /// The errors of reads, with that of the open.
@@ -145,7 +145,7 @@ fn brief(value: Option<&[u8]>) -> String {
 
 /// How much to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub(crate) enum Depth {
     /// All reads, verify and stats.
     Read,
     /// Also a checkpoint, and all reads again after a full compaction.
@@ -153,7 +153,7 @@ pub enum Depth {
 }
 
 /// Opens a database and reads it. A right answer fits one of `states` from `floor` on.
-pub fn read(fs: &MemFs, states: &[State], floor: usize, depth: Depth) -> Reading {
+pub(crate) fn read(fs: &MemFs, states: &[State], floor: usize, depth: Depth) -> Reading {
     let mut reading = Reading::new(states, floor);
     let db = match Db::open(PATH, options(fs)) {
         Ok(db) => db,
@@ -195,7 +195,7 @@ fn copied(reading: &mut Reading, fs: &MemFs, states: &[State], db: &Db) {
 }
 
 /// Reads a database through a file system without writes.
-pub fn read_only(fs: &MemFs, states: &[State], floor: usize) -> Reading {
+pub(crate) fn read_only(fs: &MemFs, states: &[State], floor: usize) -> Reading {
     let mut reading = Reading::new(states, floor);
     match Db::open_read_only(PATH, Options { create_if_missing: false, ..options(fs) }) {
         Ok(db) => reading.database(states, &db),
@@ -208,7 +208,7 @@ pub fn read_only(fs: &MemFs, states: &[State], floor: usize) -> Reading {
 }
 
 /// Returns why this damage may not cause this error, or `None` if it may.
-pub fn objection(error: &Error, file: &str, is_inside: bool) -> Option<&'static str> {
+pub(crate) fn objection(error: &Error, file: &str, is_inside: bool) -> Option<&'static str> {
     if error.kind() != ErrorKind::Corruption {
         return Some("not Corruption");
     }

@@ -18,16 +18,16 @@ thread_local! {
 
 /// Runs an action before each change, with the number of the change, from 0.
 #[derive(Default)]
-pub struct BeforeChanges(Mutex<Option<(u64, Deed)>>);
+pub(crate) struct BeforeChanges(Mutex<Option<(u64, Deed)>>);
 
 impl BeforeChanges {
     /// Starts the action.
-    pub fn start(&self, deed: impl FnMut(u64) + Send + 'static) {
+    pub(crate) fn start(&self, deed: impl FnMut(u64) + Send + 'static) {
         *self.0.lock().unwrap() = Some((0, Box::new(deed)));
     }
 
     /// Stops the action. Returns how many changes there were.
-    pub fn stop(&self) -> u64 {
+    pub(crate) fn stop(&self) -> u64 {
         self.0.lock().unwrap().take().map_or(0, |(changes, _)| changes)
     }
 }
@@ -47,15 +47,15 @@ impl Watch for BeforeChanges {
 }
 
 /// Runs an action before each call of a reader, with the number of the call, from 1.
-pub struct BeforeLooks(Mutex<(u64, Deed)>);
+pub(crate) struct BeforeLooks(Mutex<(u64, Deed)>);
 
 impl BeforeLooks {
-    pub fn new(deed: impl FnMut(u64) + Send + 'static) -> Arc<BeforeLooks> {
+    pub(crate) fn new(deed: impl FnMut(u64) + Send + 'static) -> Arc<BeforeLooks> {
         Arc::new(BeforeLooks(Mutex::new((0, Box::new(deed)))))
     }
 
     /// Returns the number of calls so far.
-    pub fn looks(&self) -> u64 {
+    pub(crate) fn looks(&self) -> u64 {
         self.0.lock().unwrap().0
     }
 }

@@ -9,7 +9,7 @@ use foldb::env::mem::Operation;
 
 /// Syncs of files with one extension pass the gate while it is open, and wait while it is closed.
 #[derive(Debug)]
-pub struct Gate {
+pub(crate) struct Gate {
     extension: &'static str,
     state: Mutex<State>,
     changed: Condvar,
@@ -23,28 +23,28 @@ struct State {
 
 impl Gate {
     /// Makes an open gate.
-    pub fn before_syncs_of(extension: &'static str) -> Arc<Gate> {
+    pub(crate) fn before_syncs_of(extension: &'static str) -> Arc<Gate> {
         Arc::new(Gate { extension, state: Mutex::default(), changed: Condvar::new() })
     }
 
     /// Stops every thread that comes from now on.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.lock().unwrap().closed = true;
     }
 
     /// Lets the waiting threads through, and all later ones.
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state.lock().unwrap().closed = false;
         self.changed.notify_all();
     }
 
     /// Opens the gate when the returned guard is dropped: a failing test must not hang.
-    pub fn open_at_end(self: &Arc<Gate>) -> OpenAtEnd {
+    pub(crate) fn open_at_end(self: &Arc<Gate>) -> OpenAtEnd {
         OpenAtEnd(Arc::clone(self))
     }
 
     /// Waits until a thread stands before the gate.
-    pub fn wait_for_a_thread(&self) {
+    pub(crate) fn wait_for_a_thread(&self) {
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| state.waiting == 0).unwrap());
     }
@@ -70,7 +70,7 @@ impl Watch for Gate {
 
 /// Opens the gate when dropped: see [`Gate::open_at_end`].
 #[derive(Debug)]
-pub struct OpenAtEnd(Arc<Gate>);
+pub(crate) struct OpenAtEnd(Arc<Gate>);
 
 impl Drop for OpenAtEnd {
     fn drop(&mut self) {

@@ -1,14 +1,14 @@
 //! What the black-box tests share. Each test file uses a part of it.
 #![allow(dead_code, reason = "every test file is a crate of its own and uses a part of this")]
 
-pub mod deeds;
-pub mod gates;
-pub mod model;
-pub mod mutator;
-pub mod operators;
-pub mod quiet;
-pub mod segments;
-pub mod steps;
+pub(crate) mod deeds;
+pub(crate) mod gates;
+pub(crate) mod model;
+pub(crate) mod mutator;
+pub(crate) mod operators;
+pub(crate) mod quiet;
+pub(crate) mod segments;
+pub(crate) mod steps;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{Db, Error, ErrorKind, Options, Result};
 
 /// Path of databases in memory.
-pub const PATH: &str = "db";
+pub(crate) const PATH: &str = "db";
 
 /// Options for a database in memory without threads: background work runs only when a test steps
 /// it.
-pub fn options(fs: &MemFs) -> Options {
+pub(crate) fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
@@ -33,23 +33,23 @@ pub fn options(fs: &MemFs) -> Options {
 }
 
 /// Opens a database in memory with [`options`].
-pub fn open(fs: &MemFs) -> Result<Db> {
+pub(crate) fn open(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, options(fs))
 }
 
 /// Opens a database that must exist, with [`options`].
-pub fn reopen(fs: &MemFs) -> Result<Db> {
+pub(crate) fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
 }
 
 /// Returns files behind a watch.
-pub fn watched(fs: &MemFs, watch: &Arc<impl Watch + 'static>) -> Arc<dyn FileSystem> {
+pub(crate) fn watched(fs: &MemFs, watch: &Arc<impl Watch + 'static>) -> Arc<dyn FileSystem> {
     Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(watch) as _))
 }
 
 /// Plants the fault that `FOLDB_PLANT` names in all threads. It shows whether tests that were not
 /// written for the fault find it.
-pub fn plant_from_environment() {
+pub(crate) fn plant_from_environment() {
     #[cfg(debug_assertions)]
     if let Ok(name) = std::env::var("FOLDB_PLANT") {
         let fault = foldb::faults::Fault::from_name(&name).expect("FOLDB_PLANT names a fault");
@@ -59,7 +59,7 @@ pub fn plant_from_environment() {
 
 /// Raises the flag that ends other threads' loops when dropped. If a thread fails, the others still
 /// end, and so does the test.
-pub struct RaisedAtEnd<'a>(pub &'a AtomicBool);
+pub(crate) struct RaisedAtEnd<'a>(pub &'a AtomicBool);
 
 impl Drop for RaisedAtEnd<'_> {
     fn drop(&mut self) {
@@ -68,25 +68,25 @@ impl Drop for RaisedAtEnd<'_> {
 }
 
 /// Returns a counter's bytes.
-pub fn number(n: u64) -> [u8; 8] {
+pub(crate) fn number(n: u64) -> [u8; 8] {
     n.to_le_bytes()
 }
 
 /// Reads a counter. A missing key counts 0.
-pub fn count(db: &Db, key: &str) -> u64 {
+pub(crate) fn count(db: &Db, key: &str) -> u64 {
     let value = db.get(key).expect("the counter can be read");
     value.map_or(0, |value| u64::from_le_bytes(value[..].try_into().expect("8 bytes")))
 }
 
 /// Returns a value as text; `None` where there is none.
-pub fn text(db: &Db, key: &str) -> Option<String> {
+pub(crate) fn text(db: &Db, key: &str) -> Option<String> {
     let value = db.get(key).expect("the key can be read");
     value.map(|value| String::from_utf8(value.to_vec()).expect("text"))
 }
 
 /// Returns the error of a result that must be one.
 #[track_caller]
-pub fn error_of<T>(result: Result<T>) -> Error {
+pub(crate) fn error_of<T>(result: Result<T>) -> Error {
     match result {
         Ok(_) => panic!("this should have failed"),
         Err(error) => error,
@@ -95,7 +95,7 @@ pub fn error_of<T>(result: Result<T>) -> Error {
 
 /// Asserts that an error is of a kind, and names a file if one is given.
 #[track_caller]
-pub fn assert_error<T>(result: Result<T>, kind: ErrorKind, file: Option<&str>) -> Error {
+pub(crate) fn assert_error<T>(result: Result<T>, kind: ErrorKind, file: Option<&str>) -> Error {
     let error = error_of(result);
     assert_eq!(error.kind(), kind, "{error}");
     if let Some(file) = file {

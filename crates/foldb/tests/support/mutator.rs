@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Returns the inputs of a target that are checked in.
-pub fn corpus(name: &str) -> Vec<Vec<u8>> {
+pub(crate) fn corpus(name: &str) -> Vec<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let Ok(entries) = std::fs::read_dir(&path) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -13,13 +13,13 @@ pub fn corpus(name: &str) -> Vec<Vec<u8>> {
 }
 
 /// Returns how long to mutate: `FOLDB_FUZZ_SECONDS` if set, else `usual`.
-pub fn time(usual: Duration) -> Duration {
+pub(crate) fn time(usual: Duration) -> Duration {
     let seconds = std::env::var("FOLDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     seconds.map_or(usual, Duration::from_secs_f64)
 }
 
 /// Changes some bytes of an input, or joins two inputs.
-pub fn mutate(rng: &mut fastrand::Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn mutate(rng: &mut fastrand::Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = rng.choice(inputs).cloned().unwrap_or_default();
     for _ in 0..rng.usize(1..=4) {
         let at = rng.usize(..=bytes.len());

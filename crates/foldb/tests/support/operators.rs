@@ -5,22 +5,22 @@ use std::sync::Arc;
 use foldb::{Full, MergeOperator, Partial};
 
 /// Returns all of them, for `Options::operators`.
-pub fn all() -> Vec<Arc<dyn MergeOperator>> {
+pub(crate) fn all() -> Vec<Arc<dyn MergeOperator>> {
     vec![Arc::new(References), Arc::new(Register), Arc::new(Fussy)]
 }
 
 /// A reference count: 8-byte operands add up, and the key goes when the sum is 0.
 #[derive(Debug)]
-pub struct References;
+pub(crate) struct References;
 
 /// A register: an operand replaces the value, an empty one deletes the key. The fold of two
 /// operands does not depend on the base.
 #[derive(Debug)]
-pub struct Register;
+pub(crate) struct Register;
 
 /// Appends, except that it rejects the operand `!` and panics over the operand `?`.
 #[derive(Debug)]
-pub struct Fussy;
+pub(crate) struct Fussy;
 
 fn sum(start: u64, operands: &[&[u8]]) -> Option<u64> {
     operands.iter().try_fold(start, |sum, operand| {

@@ -10,7 +10,7 @@ thread_local! {
 
 /// Runs `body` and turns a panic into its message. The panic hook is silent on this thread
 /// meanwhile.
-pub fn catch<T>(body: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = panic::take_hook();

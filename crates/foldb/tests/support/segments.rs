@@ -6,31 +6,31 @@ use foldb::{Db, Options};
 use super::PATH;
 
 /// Options that separate values from 100 bytes on, with small files.
-pub fn separating(fs: &MemFs) -> Options {
+pub(crate) fn separating(fs: &MemFs) -> Options {
     Options { value_separation_min: Some(100), segment_size: 16 << 10, ..super::options(fs) }
 }
 
-pub fn open(fs: &MemFs) -> Db {
+pub(crate) fn open(fs: &MemFs) -> Db {
     Db::open(PATH, separating(fs)).unwrap()
 }
 
-pub fn key(n: usize) -> String {
+pub(crate) fn key(n: usize) -> String {
     format!("key{n:04}")
 }
 
 /// Returns a value of 200 bytes that names its key and generation.
-pub fn value(n: usize, generation: usize) -> Vec<u8> {
+pub(crate) fn value(n: usize, generation: usize) -> Vec<u8> {
     let mut value = format!("{n}.{generation}.").into_bytes();
     value.resize(200, b'a' + (n + generation) as u8 % 26);
     value
 }
 
-pub fn put_all(db: &Db, keys: impl Iterator<Item = usize>, generation: usize) {
+pub(crate) fn put_all(db: &Db, keys: impl Iterator<Item = usize>, generation: usize) {
     keys.for_each(|n| db.put(key(n), value(n, generation)).unwrap());
 }
 
 /// Checks every way of reading keys `0..count`; `generation` gives the expected contents of each.
-pub fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> Option<usize>) {
+pub(crate) fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> Option<usize>) {
     let expected: Vec<_> =
         (0..count).filter_map(|n| Some((key(n).into_bytes(), value(n, generation(n)?)))).collect();
     let owned = |entry: foldb::Result<(Vec<u8>, foldb::Value)>| {
@@ -70,7 +70,7 @@ fn brief(value: &[u8]) -> String {
     value[..value.len().min(12)].escape_ascii().to_string()
 }
 
-pub fn segment_files(fs: &MemFs) -> Vec<String> {
+pub(crate) fn segment_files(fs: &MemFs) -> Vec<String> {
     let mut names = fs.list(std::path::Path::new(PATH)).unwrap();
     names.retain(|name| name.ends_with(".seg"));
     names.sort();

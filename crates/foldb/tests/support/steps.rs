@@ -9,7 +9,7 @@ const STEPS: usize = 2_000;
 ///
 /// # Panics
 /// When a step fails, or when the work does not end.
-pub fn run_background(db: &Db, mut between: impl FnMut(usize)) -> usize {
+pub(crate) fn run_background(db: &Db, mut between: impl FnMut(usize)) -> usize {
     for step in 0..STEPS {
         if !db.step_background().expect("a background step") {
             return step;

@@ -1,11 +1,11 @@
 //! Writes numbers with their unit, and only with the digits that were measured.
 
 /// Marks an unknown figure.
-pub const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 /// A unit of a scale: its size and its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub(crate) struct Unit {
     /// Size in the quantity's own unit.
     pub size: f64,
     /// Name on an axis.
@@ -38,17 +38,17 @@ const BYTES: [Unit; 5] = [
 const MICROS: [Unit; 4] = [unit(1e-3, "ns"), unit(1.0, "µs"), unit(1e3, "ms"), unit(1e6, "s")];
 
 /// The unit of an axis of rates up to `most`.
-pub fn rate_axis(most: f64) -> Unit {
+pub(crate) fn rate_axis(most: f64) -> Unit {
     fitting(&RATE_AXES, most)
 }
 
 /// The unit of an axis of bytes up to `most`.
-pub fn byte_axis(most: f64) -> Unit {
+pub(crate) fn byte_axis(most: f64) -> Unit {
     fitting(&BYTES, most)
 }
 
 /// Writes `value` with three significant digits, and no trailing zeros.
-pub fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -57,7 +57,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// Removes zeros at the end of a fraction.
-pub fn trimmed(text: String) -> String {
+pub(crate) fn trimmed(text: String) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
@@ -65,7 +65,7 @@ pub fn trimmed(text: String) -> String {
 }
 
 /// `349481` as `349 481`, with spaces that do not break.
-pub fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 * 2);
     for (i, digit) in digits.chars().enumerate() {
@@ -85,42 +85,42 @@ fn with_unit(value: f64, units: &[Unit]) -> String {
 }
 
 /// Operations a second: `349 k/s`.
-pub fn rate(value: f64) -> String {
+pub(crate) fn rate(value: f64) -> String {
     format!("{}/s", with_unit(value, &RATES))
 }
 
 /// A number of operations or entries: `1.5 M`.
-pub fn count(value: f64) -> String {
+pub(crate) fn count(value: f64) -> String {
     with_unit(value, &RATES)
 }
 
 /// Bytes: `512 MiB`.
-pub fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     with_unit(value, &BYTES)
 }
 
 /// Microseconds, in whatever unit reads best: `14.3 ms`.
-pub fn micros(value: f64) -> String {
+pub(crate) fn micros(value: f64) -> String {
     if value == 0.0 { "0\u{a0}µs".to_owned() } else { with_unit(value, &MICROS) }
 }
 
 /// Seconds: `14.3 s`.
-pub fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     micros(value * 1e6)
 }
 
 /// How many times: `3.24 ×`.
-pub fn times(value: f64) -> String {
+pub(crate) fn times(value: f64) -> String {
     format!("{}\u{a0}×", short(value))
 }
 
 /// A percentile: `p99.9`.
-pub fn percentile(percent: f64) -> String {
+pub(crate) fn percentile(percent: f64) -> String {
     format!("p{percent}")
 }
 
 /// Writes `value` with `show`, or a dash.
-pub fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+pub(crate) fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.filter(|value| value.is_finite()).map_or_else(|| NONE.to_owned(), show)
 }
 

@@ -7,7 +7,7 @@ use super::plot;
 use super::rows::{Row, Rows, Verdict, median};
 
 /// The first section: the ratios, and a table of everything with links to it.
-pub fn section(rows: &Rows<'_>) -> Markup {
+pub(super) fn section(rows: &Rows<'_>) -> Markup {
     html! {
         section {
             h2 { "All workloads" }
@@ -86,7 +86,7 @@ fn line(row: &Row<'_>, rows: &Rows<'_>, compared: bool, engines: &[&str]) -> Mar
 }
 
 /// Writes a verdict in words; `None` without a ratio to judge.
-pub fn verdict(row: &Row<'_>, verdict: Option<Verdict>) -> Markup {
+pub(super) fn verdict(row: &Row<'_>, verdict: Option<Verdict>) -> Markup {
     html! {
         @match (verdict, &row.workload.peer) {
             (Some(Verdict::Aim), _) => span class="good" { "aim reached" },

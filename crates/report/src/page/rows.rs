@@ -5,7 +5,7 @@
 use crate::results::{MEMORY_RULE, Results, Run, Workload};
 
 /// All workloads, and the engine that is compared.
-pub struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     /// In the order of the results.
     pub all: Vec<Row<'a>>,
     /// The engine that is compared; empty if there is none.
@@ -13,7 +13,7 @@ pub struct Rows<'a> {
 }
 
 /// A workload and the engines that ran it.
-pub struct Row<'a> {
+pub(crate) struct Row<'a> {
     /// The workload.
     pub workload: Workload,
     /// Name of the row's anchor in the page.
@@ -25,7 +25,7 @@ pub struct Row<'a> {
 }
 
 /// An engine's runs of one workload, at least one.
-pub struct Contender<'a> {
+pub(crate) struct Contender<'a> {
     /// The engine.
     pub name: &'a str,
     /// Its colour and mark, the same in all plots.
@@ -35,7 +35,7 @@ pub struct Contender<'a> {
 }
 
 /// The compared engine's rate over another's, or over its own in another workload.
-pub struct Ratio {
+pub(crate) struct Ratio {
     /// Ratio of the medians.
     pub median: f64,
     /// Ratio of the slowest repetition to the other's fastest.
@@ -48,7 +48,7 @@ pub struct Ratio {
 
 /// The judgement of a ratio by its workload's bar and aim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// There is no bar.
     Open,
     /// The ratio misses the bar.
@@ -64,11 +64,11 @@ pub enum Verdict {
 /// Engines whose colour does not depend on the other engines.
 const KNOWN: [&str; 6] = ["foldb", "rocksdb", "fjall", "leveldb", "mergedb", "rocksdb-universal"];
 /// Number of colours.
-pub const SLOTS: usize = 8;
+pub(crate) const SLOTS: usize = 8;
 
 impl<'a> Rows<'a> {
     /// Sorts `results`.
-    pub fn of(results: &'a Results) -> Rows<'a> {
+    pub(crate) fn of(results: &'a Results) -> Rows<'a> {
         let engines = engines(results);
         let all = workloads(results)
             .into_iter()
@@ -80,14 +80,14 @@ impl<'a> Rows<'a> {
 
     /// Returns the rates that `row`'s bar compares with: its peer's, or the subject's own where the
     /// peer names a workload.
-    pub fn peer_rates(&self, row: &Row<'_>) -> Option<Vec<f64>> {
+    pub(crate) fn peer_rates(&self, row: &Row<'_>) -> Option<Vec<f64>> {
         let peer = row.workload.peer.as_deref()?;
         let own = || self.all.iter().find(|row| row.workload.name == peer)?.contender(self.subject);
         row.contender(peer).or_else(own).map(Contender::rates)
     }
 
     /// Returns the subject's ratio to those rates; `None` if one has no rate.
-    pub fn ratio(&self, row: &Row<'_>) -> Option<Ratio> {
+    pub(crate) fn ratio(&self, row: &Row<'_>) -> Option<Ratio> {
         let ours = row.contender(self.subject)?;
         let ratio = Ratio::of(&ours.rates(), &self.peer_rates(row)?)?;
         let peer = row.contender(row.workload.peer.as_deref()?);
@@ -146,19 +146,19 @@ impl<'a> Row<'a> {
     }
 
     /// Returns the runs of `engine`, if there are any.
-    pub fn contender(&self, engine: &str) -> Option<&Contender<'a>> {
+    pub(crate) fn contender(&self, engine: &str) -> Option<&Contender<'a>> {
         self.contenders.iter().find(|contender| contender.name == engine)
     }
 }
 
 impl Contender<'_> {
     /// Returns the values of `of` in all runs that have one.
-    pub fn values(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
+    pub(crate) fn values(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
         self.runs.iter().filter_map(|run| of(run)).filter(|value| value.is_finite()).collect()
     }
 
     /// Returns the operations per second of each run.
-    pub fn rates(&self) -> Vec<f64> {
+    pub(crate) fn rates(&self) -> Vec<f64> {
         self.values(|run| Some(run.rate()))
     }
 
@@ -168,7 +168,7 @@ impl Contender<'_> {
     }
 
     /// Returns the run with the median rate, the slower of the middle two.
-    pub fn typical(&self) -> usize {
+    pub(crate) fn typical(&self) -> usize {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.sort_by(|&a, &b| self.runs[a].rate().total_cmp(&self.runs[b].rate()));
         order[(order.len() - 1) / 2]
@@ -177,7 +177,7 @@ impl Contender<'_> {
 
 impl Ratio {
     /// Returns the ratio of rates; `None` without any, or where the others are zero.
-    pub fn of(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
+    pub(crate) fn of(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
         let over = |a: Option<f64>, b: Option<f64>| match (a?, b?) {
             (a, b) if b > 0.0 => Some(a / b),
             _ => None,
@@ -191,7 +191,7 @@ impl Ratio {
     }
 
     /// Judges the ratio by `workload`'s bar and aim.
-    pub fn verdict(&self, workload: &Workload) -> Verdict {
+    pub(crate) fn verdict(&self, workload: &Workload) -> Verdict {
         let is_too_large = self.memory.is_some_and(|memory| memory > MEMORY_RULE);
         match self.reached(workload) {
             Verdict::Bar | Verdict::Aim if is_too_large => Verdict::TooMuchMemory,
@@ -211,7 +211,7 @@ impl Ratio {
 }
 
 /// Returns the middle value, or the mean of the middle two.
-pub fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -222,12 +222,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the least value.
-pub fn least(values: &[f64]) -> Option<f64> {
+pub(crate) fn least(values: &[f64]) -> Option<f64> {
     values.iter().copied().min_by(f64::total_cmp)
 }
 
 /// Returns the largest value.
-pub fn most(values: &[f64]) -> Option<f64> {
+pub(crate) fn most(values: &[f64]) -> Option<f64> {
     values.iter().copied().max_by(f64::total_cmp)
 }
 

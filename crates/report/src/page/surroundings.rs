@@ -9,7 +9,7 @@ use super::table;
 use crate::results::{Engine, Probe, Results};
 
 /// A line or two under the heading.
-pub fn summary(results: &Results) -> Markup {
+pub(super) fn summary(results: &Results) -> Markup {
     let machine = &results.machine;
     let mut parts = Vec::new();
     if !results.began.is_empty() {
@@ -28,7 +28,7 @@ pub fn summary(results: &Results) -> Markup {
 }
 
 /// Shows everything known about the machine and the call.
-pub fn machine(results: &Results) -> Markup {
+pub(super) fn machine(results: &Results) -> Markup {
     let machine = &results.machine;
     let number = |value: u64, show: fn(f64) -> String| {
         if value == 0 { String::new() } else { show(value as f64) }
@@ -57,7 +57,7 @@ pub fn machine(results: &Results) -> Markup {
 }
 
 /// Shows all engines: their versions, and why some did not run.
-pub fn engines(results: &Results) -> Markup {
+pub(super) fn engines(results: &Results) -> Markup {
     let state = |engine: &Engine| {
         let runs = results.runs.iter().filter(|run| run.engine == engine.name).count();
         match (&engine.absent, runs) {
@@ -90,7 +90,7 @@ pub fn engines(results: &Results) -> Markup {
 }
 
 /// Shows how steady the machine itself was.
-pub fn probes(probes: &[Probe]) -> Markup {
+pub(super) fn probes(probes: &[Probe]) -> Markup {
     let figures = plot::probes::figures(probes);
     html! {
         @if !figures.is_empty() {

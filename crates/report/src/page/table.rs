@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 /// A table whose first column is text and whose others are numbers.
-pub fn plain(heads: &[&str], rows: &[Vec<String>]) -> Markup {
+pub(super) fn plain(heads: &[&str], rows: &[Vec<String>]) -> Markup {
     let marked: Vec<(bool, Vec<String>)> = rows.iter().map(|row| (false, row.clone())).collect();
     grouped(heads, &marked)
 }
 
 /// The same, with some rows (`true`) that lead those below them.
-pub fn grouped(heads: &[&str], rows: &[(bool, Vec<String>)]) -> Markup {
+pub(super) fn grouped(heads: &[&str], rows: &[(bool, Vec<String>)]) -> Markup {
     html! {
         div class="box" {
             table {
@@ -29,12 +29,12 @@ pub fn grouped(heads: &[&str], rows: &[(bool, Vec<String>)]) -> Markup {
 }
 
 /// The head of a table.
-pub fn head(heads: &[&str]) -> Markup {
+pub(super) fn head(heads: &[&str]) -> Markup {
     html! { thead { tr { @for head in heads { th scope="col" { (head) } } } } }
 }
 
 /// Names and what stands for them, as text.
-pub fn facts(rows: &[(&str, String)]) -> Markup {
+pub(super) fn facts(rows: &[(&str, String)]) -> Markup {
     html! {
         dl {
             @for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
@@ -46,7 +46,7 @@ pub fn facts(rows: &[(&str, String)]) -> Markup {
 }
 
 /// A command line, broken between its words only as long as they fit.
-pub fn command(line: &str) -> Markup {
+pub(super) fn command(line: &str) -> Markup {
     html! {
         @if !line.is_empty() {
             pre { @for word in line.split(' ') { span { (word) } " " } }

@@ -11,7 +11,7 @@ use super::table;
 use crate::results::Run;
 
 /// The section of `row`.
-pub fn section(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
+pub(super) fn section(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
     let workload = &row.workload;
     html! {
         section id=(row.anchor) {

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use foldb_report::results::{Results, Run};
 
 /// Plot, workload (or group, or nothing) and name of a series, with its number of values.
-pub type Series = BTreeMap<(String, String, String), usize>;
+pub(crate) type Series = BTreeMap<(String, String, String), usize>;
 
 /// The series of the page of `results`; it has growth workloads named `growth/NAME-SIZE` only.
-pub fn series(results: &Results) -> Series {
+pub(crate) fn series(results: &Results) -> Series {
     let mut series = Series::new();
     let mut add = |plot: &str, workload: &str, name: &str, points: usize| {
         if points > 0 {

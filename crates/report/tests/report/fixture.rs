@@ -4,9 +4,9 @@
 use foldb_report::results::Results;
 
 /// The file.
-pub const JSON: &str = include_str!("fixtures/results.json");
+pub(crate) const JSON: &str = include_str!("fixtures/results.json");
 
 /// Returns its contents.
-pub fn results() -> Results {
+pub(crate) fn results() -> Results {
     serde_json::from_str(JSON).expect("the fixture is of the present format")
 }

@@ -12,7 +12,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// The puts and gets of one thread, or of all.
 #[derive(Clone, Debug)]
-pub struct Latencies {
+pub(super) struct Latencies {
     puts: Histogram<u64>,
     gets: Histogram<u64>,
     /// Work that does not call the database.
@@ -28,20 +28,20 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    pub fn put(&mut self, time: Duration) {
+    pub(super) fn put(&mut self, time: Duration) {
         self.puts.saturating_record(nanos(time));
     }
 
-    pub fn get(&mut self, time: Duration) {
+    pub(super) fn get(&mut self, time: Duration) {
         self.gets.saturating_record(nanos(time));
     }
 
-    pub fn control(&mut self, time: Duration) {
+    pub(super) fn control(&mut self, time: Duration) {
         self.control.saturating_record(nanos(time));
     }
 
     /// Takes over another's times, and empties it.
-    pub fn take(&mut self, other: &mut Latencies) {
+    pub(super) fn take(&mut self, other: &mut Latencies) {
         let Latencies { puts, gets, control } = other;
         for (mine, theirs) in
             [(&mut self.puts, puts), (&mut self.gets, gets), (&mut self.control, control)]
@@ -52,7 +52,7 @@ impl Latencies {
     }
 
     /// Returns the percentiles of puts, of gets and of the control, then forgets the times.
-    pub fn percentiles(&mut self) -> [Percentiles; 3] {
+    pub(super) fn percentiles(&mut self) -> [Percentiles; 3] {
         [&mut self.puts, &mut self.gets, &mut self.control].map(|histogram| {
             let micros = |nanos: u64| nanos as f64 / 1000.0;
             let at = |percentile| micros(histogram.value_at_percentile(percentile));

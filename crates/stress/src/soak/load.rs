@@ -13,7 +13,7 @@ use super::window::{Merges, Window, count};
 use crate::check::{Wrong, told};
 
 /// The key that counts all steps of all threads, in the keyspace of counters.
-pub const TOTAL: &[u8] = b"all steps";
+pub(super) const TOTAL: &[u8] = b"all steps";
 /// Steps between two iterators that are compared with the window, and number of keys that each
 /// walks.
 const WALK_EVERY: u64 = 256;
@@ -23,14 +23,14 @@ const SNAPSHOT_LIFE: u64 = 4000;
 const SNAPSHOT_EVERY: u64 = 16;
 
 /// The database with its keyspaces of merges.
-pub struct Keyspaces {
+pub(super) struct Keyspaces {
     pub db: Db,
     merges: [Keyspace; Merges::ALL.len()],
 }
 
 impl Keyspaces {
     /// Finds the keyspaces, or creates them.
-    pub fn of(db: Db) -> Result<Keyspaces, Wrong> {
+    pub(super) fn of(db: Db) -> Result<Keyspaces, Wrong> {
         let keyspace = |kind: Merges| -> Result<Keyspace, foldb::Error> {
             let (name, operator) = kind.names();
             if db.keyspaces().iter().any(|found| found == name) {
@@ -45,13 +45,13 @@ impl Keyspaces {
         Ok(Keyspaces { db, merges })
     }
 
-    pub fn merges(&self, kind: Merges) -> &Keyspace {
+    pub(super) fn merges(&self, kind: Merges) -> &Keyspace {
         &self.merges[kind as usize]
     }
 }
 
 /// What all threads share.
-pub struct Shared<'a> {
+pub(super) struct Shared<'a> {
     pub keyspaces: &'a Keyspaces,
     /// Bytes of keys and values written so far.
     pub written: AtomicU64,
@@ -63,7 +63,7 @@ pub struct Shared<'a> {
 }
 
 /// One thread.
-pub struct Load<'a> {
+pub(super) struct Load<'a> {
     shared: &'a Shared<'a>,
     latencies: &'a Mutex<Latencies>,
     window: Window,
@@ -75,13 +75,17 @@ pub struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    pub fn new(shared: &'a Shared<'a>, latencies: &'a Mutex<Latencies>, window: Window) -> Self {
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
+        latencies: &'a Mutex<Latencies>,
+        window: Window,
+    ) -> Self {
         let rng = fastrand::Rng::with_seed(window.key(0).iter().map(|byte| u64::from(*byte)).sum());
         Load { shared, latencies, window, steps: 0, rng, snapshot: None, written: 0 }
     }
 
     /// Works until it is told to end. Returns the number of steps.
-    pub fn work(mut self) -> Result<u64, Wrong> {
+    pub(super) fn work(mut self) -> Result<u64, Wrong> {
         let begun = Instant::now();
         while !self.shared.ends.load(Ordering::Relaxed) {
             self.write()?;
@@ -262,7 +266,7 @@ fn compare(
 
 /// Compares all keys of all threads, each at its number of steps, and reports unexpected keys.
 /// Returns the number of keys.
-pub fn check_all(keyspaces: &Keyspaces, threads: &[(Window, u64)]) -> Result<u64, Wrong> {
+pub(super) fn check_all(keyspaces: &Keyspaces, threads: &[(Window, u64)]) -> Result<u64, Wrong> {
     let mut compared = 0;
     for (window, steps) in threads {
         let all = window.key(0)..window.key(u64::MAX);

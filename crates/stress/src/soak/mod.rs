@@ -39,7 +39,7 @@ const WARM_WINDOWS: u64 = 3;
 ///
 /// # Errors
 /// A wrong read, a failed call, or growth.
-pub fn run(soak: &Soak) -> Result<(), String> {
+pub(crate) fn run(soak: &Soak) -> Result<(), String> {
     let temporary;
     let directory = match &soak.dir {
         Some(directory) => directory.as_path(),

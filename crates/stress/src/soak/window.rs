@@ -25,7 +25,7 @@ const UNIT: u64 = 64;
 
 /// The keys of one thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub(super) struct Window {
     thread: u8,
     /// Number of keys from the oldest to the newest.
     pub width: u64,
@@ -33,7 +33,7 @@ pub struct Window {
 
 /// A keyspace that steps merge into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merges {
+pub(super) enum Merges {
     /// Numbers that merges add to.
     Counters,
     /// Texts that merges append to.
@@ -43,10 +43,10 @@ pub enum Merges {
 }
 
 impl Merges {
-    pub const ALL: [Merges; 3] = [Merges::Counters, Merges::Notes, Merges::Peaks];
+    pub(super) const ALL: [Merges; 3] = [Merges::Counters, Merges::Notes, Merges::Peaks];
 
     /// Returns the name of the keyspace, and its operator.
-    pub fn names(self) -> (&'static str, &'static str) {
+    pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
             Merges::Counters => ("counters", "uint64add"),
             Merges::Notes => ("notes", "stringappend:,"),
@@ -55,7 +55,7 @@ impl Merges {
     }
 
     /// Returns how many steps there are for each step that merges here.
-    pub fn every(self) -> u64 {
+    pub(super) fn every(self) -> u64 {
         match self {
             Merges::Counters => 1,
             Merges::Notes => 4,
@@ -66,13 +66,13 @@ impl Merges {
 
 impl Window {
     /// Makes the keys of a thread, about `bytes` of them live at a time.
-    pub fn new(thread: u8, bytes: u64) -> Window {
+    pub(super) fn new(thread: u8, bytes: u64) -> Window {
         let live = (SHORTEST + LONGEST) / 2;
         Window { thread, width: (bytes / live / UNIT).max(8) * UNIT }
     }
 
     /// Returns the key of a number.
-    pub fn key(&self, number: u64) -> [u8; 9] {
+    pub(super) fn key(&self, number: u64) -> [u8; 9] {
         let mut key = [self.thread; 9];
         key[1..].copy_from_slice(&number.to_be_bytes());
         key
@@ -83,7 +83,7 @@ impl Window {
     }
 
     /// Returns the value of a key in one of its two generations.
-    pub fn value(&self, number: u64, generation: u64) -> Vec<u8> {
+    pub(super) fn value(&self, number: u64, generation: u64) -> Vec<u8> {
         let hash = self.hash(generation, number);
         let length = SHORTEST + hash % (LONGEST - SHORTEST + 1);
         let mut value = vec![0; length as usize];
@@ -100,35 +100,35 @@ impl Window {
     }
 
     /// Returns the key that a step overwrites.
-    pub fn overwritten_by(&self, step: u64) -> Option<u64> {
+    pub(super) fn overwritten_by(&self, step: u64) -> Option<u64> {
         step.checked_sub(self.width / 2).filter(|&number| self.is_overwritten(number))
     }
 
     /// Returns the key that a step deletes.
-    pub fn deleted_by(&self, step: u64) -> Option<u64> {
+    pub(super) fn deleted_by(&self, step: u64) -> Option<u64> {
         step.checked_sub(self.width / 4 * 3).filter(|&number| self.is_deleted(number))
     }
 
     /// Returns the keys that a step deletes as a range.
-    pub fn cut_by(&self, step: u64) -> Option<Range<u64>> {
+    pub(super) fn cut_by(&self, step: u64) -> Option<Range<u64>> {
         let cut = self.cut(step)..self.cut(step + 1);
         (!cut.is_empty()).then_some(cut)
     }
 
     /// Returns the first key that no range delete of the first `steps` steps deleted.
-    pub fn cut(&self, steps: u64) -> u64 {
+    pub(super) fn cut(&self, steps: u64) -> u64 {
         let every = self.width / 8;
         (steps / every * every).saturating_sub(self.width)
     }
 
     /// Returns a key's value after `steps` steps.
-    pub fn expected(&self, number: u64, steps: u64) -> Option<Vec<u8>> {
+    pub(super) fn expected(&self, number: u64, steps: u64) -> Option<Vec<u8>> {
         let generation = self.generation(number, steps)?;
         Some(self.value(number, generation))
     }
 
     /// Returns how often a key was overwritten, if it exists after `steps` steps.
-    pub fn generation(&self, number: u64, steps: u64) -> Option<u64> {
+    pub(super) fn generation(&self, number: u64, steps: u64) -> Option<u64> {
         let was_deleted = self.is_deleted(number) && number + self.width / 4 * 3 < steps;
         if number >= steps || number < self.cut(steps) || was_deleted {
             return None;
@@ -142,7 +142,11 @@ impl Window {
     }
 
     /// Returns the merges of a step: keys and operands.
-    pub fn merges(&self, kind: Merges, step: u64) -> impl Iterator<Item = (u64, Vec<u8>)> + '_ {
+    pub(super) fn merges(
+        &self,
+        kind: Merges,
+        step: u64,
+    ) -> impl Iterator<Item = (u64, Vec<u8>)> + '_ {
         let at = step.is_multiple_of(kind.every()).then_some(step / kind.every());
         self.distances(kind).into_iter().filter_map(move |distance| {
             let number = at?.checked_sub(distance)?;
@@ -160,12 +164,12 @@ impl Window {
     }
 
     /// Returns the keys of a kind that may exist after `steps` steps.
-    pub fn merged(&self, kind: Merges, steps: u64) -> Range<u64> {
+    pub(super) fn merged(&self, kind: Merges, steps: u64) -> Range<u64> {
         self.cut(steps) / kind.every()..steps.div_ceil(kind.every())
     }
 
     /// Returns a key's value after the merges of `steps` steps.
-    pub fn expected_merge(&self, kind: Merges, number: u64, steps: u64) -> Option<Vec<u8>> {
+    pub(super) fn expected_merge(&self, kind: Merges, number: u64, steps: u64) -> Option<Vec<u8>> {
         let range = self.merged(kind, steps);
         if !range.contains(&number) {
             return None;
@@ -182,7 +186,7 @@ impl Window {
 }
 
 /// Returns a counter's bytes as a number; 0 for other bytes.
-pub fn count(bytes: &[u8]) -> u64 {
+pub(super) fn count(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 

@@ -9,7 +9,7 @@ macro_rules! documents {
 }
 
 /// The name and the text of each document.
-pub const DOCUMENTS: &[(&str, &str)] = documents![
+pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "README.md",
     "ARCHITECTURE.md",
     "docs/async.md",

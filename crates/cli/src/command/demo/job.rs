@@ -21,7 +21,7 @@ const WORDS_A_LOOK: u64 = 2_048;
 
 /// How a word is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(super) enum Way {
     /// One blind merge.
     Merge,
     /// A get, an addition, a put.
@@ -30,7 +30,7 @@ pub enum Way {
 
 impl Way {
     /// Returns the options of its database. The write buffer is small, so the tree has work.
-    pub fn options(self) -> Options {
+    pub(super) fn options(self) -> Options {
         Options {
             write_buffer_size: 1 << 20,
             merge_operator: (self == Way::Merge).then(|| "uint64add".to_owned()),
@@ -55,7 +55,7 @@ impl Way {
 
 /// The result of a job.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub(super) struct Done {
     /// Time from the first word to the end of the last background work.
     pub took: Duration,
     /// What the engine did.
@@ -63,7 +63,7 @@ pub struct Done {
 }
 
 /// Counts the first `total` words of a corpus into `db`.
-pub fn count(
+pub(super) fn count(
     way: Way,
     db: &Db,
     corpus: &Corpus,
@@ -94,7 +94,7 @@ pub fn count(
 ///
 /// # Errors
 /// Fails with the first word that differs.
-pub fn compare(db: &Db, truth: &HashMap<&str, u64>) -> Outcome {
+pub(super) fn compare(db: &Db, truth: &HashMap<&str, u64>) -> Outcome {
     let entries = db.iter()?.map(|entry| entry.map(|(word, count)| (word, count.into_owned())));
     compare_entries(entries, truth)?;
     compare_lookups(|word| Ok(db.get(word)?.map(|count| count.into_owned())), truth)

@@ -27,7 +27,7 @@ use words::Corpus;
 const TOP: usize = 12;
 
 /// Runs the demo. It leaves nothing behind, except for the database of `--keep`.
-pub fn run(args: &Demo, common: &Common) -> Outcome {
+pub(super) fn run(args: &Demo, common: &Common) -> Outcome {
     if let Some(dir) = &args.keep {
         check_free(dir)?;
     }

@@ -15,7 +15,7 @@ const BAR_LEN: u64 = 40;
 
 /// The task of the demo.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub(super) struct Task {
     /// The name of the texts: `foldb's own documents`.
     pub texts: String,
     /// Words in the texts.
@@ -27,7 +27,7 @@ pub struct Task {
 }
 
 /// Announces the task.
-pub fn announce(task: &Task) -> String {
+pub(super) fn announce(task: &Task) -> String {
     let Task { texts, text_words, different, total } = task;
     let (total_shown, different) = (HumanCount(*total), HumanCount(*different));
     let how = if total > text_words {
@@ -43,7 +43,7 @@ pub fn announce(task: &Task) -> String {
 }
 
 /// Draws the most frequent words as bars.
-pub fn chart(top: &[(&str, u64)]) -> String {
+pub(super) fn chart(top: &[(&str, u64)]) -> String {
     let most = top.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
     let rows: Vec<Vec<String>> = top
         .iter()
@@ -56,7 +56,7 @@ pub fn chart(top: &[(&str, u64)]) -> String {
 }
 
 /// Reports what the engine did.
-pub fn engine(stats: &Stats) -> String {
+pub(super) fn engine(stats: &Stats) -> String {
     let row = |title: &str, value: String| vec![title.to_owned(), value];
     let count = |n: u64| HumanCount(n).to_string();
     let rows = [
@@ -70,7 +70,7 @@ pub fn engine(stats: &Stats) -> String {
 }
 
 /// Compares both ways.
-pub fn times(total: u64, merge: Duration, get_put: Duration) -> String {
+pub(super) fn times(total: u64, merge: Duration, get_put: Duration) -> String {
     let row = |title: &str, took: Duration| {
         let rate = total as f64 / took.as_secs_f64().max(1e-9);
         vec![
@@ -92,7 +92,7 @@ pub fn times(total: u64, merge: Duration, get_put: Duration) -> String {
 }
 
 /// Returns everything as one object.
-pub fn to_json(task: &Task, top: &[(&str, u64)], merge: &Done, get_put: &Done) -> Value {
+pub(super) fn to_json(task: &Task, top: &[(&str, u64)], merge: &Done, get_put: &Done) -> Value {
     let top = top.iter().map(|(word, count)| json!({ "word": word, "count": integer(*count) }));
     json!({
         "words": integer(task.total),

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 
 /// The words of some texts in their order, each spelling kept once.
 #[derive(Debug, Default)]
-pub struct Corpus {
+pub(super) struct Corpus {
     spellings: Vec<String>,
     numbers: HashMap<String, u32>,
     sequence: Vec<u32>,
@@ -13,7 +13,7 @@ pub struct Corpus {
 
 impl Corpus {
     /// Appends the words of a text. Bytes that are not UTF-8 end a word.
-    pub fn read(&mut self, mut text: impl BufRead) -> io::Result<()> {
+    pub(super) fn read(&mut self, mut text: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
         let mut word = String::new();
         while text.read_until(b'\n', &mut line)? > 0 {
@@ -48,18 +48,18 @@ impl Corpus {
     }
 
     /// Number of words, each time they occur.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.sequence.len() as u64
     }
 
     /// The first `total` words, beginning again at the first after the last.
-    pub fn words(&self, total: u64) -> impl Iterator<Item = &str> {
+    pub(super) fn words(&self, total: u64) -> impl Iterator<Item = &str> {
         let numbers = self.sequence.iter().cycle().take(total as usize);
         numbers.map(|&number| self.spellings[number as usize].as_str())
     }
 
     /// Counts each word among the first `total` words: the true counts.
-    pub fn counts(&self, total: u64) -> HashMap<&str, u64> {
+    pub(super) fn counts(&self, total: u64) -> HashMap<&str, u64> {
         let mut counts = HashMap::new();
         for word in self.words(total) {
             *counts.entry(word).or_insert(0) += 1;
@@ -69,7 +69,7 @@ impl Corpus {
 }
 
 /// Returns the `n` most frequent words, most frequent first, and equals in alphabetic order.
-pub fn top<'a>(counts: &HashMap<&'a str, u64>, n: usize) -> Vec<(&'a str, u64)> {
+pub(super) fn top<'a>(counts: &HashMap<&'a str, u64>, n: usize) -> Vec<(&'a str, u64)> {
     let mut all: Vec<_> = counts.iter().map(|(&word, &count)| (word, count)).collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     all.truncate(n);

@@ -19,7 +19,7 @@ use crate::key::Comparator;
 
 /// What the policy hears besides the tree's shape.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Signals<'a> {
+pub(crate) struct Signals<'a> {
     /// Jobs under way.
     pub jobs: &'a [RunningJob],
     /// The range that a caller wants to be one run.
@@ -32,7 +32,7 @@ pub struct Signals<'a> {
 
 /// What reads have paid for one kind of job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Payment {
+pub(crate) struct Payment {
     /// The kind of job.
     pub wish: Wish,
     /// Bytes that a compaction could have read in the time that the reads lost.
@@ -41,7 +41,7 @@ pub struct Payment {
 
 /// What reads pay for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub(crate) enum Wish {
     /// Operands and base of one key, which is all of this range, in one run.
     FoldedKey(CutRange),
     /// Fewer runs over a slice of the tree.
@@ -52,7 +52,7 @@ pub enum Wish {
 
 /// What the tree should do next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// The job, if any.
     pub verdict: Verdict,
     /// What the payments could buy, in their order: the price of the job in bytes, or `None` where
@@ -63,7 +63,7 @@ pub struct Decision {
 
 /// The next job.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Run this job, then ask again.
     Run(Urgency, Pick),
     /// A running job is in the way of what the caller wants. Ask again when it has ended.
@@ -74,7 +74,7 @@ pub enum Verdict {
 
 /// How urgent a job is among those of other trees.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub enum Urgency {
+pub(crate) enum Urgency {
     /// No write comes.
     Idle,
     /// Reads have paid for it.
@@ -87,7 +87,7 @@ pub enum Urgency {
 
 impl Policy {
     /// Returns what the tree should do next.
-    pub fn choose(
+    pub(crate) fn choose(
         &self,
         tree: &TreeShape,
         signals: &Signals<'_>,

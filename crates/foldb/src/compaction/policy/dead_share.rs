@@ -10,7 +10,7 @@
 /// from above 60, from the base 400, written 440: 20 of 60 were dead, 1/3
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct DeadShare {
+pub(crate) struct DeadShare {
     above: f64,
     dead: f64,
     half_life: f64,
@@ -20,7 +20,7 @@ impl DeadShare {
     /// Begins with a known share, or with 1 if nothing is known: then all counts as dead. An
     /// observation of `half_life` bytes from above halves the weight of those before it. A good
     /// choice is the bytes of 32 tables.
-    pub fn new(share: f64, half_life: u64) -> DeadShare {
+    pub(crate) fn new(share: f64, half_life: u64) -> DeadShare {
         let half_life = half_life.max(1) as f64;
         let above = half_life / 4.0;
         DeadShare { above, dead: above * share.clamp(0.0, 1.0), half_life }
@@ -28,7 +28,7 @@ impl DeadShare {
 
     /// Records a compaction into the oldest run: bytes read from above it, bytes read from it, and
     /// bytes written.
-    pub fn observe(&mut self, above: u64, base: u64, written: u64) {
+    pub(crate) fn observe(&mut self, above: u64, base: u64, written: u64) {
         let dead = (above + base).saturating_sub(written).min(above) as f64;
         let fade = (-(above as f64) / self.half_life).exp2();
         self.above = self.above * fade + above as f64;
@@ -36,7 +36,7 @@ impl DeadShare {
     }
 
     /// Returns the share, in 0..=1.
-    pub fn get(&self) -> f64 {
+    pub(crate) fn get(&self) -> f64 {
         (self.dead / self.above.max(1.0)).clamp(0.0, 1.0)
     }
 }

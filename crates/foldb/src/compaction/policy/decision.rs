@@ -19,7 +19,7 @@ use crate::key::Comparator;
 
 /// Why a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// A tier has gathered its runs.
     TierFull,
     /// Small runs are compacted among themselves instead of dragging large ones along.
@@ -54,7 +54,7 @@ pub enum Reason {
 
 /// Whether the job rewrites bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JobKind {
+pub(crate) enum JobKind {
     /// Read the inputs, write the output.
     Merge,
     /// Nothing overlaps: the tables change their place in the tree and stay as they are.
@@ -63,7 +63,7 @@ pub enum JobKind {
 
 /// The place of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OutputRun {
+pub(crate) enum OutputRun {
     /// A new run, the newest of the output level.
     New,
     /// Into this run: its tables that overlap the range are inputs too, and are replaced.
@@ -74,7 +74,7 @@ pub enum OutputRun {
 
 /// The runs of one level that a job reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LevelRuns {
+pub(crate) struct LevelRuns {
     /// The level.
     pub level: usize,
     /// Ids of its runs, newest first.
@@ -83,7 +83,7 @@ pub struct LevelRuns {
 
 /// A decision: one job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pick {
+pub(crate) struct Pick {
     /// The reason of the job.
     pub reason: Reason,
     /// The kind of the job.
@@ -102,7 +102,7 @@ pub struct Pick {
 
 /// The wish of a rule: a place for the oldest runs of a level.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub(super) struct Draft {
     pub reason: Reason,
     /// Input level.
     pub from: usize,
@@ -117,7 +117,7 @@ pub struct Draft {
 
 /// A need of the tree.
 #[derive(Clone, Debug)]
-pub struct Need {
+pub(super) struct Need {
     /// Urgency; 1 is "just". The most urgent need that can be met comes first.
     pub urgency: f64,
     /// Bytes to read until the need is met.
@@ -128,7 +128,7 @@ pub struct Need {
 
 /// Answers one question to the policy, over a tree and the jobs that run in it.
 #[derive(Clone, Copy)]
-pub struct Picker<'a> {
+pub(super) struct Picker<'a> {
     pub policy: &'a Policy,
     pub tree: &'a TreeShape,
     pub jobs: &'a [RunningJob],
@@ -136,34 +136,34 @@ pub struct Picker<'a> {
 }
 
 impl<'a> Picker<'a> {
-    pub fn runs(&self, level: usize) -> &'a [RunShape] {
+    pub(super) fn runs(&self, level: usize) -> &'a [RunShape] {
         &self.tree.levels[level]
     }
 
     /// Returns the index of the first run of the level's free suffix: runs that no job uses, with
     /// none in use below them.
-    pub fn free_from(&self, level: usize) -> usize {
+    pub(super) fn free_from(&self, level: usize) -> usize {
         let runs = self.runs(level);
         runs.len() - runs.iter().rev().take_while(|run| !run.busy).count()
     }
 
     /// Returns the bytes of the last level.
-    pub fn last_bytes(&self) -> u64 {
+    pub(super) fn last_bytes(&self) -> u64 {
         self.tree.level_bytes(self.policy.num_levels - 1)
     }
 
     /// Returns the output for what arrives at a sorted level: its run.
-    pub fn sorted_target(&self, level: usize) -> OutputRun {
+    pub(super) fn sorted_target(&self, level: usize) -> OutputRun {
         self.runs(level).first().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
 
     /// Returns the output for what takes all of a level along: its oldest run.
-    pub fn oldest_target(&self, level: usize) -> OutputRun {
+    pub(super) fn oldest_target(&self, level: usize) -> OutputRun {
         self.runs(level).last().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
 
     /// Returns the job that the draft wants, if it can run now.
-    pub fn decide(&self, draft: &Draft) -> Option<Pick> {
+    pub(super) fn decide(&self, draft: &Draft) -> Option<Pick> {
         let mut taken = Taken { picker: self, range: &draft.range, inputs: Vec::new(), bytes: 0 };
         let mut tables: Vec<&TableShape> = Vec::new();
         let top = self.runs(draft.from);

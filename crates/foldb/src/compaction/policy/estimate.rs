@@ -7,7 +7,7 @@ use crate::compaction::policy::shape::{CutRange, Key, TableShape};
 use crate::key::Comparator;
 
 /// Estimates the bytes of the table with keys in the range.
-pub fn bytes_in(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> u64 {
+pub(super) fn bytes_in(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> u64 {
     let upto = |bound: &Option<Key>, unbounded| {
         bound.as_ref().map_or(unbounded, |key| bytes_below(table, key, cmp))
     };
@@ -15,7 +15,7 @@ pub fn bytes_in(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> u
 }
 
 /// Estimates the bytes of the table with keys below `key`.
-pub fn bytes_below(table: &TableShape, key: &[u8], cmp: &dyn Comparator) -> u64 {
+pub(super) fn bytes_below(table: &TableShape, key: &[u8], cmp: &dyn Comparator) -> u64 {
     if cmp.compare(key, &table.lo).is_le() {
         return 0;
     }

@@ -6,7 +6,7 @@ use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
 
 impl Picker<'_> {
     /// Estimates the bytes of neighbouring tables of a run in a range that overlaps each of them.
-    pub fn bytes_in(&self, tables: &[TableShape], range: &CutRange) -> u64 {
+    pub(super) fn bytes_in(&self, tables: &[TableShape], range: &CutRange) -> u64 {
         let last = tables.len().saturating_sub(1);
         tables
             .iter()
@@ -19,18 +19,18 @@ impl Picker<'_> {
     }
 
     /// Estimates the bytes of a level in a range.
-    pub fn bytes_at(&self, level: usize, range: &CutRange) -> u64 {
+    pub(super) fn bytes_at(&self, level: usize, range: &CutRange) -> u64 {
         let runs = self.runs(level).iter();
         runs.map(|run| self.bytes_in(run.tables_in(range, self.cmp), range)).sum()
     }
 
     /// Returns a range that holds all of these runs and cuts no table that they do not overlap.
-    pub fn exact_range(&self, runs: &[RunShape]) -> CutRange {
+    pub(super) fn exact_range(&self, runs: &[RunShape]) -> CutRange {
         self.hull(runs).map_or(CutRange::ALL, |(lo, hi)| self.up_to_next(lo, hi))
     }
 
     /// Returns a range that holds all of these runs and cuts no table of `level`.
-    pub fn range_over(&self, runs: &[RunShape], level: usize) -> CutRange {
+    pub(super) fn range_over(&self, runs: &[RunShape], level: usize) -> CutRange {
         let Some((lo, hi)) = self.hull(runs) else { return CutRange::ALL };
         let range = self.up_to_next(lo, hi);
         let (mut lo, mut hi) = (lo, hi);

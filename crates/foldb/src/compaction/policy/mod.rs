@@ -41,12 +41,12 @@ mod whole;
 use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
-pub use choose::{Payment, Signals, Urgency, Verdict, Wish};
-pub use dead_share::DeadShare;
-pub use decision::{JobKind, OutputRun, Pick};
-pub use reads::BYTES_PER_GONE;
-pub use settings::Policy;
-pub use shape::{CutRange, RunShape, RunningJob, TableShape, TreeShape};
+pub(crate) use choose::{Payment, Signals, Urgency, Verdict, Wish};
+pub(crate) use dead_share::DeadShare;
+pub(crate) use decision::{JobKind, OutputRun, Pick};
+pub(crate) use reads::BYTES_PER_GONE;
+pub(crate) use settings::Policy;
+pub(crate) use shape::{CutRange, RunShape, RunningJob, TableShape, TreeShape};
 
 use decision::{Need, Picker};
 use settings::LevelKind;
@@ -63,7 +63,7 @@ impl Policy {
     }
 
     /// Estimates the bytes that jobs must still read until the policy rests; 0 at rest.
-    pub fn debt(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> u64 {
+    pub(crate) fn debt(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> u64 {
         let needs = self.needs(&self.picker(tree, jobs, cmp));
         let running: u64 = jobs.iter().map(|job| job.remaining_bytes).sum();
         running + needs.iter().map(|need| need.debt).sum::<u64>()

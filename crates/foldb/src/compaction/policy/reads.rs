@@ -38,7 +38,7 @@ const SHARE: u64 = 2;
 const SHARE_OF_KEY: u64 = 8;
 
 /// What a scan pays for a deleted key that it passes: 0.37 µs, at 2 ns a byte.
-pub const BYTES_PER_GONE: u64 = 185;
+pub(crate) const BYTES_PER_GONE: u64 = 185;
 
 /// Divisor of the price that a scan of the whole slice must pay. A slice whose scan pays less has
 /// too few deleted keys.
@@ -47,7 +47,7 @@ const LEAST_SCAN: u64 = 16;
 /// Returns the job that is worth most for scans over deleted keys, and its price. It sends
 /// everything over the slice with the most tombstones for its bytes into the oldest data, where
 /// tombstones end. Returns `None` where no slice has many.
-pub fn fewer_tombstones(picker: &Picker) -> Option<(u64, Pick)> {
+pub(super) fn fewer_tombstones(picker: &Picker) -> Option<(u64, Pick)> {
     let bottom = match picker.policy.preset {
         CompactionPreset::LazyLeveled => picker.policy.num_levels - 1,
         // Runs that lie only in level 0 go below it.
@@ -68,7 +68,7 @@ pub fn fewer_tombstones(picker: &Picker) -> Option<(u64, Pick)> {
 
 /// Returns the job that is worth most for reads, and its price. Returns `None` where reads meet no
 /// run too many, and for `tiered`, which is chosen for low write amplification.
-pub fn fewer_runs(picker: &Picker) -> Option<(u64, Pick)> {
+pub(super) fn fewer_runs(picker: &Picker) -> Option<(u64, Pick)> {
     let draft = match picker.policy.preset {
         CompactionPreset::LazyLeveled => lazy(picker),
         CompactionPreset::Leveled => gathered(picker, 1),
@@ -80,7 +80,7 @@ pub fn fewer_runs(picker: &Picker) -> Option<(u64, Pick)> {
 
 /// Returns the job that brings the records of one key together in one run, and its price. `range`
 /// holds that key alone.
-pub fn folded_key(picker: &Picker, range: &CutRange) -> Option<(u64, Pick)> {
+pub(super) fn folded_key(picker: &Picker, range: &CutRange) -> Option<(u64, Pick)> {
     match whole::into_one_run(picker, range) {
         Verdict::Run(_, pick) => Some((pick.bytes / SHARE_OF_KEY, pick)),
         Verdict::Wait | Verdict::Rest => None,

@@ -14,7 +14,7 @@ use crate::compaction::policy::shape::{CutRange, RunShape};
 const URGENCY: f64 = 0.01;
 
 /// Returns a need for each stretch of neighbouring tables of the level that may fold now.
-pub fn needs(picker: &Picker, level: usize) -> Vec<Need> {
+pub(super) fn needs(picker: &Picker, level: usize) -> Vec<Need> {
     let runs = picker.runs(level).iter().enumerate().filter(|(_, run)| !run.busy);
     runs.flat_map(|(at, run)| stretches(run).map(move |range| (at, run, range)))
         .map(|(at, run, range)| {
@@ -25,7 +25,12 @@ pub fn needs(picker: &Picker, level: usize) -> Vec<Need> {
 }
 
 /// Returns a job for the first stretch of a run that may fold now and has keys in the range.
-pub fn first_in(picker: &Picker, level: usize, at: usize, wanted: &CutRange) -> Option<Draft> {
+pub(super) fn first_in(
+    picker: &Picker,
+    level: usize,
+    at: usize,
+    wanted: &CutRange,
+) -> Option<Draft> {
     let run = &picker.runs(level)[at];
     let range = stretches(run).find(|range| range.overlaps(wanted, picker.cmp))?;
     Some(rewrite(level, at, range))

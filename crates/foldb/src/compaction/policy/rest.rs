@@ -25,7 +25,7 @@ use crate::compaction::policy::tier::LEAST_SHARE_OF_SORTED;
 use crate::settings::CompactionPreset;
 
 /// Returns the next job of a tree without writes.
-pub fn at_rest(picker: &Picker) -> Option<Pick> {
+pub(super) fn at_rest(picker: &Picker) -> Option<Pick> {
     if picker.policy.preset != CompactionPreset::LazyLeveled {
         return None;
     }
@@ -60,7 +60,7 @@ fn is_small(picker: &Picker) -> bool {
 
 /// Sends all that has keys in a range, from the newest run on, into the oldest run of level
 /// `bottom`.
-pub fn to_bottom(picker: &Picker, bottom: usize, range: &CutRange, reason: Reason) -> Draft {
+pub(super) fn to_bottom(picker: &Picker, bottom: usize, range: &CutRange, reason: Reason) -> Draft {
     let here = |run: &RunShape| !run.tables_in(range, picker.cmp).is_empty();
     let from = (0..=bottom).find(|&level| picker.runs(level).iter().any(here)).unwrap_or(bottom);
     let newest = picker.runs(from).iter().position(here).unwrap_or(0);

@@ -5,7 +5,7 @@ use crate::settings::{TreeSettings, WriteBuffers};
 
 /// Everything that the policy knows besides the tree.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub(crate) struct Policy {
     /// The shape of the tree.
     pub preset: CompactionPreset,
     /// Levels of the tree, at least 2.
@@ -38,7 +38,7 @@ pub struct Policy {
 
 /// What a level is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LevelKind {
+pub(crate) enum LevelKind {
     /// Runs gather and go down as one.
     Tier {
         /// Number of runs that gather.
@@ -92,7 +92,7 @@ impl Policy {
     }
 
     /// Returns the kind of this level when the last level holds `last_bytes`.
-    pub fn kind(&self, level: usize, last_bytes: u64) -> LevelKind {
+    pub(crate) fn kind(&self, level: usize, last_bytes: u64) -> LevelKind {
         let last = self.num_levels - 1;
         if level == last {
             return match self.preset {
@@ -112,7 +112,7 @@ impl Policy {
 
     /// Returns how many tiers lie above staging. With that many, staging's runs are large enough to
     /// reach the bytes at which the last level takes them before they reach the depth bound.
-    pub fn tiers(&self, last_bytes: u64) -> usize {
+    pub(crate) fn tiers(&self, last_bytes: u64) -> usize {
         let staged = self.staging_ratio * last_bytes as f64;
         let most = self.num_levels - 2;
         (1..most)
@@ -121,7 +121,7 @@ impl Policy {
     }
 
     /// Returns the bytes of a run of this tier that came from full runs only.
-    pub fn run_bytes(&self, tier: usize) -> u64 {
+    pub(crate) fn run_bytes(&self, tier: usize) -> u64 {
         let merged = match tier {
             0 => 1.0,
             _ => self.level0_trigger as f64 * (self.fan_in as f64).powi(tier as i32 - 1),
@@ -131,7 +131,7 @@ impl Policy {
 
     /// Returns about how many bytes one slice of a compaction reads. They are enough tables that
     /// cutting at their bounds costs little, and few enough that the temporary space is small.
-    pub fn slice_bytes(&self) -> u64 {
+    pub(crate) fn slice_bytes(&self) -> u64 {
         4 * self.target_file_size
     }
 

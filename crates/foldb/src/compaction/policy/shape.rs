@@ -9,11 +9,11 @@ use std::sync::Arc;
 use crate::key::Comparator;
 
 /// A shared user key.
-pub type Key = Arc<[u8]>;
+pub(super) type Key = Arc<[u8]>;
 
 /// The tree as the policy sees it.
 #[derive(Clone, Debug)]
-pub struct TreeShape {
+pub(crate) struct TreeShape {
     /// Level 0 first; runs of a level newest first.
     pub levels: Vec<Vec<RunShape>>,
     /// The share of recent compactions' bytes that replaced or deleted something in the oldest
@@ -24,7 +24,7 @@ pub struct TreeShape {
 
 /// A sorted run: tables that do not overlap, in key order.
 #[derive(Clone, Debug)]
-pub struct RunShape {
+pub(crate) struct RunShape {
     /// Id of the run, unique in the tree.
     pub id: u64,
     /// Whether a running job reads the run or adds to it.
@@ -35,7 +35,7 @@ pub struct RunShape {
 
 /// A table reference: what lies outside its bounds does not exist.
 #[derive(Clone, Debug)]
-pub struct TableShape {
+pub(crate) struct TableShape {
     /// First key, included.
     pub lo: Key,
     /// Last key.
@@ -57,7 +57,7 @@ pub struct TableShape {
 
 /// A job that has begun and not ended.
 #[derive(Clone, Debug)]
-pub struct RunningJob {
+pub(crate) struct RunningJob {
     /// Level of its newest inputs.
     pub input_level: usize,
     /// Level of its output.
@@ -70,7 +70,7 @@ pub struct RunningJob {
 
 /// The keys between two cuts, `[lo, hi)`; `None` is no bound. A job begins and ends at cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CutRange {
+pub(crate) struct CutRange {
     /// First key, included.
     pub lo: Option<Key>,
     /// End, excluded.
@@ -79,15 +79,15 @@ pub struct CutRange {
 
 impl CutRange {
     /// Every key.
-    pub const ALL: CutRange = CutRange { lo: None, hi: None };
+    pub(crate) const ALL: CutRange = CutRange { lo: None, hi: None };
 
     /// Returns whether no key lies inside: the range ends before it begins.
-    pub fn is_empty(&self, cmp: &dyn Comparator) -> bool {
+    pub(crate) fn is_empty(&self, cmp: &dyn Comparator) -> bool {
         matches!((&self.lo, &self.hi), (Some(lo), Some(hi)) if cmp.compare(lo, hi).is_ge())
     }
 
     /// Returns whether some key lies in both ranges.
-    pub fn overlaps(&self, other: &CutRange, cmp: &dyn Comparator) -> bool {
+    pub(crate) fn overlaps(&self, other: &CutRange, cmp: &dyn Comparator) -> bool {
         let begins_before_end = |lo: &Option<Key>, hi: &Option<Key>| match (lo, hi) {
             (Some(lo), Some(hi)) => cmp.compare(lo, hi) == Ordering::Less,
             _ => true,
@@ -98,7 +98,7 @@ impl CutRange {
 
 impl TableShape {
     /// Returns whether every key of the table is below `key`.
-    pub fn ends_before(&self, key: &[u8], cmp: &dyn Comparator) -> bool {
+    pub(crate) fn ends_before(&self, key: &[u8], cmp: &dyn Comparator) -> bool {
         match cmp.compare(&self.hi, key) {
             Ordering::Less => true,
             Ordering::Equal => !self.hi_included,
@@ -107,19 +107,23 @@ impl TableShape {
     }
 
     /// Returns whether more than half of the table's records are tombstones.
-    pub fn is_delete_heavy(&self) -> bool {
+    pub(crate) fn is_delete_heavy(&self) -> bool {
         self.deletes * 2 > self.entries
     }
 }
 
 impl RunShape {
     /// Returns the bytes of all tables of the run.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.bytes).sum()
     }
 
     /// Returns the run's tables with keys in the range.
-    pub fn tables_in<'a>(&'a self, range: &CutRange, cmp: &dyn Comparator) -> &'a [TableShape] {
+    pub(crate) fn tables_in<'a>(
+        &'a self,
+        range: &CutRange,
+        cmp: &dyn Comparator,
+    ) -> &'a [TableShape] {
         let start = match &range.lo {
             Some(lo) => self.tables.partition_point(|table| table.ends_before(lo, cmp)),
             None => 0,
@@ -134,12 +138,12 @@ impl RunShape {
 
 impl TreeShape {
     /// Returns the bytes of a level.
-    pub fn level_bytes(&self, level: usize) -> u64 {
+    pub(crate) fn level_bytes(&self, level: usize) -> u64 {
         self.levels[level].iter().map(RunShape::bytes).sum()
     }
 
     /// Returns the deepest level that holds a table.
-    pub fn deepest_level(&self) -> Option<usize> {
+    pub(crate) fn deepest_level(&self) -> Option<usize> {
         self.levels.iter().rposition(|runs| runs.iter().any(|run| !run.tables.is_empty()))
     }
 }
@@ -148,12 +152,15 @@ impl TreeShape {
 ///
 /// A run counts only where it has a table. So the remains of a half-finished job count once per
 /// range, not once per run.
-pub fn depth(tree: &TreeShape, cmp: &dyn Comparator) -> usize {
+pub(super) fn depth(tree: &TreeShape, cmp: &dyn Comparator) -> usize {
     depth_of(tree.levels.iter().flatten(), cmp)
 }
 
 /// Returns the [`depth`] of some of the runs.
-pub fn depth_of<'a>(runs: impl Iterator<Item = &'a RunShape>, cmp: &dyn Comparator) -> usize {
+pub(super) fn depth_of<'a>(
+    runs: impl Iterator<Item = &'a RunShape>,
+    cmp: &dyn Comparator,
+) -> usize {
     /// What happens at a key, in the order in which it must be counted there.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Edge {

@@ -18,7 +18,7 @@ use crate::key::Comparator;
 
 /// One table of the base run with the gap behind it, and the data that lies over both.
 #[derive(Clone, Debug, Default)]
-pub struct Cell {
+pub(super) struct Cell {
     /// Where the cell begins; `None` for the first.
     lo: Option<Key>,
     /// Bytes of the base.
@@ -35,7 +35,7 @@ pub struct Cell {
 
 /// Neighbouring cells.
 #[derive(Clone, Debug)]
-pub struct Slice {
+pub(super) struct Slice {
     pub range: CutRange,
     pub below: u64,
     pub above: u64,
@@ -47,19 +47,19 @@ pub struct Slice {
 
 impl Slice {
     /// Returns the bytes that go away or down for each byte that must be rewritten for it.
-    pub fn ripeness(&self) -> f64 {
+    pub(super) fn ripeness(&self) -> f64 {
         (self.above + self.doomed) as f64 / (self.below as f64).max(1.0)
     }
 }
 
 /// The cells of a base run under newer runs.
-pub struct Cells {
+pub(super) struct Cells {
     pub cells: Vec<Cell>,
 }
 
 impl Cells {
     /// Lays the newer runs over the base.
-    pub fn new<'a>(
+    pub(super) fn new<'a>(
         picker: &Picker,
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
@@ -119,7 +119,7 @@ impl Cells {
     }
 
     /// Returns the indexes of the cells that a table's bounds touch.
-    pub fn covered_by(&self, picker: &Picker, table: &TableShape) -> std::ops::Range<usize> {
+    pub(super) fn covered_by(&self, picker: &Picker, table: &TableShape) -> std::ops::Range<usize> {
         let begins_by = |cell: &Cell, key: &Key| {
             cell.lo.as_ref().is_none_or(|lo| picker.cmp.compare(lo, key).is_le())
         };
@@ -132,7 +132,7 @@ impl Cells {
     }
 
     /// Returns the slice that these cells form.
-    pub fn slice(&self, cells: std::ops::Range<usize>) -> Slice {
+    pub(super) fn slice(&self, cells: std::ops::Range<usize>) -> Slice {
         let of = &self.cells[cells.clone()];
         Slice {
             range: CutRange {
@@ -148,7 +148,7 @@ impl Cells {
     }
 
     /// Returns every stretch of cells of about this many bytes that has newer data over it.
-    pub fn slices(&self, bytes: u64) -> impl Iterator<Item = Slice> + '_ {
+    pub(super) fn slices(&self, bytes: u64) -> impl Iterator<Item = Slice> + '_ {
         let mut end = 0;
         let mut held = 0;
         let mut is_last = false;
@@ -171,7 +171,12 @@ impl Cells {
 
     /// Returns the first slice of about this many bytes, of cells in the range, with newer data
     /// over it.
-    pub fn first_in(&self, range: &CutRange, bytes: u64, cmp: &dyn Comparator) -> Option<Slice> {
+    pub(super) fn first_in(
+        &self,
+        range: &CutRange,
+        bytes: u64,
+        cmp: &dyn Comparator,
+    ) -> Option<Slice> {
         let inside = |at: usize| self.slice(at..at + 1).range.overlaps(range, cmp);
         let all = 0..self.cells.len();
         let start = all.clone().find(|&at| self.cells[at].depth > 0 && inside(at))?;
@@ -186,12 +191,12 @@ impl Cells {
 
     /// Returns the ripest slice. Of equal slices the first wins, so that an even load is swept in
     /// key order.
-    pub fn ripest(&self, bytes: u64) -> Option<Slice> {
+    pub(super) fn ripest(&self, bytes: u64) -> Option<Slice> {
         self.best(bytes, |slice| slice.ripeness())
     }
 
     /// Returns the slice with the largest value.
-    pub fn best(&self, bytes: u64, value: impl Fn(&Slice) -> f64) -> Option<Slice> {
+    pub(super) fn best(&self, bytes: u64, value: impl Fn(&Slice) -> f64) -> Option<Slice> {
         let mut best: Option<(f64, Slice)> = None;
         for slice in self.slices(bytes) {
             let value = value(&slice);
@@ -203,7 +208,7 @@ impl Cells {
     }
 
     /// Returns the number of newer runs over a byte of the tree, on average.
-    pub fn mean_depth(&self) -> f64 {
+    pub(super) fn mean_depth(&self) -> f64 {
         let weight = |cell: &Cell| (cell.below + cell.above) as f64;
         let all: f64 = self.cells.iter().map(weight).sum();
         let deep: f64 = self.cells.iter().map(|cell| weight(cell) * cell.depth as f64).sum();
@@ -211,7 +216,7 @@ impl Cells {
     }
 
     /// Returns the bytes to read to take this many bytes down, the ripest cells first.
-    pub fn cost_of_relief(&self, bytes: f64) -> u64 {
+    pub(super) fn cost_of_relief(&self, bytes: f64) -> u64 {
         let mut relieved = 0.0;
         self.cost_while(|cell| {
             let wanted = relieved < bytes;
@@ -222,7 +227,7 @@ impl Cells {
 
     /// Returns the bytes to read until the mean depth is at most `mean` and no depth is over
     /// `most`.
-    pub fn cost_of_depth(&self, mean: f64, most: f64) -> u64 {
+    pub(super) fn cost_of_depth(&self, mean: f64, most: f64) -> u64 {
         let weight = |cell: &Cell| (cell.below + cell.above) as f64;
         let all: f64 = self.cells.iter().map(weight).sum();
         let mut excess = (self.mean_depth() - mean) * all;

@@ -6,7 +6,7 @@ use crate::compaction::policy::slices::{Cells, Slice};
 
 /// Compacts surplus runs of a level into its oldest one, slice by slice. They are left over from
 /// another preset, or gathered by a tiered last level.
-pub fn several_runs(picker: &Picker, level: usize, max_runs: usize) -> Option<Need> {
+pub(super) fn several_runs(picker: &Picker, level: usize, max_runs: usize) -> Option<Need> {
     let (oldest, newer) = picker.runs(level).split_last()?;
     if newer.len() < max_runs || oldest.busy {
         return None;
@@ -27,7 +27,7 @@ pub fn several_runs(picker: &Picker, level: usize, max_runs: usize) -> Option<Ne
 }
 
 /// Sends down the slice with the fewest bytes below it when a sorted level is over its capacity.
-pub fn over_capacity(picker: &Picker, level: usize, capacity: u64) -> Option<Need> {
+pub(super) fn over_capacity(picker: &Picker, level: usize, capacity: u64) -> Option<Need> {
     let bytes = picker.tree.level_bytes(level);
     let run = picker.runs(level).last()?;
     if bytes <= capacity || run.busy {
@@ -76,7 +76,7 @@ fn least_overlap(picker: &Picker, level: usize, run: &RunShape) -> Option<CutRan
 /// Sends tombstones over many bytes to the bottom with everything in their range. It takes tables
 /// that are mostly tombstones and delete a good part of the oldest data under them. So space comes
 /// back without new writes. Few tombstones over much data wait for the ordinary course.
-pub fn deletes(picker: &Picker, level: usize, bottom: usize) -> Vec<Need> {
+pub(super) fn deletes(picker: &Picker, level: usize, bottom: usize) -> Vec<Need> {
     let Some(base) = picker.runs(bottom).last() else { return Vec::new() };
     let free = picker.free_from(level);
     let mut needs = Vec::new();

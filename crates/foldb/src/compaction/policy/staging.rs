@@ -23,7 +23,7 @@ use crate::compaction::policy::tier;
 const SLACK: f64 = 1.25;
 
 /// Returns what the level above the last one needs.
-pub fn need(picker: &Picker, level: usize) -> Vec<Need> {
+pub(super) fn need(picker: &Picker, level: usize) -> Vec<Need> {
     let free = picker.free_from(level);
     let runs = &picker.runs(level)[free..];
     if runs.is_empty() || (level == 0 && picker.runs(0).len() < picker.policy.level0_trigger) {
@@ -111,7 +111,7 @@ impl Staging<'_> {
 
 /// Moves runs in a tier that the tree no longer needs down, oldest first, as they are. It costs
 /// nothing, so it comes before everything.
-pub fn leftover(picker: &Picker, level: usize, kind: LevelKind) -> Option<Need> {
+pub(super) fn leftover(picker: &Picker, level: usize, kind: LevelKind) -> Option<Need> {
     let oldest = picker.runs(level).len().checked_sub(1)?;
     let draft = Draft {
         reason: Reason::UnusedTier,

@@ -21,7 +21,7 @@ use crate::settings::CompactionPreset;
 
 /// Returns what level 0 needs when it stops writers. With `is_wanted`, another rule takes runs of
 /// it already and counts their bytes.
-pub fn need(picker: &Picker, is_wanted: bool) -> Option<Need> {
+pub(super) fn need(picker: &Picker, is_wanted: bool) -> Option<Need> {
     let (runs, stop) = (picker.runs(0), picker.policy.level0_stop.max(1));
     if runs.len() < stop || planted(Fault::StopWithoutReason) {
         return None;

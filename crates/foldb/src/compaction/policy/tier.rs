@@ -22,7 +22,7 @@ const FULL: f64 = 0.75;
 
 /// A compaction into a sorted run must bring at least this fraction (one in 16) of the bytes that
 /// it rewrites.
-pub const LEAST_SHARE_OF_SORTED: u64 = 16;
+pub(super) const LEAST_SHARE_OF_SORTED: u64 = 16;
 
 /// The runs of a tier that can go down now.
 struct Tier<'a> {
@@ -38,7 +38,7 @@ struct Tier<'a> {
 }
 
 /// Returns what the tier at this level needs.
-pub fn need(picker: &Picker, level: usize, kind: LevelKind) -> Option<Need> {
+pub(super) fn need(picker: &Picker, level: usize, kind: LevelKind) -> Option<Need> {
     let LevelKind::Tier { trigger, limit, run_bytes } = kind else { return None };
     let runs = picker.runs(level);
     let free = picker.free_from(level);
@@ -164,7 +164,7 @@ impl Tier<'_> {
 }
 
 /// Compacts runs into one that takes their place.
-pub fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
+pub(super) fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
     Draft {
         reason,
         from: level,
@@ -180,7 +180,7 @@ pub fn in_place(level: usize, runs: Range<usize>, reason: Reason) -> Draft {
 /// together, and all of them at most `most` bytes. The longest window wins; of equally long ones,
 /// the lightest. When `forced` and there is none, returns those that remove a run for the fewest
 /// bytes.
-pub fn small_neighbours(runs: &[RunShape], most: u64, forced: bool) -> Option<Range<usize>> {
+pub(super) fn small_neighbours(runs: &[RunShape], most: u64, forced: bool) -> Option<Range<usize>> {
     let bytes: Vec<u64> = runs.iter().map(RunShape::bytes).collect();
     let mut best: Option<(usize, u64, Range<usize>)> = None;
     let mut cheapest: Option<(f64, Range<usize>)> = None;

@@ -9,7 +9,7 @@ use crate::compaction::policy::slices::Cells;
 use crate::settings::CompactionPreset;
 
 /// Tiered: makes everything one run when newer runs could have replaced all of the oldest one.
-pub fn space_amplification(picker: &Picker) -> Option<Need> {
+pub(super) fn space_amplification(picker: &Picker) -> Option<Need> {
     let deepest = picker.tree.deepest_level()?;
     let all: u64 = (0..=deepest).map(|level| picker.tree.level_bytes(level)).sum();
     let runs: usize = picker.tree.levels.iter().map(Vec::len).sum();
@@ -34,7 +34,7 @@ pub fn space_amplification(picker: &Picker) -> Option<Need> {
 
 /// Returns the next slice of compacting all keys of a range into one run, down to the last level.
 /// Steps cover whole tables, so they may reach a little over the range.
-pub fn into_one_run(picker: &Picker, range: &CutRange) -> Verdict {
+pub(super) fn into_one_run(picker: &Picker, range: &CutRange) -> Verdict {
     let Some(bottom) = bottom_of_one_run(picker) else { return Verdict::Rest };
     let holds = |run: &RunShape| !run.tables_in(range, picker.cmp).is_empty();
     let below = picker.runs(bottom);
@@ -76,7 +76,7 @@ fn bottom_of_one_run(picker: &Picker) -> Option<usize> {
 
 /// Makes one run of all that lies above the oldest data. It does so when no other job is needed and
 /// more than `target_depth` runs lie over a key.
-pub fn fewer_runs_when_idle(picker: &Picker, target_depth: usize) -> Option<Pick> {
+pub(super) fn fewer_runs_when_idle(picker: &Picker, target_depth: usize) -> Option<Pick> {
     if depth(picker.tree, picker.cmp) <= target_depth.max(2) {
         return None;
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use foldb_env::{RandomAccessFile, WritableFile};
 
 #[derive(Debug, Default)]
-pub struct MemoryFile {
+pub(crate) struct MemoryFile {
     bytes: Mutex<Vec<u8>>,
     pub reads: AtomicU64,
     pub syncs: AtomicU64,
@@ -18,7 +18,7 @@ pub struct MemoryFile {
 }
 
 impl MemoryFile {
-    pub fn of(bytes: Vec<u8>) -> MemoryFile {
+    pub(crate) fn of(bytes: Vec<u8>) -> MemoryFile {
         MemoryFile { bytes: Mutex::new(bytes), ..Default::default() }
     }
 
@@ -26,7 +26,7 @@ impl MemoryFile {
         if self.broken.load(Ordering::Relaxed) { Err(kind.into()) } else { Ok(()) }
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         self.bytes.lock().unwrap().clone()
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 
 /// The order of the bytes, backwards.
 #[derive(Debug)]
-pub struct Descending;
+pub(super) struct Descending;
 
 impl Comparator for Descending {
     fn name(&self) -> &'static str {
@@ -49,7 +49,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Keys with one to many versions, in table order.
-pub fn records() -> impl Strategy<Value = Vec<Record>> {
+pub(super) fn records() -> impl Strategy<Value = Vec<Record>> {
     let versions = prop_oneof![6 => 1..3usize, 1 => 3..60usize];
     let chain = versions.prop_flat_map(|n| {
         prop::collection::btree_map(0..=crate::key::MAX_SEQNO, (kind(), value(), 0..200u32), n)
@@ -67,7 +67,7 @@ pub fn records() -> impl Strategy<Value = Vec<Record>> {
     })
 }
 
-pub fn shapes() -> impl Strategy<Value = TableBuilderOptions> {
+pub(super) fn shapes() -> impl Strategy<Value = TableBuilderOptions> {
     let compression = prop_oneof![1 => Just(Compression::None), 2 => prop::sample::select(CODECS)];
     let block_size = prop::sample::select(&[1usize, 300, 4096, 16384, 65536][..]);
     (compression, block_size, 0..20u32).prop_map(|(compression, block_size, filter_bits)| {

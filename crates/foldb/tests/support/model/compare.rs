@@ -8,7 +8,7 @@ use super::program::{self, Key, Place};
 use super::{Cell, Entries, Seen, State};
 
 /// Compares all entries: by gets, forwards and backwards.
-pub fn check_keyspace(keyspace: &Keyspace, state: &State) {
+pub(crate) fn check_keyspace(keyspace: &Keyspace, state: &State) {
     for key in Key::all() {
         assert_get(&key, keyspace.get(&key), state);
     }
@@ -25,7 +25,11 @@ pub fn check_keyspace(keyspace: &Keyspace, state: &State) {
 }
 
 /// Checks that the true count lies within the bound of the approximate one.
-pub fn check_count(keyspace: &Keyspace, state: &State, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) {
+pub(crate) fn check_count(
+    keyspace: &Keyspace,
+    state: &State,
+    range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+) {
     let keys = state.0.keys().filter(|key| is_between(key, &range)).count() as u64;
     let count = keyspace.approximate_count(range.clone()).expect("a count");
     assert!(
@@ -35,7 +39,7 @@ pub fn check_count(keyspace: &Keyspace, state: &State, range: (Bound<Vec<u8>>, B
     assert!(count.at_least <= count.estimate && count.estimate <= count.at_most, "{count:?}");
 }
 
-pub fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
+pub(crate) fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
     let above = match lower {
         Bound::Unbounded => true,
         Bound::Included(lower) => key >= &lower[..],
@@ -53,7 +57,7 @@ pub fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>))
 ///
 /// # Panics
 /// When the read failed for another reason than its merge.
-pub fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
+pub(crate) fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
     match read {
         Ok(value) => value.map(|value| Seen::Value(value.to_vec())),
         Err(error) if error.kind() == ErrorKind::MergeFailed => Some(Seen::Failed),
@@ -62,17 +66,17 @@ pub fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
 }
 
 /// Returns all entries, by moving and reading: an entry whose merge failed has a key too.
-pub fn scan(iter: Iter) -> Entries {
+pub(crate) fn scan(iter: Iter) -> Entries {
     collect(iter, Iter::advance)
 }
 
-pub fn scan_backwards(iter: Iter) -> Entries {
+pub(crate) fn scan_backwards(iter: Iter) -> Entries {
     let mut entries = collect(iter, Iter::retreat);
     entries.reverse();
     entries
 }
 
-pub fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>) -> Entries {
+pub(crate) fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>) -> Entries {
     let mut entries = Vec::new();
     while step(&mut iter).expect("a move") {
         let value = iter.value().map(|value| Some(value.clone()));
@@ -81,12 +85,12 @@ pub fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>) -> En
     entries
 }
 
-pub fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: &State) {
+pub(crate) fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: &State) {
     let expected = state.0.get(key).map(Cell::seen);
     assert_eq!(seen(read), expected, "get of key '{}'", key.escape_ascii());
 }
 
-pub fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
+pub(crate) fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
     let then = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
     for key in Key::all() {
         assert_get(&key, keyspace.get_opt(&key, &then), state);
@@ -98,6 +102,6 @@ pub fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
     assert_entries("through a snapshot", found, &state.seen());
 }
 
-pub fn assert_entries(how: &str, found: Entries, expected: &[(Vec<u8>, Seen)]) {
+pub(crate) fn assert_entries(how: &str, found: Entries, expected: &[(Vec<u8>, Seen)]) {
     assert_eq!(found, expected, "a scan {how}");
 }

@@ -16,7 +16,7 @@ use super::program::{
 const STEPS: usize = 400;
 
 /// Returns the program of some bytes.
-pub fn program(bytes: &[u8]) -> Program {
+pub(crate) fn program(bytes: &[u8]) -> Program {
     let mut from = Unstructured::new(bytes);
     // A choice behind the end of the bytes takes the first alternative; nothing fails.
     let settings = settings(&mut from).expect("settings are made of any bytes");

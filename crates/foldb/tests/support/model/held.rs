@@ -7,7 +7,7 @@ use super::compare::seen;
 use super::program::{Key, Move};
 
 /// An iterator and its expected position.
-pub struct HeldIterator {
+pub(super) struct HeldIterator {
     iter: Iter,
     entries: Entries,
     position: Position,
@@ -21,11 +21,11 @@ enum Position {
 }
 
 impl HeldIterator {
-    pub fn new(iter: Iter, entries: Entries) -> HeldIterator {
+    pub(super) fn new(iter: Iter, entries: Entries) -> HeldIterator {
         HeldIterator { iter, entries, position: Position::Fresh }
     }
 
-    pub fn make(&mut self, a_move: Move) {
+    pub(super) fn make(&mut self, a_move: Move) {
         let entries = &self.entries;
         let at = |index: Option<usize>| match index {
             Some(index) if index < entries.len() => Position::At(index),

@@ -3,11 +3,11 @@
 //! [`program`] draws random programs, [`decode`] makes them from bytes, and [`run`] plays one
 //! against the database and this model.
 
-pub mod compare;
-pub mod decode;
+pub(crate) mod compare;
+pub(crate) mod decode;
 mod held;
-pub mod program;
-pub mod run;
+pub(crate) mod program;
+pub(crate) mod run;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use program::{Operator, Place};
 
 /// The model's knowledge of one key. A missing key has no cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cell {
+pub(crate) enum Cell {
     Value(Vec<u8>),
     /// The merge failed. Some operators' operands make the key readable again when two follow each
     /// other, whatever the base is. So the cell remembers the last operator.
@@ -25,7 +25,7 @@ pub enum Cell {
 
 /// One write, with all its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Write {
+pub(crate) enum Write {
     Put(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
     DeleteRange((Bound<Vec<u8>>, Bound<Vec<u8>>)),
@@ -34,14 +34,14 @@ pub enum Write {
 
 /// All keys of a keyspace at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State(pub BTreeMap<Vec<u8>, Cell>);
+pub(crate) struct State(pub BTreeMap<Vec<u8>, Cell>);
 
 /// A write and its keyspace.
-pub type Placed = (Place, Write);
+pub(crate) type Placed = (Place, Write);
 
 /// All keyspaces at one moment; the default one always exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct World([Option<State>; Place::COUNT]);
+pub(crate) struct World([Option<State>; Place::COUNT]);
 
 impl Default for World {
     fn default() -> World {
@@ -52,15 +52,15 @@ impl Default for World {
 }
 
 impl World {
-    pub fn create(&mut self, place: Place) {
+    pub(crate) fn create(&mut self, place: Place) {
         self.0[place.index()] = Some(State::default());
     }
 
-    pub fn drop(&mut self, place: Place) {
+    pub(crate) fn drop(&mut self, place: Place) {
         self.0[place.index()] = None;
     }
 
-    pub fn has(&self, place: Place) -> bool {
+    pub(crate) fn has(&self, place: Place) -> bool {
         self.0[place.index()].is_some()
     }
 
@@ -68,32 +68,32 @@ impl World {
     ///
     /// # Panics
     /// When it does not exist.
-    pub fn of(&self, place: Place) -> &State {
+    pub(crate) fn of(&self, place: Place) -> &State {
         self.0[place.index()].as_ref().expect("the keyspace exists")
     }
 
-    pub fn apply(&mut self, (place, write): &Placed) {
+    pub(crate) fn apply(&mut self, (place, write): &Placed) {
         self.0[place.index()].as_mut().expect("the keyspace exists").apply(write);
     }
 
     /// Returns what full scans see.
-    pub fn seen(&self) -> Vec<Option<Entries>> {
+    pub(crate) fn seen(&self) -> Vec<Option<Entries>> {
         self.0.iter().map(|state| state.as_ref().map(State::seen)).collect()
     }
 }
 
 /// The result of a scan.
-pub type Entries = Vec<(Vec<u8>, Seen)>;
+pub(crate) type Entries = Vec<(Vec<u8>, Seen)>;
 
 /// A cell as a reader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub(crate) enum Seen {
     Value(Vec<u8>),
     Failed,
 }
 
 impl Cell {
-    pub fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         match self {
             Cell::Value(value) => Seen::Value(value.clone()),
             Cell::Failed(_) => Seen::Failed,
@@ -102,7 +102,7 @@ impl Cell {
 }
 
 impl State {
-    pub fn apply(&mut self, write: &Write) {
+    pub(crate) fn apply(&mut self, write: &Write) {
         match write {
             Write::Put(key, value) => {
                 self.0.insert(key.clone(), Cell::Value(value.clone()));
@@ -121,7 +121,7 @@ impl State {
     }
 
     /// Returns what a full scan sees.
-    pub fn seen(&self) -> Entries {
+    pub(crate) fn seen(&self) -> Entries {
         self.0.iter().map(|(key, cell)| (key.clone(), cell.seen())).collect()
     }
 }

@@ -10,14 +10,14 @@ use proptest::prelude::*;
 
 /// A database's settings and the steps of a program.
 #[derive(Clone)]
-pub struct Program {
+pub(crate) struct Program {
     pub settings: Settings,
     pub steps: Vec<Step>,
 }
 
 /// The settings that a program draws: small, so that a few hundred writes reach every level.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub preset: CompactionPreset,
     pub compression: Compression,
     pub default_operator: Operator,
@@ -41,7 +41,7 @@ pub struct Settings {
 
 /// The operators that programs use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub(crate) enum Operator {
     Append,
     Add,
     Max,
@@ -51,7 +51,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    pub fn spec(self) -> &'static str {
+    pub(crate) fn spec(self) -> &'static str {
         match self {
             Operator::Append => "stringappend:,",
             Operator::Add => "uint64add",
@@ -66,7 +66,7 @@ impl Operator {
     ///
     /// # Panics
     /// When programs use no such operator.
-    pub fn of_spec(spec: &str) -> Operator {
+    pub(crate) fn of_spec(spec: &str) -> Operator {
         let all = [
             Operator::Append,
             Operator::Add,
@@ -79,40 +79,40 @@ impl Operator {
         found.unwrap_or_else(|| panic!("programs have no operator '{spec}'"))
     }
 
-    pub fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Operator::Add | Operator::References)
     }
 
     /// Returns whether two operands give the value, whatever the base.
-    pub fn is_absolute(self) -> bool {
+    pub(crate) fn is_absolute(self) -> bool {
         matches!(self, Operator::Put | Operator::Register)
     }
 }
 
 /// A keyspace: the default one, or one of two that come and go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Place(u8);
+pub(crate) struct Place(u8);
 
 impl Place {
-    pub const DEFAULT: Place = Place(0);
+    pub(crate) const DEFAULT: Place = Place(0);
     /// Number of places.
-    pub const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 3;
 
-    pub fn all() -> impl Iterator<Item = Place> {
+    pub(crate) fn all() -> impl Iterator<Item = Place> {
         (0..Place::COUNT as u8).map(Place)
     }
 
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0.into()
     }
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         ["default", "appended", "counted"][self.index()]
     }
 
     /// Returns the operator of merges that name none. The default keyspace takes its operator from
     /// the settings.
-    pub fn operator(self) -> Option<Operator> {
+    pub(crate) fn operator(self) -> Option<Operator> {
         [None, Some(Operator::Append), Some(Operator::Add)][self.index()]
     }
 }
@@ -124,14 +124,14 @@ impl fmt::Debug for Place {
 }
 
 /// Number of keys.
-pub const KEYS: u8 = 24;
+pub(crate) const KEYS: u8 = 24;
 
 /// One of the keys: few, of all shapes, the empty one among them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Key(pub u8);
+pub(crate) struct Key(pub u8);
 
 impl Key {
-    pub fn bytes(self) -> Vec<u8> {
+    pub(crate) fn bytes(self) -> Vec<u8> {
         let n = self.0;
         match n % 4 {
             _ if n == 0 => Vec::new(),
@@ -142,7 +142,7 @@ impl Key {
         }
     }
 
-    pub fn all() -> impl Iterator<Item = Vec<u8>> {
+    pub(crate) fn all() -> impl Iterator<Item = Vec<u8>> {
         (0..KEYS).map(|n| Key(n).bytes())
     }
 }
@@ -155,18 +155,18 @@ impl fmt::Debug for Key {
 
 /// Bytes: a repeated letter, or for number operators a number made of the letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Text {
+pub(crate) struct Text {
     pub letter: u8,
     pub len: u16,
 }
 
 impl Text {
-    pub fn bytes(self) -> Vec<u8> {
+    pub(crate) fn bytes(self) -> Vec<u8> {
         vec![self.letter; self.len.into()]
     }
 
     /// Returns a number from -2 to 2, so that sums reach 0.
-    pub fn number(self) -> Vec<u8> {
+    pub(crate) fn number(self) -> Vec<u8> {
         (i64::from(self.letter % 5) - 2).to_le_bytes().to_vec()
     }
 }
@@ -179,7 +179,7 @@ impl fmt::Debug for Text {
 
 /// A write, with the default operator left out.
 #[derive(Clone, Copy, Debug)]
-pub enum Draft {
+pub(crate) enum Draft {
     Put(Key, Text),
     /// Puts an 8-byte value, so that counters find a base that they accept.
     PutNumber(Key, Text),
@@ -191,7 +191,7 @@ pub enum Draft {
 }
 
 #[derive(Clone, Debug)]
-pub enum Range {
+pub(crate) enum Range {
     All,
     Between(Bound<Key>, Bound<Key>),
     /// The first bytes of a key.
@@ -199,7 +199,7 @@ pub enum Range {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Move {
+pub(crate) enum Move {
     First,
     Last,
     Seek(Key),
@@ -210,7 +210,7 @@ pub enum Move {
 
 /// A step in a keyspace that does not exist does nothing.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Write {
         place: Place,
         write: Draft,
@@ -287,7 +287,7 @@ impl fmt::Debug for Program {
 }
 
 /// Returns programs of up to `steps` steps.
-pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
+pub(crate) fn programs(steps: usize) -> impl Strategy<Value = Program> {
     (settings(), vec(step(), 1..=steps)).prop_map(|(settings, steps)| Program { settings, steps })
 }
 

@@ -31,7 +31,7 @@ const MAX_HELD: usize = 4;
 ///
 /// # Panics
 /// When database and model differ.
-pub fn play(program: &Program) -> Stats {
+pub(crate) fn play(program: &Program) -> Stats {
     let mut player = Player::open(program.settings);
     for step in &program.steps {
         player.step(step);

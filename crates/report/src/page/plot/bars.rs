@@ -15,7 +15,7 @@ const ROW: f64 = 28.0;
 const BAR: f64 = 16.0;
 
 /// A figure of runs that bars can show.
-pub struct Measure {
+pub(crate) struct Measure {
     /// Name of the plot.
     pub plot: &'static str,
     /// Its heading.
@@ -31,7 +31,7 @@ pub struct Measure {
 }
 
 /// Operations per second.
-pub const RATE: Measure = Measure {
+pub(crate) const RATE: Measure = Measure {
     plot: "rate",
     title: "Rate",
     better: "longer is faster",
@@ -40,7 +40,7 @@ pub const RATE: Measure = Measure {
     axis: figures::rate_axis,
 };
 /// Bytes written for each byte of the user's.
-pub const AMPLIFICATION: Measure = Measure {
+pub(crate) const AMPLIFICATION: Measure = Measure {
     plot: "write-amplification",
     title: "Write amplification",
     better: "shorter is better",
@@ -49,7 +49,7 @@ pub const AMPLIFICATION: Measure = Measure {
     axis: |_| Unit { size: 1.0, name: "bytes written for each byte of the user’s" },
 };
 /// Blocks of all files at rest.
-pub const SPACE: Measure = Measure {
+pub(crate) const SPACE: Measure = Measure {
     plot: "space",
     title: "Space",
     better: "shorter is better",
@@ -58,7 +58,7 @@ pub const SPACE: Measure = Measure {
     axis: figures::byte_axis,
 };
 /// Peak resident memory.
-pub const MEMORY: Measure = Measure {
+pub(crate) const MEMORY: Measure = Measure {
     plot: "memory",
     title: "Peak memory",
     better: "shorter is better",
@@ -68,7 +68,7 @@ pub const MEMORY: Measure = Measure {
 };
 
 /// A rate that is asked for: drawn as a line across the bars.
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// What it is.
     pub name: String,
     /// How much.
@@ -76,7 +76,7 @@ pub struct Wanted {
 }
 
 /// The bars of `measure`, with lines at `wanted`; `None` if no run has a value.
-pub fn figure(row: &Row<'_>, measure: &Measure, wanted: &[Wanted]) -> Option<Markup> {
+pub(crate) fn figure(row: &Row<'_>, measure: &Measure, wanted: &[Wanted]) -> Option<Markup> {
     let bars: Vec<(&Contender<'_>, Vec<f64>)> = row
         .contenders
         .iter()

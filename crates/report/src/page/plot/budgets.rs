@@ -11,7 +11,7 @@ use crate::page::rows::most;
 const HEIGHT: f64 = 206.0;
 
 /// A figure that depends on the budget.
-pub struct Measure {
+pub(crate) struct Measure {
     /// Name of the plot.
     pub plot: &'static str,
     /// Name of its axis.
@@ -24,7 +24,7 @@ pub struct Measure {
 
 /// Draws `measure` of runs with the same data and load and different budgets: medians as a line,
 /// repetitions as marks. Returns `None` for fewer than two budgets.
-pub fn figure(name: &str, runs: &[MergeRun], measure: &Measure) -> Option<Markup> {
+pub(crate) fn figure(name: &str, runs: &[MergeRun], measure: &Measure) -> Option<Markup> {
     let budgets = || runs.iter().map(|run| run.case.budget_bytes);
     if budgets().all(|budget| Some(budget) == budgets().next()) {
         return None;

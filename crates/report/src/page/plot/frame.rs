@@ -6,7 +6,7 @@ use super::{WIDTH, level, px, upright};
 
 /// The field values are drawn in.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub(super) struct Frame {
     /// Its left edge.
     pub left: f64,
     /// Its upper edge.
@@ -18,26 +18,26 @@ pub struct Frame {
 }
 
 /// A mark of an axis: where it is (0 to 1) and what stands there.
-pub type Tick = (f64, String);
+pub(super) type Tick = (f64, String);
 
 impl Frame {
     /// A field with these margins in a plot of `height`.
-    pub fn new(height: f64, left: f64, top: f64, right: f64, bottom: f64) -> Frame {
+    pub(super) fn new(height: f64, left: f64, top: f64, right: f64, bottom: f64) -> Frame {
         Frame { left, top, right: WIDTH - right, bottom: height - bottom }
     }
 
     /// The place at `share` of its width.
-    pub fn x(&self, share: f64) -> f64 {
+    pub(super) fn x(&self, share: f64) -> f64 {
         self.left + share * (self.right - self.left)
     }
 
     /// The place at `share` of its height, from below.
-    pub fn y(&self, share: f64) -> f64 {
+    pub(super) fn y(&self, share: f64) -> f64 {
         self.bottom - share * (self.bottom - self.top)
     }
 
     /// Marks below, with lines across the field if `lines`, and what is marked.
-    pub fn below(&self, ticks: &[Tick], lines: bool, quantity: &str) -> Markup {
+    pub(super) fn below(&self, ticks: &[Tick], lines: bool, quantity: &str) -> Markup {
         html! {
             @for (share, label) in ticks {
                 @let x = self.x(*share);
@@ -53,7 +53,7 @@ impl Frame {
     }
 
     /// Marks on the left, with lines across the field, and above it what is marked.
-    pub fn beside(&self, ticks: &[Tick], quantity: &str) -> Markup {
+    pub(super) fn beside(&self, ticks: &[Tick], quantity: &str) -> Markup {
         html! {
             @for (share, label) in ticks {
                 @let y = self.y(*share);

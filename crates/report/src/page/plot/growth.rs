@@ -38,7 +38,7 @@ struct Curve<'a> {
 }
 
 /// One figure, with its table, for each group.
-pub fn figures(rows: &Rows<'_>) -> Vec<Markup> {
+pub(crate) fn figures(rows: &Rows<'_>) -> Vec<Markup> {
     groups(rows).iter().filter_map(figure).collect()
 }
 

@@ -35,7 +35,7 @@ impl Column {
 }
 
 /// Percentiles that any run of `row` has, in order.
-pub fn percents(row: &Row<'_>) -> Vec<f64> {
+pub(crate) fn percents(row: &Row<'_>) -> Vec<f64> {
     let runs = row.contenders.iter().flat_map(|contender| &contender.runs);
     let latencies = runs.flat_map(|run| &run.latencies);
     let mut percents: Vec<f64> =
@@ -88,7 +88,7 @@ impl Columns {
 }
 
 /// The latencies of `row`; `None` where no run has any.
-pub fn figure(row: &Row<'_>) -> Option<Markup> {
+pub(crate) fn figure(row: &Row<'_>) -> Option<Markup> {
     let columns = Columns::of(row);
     let values = row.contenders.iter().flat_map(|contender| {
         columns.places.iter().flat_map(|(column, _)| contender.values(|run| column.of(run)))

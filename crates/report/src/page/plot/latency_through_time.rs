@@ -22,7 +22,7 @@ struct Curve<'a> {
 }
 
 /// Draws the latencies of one repetition of `run`; `None` if it had no load.
-pub fn figure(run: &str, repetition: &MergeRepetition) -> Option<Markup> {
+pub(crate) fn figure(run: &str, repetition: &MergeRepetition) -> Option<Markup> {
     let (reads, writes) = (&repetition.reads[..], &repetition.writes[..]);
     let (mean, max) =
         (|moment: &LatencyMoment| moment.mean_us, |moment: &LatencyMoment| moment.max_us);

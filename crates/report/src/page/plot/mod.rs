@@ -3,17 +3,17 @@
 //! Units are CSS pixels at the width of a plot on a wide screen. On a narrow one everything shrinks
 //! together. Colours come from the style sheet: `s0`, `s1`, ... for series.
 
-pub mod bars;
-pub mod budgets;
+pub(super) mod bars;
+pub(super) mod budgets;
 mod frame;
-pub mod growth;
-pub mod latency;
-pub mod latency_through_time;
-pub mod probes;
-pub mod ratios;
-pub mod scale;
-pub mod soak;
-pub mod timeline;
+pub(super) mod growth;
+pub(super) mod latency;
+pub(super) mod latency_through_time;
+pub(super) mod probes;
+pub(super) mod ratios;
+pub(super) mod scale;
+pub(super) mod soak;
+pub(super) mod timeline;
 
 use maud::{Markup, PreEscaped, html};
 

@@ -38,7 +38,7 @@ const MEASURED: [Measured; 2] = [
 ];
 
 /// Draws a plot of each figure; none without probes.
-pub fn figures(probes: &[Probe]) -> Vec<Markup> {
+pub(crate) fn figures(probes: &[Probe]) -> Vec<Markup> {
     if probes.is_empty() {
         Vec::new()
     } else {

@@ -16,13 +16,13 @@ const TRACK: f64 = 27.0;
 const LETTERS: usize = 40;
 
 /// The ratio of each workload that has one; `None` if none does.
-pub fn figure(rows: &Rows<'_>) -> Option<Markup> {
+pub(crate) fn figure(rows: &Rows<'_>) -> Option<Markup> {
     let Drawing { height, label, content } = draw(rows)?;
     Some(svg("ratio", None, &label, height, &content))
 }
 
 /// The same as a picture that stands alone.
-pub fn picture(rows: &Rows<'_>) -> Option<Markup> {
+pub(crate) fn picture(rows: &Rows<'_>) -> Option<Markup> {
     let Drawing { height, label, content } = draw(rows)?;
     Some(alone(&label, height, &content))
 }

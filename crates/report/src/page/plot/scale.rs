@@ -10,7 +10,7 @@ const COARSE: f64 = 1000.0;
 const POWERS: i32 = 7;
 
 /// An axis of a number line.
-pub trait Scale {
+pub(crate) trait Scale {
     /// Where `value` lies: 0 at the axis' beginning, 1 at its end.
     fn at(&self, value: f64) -> f64;
     /// The marked values, in order.
@@ -19,14 +19,14 @@ pub trait Scale {
 
 /// From zero to a round number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Linear {
+pub(crate) struct Linear {
     step: f64,
     steps: u32,
 }
 
 impl Linear {
     /// An axis that holds everything up to `most`.
-    pub fn to(most: f64) -> Linear {
+    pub(crate) fn to(most: f64) -> Linear {
         if !most.is_finite() || most <= 0.0 {
             return Linear { step: 1.0, steps: 1 };
         }
@@ -38,12 +38,12 @@ impl Linear {
     }
 
     /// An axis that ends at `most`, wherever that is between its marks: for time.
-    pub fn exactly(most: f64) -> Exactly {
+    pub(crate) fn exactly(most: f64) -> Exactly {
         Exactly { most: if most > 0.0 { most } else { 1.0 }, marks: Linear::to(most) }
     }
 
     /// A marked value as text.
-    pub fn label(&self, tick: f64) -> String {
+    pub(crate) fn label(&self, tick: f64) -> String {
         let decimals = (-self.step.log10() + 0.999).floor().clamp(0.0, 9.0) as usize;
         let decimals = decimals + usize::from(self.step * 10f64.powi(decimals as i32) % 1.0 > 0.01);
         super::super::figures::trimmed(format!("{tick:.decimals$}"))
@@ -66,14 +66,14 @@ impl Scale for Linear {
 
 /// From zero to a given number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exactly {
+pub(crate) struct Exactly {
     most: f64,
     marks: Linear,
 }
 
 impl Exactly {
     /// A marked value as text.
-    pub fn label(&self, tick: f64) -> String {
+    pub(crate) fn label(&self, tick: f64) -> String {
         self.marks.label(tick)
     }
 }
@@ -91,14 +91,14 @@ impl Scale for Exactly {
 /// Equal factors are equal lengths: between powers of ten, or halves and fifths of them where
 /// values are nearer to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Logarithmic {
+pub(crate) struct Logarithmic {
     low: f64,
     high: f64,
 }
 
 impl Logarithmic {
     /// An axis that holds `values`; what is not above zero stands at its beginning.
-    pub fn around(values: impl IntoIterator<Item = f64>) -> Logarithmic {
+    pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> Logarithmic {
         let (mut least, mut most) = (f64::INFINITY, 0f64);
         for value in values.into_iter().filter(|value| *value > 0.0 && value.is_finite()) {
             (least, most) = (least.min(value), most.max(value));

@@ -26,7 +26,7 @@ struct Curve {
 }
 
 /// Samples of a soak as a picture: `warm` bytes were not judged.
-pub fn picture(samples: &[Sample], warm: u64) -> Markup {
+pub(crate) fn picture(samples: &[Sample], warm: u64) -> Markup {
     let intervals: Vec<&[Sample]> = samples.chunks(samples.len().div_ceil(STEPS).max(1)).collect();
     let latencies = |kind: fn(&Sample) -> Percentiles| {
         let curve = |name, slot, of: fn(&Percentiles) -> f64| {

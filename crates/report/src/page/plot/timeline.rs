@@ -22,7 +22,7 @@ const LEAST_MARK: f64 = 1.0;
 
 /// An interval of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub(crate) struct Interval {
     /// Seconds since the run began.
     pub from: f64,
     /// Seconds since the run began.
@@ -32,7 +32,7 @@ pub struct Interval {
 }
 
 /// The intervals of a run that take time, in order.
-pub fn intervals(moments: &[Moment]) -> Vec<Interval> {
+pub(crate) fn intervals(moments: &[Moment]) -> Vec<Interval> {
     let mut from = 0.0;
     let mut intervals = Vec::new();
     for moment in moments.iter().filter(|moment| moment.at.is_finite()) {
@@ -54,7 +54,7 @@ fn kinds(run: &Run) -> Vec<&str> {
 }
 
 /// The rate of `contender` in `workload` over time; `None` if no run kept it.
-pub fn figure(workload: &str, contender: &Contender<'_>) -> Option<Markup> {
+pub(crate) fn figure(workload: &str, contender: &Contender<'_>) -> Option<Markup> {
     let timelines: Vec<Vec<Interval>> =
         contender.runs.iter().map(|run| intervals(&run.timeline)).collect();
     let all = || timelines.iter().flatten();

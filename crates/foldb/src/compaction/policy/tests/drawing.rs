@@ -20,19 +20,19 @@ use crate::compaction::policy::{
 const MIB: f64 = (1 << 20) as f64;
 
 /// A drawn tree.
-pub struct Drawing {
+pub(super) struct Drawing {
     pub tree: TreeShape,
     pub jobs: Vec<RunningJob>,
 }
 
 impl Drawing {
-    pub fn new(levels: usize) -> Drawing {
+    pub(super) fn new(levels: usize) -> Drawing {
         let levels = vec![Vec::new(); levels];
         Drawing { tree: TreeShape { levels, dead_share: 1.0 }, jobs: Vec::new() }
     }
 
     /// Takes a line in. Returns false if it is no line of a drawing.
-    pub fn line(&mut self, line: &str) -> bool {
+    pub(super) fn line(&mut self, line: &str) -> bool {
         if let Some(job) = line.strip_prefix("job ") {
             self.jobs.push(parse_job(job));
             return true;
@@ -97,14 +97,14 @@ fn parse_job(job: &str) -> RunningJob {
 }
 
 /// `a..f`, `..f`, `a..`, `..`
-pub fn parse_range(range: &str) -> CutRange {
+pub(super) fn parse_range(range: &str) -> CutRange {
     let (lo, hi) = range.split_once("..").expect("LO..HI");
     let bound = |key: &str| (!key.is_empty()).then(|| Key::from(key.as_bytes()));
     CutRange { lo: bound(lo), hi: bound(hi) }
 }
 
 /// Writes a pick as a line.
-pub fn draw_pick(pick: &Pick) -> String {
+pub(super) fn draw_pick(pick: &Pick) -> String {
     let mut line = match pick.kind {
         JobKind::Merge => "merge".to_owned(),
         JobKind::Move => "move".to_owned(),
@@ -125,7 +125,7 @@ pub fn draw_pick(pick: &Pick) -> String {
     line
 }
 
-pub fn draw_verdict(verdict: &Verdict) -> String {
+pub(super) fn draw_verdict(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Run(_, pick) => draw_pick(pick),
         Verdict::Wait => "wait".to_owned(),

@@ -12,7 +12,7 @@ use crate::key::{BytewiseComparator, Comparator};
 const CMP: &BytewiseComparator = &BytewiseComparator;
 
 /// Panics if the pick could put an older record above a newer one.
-pub fn assert_keeps_order(tree: &TreeShape, pick: &Pick) {
+pub(super) fn assert_keeps_order(tree: &TreeShape, pick: &Pick) {
     let inputs: HashSet<u64> = pick.inputs.iter().flat_map(|i| &i.runs).copied().collect();
     assert!(!inputs.is_empty(), "a job without inputs: {pick:?}");
     for input in &pick.inputs {
@@ -79,7 +79,7 @@ fn in_range(range: &CutRange, key: &Key) -> bool {
 }
 
 /// Asserts that two picks that run together share no run and write different keys of a level.
-pub fn assert_apart(a: &Pick, b: &Pick) {
+pub(super) fn assert_apart(a: &Pick, b: &Pick) {
     let runs = |pick: &Pick| -> HashSet<u64> {
         let existing = match pick.output {
             OutputRun::Existing(id) => Some(id),
@@ -93,7 +93,7 @@ pub fn assert_apart(a: &Pick, b: &Pick) {
 }
 
 /// Marks the runs that a pick reads or adds to.
-pub fn mark_busy(tree: &mut TreeShape, pick: &Pick) {
+pub(super) fn mark_busy(tree: &mut TreeShape, pick: &Pick) {
     let used = |run: &RunShape| {
         pick.output == OutputRun::Existing(run.id)
             || pick.inputs.iter().any(|input| input.runs.contains(&run.id))

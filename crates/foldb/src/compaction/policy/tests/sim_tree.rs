@@ -11,17 +11,17 @@ use crate::compaction::policy::{
 
 /// One record. `seqno` is even for a put and odd for a tombstone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub(super) struct Record {
     pub key: u32,
     pub seqno: u32,
 }
 
 impl Record {
-    pub fn put(key: u32, write: u32) -> Record {
+    pub(super) fn put(key: u32, write: u32) -> Record {
         Record { key, seqno: write * 2 }
     }
 
-    pub fn delete(key: u32, write: u32) -> Record {
+    pub(super) fn delete(key: u32, write: u32) -> Record {
         Record { key, seqno: write * 2 + 1 }
     }
 
@@ -47,19 +47,19 @@ struct File {
 }
 
 #[derive(Clone, Debug)]
-pub struct Run {
+pub(super) struct Run {
     id: u64,
     tables: Vec<Table>,
 }
 
 /// What one job did, in records.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Work {
+pub(super) struct Work {
     pub written: u64,
 }
 
 #[derive(Clone, Debug)]
-pub struct SimTree {
+pub(super) struct SimTree {
     pub levels: Vec<Vec<Run>>,
     /// Bytes of a record.
     unit: u64,
@@ -70,7 +70,7 @@ pub struct SimTree {
 }
 
 /// Returns a key of the model as the policy sees it.
-pub fn key(number: u32) -> Key {
+pub(super) fn key(number: u32) -> Key {
     Key::from(&number.to_be_bytes()[..])
 }
 
@@ -117,7 +117,7 @@ impl Table {
 }
 
 impl SimTree {
-    pub fn new(levels: usize, unit: u64, table_bytes: u64) -> SimTree {
+    pub(super) fn new(levels: usize, unit: u64, table_bytes: u64) -> SimTree {
         SimTree {
             levels: vec![Vec::new(); levels],
             unit,
@@ -127,7 +127,7 @@ impl SimTree {
         }
     }
 
-    pub fn shape(&self) -> TreeShape {
+    pub(super) fn shape(&self) -> TreeShape {
         let run = |run: &Run| RunShape {
             id: run.id,
             busy: false,
@@ -138,13 +138,13 @@ impl SimTree {
     }
 
     /// Records in the tree.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         let tables = self.levels.iter().flatten().flat_map(|run| &run.tables);
         tables.map(|table| table.part.len() as u64).sum()
     }
 
     /// Adds a run of these records, in any order, as the newest of its level.
-    pub fn add(&mut self, level: usize, records: Vec<Record>) -> u64 {
+    pub(super) fn add(&mut self, level: usize, records: Vec<Record>) -> u64 {
         let records = newest_of_each(records);
         let written = records.len() as u64;
         let tables = self.tables(records);
@@ -178,7 +178,7 @@ impl SimTree {
     }
 
     /// Does a job in one step.
-    pub fn apply(&mut self, pick: &Pick) -> Work {
+    pub(super) fn apply(&mut self, pick: &Pick) -> Work {
         let range = bounds(&pick.range);
         let place = self.place_of(pick);
         let above = self.take_inputs(pick, &range);
@@ -271,7 +271,7 @@ impl SimTree {
     }
 
     /// Asserts the order invariant: newest first for each key, and no two tables of a run overlap.
-    pub fn assert_ordered(&self) {
+    pub(super) fn assert_ordered(&self) {
         let mut oldest_seen = std::collections::HashMap::new();
         for run in self.levels.iter().flatten() {
             assert!(run.tables.windows(2).all(|pair| pair[0].hi <= pair[1].lo), "run {}", run.id);
@@ -287,13 +287,13 @@ impl SimTree {
     }
 
     /// Returns the runs over a key, on average over the keys below `keys`.
-    pub fn mean_depth(&self, keys: u32) -> f64 {
+    pub(super) fn mean_depth(&self, keys: u32) -> f64 {
         let tables = self.levels.iter().flatten().flat_map(|run| &run.tables);
         tables.map(|table| f64::from(table.hi - table.lo)).sum::<f64>() / f64::from(keys)
     }
 
     /// What a reader sees.
-    pub fn contents(&self) -> std::collections::BTreeMap<u32, u32> {
+    pub(super) fn contents(&self) -> std::collections::BTreeMap<u32, u32> {
         let mut newest = std::collections::BTreeMap::new();
         for run in self.levels.iter().flatten() {
             for record in run.tables.iter().flat_map(Table::records) {
