@@ -12,6 +12,8 @@
 //! Invariant: a run is a function of its seed. The seed alone reproduces a wrong answer.
 
 #![deny(unsafe_code)]
+// Only builds with debug assertions have the points where the simulator takes over.
+#![cfg(debug_assertions)]
 
 mod aftermath;
 pub mod checker;

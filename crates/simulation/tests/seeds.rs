@@ -1,5 +1,7 @@
 //! Runs the binary as a user does: seeds are right, and it finds a planted bug.
 
+#![cfg(debug_assertions)]
+
 use std::process::{Command, Output};
 
 fn simulate(arguments: &[&str]) -> Output {
@@ -15,7 +17,6 @@ fn seeds_give_right_answers_and_the_same_run_twice() {
     assert!(told.contains("10 of them twice") && told.contains("0 wrong"), "{told}");
 }
 
-#[cfg(debug_assertions)]
 #[test]
 fn planted_bugs_are_found() {
     for fault in ["StopChainEarly", "PublishBeforeApply", "SkipDirSync"] {

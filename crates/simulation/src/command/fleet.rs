@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::arguments::Seeds;
+use crate::command::arguments::Seeds;
 use foldb_simulation::counts::Counted;
 use foldb_simulation::report::{Report, Totals};
 
