@@ -11,7 +11,7 @@ use crate::step::{Step, root};
 
 /// The targets beside the tested one: other systems, 32-bit addresses, and big-endian byte order.
 /// README.md has a row for each.
-pub const TARGETS: [&str; 6] = [
+pub(crate) const TARGETS: [&str; 6] = [
     "aarch64-unknown-linux-gnu",
     "aarch64-apple-darwin",
     "x86_64-pc-windows-gnu",
@@ -33,7 +33,7 @@ enum Outcome {
 ///
 /// # Errors
 /// The published crates do not compile for a target.
-pub fn run() -> Result<(), String> {
+pub(crate) fn run() -> Result<(), String> {
     let outcomes = TARGETS.map(|target| (target, outcome_of(target)));
     print!("{}", summary(&outcomes));
     let failed = |(target, outcome): &(&str, Outcome)| {

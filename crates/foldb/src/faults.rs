@@ -100,7 +100,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    #[cfg(debug_assertions)]
+    #[cfg(any(test, debug_assertions))]
     pub const ALL: [Fault; 43] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
@@ -148,13 +148,13 @@ impl Fault {
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.
-    #[cfg(debug_assertions)]
+    #[cfg(any(test, debug_assertions))]
     pub fn from_name(name: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name)
     }
 }
 
-#[cfg(debug_assertions)]
+#[cfg(any(test, debug_assertions))]
 mod planting {
     use std::cell::Cell;
     use std::sync::OnceLock;
@@ -198,7 +198,7 @@ mod planting {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(test, debug_assertions)))]
 mod planting {
     #[inline(always)]
     pub(crate) fn planted(_fault: super::Fault) -> bool {
@@ -206,8 +206,8 @@ mod planting {
     }
 }
 
-#[cfg(debug_assertions)]
+#[cfg(any(test, debug_assertions))]
 pub(crate) use planting::longest_payload;
 pub(crate) use planting::planted;
-#[cfg(debug_assertions)]
+#[cfg(any(test, debug_assertions))]
 pub use planting::{plant, plant_everywhere, shorten_frames};

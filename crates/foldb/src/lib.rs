@@ -42,9 +42,9 @@ mod decoders;
 mod encoding;
 mod error;
 mod events;
-#[cfg(debug_assertions)]
+#[cfg(any(test, debug_assertions))]
 pub mod faults;
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(test, debug_assertions)))]
 mod faults;
 mod files;
 mod fold;

@@ -48,7 +48,7 @@ pub(crate) fn plant(name: &str) -> Result<(), String> {
 }
 
 #[cfg(not(debug_assertions))]
-pub fn plant(_name: &str) -> Result<(), String> {
+pub(crate) fn plant(_name: &str) -> Result<(), String> {
     Err("faults can be planted in builds with debug assertions only".to_owned())
 }
 

@@ -33,9 +33,9 @@ pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 /// hundred bytes take several frames.
 #[inline(always)]
 pub(crate) fn longest_payload() -> usize {
-    #[cfg(debug_assertions)]
+    #[cfg(any(test, debug_assertions))]
     return crate::faults::longest_payload().map_or(MAX_PAYLOAD, |most| most.min(MAX_PAYLOAD));
-    #[cfg(not(debug_assertions))]
+    #[cfg(not(any(test, debug_assertions)))]
     MAX_PAYLOAD
 }
 
