@@ -9,7 +9,7 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Aligns rows in columns with two spaces between them, and begins each line with `indent`. Columns
+/// Aligns rows in columns, two spaces apart, and begins each line with `indent`. Columns
 /// beyond `sides` align left. No line ends in a space.
 pub(crate) fn align(indent: &str, sides: &[Side], rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -79,8 +79,8 @@ impl Exit {
         }
     }
 
-    /// Returns the line for standard error, if there is one. It is one line, even if the message
-    /// quotes bytes with line ends.
+    /// Returns the text for standard error; `None` if the exit is quiet. The text is one line, even
+    /// if the message quotes bytes with line ends.
     pub(crate) fn line(&self) -> Option<String> {
         match self {
             Exit::Failed(message)

@@ -27,7 +27,8 @@ pub(crate) fn install() -> Outcome {
         .map_err(|error| Exit::failed(format!("cannot catch Ctrl-C: {error}")))
 }
 
-/// While it lives, Ctrl-C does not end the process. Its owner must ask often whether to stop.
+/// While a `Watch` exists, Ctrl-C does not end the process. Its owner must check often whether to
+/// stop.
 #[derive(Debug)]
 pub(crate) struct Watch(());
 

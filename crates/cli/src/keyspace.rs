@@ -1,7 +1,7 @@
 //! The keyspace in which a command works.
 //!
 //! Every database has the keyspace `default`; `foldb keyspaces DB --create` creates others.
-//! Invariant: a missing keyspace is an error, and no command creates anything for it.
+//! Invariant: if the keyspace is missing, the command fails and creates nothing.
 
 use std::path::Path;
 
@@ -28,12 +28,12 @@ impl Opened {
     /// Opens the database at `path`.
     ///
     /// # Errors
-    /// Fails if there is none, or if it has no such keyspace.
+    /// Fails if `path` holds no database, or if the database has no keyspace of this name.
     pub(crate) fn open(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         Opened::of(location::open(path, options)?, path, keyspace)
     }
 
-    /// Opens the database to read only: see [`location::open_to_read`].
+    /// Opens the database read-only: see [`location::open_to_read`].
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -57,7 +57,7 @@ impl Opened {
     /// Creates a database at a free `path`.
     ///
     /// # Errors
-    /// Fails for a keyspace that a new database does not have.
+    /// Fails if `keyspace` is not [`DEFAULT`]: a new database has no other keyspace.
     pub(crate) fn create(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
         check_new(path, keyspace)?;
         let db = location::create(path, options)?;
@@ -78,7 +78,8 @@ impl Opened {
         let (name, spec) = (quoted(self.keyspace.name().as_bytes()), quoted(spec.as_bytes()));
         Some(Exit::failed(format!(
             "the operator of keyspace {name} is {spec}, which is not built in: merge with a program \
-             that has it, or remove it with foldb keyspaces DB --unset-operator NAME"
+             that registers this operator, or remove the operator from the keyspace with foldb \
+             keyspaces DB --unset-operator {name}"
         )))
     }
 
@@ -91,7 +92,7 @@ impl Opened {
 /// Checks that a new database would have the keyspace.
 ///
 /// # Errors
-/// Fails if not.
+/// Fails if `keyspace` is not [`DEFAULT`].
 pub(crate) fn check_new(path: &Path, keyspace: &str) -> Outcome {
     if keyspace == DEFAULT { Ok(()) } else { Err(missing(path, keyspace, "")) }
 }

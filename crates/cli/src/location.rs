@@ -112,7 +112,7 @@ fn left_by_a_creation(entry: &DirEntry) -> io::Result<bool> {
     }
 }
 
-/// Whether a log of foldb holds no write. Zeros behind its header are reserved space that a killed
+/// Whether a log of foldb holds no write. Zeros after its header are reserved space that a killed
 /// process did not give back.
 fn is_empty_log(path: &Path) -> io::Result<bool> {
     let mut log = BufReader::new(File::open(path)?);
@@ -150,13 +150,13 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
 /// Opens the database at `path`.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Fails if `path` holds no database.
 pub(crate) fn open(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open)
 }
 
-/// Opens the database at `path` to read only: it writes nothing, and another process may have the
-/// database open.
+/// Opens the database at `path` read-only: the open writes nothing, and another process may have
+/// the database open.
 ///
 /// # Errors
 /// As [`open`].
@@ -164,7 +164,7 @@ pub(crate) fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
     open_by(path, options, Db::open_read_only)
 }
 
-/// Reports on standard error the writes that an open left out.
+/// Prints on standard error which unsynced bytes at the end of a log an open dropped.
 #[derive(Debug)]
 struct TellsOfTails;
 
@@ -173,7 +173,7 @@ impl EventListener for TellsOfTails {
         let Event::TailDropped(tail) = event else { return };
         let _best_effort = writeln!(
             io::stderr(),
-            "{}: {} bytes behind offset {}, with {} whole frames, were never synced and are left out; the \
+            "{}: {} bytes after offset {}, with {} whole frames, were never synced and are left out; the \
              last sequence number kept is {}",
             shown(&tail.file),
             tail.bytes,

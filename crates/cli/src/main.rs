@@ -7,7 +7,7 @@
 //! - [`form`]: the text forms of keys and values
 //! - [`location`], [`keyspace`], [`operator`]: the database at a path, a keyspace in it, and the
 //!   operator of its merges
-//! - [`ingest`]: lines into a database
+//! - [`ingest`]: writes lines into a database
 //! - [`command`]: one module for each command
 //!
 //! Invariants: standard output carries data only. A failed command prints exactly one line

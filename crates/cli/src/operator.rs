@@ -76,7 +76,8 @@ enum Choice {
 }
 
 impl Target {
-    /// Looks at `path`. If neither the keyspace nor `asked` names an operator, it is `otherwise`.
+    /// Looks at `path`. If neither the keyspace nor `asked` names an operator, the operator is
+    /// `otherwise`.
     ///
     /// # Errors
     /// A usage error if nothing names an operator. Fails if `path` cannot be a database, or if the
@@ -240,7 +241,7 @@ impl OperandText {
     pub(crate) fn one(&self) -> Result<Vec<u8>, String> {
         match self.form {
             Form::U64 | Form::I64 | Form::F64 => self.parse(b"1"),
-            _ => Err(format!("{} needs an operand behind a TAB", self.operator)),
+            _ => Err(format!("{} needs an operand after a TAB", self.operator)),
         }
     }
 
@@ -299,7 +300,7 @@ mod tests {
     fn only_number_operators_know_what_one_is() {
         assert_eq!(text_of(Form::U64).one(), Ok(1u64.to_le_bytes().to_vec()));
         assert_eq!(text_of(Form::F64).one(), Ok(1f64.to_le_bytes().to_vec()));
-        assert_eq!(text_of(Form::Utf8).one().unwrap_err(), "op needs an operand behind a TAB");
+        assert_eq!(text_of(Form::Utf8).one().unwrap_err(), "op needs an operand after a TAB");
     }
 
     #[test]

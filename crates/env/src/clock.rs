@@ -34,8 +34,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Puts the calling thread to sleep by the machine's time, whatever clock the engine uses. It is
-/// for waits between two checks of a lock, which no simulated clock ends.
+/// Puts the calling thread to sleep by the machine's time, whatever clock the engine uses. Use it
+/// between two checks of a lock: a simulated clock would not end that wait.
 pub fn nap(duration: Duration) {
     std::thread::sleep(duration);
 }
@@ -54,8 +54,8 @@ pub fn thread_cpu_time() -> Duration {
     }
 }
 
-/// A clock that stands still until it is moved: by [`ManualClock::advance`], or by a call of
-/// [`Clock::sleep`], which moves it and returns at once.
+/// A clock that stands still until [`ManualClock::advance`] or [`Clock::sleep`] moves it. `sleep`
+/// returns at once.
 ///
 /// ```
 /// use std::time::Duration;
@@ -72,7 +72,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Moves the clock forward by `duration`. It stops at its end, 584 years from zero.
+    /// Moves the clock forward by `duration`, at most to 584 years from zero.
     pub fn advance(&self, duration: Duration) {
         let step = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let later = |now: u64| Some(now.saturating_add(step));

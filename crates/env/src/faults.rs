@@ -1,14 +1,14 @@
-//! Bugs in the part that uses the operating system. A program plants them to prove that it would
-//! notice them. Mappings can be made to fail, too, which is not a bug.
+//! Deliberate bugs in `posix`. A test program switches one on to prove that it detects the bug.
+//! A program can also make mappings of files fail, which is not a bug.
 //!
-//! Invariant: builds without debug assertions have neither.
+//! Invariant: builds without debug assertions have neither these bugs nor failing mappings.
 
-/// A bug that the real file system's part could have.
+/// A deliberate bug of the real file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The lock of a file counts though the file has lost its name.
+    /// A lock counts even if its file has lost its name.
     LockWithoutName,
-    /// A log that cannot be mapped cannot be written.
+    /// A write to a log fails if the log cannot be mapped.
     MapOrFail,
 }
 
@@ -32,14 +32,14 @@ mod planting {
     static PLANTED: OnceLock<Fault> = OnceLock::new();
     static MAPPINGS_FAIL: AtomicBool = AtomicBool::new(false);
 
-    /// Plants a fault in everything that this process does from now on. Returns whether it is the
-    /// first.
+    /// Switches a fault on for the rest of this process. Returns `false` if the process already has
+    /// a fault: that fault stays.
     pub fn plant_everywhere(fault: Fault) -> bool {
         PLANTED.set(fault).is_ok()
     }
 
-    /// Makes mappings of files fail from now on, as under a limit or on some file systems, or stops
-    /// that.
+    /// If `fail`, makes mappings of files fail from now on, as under a limit or on some file
+    /// systems. Otherwise, lets them succeed again.
     pub fn fail_mappings(fail: bool) {
         MAPPINGS_FAIL.store(fail, Ordering::Relaxed);
     }

@@ -2,8 +2,8 @@
 //! data and of directories, one lock.
 //!
 //! Nothing in this module buffers. When `write_at` returns, the operating system has the bytes, and
-//! a killed process loses none of them. When `sync` returns, they are on the medium. A name is on
-//! the medium only after `sync_dir` of its directory.
+//! a killed process loses none of them. When `sync` returns, the bytes are on the medium. A name is
+//! on the medium only after `sync_dir` of its directory.
 
 use std::fmt::Debug;
 use std::io;
@@ -55,7 +55,7 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Returns whether a file or directory of this name exists.
     ///
     /// # Errors
-    /// If the lookup fails: the directory may not be searched, say.
+    /// Fails if the lookup fails, for example because the directory may not be searched.
     fn try_exists(&self, path: &Path) -> io::Result<bool> {
         match self.len(path) {
             Ok(_) => Ok(true),
@@ -74,7 +74,7 @@ pub trait FileSystem: Debug + Send + Sync {
     /// is dropped or the process dies.
     ///
     /// # Errors
-    /// `WouldBlock` if another handle, in this process or another, holds it.
+    /// `WouldBlock` if another handle, in this process or another, holds the lock.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
 
     /// Reads a whole file, for small files.
@@ -90,9 +90,9 @@ pub trait FileSystem: Debug + Send + Sync {
 pub trait WritableFile: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`, extending the file if needed.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Reserves blocks up to `len` bytes and extends the file to it, filled with zeroes, so that
-    /// later writes neither allocate nor fail for lack of space. It is a hint: if the file system
-    /// cannot do it, nothing happens. After an error the file is as long as it was.
+    /// Reserves blocks up to `len` bytes and extends the file to `len` with zeroes. Later writes
+    /// then neither allocate nor fail for lack of space. It is a hint: if the file system cannot
+    /// reserve blocks, nothing happens. An error leaves the length of the file unchanged.
     fn preallocate(&self, len: u64) -> io::Result<()>;
     /// Truncates the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
@@ -111,11 +111,12 @@ pub trait WritableFile: Debug + Send + Sync {
     fn has_name(&self) -> bool {
         true
     }
-    /// Returns the bytes of this process' memory that writing uses now.
+    /// Returns the memory of this process that writing the file uses now, in bytes.
     fn memory_bytes(&self) -> usize {
         0
     }
-    /// Frees that memory until the next write: the caller expects none soon.
+    /// Frees the memory that writing uses. The caller expects no write soon; the next write takes
+    /// the memory again.
     fn rest(&self) {}
 }
 
@@ -138,7 +139,7 @@ pub trait RandomAccessFile: Debug + Send + Sync {
 
 /// An exclusive lock, held until dropped.
 pub trait FileLock: Debug + Send + Sync {
-    /// Returns whether this process holds it. A forked process has a copy of the handle only.
+    /// Returns whether this process holds the lock. A forked process has only a copy of the handle.
     fn is_held(&self) -> bool {
         true
     }

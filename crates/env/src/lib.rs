@@ -1,20 +1,29 @@
 //! The interface to the operating system: files, time, randomness and threads.
 //!
-//! The engine reaches the machine only through an [`Env`]. So a test can run it on a file system
-//! that forgets what was not synced, with a clock that stands still and background work that moves
-//! one step at a time.
+//! The engine reaches the machine only through an [`Env`]. So a test can replace every part of the
+//! machine: the file system may lose unsynced bytes, the clock may stand still, and the test may
+//! run background work one step at a time.
 //!
-//! Reading order: [`fs`] (the traits), `posix` (the real file system), [`portable`] (the real file
-//! system where there is no `posix`), [`mem`] (in memory, with crashes and injected errors),
-//! [`read_only`] (allows no change), [`overlay`] (keeps changes in memory), [`unmapped`] (maps no
-//! file), [`watched`] (asks before each call), [`troubled`] (a slow or failing disk), [`clock`],
-//! [`threads`], [`scheduling`] (where a simulated machine may switch threads), [`faults`] (bugs to
-//! plant in `posix`).
+//! Reading order:
+//!
+//! - [`fs`]: the traits of a file system
+//! - `posix`: the real file system of Unix
+//! - [`portable`]: the real file system of other systems
+//! - [`mem`]: a file system in memory, with crashes and injected errors
+//! - [`read_only`]: a view of another file system that allows no change
+//! - [`overlay`]: a view of another file system that keeps all changes in memory
+//! - [`unmapped`]: a view of another file system that maps no file
+//! - [`watched`]: a view of another file system that calls a function of the test before each call
+//! - [`troubled`]: a slow, hanging or failing disk
+//! - [`clock`]: real time, or a clock that only a test moves
+//! - [`threads`]: the threads of background work
+//! - [`scheduling`]: places where a simulated machine may switch threads
+//! - [`faults`]: deliberate bugs that tests switch on in `posix`, to prove that they detect them
 
 #![deny(unsafe_code)]
 
 pub mod clock;
-// Only `posix` has faults.
+// Only `posix` has deliberate bugs.
 #[cfg_attr(not(unix), allow(unused))]
 pub mod faults;
 pub mod fs;
@@ -103,9 +112,9 @@ impl Env {
         }
     }
 
-    /// Returns the start of a random choice: [`Env::seed`] if there is one. Otherwise it returns 64
-    /// bits which the standard library keyed from the operating system's randomness, new ones at
-    /// each call. They are good for identities and sampling, not for secrets.
+    /// Returns a seed for random choices: [`Env::seed`] if it is set. Otherwise each call returns
+    /// 64 new random bits. The standard library derives them from the operating system's
+    /// randomness. They are good for identities and sampling, not for secrets.
     pub fn random_seed(&self) -> u64 {
         self.seed.unwrap_or_else(|| RandomState::new().hash_one(()))
     }

@@ -1,4 +1,5 @@
-//! A file system over another one, which it never changes: all changes stay in memory.
+//! A view of another file system. The view keeps all changes in memory, and never changes the file
+//! system below it.
 //!
 //! ```text
 //! create b, remove c         over      a b c
@@ -15,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 use crate::mem::MemFs;
 
-/// A writable view of a file system that never changes it: see the module. Syncs do nothing;
-/// changes are gone when the last handle is dropped.
+/// A writable view of a file system that stays unchanged. Syncs do nothing. When the last handle is
+/// dropped, the changes are lost.
 ///
 /// ```
 /// use std::path::Path;
@@ -38,16 +39,16 @@ pub struct OverlayFs {
     changes: Mutex<Changes>,
 }
 
-/// The changes of names, beside the names of files above.
+/// The changed names of files below. Files above have their names in the file system in memory.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Files below, by the names that they got here.
+    /// Renamed files below: the new name, and the name below.
     renamed: BTreeMap<PathBuf, PathBuf>,
     /// Names below that were removed here.
     hidden: BTreeSet<PathBuf>,
 }
 
-/// Where a file is.
+/// The file system that has a file.
 enum Place {
     Above,
     Below(PathBuf),
@@ -76,7 +77,8 @@ impl OverlayFs {
         Ok(Place::Below(path.to_owned()))
     }
 
-    /// Creates a directory above for one below, so that files can be created in it.
+    /// Creates the parent directory of `path` above if it exists below, so that `path` can be
+    /// created.
     fn prepare(&self, path: &Path) -> io::Result<()> {
         match path.parent() {
             Some(parent) if self.below.is_dir(parent) => self.above.create_dir_all(parent),

@@ -1,14 +1,14 @@
 //! Large buffers in pages of their own.
 //!
-//! Flushes and compactions need megabytes for milliseconds, on whichever thread is free. The
-//! system's allocator keeps freed buffers of such sizes: glibc keeps them in an arena for each
-//! thread. Mapped pages return to the system at once.
+//! Flushes and compactions need megabytes for milliseconds, on any thread that is free. The
+//! system's allocator keeps freed buffers of this size: glibc keeps them in an arena for each
+//! thread. Pages that a buffer maps itself return to the system at once.
 
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// From this size on a buffer has pages of its own.
+/// Buffers of at least this many bytes have pages of their own.
 const MAPPED_FROM: usize = 64 << 10;
 
 /// A byte buffer on the heap while it is small, and in pages of its own from 64 KiB on.

@@ -1,5 +1,5 @@
-//! What the file systems of an operating system share: claims on paths, directories of paths, and
-//! the errors for files that are not regular.
+//! Code that `posix` and `portable` share: claims on paths, directories of paths, and the errors
+//! for files that are not regular.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) fn create_dir_all(
 
 /// Returns the names (not paths) of the entries of a directory.
 pub(crate) fn list(path: &Path) -> io::Result<Vec<String>> {
-    // A name that is not UTF-8 is not the engine's, but it must stay visible.
+    // The engine makes no name that is not UTF-8, but the list must show it.
     std::fs::read_dir(path)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
         .collect()
@@ -49,7 +49,7 @@ pub(crate) fn link_error() -> io::Error {
     not_regular("a symbolic link, and foldb does not follow links")
 }
 
-/// Checks what an open file is.
+/// Checks that an open file is a regular file.
 pub(crate) fn check_regular(metadata: &std::fs::Metadata) -> io::Result<()> {
     match metadata.is_file() {
         true => Ok(()),

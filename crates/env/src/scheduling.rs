@@ -1,8 +1,8 @@
 //! Points at which a simulated machine may let another thread run.
 //!
-//! Taking a free lock needs no system call, and neither does a store that publishes something. A
-//! machine that intercepts system calls sees neither, so it could not run another thread there. The
-//! engine therefore names such places.
+//! Taking a free lock needs no system call, and neither does a store that publishes a value. A
+//! simulated machine that intercepts system calls sees neither, so it could not run another thread
+//! there. The engine therefore calls [`scheduling_point`] at such places.
 //!
 //! Invariant: builds without debug assertions have no such points. In other builds they do nothing
 //! unless the program asks for them.

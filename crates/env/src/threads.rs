@@ -1,4 +1,5 @@
-//! Threads for background work: real ones, or none, so that the owner steps the work.
+//! Threads for background work: real threads, or none. Without threads the owner of the database
+//! runs the work one step at a time.
 
 use std::fmt::Debug;
 use std::io;

@@ -1,8 +1,8 @@
-//! A disk in trouble, on real threads: slow, hanging, or failing now and then.
+//! A disk in trouble: slow, hanging, or failing at random calls.
 //!
-//! [`MemFs`](crate::MemFs) fails the calls that a test names, one at a time. Here calls fail, take
-//! long or hang at random, with any number of threads, and over any file system: see
-//! [`WatchedFs`](crate::WatchedFs).
+//! [`MemFs`](crate::MemFs) fails the calls that a test names, one at a time. In this module, calls
+//! fail, take long or hang at random. That works with any number of threads and over any file
+//! system: see [`WatchedFs`](crate::WatchedFs).
 //!
 //! Invariant: a call that fails was not passed on, so it changed nothing below.
 
@@ -42,8 +42,8 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// Makes one of `calls` calls that change something fail from now on; 0 makes none fail. Locks
-    /// and removals never fail: any leftover of an attempt is then the caller's fault.
+    /// From now on, one in `calls` calls that change something fails; with 0, no call fails. Locks
+    /// and removals never fail. So if a failed attempt leaves a file, the caller did not remove it.
     pub fn fail_one_in(&self, calls: u64, seed: u64) {
         self.draws.store(seed, Relaxed);
         self.one_in.store(calls, Relaxed);

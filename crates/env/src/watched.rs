@@ -1,5 +1,5 @@
-//! A file system that asks before each call: for disks that are slow, hang, fail or lose power, and
-//! for tests that act at a certain call.
+//! A view of a file system that calls a [`Watch`] before each call. Tests use it for disks that are
+//! slow, hang, fail or lose power, and to act at a certain call.
 
 use std::fmt::{self, Debug};
 use std::io;
@@ -12,8 +12,9 @@ use crate::mem::Operation;
 /// Decides what happens before a call: it may take time, and it may answer in place of the disk.
 /// Closures with the arguments of [`Watch::before`] are watches.
 pub trait Watch: Send + Sync {
-    /// Called before each call, except for looks. If it returns an error, the call fails with it
-    /// and never reaches the disk. The path of a rename or a hard link is the new one.
+    /// Called before each call, except for looks ([`Watch::before_look`]). If it returns an error,
+    /// the call fails with that error and never reaches the disk. The path of a rename or a hard
+    /// link is the new path.
     fn before(&self, operation: Operation, path: &Path) -> io::Result<()>;
 
     /// Does what [`Watch::before`] does for a write, which may reach the disk in part.

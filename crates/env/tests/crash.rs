@@ -1,4 +1,4 @@
-//! What the file system in memory forgets in a crash, and what it must not.
+//! Checks which bytes and names the file system in memory loses in a crash, and which it keeps.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -30,7 +30,7 @@ fn read(fs: &MemFs, name: &str) -> Option<Vec<u8>> {
     fs.read(Path::new(name)).ok()
 }
 
-/// Every state that `name` has in one of many crashes.
+/// Returns every state of the file `name` that one of many crashes produced.
 fn outcomes(fs: &MemFs, name: &str) -> BTreeSet<Option<Vec<u8>>> {
     (0..SEEDS).map(|seed| read(&fs.crash_with(seed), name)).collect()
 }
@@ -309,8 +309,8 @@ fn locks_rules_and_counts_end_with_the_process() {
     fs.lock(Path::new("LOCK")).unwrap();
 }
 
-/// Write a new file, sync it, rename it over the old one, sync the directory: at whatever call the
-/// power goes, the name leads to the whole old or the whole new file.
+/// A program writes a new file, syncs it, renames it over the old file, and syncs the directory. If
+/// the power fails at any of these calls, the name leads to the whole old or the whole new file.
 #[test]
 fn the_atomic_replace_protocol_holds_at_every_crash_point() {
     fn replace(fs: &MemFs) -> std::io::Result<()> {
@@ -339,7 +339,8 @@ fn the_atomic_replace_protocol_holds_at_every_crash_point() {
     assert_eq!(seen.len(), 2);
 }
 
-/// A crash is one moment: what is written to B only after A was synced never survives without it.
+/// A crash is one moment: bytes that were written to B after a sync of A never survive without the
+/// synced bytes of A.
 #[test]
 fn a_crash_keeps_the_order_of_syncs_between_files() {
     let fs = MemFs::new();

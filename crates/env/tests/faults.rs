@@ -1,4 +1,5 @@
-//! Injected errors strike the calls they name, as often as they say; calls are counted.
+//! Checks that injected errors fail exactly the calls that their rules name, and that calls are
+//! counted.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -99,10 +100,10 @@ fn every_kind_of_call_can_fail_and_says_what_failed() {
         assert!(error.to_string().contains(&format!("{operation:?}")), "{error}");
         assert_eq!(fs.counts().of(operation), before + 1, "{operation:?} is counted");
     }
-    // Nothing happened.
+    // No failed call changed the file.
     assert_eq!(fs.read(path("f")).unwrap(), b"bytes");
     assert_eq!(fs.list(path("")).unwrap(), ["f", "empty"]);
-    // And the one failure was all.
+    // Each rule failed one call only.
     for operation in [Write, Preallocate, Truncate, Sync, Read, SyncDir, Rename] {
         call(operation).unwrap();
     }

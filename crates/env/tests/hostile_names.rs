@@ -1,4 +1,4 @@
-//! What lies in a directory besides regular files: links out of it, pipes, other modes.
+//! Directories with symbolic links and pipes in place of files, and the modes of created files.
 
 use std::env;
 use std::fs;

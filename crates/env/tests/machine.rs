@@ -1,4 +1,4 @@
-//! Clock, threads and seed of the two machines.
+//! Checks clock, threads and seed of `Env::system` and `Env::in_memory`.
 
 use std::sync::mpsc;
 use std::thread;

@@ -1,5 +1,5 @@
-//! The real lock between processes: excludes them, and ends with its holder however it ends, but
-//! not with a process that was forked from it.
+//! Checks that the real lock excludes other processes. It ends when its holder ends in any way, but
+//! not when a process that the holder forked ends.
 
 use std::env;
 use std::fs;
@@ -74,7 +74,7 @@ fn holder(path: &Path, is_portable: bool, forks: bool) -> Child {
 
 #[test]
 fn a_lock_excludes_other_processes_and_ends_with_its_holder() {
-    // A fork that drops its copy of the handle once unlocked the file for the process it came from.
+    // A regression test: a fork that dropped its copy of the handle unlocked the parent's file.
     // Windows has no fork, so the portable lock does not look for one.
     let real: [(&dyn FileSystem, _, _); 3] =
         [(&PosixFs, false, false), (&PosixFs, false, true), (&PortableFs, true, false)];
@@ -89,7 +89,7 @@ fn a_lock_excludes_other_processes_and_ends_with_its_holder() {
 
         child.kill().unwrap();
         child.wait().unwrap();
-        // The refusal above kept no claim within this process either.
+        // The refused attempt above left no claim in this process.
         fs.lock(&path).unwrap();
     }
 }
@@ -115,8 +115,8 @@ fn take_and_unlink_the_lock() {
     assert!(taken > 0);
 }
 
-/// A process may wait for the lock of a file that loses its name meanwhile. That lock once counted
-/// beside the one of the next file of the name.
+/// A file may lose its name while a process waits for its lock. A regression test: such a lock
+/// counted although another process had the lock of the next file of that name.
 #[test]
 fn a_lock_whose_file_was_unlinked_does_not_count() {
     for is_portable in [false, true] {

@@ -1,4 +1,4 @@
-//! Each promise of the traits in `fs.rs`, asked of the real file systems and of the one in memory.
+//! Checks each promise of the traits in `fs.rs` on the real file systems and on the one in memory.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

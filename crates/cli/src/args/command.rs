@@ -14,7 +14,7 @@ pub(crate) enum Command {
     #[command(
         override_usage = "foldb get DB KEY [--no-newline] [FLAGS]",
         after_help = "\
-A missing key exits 1. Text is printed as it is stored, numbers as decimals.
+If the key is missing, get exits with 1. It prints text as stored, and numbers as decimals.
 
 Examples:
   foldb get words.db the
@@ -45,7 +45,7 @@ Example:
     #[command(
         override_usage = "foldb merge DB KEY OPERAND [--operator OP] [FLAGS]",
         after_help = "\
-The first merge of a database sets its default operator. A different --operator later holds for
+The first merge of a database sets its default operator. A different --operator later applies to
 that merge only. Operands of number operators are decimals; other operators take the given
 bytes. `foldb operators` lists the operators.
 
@@ -68,20 +68,20 @@ Examples:
   foldb scan words.db --from a --to b --limit 10
   foldb scan words.db --reverse --limit 3 --json
   foldb scan words.db --prefix th --count
-  foldb scan words.db --as hex > words.dump         foldb load reads it"
+  foldb scan words.db --as hex > words.dump         # for foldb load"
     )]
     Scan(Scan),
-    /// Adds one to each key that it reads: a line is a key, or a key, a TAB and an operand
+    /// Adds one to each key that it reads, or the operand that a line has after a TAB
     #[command(
         override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] [FLAGS]",
         after_help = "\
 Without a FILE, or with -, count reads standard input. Lines end in newline or CR newline and
-may hold any bytes; empty ones are skipped. Count writes up to 4,096 lines as one atomic batch,
-at the latest 50 ms after it read the first of them. After any end of the process the database
-holds exactly the first lines of the input, and at least as many as --ack last printed. A new
-database counts with uint64add; operators without numbers need an operand on each line. With
---resume a batch also stores how many lines of its FILE are counted, and the next count with
---resume skips them.
+may hold any bytes. Count skips empty lines. It writes up to 4,096 lines as one atomic batch, at
+the latest 50 ms after it read the first line of the batch. However the process ends, the
+database holds the first N lines of the input, and no line twice. N is at least the last number
+that --ack printed. A new database counts with uint64add. Operators that are not for numbers need
+an operand on each line. With --resume, a batch also stores how many lines of its FILE are
+counted, and the next count with --resume skips those lines.
 
 Examples:
   foldb count visitors.db visitors.log --resume
@@ -110,11 +110,11 @@ Examples:
         override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
         after_help = "\
 The output of dump becomes a new database with all keyspaces, operators and options. In the
-output of scan, a line is an entry: key, TAB, value, with scan's escapes, or with --json an
-object. It must end in newline. Load puts the values over existing ones. --key-format and --as
+output of scan, each line is an entry: key, TAB, value, with scan's escapes; with --json it is
+an object. Each line must end in newline. Load replaces existing values. --key-format and --as
 must be those of the scan. If the scan had no --as, pass the operator of the scanned database as
---operator. Without a FILE, or with -, load reads standard input. Empty lines are skipped. The
-lines before a bad line are loaded.
+--operator. Without a FILE, or with -, load reads standard input. It skips empty lines. A bad
+line ends the load; the lines before it are loaded.
 
 Examples:
   foldb dump words.db | foldb load copy.db
@@ -154,8 +154,8 @@ Examples:
   foldb keyspaces shop.db --drop visits"
     )]
     Keyspaces(Keyspaces),
-    /// Prints every option in effect: its value, the origin of the value, and the cost of more or
-    /// less
+    /// Prints every option in effect: its value, the origin of the value, and what a larger or
+    /// smaller value costs
     #[command(
         override_usage = "foldb options [DB] [--profile NAME] [FLAGS]",
         after_help = "\
@@ -180,8 +180,8 @@ Example:
     #[command(
         override_usage = "foldb gc DB [--dead PERCENT] [FLAGS]",
         after_help = "\
-Background garbage collection does the same within looser bounds. After Ctrl-C, the space gained
-so far stays.
+Garbage collection in the background also gives back this space, but leaves more of it. After
+Ctrl-C, the space that gc gave back so far stays free.
 
 Examples:
   foldb gc pages.db
@@ -193,10 +193,10 @@ Examples:
         override_usage = "foldb repair DB [--in-place | --to DIR] [--dry-run] \
                           [--cut-log FILE@OFFSET] [FLAGS]",
         after_help = "\
-An open never repairs; it names the missing or damaged file. If there is a backup, restore that
-file instead. Repair makes a copy, DB.repaired, in which undamaged tables and segments are hard
-links. It rewrites the readable parts of damaged tables, restores separated values from their
-segments, and skips missing logs. Damaged tables stay as NNNNNN.tbl.damaged. If there is no
+An open never repairs; it names the missing or damaged file. If a backup has that file, restore
+the file instead. Repair makes a copy, DB.repaired, in which undamaged tables and segments are
+hard links. It rewrites the readable parts of damaged tables, restores separated values from
+their segments, and skips missing logs. Damaged tables stay as NNNNNN.tbl.damaged. If there is no
 manifest, repair builds one, in which keyspaces are called keyspace-1 and so on.
 
 If data is lost, repair names its keys and exits with 3.
@@ -268,10 +268,10 @@ Examples:
     #[command(
         override_usage = "foldb demo [FILE…|-] [--keep DIR] [--words N] [FLAGS]",
         after_help = "\
-Without a FILE, the demo counts the words of foldb's own documents, repeated until there are
-enough. It counts FILEs (- is standard input) once. Each word is one merge. The demo then
-reopens the database and compares every count with a plain hash map. If one differs, it exits
-with 1.
+Without a FILE, the demo counts the words of foldb's own documents, and repeats them until it
+has counted --words. It counts FILEs (- is standard input) once. Each word is one merge. The demo
+then reopens the database and compares every count with a plain hash map. If a count differs, the
+demo exits with 1.
 
 Examples:
   foldb demo

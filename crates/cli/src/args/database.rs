@@ -31,10 +31,10 @@ pub(crate) struct Keyspaces {
     /// Merge operator of the new keyspace, NAME or NAME:PARAM, or none
     #[arg(long, value_name = "OP", requires = "create")]
     pub operator: Option<String>,
-    /// Store its values of BYTES bytes and more outside of the tree; the keyspace keeps the setting
+    /// Store values of BYTES bytes and more outside of the tree; the keyspace keeps the setting
     #[arg(long, value_name = "BYTES", requires = "create")]
     pub separate: Option<usize>,
-    /// Remove the merge operator of a keyspace: merges must then name one
+    /// Remove the merge operator of a keyspace: merges must then name an operator
     #[arg(long, value_name = "NAME", conflicts_with_all = ["create", "operator", "separate"])]
     pub unset_operator: Option<String>,
     /// Drop a keyspace with its data
@@ -92,7 +92,7 @@ pub(crate) struct Repair {
     /// Change nothing, and report what a repair would do
     #[arg(long)]
     pub dry_run: bool,
-    /// Cut a log that is damaged before its end, and give up the writes behind that place
+    /// Cut a log that is damaged before its end, and give up the writes after OFFSET
     #[arg(long, value_name = "FILE@OFFSET", value_parser = log_cut)]
     pub cut_log: Option<LogCut>,
 }

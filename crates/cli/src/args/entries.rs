@@ -12,7 +12,7 @@ use crate::keyspace;
 /// The keyspace in which a command works.
 #[derive(Debug, Args)]
 pub(crate) struct Within {
-    /// The keyspace in which to work (foldb keyspaces lists them)
+    /// Keyspace in which the command works (foldb keyspaces DB lists the keyspaces)
     #[arg(long, value_name = "NAME", default_value = keyspace::DEFAULT)]
     pub keyspace: String,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Get {
     /// The key
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
-    /// Print no newline behind the value
+    /// Print no newline after the value
     #[arg(long)]
     pub no_newline: bool,
     /// The keyspace.
@@ -81,7 +81,7 @@ pub(crate) struct Merge {
     /// The operand
     #[arg(value_name = "OPERAND", value_parser = ValueParser::os_string())]
     pub operand: OsString,
-    /// Merge operator, NAME or NAME:PARAM; by default the database's own
+    /// Merge operator, NAME or NAME:PARAM; by default the keyspace's operator
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
     /// The keyspace.
@@ -95,10 +95,10 @@ pub(crate) struct Scan {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// First key, included
+    /// Smallest key, included
     #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
     pub from: Option<OsString>,
-    /// Last key, excluded
+    /// Upper bound of the keys, excluded
     #[arg(long, value_name = "K", value_parser = ValueParser::os_string())]
     pub to: Option<OsString>,
     /// Only keys that begin with P

@@ -15,7 +15,7 @@ pub(crate) struct Count {
     /// Files to read; - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Merge operator, NAME or NAME:PARAM; by default the database's own, else uint64add
+    /// Merge operator, NAME or NAME:PARAM; by default the keyspace's operator, else uint64add
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
     /// Print "committed N" after each write: N lines are in the database

@@ -1,8 +1,8 @@
 //! The command line: commands, arguments and flags, with their help.
 //!
 //! [`command`] lists the commands; [`entries`], [`input`] and [`database`] hold the arguments of
-//! each. [`order`] lets flags stand anywhere and values begin with a hyphen. [`usage`] turns a
-//! command line with an error into one line of text with the nearest valid name.
+//! each. [`order`] allows flags anywhere, and arguments that begin with a hyphen. [`usage`] turns
+//! an error of the command line into one line of text with the nearest valid name.
 
 mod command;
 mod database;
@@ -29,7 +29,7 @@ use foldb::Profile;
 use crate::exit::Outcome;
 use crate::form::{Form, KeyFormat, ValueFormat};
 
-/// Parses the arguments, the program's name first.
+/// Parses the arguments; the first argument is the program's name.
 ///
 /// # Errors
 /// A usage error of one line, or the requested help or version.
@@ -50,18 +50,18 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Outcome<Cli> {
     about = "Reads, changes and demonstrates foldb databases",
     override_usage = "foldb COMMAND DB [ARGS] [FLAGS]",
     after_help = "\
-Flags may stand anywhere. A word that begins with one hyphen, such as -5, is an argument. --
-ends the flags: arguments behind it may begin with two hyphens.
+Flags may stand anywhere. A word that begins with one hyphen, such as -5, is an argument. After
+the word --, every word is an argument, also a word that begins with two hyphens.
 
 Examples:
-  foldb demo                                        count words, prove it, compare with get + put
-  tr ' ' '\\n' < book.txt | foldb count words.db     count real input
-  foldb scan words.db --prefix th --limit 5         look at it
+  foldb demo                                        # count words and check the counts
+  tr ' ' '\\n' < book.txt | foldb count words.db     # count the words of a file
+  foldb scan words.db --prefix th --limit 5         # print some of the counts
   foldb merge stock.db apples -3 --operator int64add
 
 Exit codes: 0 done; 1 failed (missing key or database, bad operand, corruption, lock);
-2 not understood; 3 done, but something is missing (lost in a repair, skipped by a scan);
-130 interrupted, with everything committed kept.",
+2 error in the command line; 3 done, but something is missing (lost in a repair, skipped by a
+scan); 130 interrupted, with everything committed kept.",
     max_term_width = 100,
     disable_help_subcommand = true,
     args_override_self = true
@@ -83,7 +83,7 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "FORMAT", default_value = "utf8")]
     pub key_format: KeyFormat,
     /// Form of values, in input and output; numbers are 8 bytes, little-endian; auto is the form of
-    /// the database's operator, else utf8
+    /// the keyspace's operator, or utf8 if the keyspace has no operator
     #[arg(long = "as", global = true, value_name = "FORMAT", default_value = "auto")]
     pub value_format: ValueFormat,
     /// Profile of options while the database is open

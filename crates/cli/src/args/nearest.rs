@@ -1,7 +1,7 @@
 //! The valid name nearest to an unknown one.
 
-/// Returns the candidate with the fewest letters to change. Among equals it prefers the one with
-/// the most similar beginning.
+/// Returns the candidate that differs from `given` in the fewest letters. Among equal candidates it
+/// prefers the one with the most similar beginning.
 pub(crate) fn nearest<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,

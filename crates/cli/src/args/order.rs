@@ -2,7 +2,7 @@
 //!
 //! Flags may therefore stand anywhere, even before the command, and an argument may begin with a
 //! hyphen: `merge DB k -5 --operator int64add` becomes `merge --operator=int64add -- DB k -5`. A
-//! word that begins with two hyphens is a flag, unless it stands behind `--`.
+//! word that begins with two hyphens is a flag, unless it stands after `--`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,7 +12,7 @@ use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 
-/// Returns the arguments in their canonical order, the program's name first.
+/// Returns the arguments in their canonical order. The first argument is the program's name.
 ///
 /// # Errors
 /// A usage error for a flag that no command has, or for a flag without its value.
@@ -62,7 +62,7 @@ impl Found {
                 Some(true) if !arg.as_encoded_bytes().contains(&b'=') => {
                     let value = rest.next().filter(|value| !is_flag(root, value));
                     let value = value
-                        .ok_or_else(|| Exit::usage(format!("--{name} needs a value behind it")))?;
+                        .ok_or_else(|| Exit::usage(format!("--{name} needs a value after it")))?;
                     let mut joined = arg;
                     joined.push("=");
                     joined.push(value);
@@ -108,7 +108,7 @@ pub(super) fn no_such_flag(flag: &OsStr, command: Option<&OsStr>, root: &Command
         Some(command) => format!("{} has no flag", command.get_name()),
         None => "there is no flag".to_owned(),
     };
-    Exit::usage(format!("{lack} {given}{nearest} (-- ends the flags)"))
+    Exit::usage(format!("{lack} {given}{nearest} (after --, words are arguments)"))
 }
 
 /// `from` of `--from=x`.

@@ -85,18 +85,18 @@ fn empty_keys_and_values_are_arguments() {
 }
 
 #[test]
-fn unknown_names_come_with_the_nearest() {
+fn errors_name_the_nearest_valid_name() {
     assert_eq!(
         usage_error("foldb gte db k"),
-        "there is no command 'gte'; the nearest is 'get' (foldb --help lists them)"
+        "there is no command 'gte'; the nearest is 'get' (foldb --help lists the commands)"
     );
     assert_eq!(
         usage_error("foldb scan db --limt 5"),
-        "scan has no flag '--limt'; the nearest is '--limit' (-- ends the flags)"
+        "scan has no flag '--limt'; the nearest is '--limit' (after --, words are arguments)"
     );
     assert_eq!(
         usage_error("foldb count db --acks=1"),
-        "count has no flag '--acks'; the nearest is '--ack' (-- ends the flags)"
+        "count has no flag '--acks'; the nearest is '--ack' (after --, words are arguments)"
     );
     assert_eq!(
         usage_error("foldb get db k --as u46"),
@@ -114,10 +114,10 @@ fn unknown_names_come_with_the_nearest() {
 }
 
 #[test]
-fn what_stands_for_a_command_and_begins_with_a_hyphen_is_an_unknown_flag() {
+fn a_word_with_a_hyphen_in_place_of_the_command_is_an_unknown_flag() {
     assert_eq!(
         usage_error("foldb --jsn"),
-        "there is no flag '--jsn'; the nearest is '--json' (-- ends the flags)"
+        "there is no flag '--jsn'; the nearest is '--json' (after --, words are arguments)"
     );
     assert!(usage_error("foldb -v").starts_with("there is no flag '-v'; the nearest is "));
     assert!(
@@ -129,18 +129,19 @@ fn what_stands_for_a_command_and_begins_with_a_hyphen_is_an_unknown_flag() {
 fn a_flag_of_another_command_is_unknown() {
     assert_eq!(
         usage_error("foldb get db k --ack"),
-        "get has no flag '--ack'; the nearest is '--as' (-- ends the flags)"
+        "get has no flag '--ack'; the nearest is '--as' (after --, words are arguments)"
     );
     assert_eq!(
         usage_error("foldb operators --limit 4"),
-        "operators has no flag '--limit' (-- ends the flags)"
+        "operators has no flag '--limit' (after --, words are arguments)"
     );
 }
 
 #[test]
 fn too_few_and_too_many_arguments() {
-    assert_eq!(usage_error("foldb"), "a command is missing; foldb --help lists them");
-    assert_eq!(usage_error("foldb --json"), "a command is missing; foldb --help lists them");
+    let missing = "a command is missing; foldb --help lists the commands";
+    assert_eq!(usage_error("foldb"), missing);
+    assert_eq!(usage_error("foldb --json"), missing);
     assert_eq!(
         usage_error("foldb get db"),
         "KEY is missing; usage: foldb get DB KEY [--no-newline] [FLAGS]"
@@ -153,8 +154,8 @@ fn too_few_and_too_many_arguments() {
         usage_error("foldb get db k -x"),
         "'-x' is one argument too many; usage: foldb get DB KEY [--no-newline] [FLAGS]"
     );
-    assert_eq!(usage_error("foldb scan db --limit"), "--limit needs a value behind it");
-    assert_eq!(usage_error("foldb scan db --from --limit 5"), "--from needs a value behind it");
+    assert_eq!(usage_error("foldb scan db --limit"), "--limit needs a value after it");
+    assert_eq!(usage_error("foldb scan db --from --limit 5"), "--from needs a value after it");
     assert_eq!(usage_error("foldb scan db --reverse=1"), "--reverse takes no value");
 }
 

@@ -19,7 +19,7 @@ pub(super) fn explain(error: &Error) -> Exit {
             Exit::Answer(error.render().to_string())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Exit::usage("a command is missing; foldb --help lists them")
+            Exit::usage("a command is missing; foldb --help lists the commands")
         }
         ErrorKind::InvalidSubcommand => unknown_command(&context),
         ErrorKind::UnknownArgument if argument.starts_with("--") => {
@@ -51,7 +51,7 @@ fn unknown_command(context: &Context<'_>) -> Exit {
     let root = Cli::command();
     let nearest = hint(&given, root.get_subcommands().map(clap::Command::get_name));
     let given = quoted(given.as_bytes());
-    Exit::usage(format!("there is no command {given}{nearest} (foldb --help lists them)"))
+    Exit::usage(format!("there is no command {given}{nearest} (foldb --help lists the commands)"))
 }
 
 fn bad_value(context: &Context<'_>, argument: &str) -> Exit {

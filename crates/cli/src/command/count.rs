@@ -43,7 +43,7 @@ struct Counting {
     spec: String,
     operands: OperandText,
     database: Database,
-    /// Whether lines that were counted before are skipped.
+    /// Whether to skip lines that an earlier count added.
     resume: bool,
     key_form: Form,
     acks: Option<Acks>,

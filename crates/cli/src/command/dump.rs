@@ -1,4 +1,4 @@
-//! `dump`: prints a whole database as text, from which `load` makes an equal one.
+//! `dump`: prints a whole database as text, from which `load` makes an equal database.
 //!
 //! ```text
 //! {"foldb_dump":1,"keyspaces":[{"name":"default","operator":"uint64add",…},…]}
@@ -26,7 +26,7 @@ use crate::location;
 use crate::operator::Spec;
 use crate::output::{EntryStyle, Output};
 
-/// The version that this program writes, and the newest that it reads.
+/// The version of the format: this program writes it, and reads no newer version.
 const VERSION: u64 = 1;
 
 /// The first line.
@@ -113,7 +113,7 @@ fn print(own: &Opened, tally: &mut Tally, output: &mut Output) -> Outcome {
 }
 
 impl Header {
-    /// Parses a line as a header. Returns `None` if it is not one.
+    /// Parses a line as a header. Returns `None` if the line is no header.
     ///
     /// # Errors
     /// A message for a header whose keyspaces cannot be created.
@@ -129,7 +129,7 @@ impl Header {
         Some(header.and_then(|header: Header| header.check().map(|()| header)))
     }
 
-    /// Checks everything before anything is created.
+    /// Checks the header before the restore creates anything.
     fn check(&self) -> Result<(), String> {
         let mut names: Vec<&str> = self.keyspaces.iter().map(|own| own.name.as_str()).collect();
         names.sort_unstable();

@@ -66,7 +66,9 @@ pub(super) fn run(args: &Gc, common: &Common) -> Outcome {
     }
     db.close()?;
     if report.cancelled {
-        return Err(Exit::Interrupted("interrupted; the space gained so far stays".to_owned()));
+        return Err(Exit::Interrupted(
+            "interrupted; the space given back so far stays free".to_owned(),
+        ));
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
         let (name, db) = (quoted(name.as_bytes()), location::shown(&args.db));
         return Err(Exit::failed(format!("there is already a keyspace {name} in {db}")));
     }
-    // Progress of counts belongs to an earlier keyspace of this name, if there was one.
+    // Any stored progress of counts belongs to an earlier keyspace of this name.
     Progresses::forget(&db, name)?;
     let created = db.create_keyspace(name, own)?;
     if without {

@@ -1,6 +1,6 @@
 //! `load`: loads the output of `dump` or `scan` into a database.
 //!
-//! The first line tells which of the two it is. A dump becomes a new, equal database
+//! The first line tells which of the two the input is. A dump becomes a new, equal database
 //! ([`super::restore`]). Entries from `scan` are put into one keyspace. A scan of the result prints
 //! the loaded lines again, for all bytes, in both forms (`key<TAB>value` and JSON).
 

@@ -1,4 +1,4 @@
-//! `options`: prints each option in effect, its origin, and the cost of more or less.
+//! `options`: prints each option in effect, its origin, and what a larger or smaller value costs.
 
 use foldb::{ExplainedOption, OptionValue};
 use indicatif::HumanBytes;

@@ -89,7 +89,7 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     if let Some(cut) = &report.cut_log {
         let (log, later) = (shown(&cut.file), cut.later_logs.len());
         lines.push(format!(
-            "cut {log} at offset {}: lost the writes behind it, and {later} later logs",
+            "cut {log} at offset {}: lost the writes after it, and {later} later logs",
             cut.offset
         ));
     }

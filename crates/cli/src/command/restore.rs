@@ -1,7 +1,7 @@
 //! Loads a dump into a new database that is equal to the dumped one.
 //!
-//! Invariant: a restore checks all keyspaces before it creates anything. If the dump ends before
-//! its last line, the restore fails and says so.
+//! Invariant: a restore checks all keyspaces of the dump before it creates anything. If the last
+//! line of the dump is missing, the restore fails, and its error says that the dump was cut off.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::location::{self, Location};
 pub(super) enum Note {
     /// The first line.
     Header(Header),
-    /// The keyspace of the entries behind it.
+    /// The keyspace of the entries that follow.
     Section(String),
     /// The last line: the number of entries.
     End(u64),
@@ -43,7 +43,7 @@ pub(super) struct Restore {
     ended: bool,
 }
 
-/// One line behind the first.
+/// A line after the first one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -57,7 +57,8 @@ impl Restore {
     /// Creates the database and its keyspaces.
     ///
     /// # Errors
-    /// Fails if that is not possible. The error says that the database is incomplete.
+    /// Fails if the database, a keyspace or an operator cannot be created. If the database exists
+    /// by then, the error says that it is incomplete.
     pub(super) fn begin(path: &Path, header: &Header, options: &Options) -> Outcome<Restore> {
         let mut forms = BTreeMap::new();
         let mut default_operator = None;
@@ -95,10 +96,10 @@ impl Restore {
     /// Parses a line.
     ///
     /// # Errors
-    /// A message for a line that no dump has.
+    /// A message if the line cannot stand at this place of a dump.
     pub(super) fn line<'a>(&mut self, line: &[u8]) -> Result<Line<'a, Note>, String> {
         if self.ended {
-            return Err("expected nothing behind the last line of the dump".to_owned());
+            return Err("expected no line after the last line of the dump".to_owned());
         }
         let written: Written = serde_json::from_slice(line).map_err(|error| {
             let column = error.column();
@@ -108,7 +109,8 @@ impl Restore {
         })?;
         match written {
             Written { key: Some(key), value: Some(value), keyspace: None, end: None } => {
-                let form = self.form.ok_or("expected a keyspace before its entries, found one")?;
+                let form =
+                    self.form.ok_or("expected the line of a keyspace before its first entry")?;
                 let key = json::restored(Form::Utf8, &key).map_err(|why| format!("the key: {why}"));
                 let value =
                     json::restored(form, &value).map_err(|why| format!("the value: {why}"))?;
@@ -129,10 +131,12 @@ impl Restore {
     /// Applies a line that is not an entry.
     ///
     /// # Errors
-    /// A message if it contradicts other lines.
+    /// A message if the note contradicts other lines.
     pub(super) fn obey(&mut self, note: Note) -> Result<(), String> {
         match note {
-            Note::Header(_) => Err("expected one dump, found the beginning of another".to_owned()),
+            Note::Header(_) => {
+                Err("expected one dump, found the first line of a second dump".to_owned())
+            }
             Note::Section(name) => {
                 let form = self.forms.get(&name).ok_or_else(|| {
                     let name = quoted(name.as_bytes());
@@ -144,7 +148,7 @@ impl Restore {
                 Ok(())
             }
             Note::End(expected) if expected != self.entries => {
-                Err(format!("expected {expected} entries before it, found {}", self.entries))
+                Err(format!("expected {expected} entries in the dump, found {}", self.entries))
             }
             Note::End(_) => {
                 self.ended = true;
@@ -153,14 +157,16 @@ impl Restore {
         }
     }
 
+    /// Checks that the dump is complete.
+    ///
     /// # Errors
-    /// A message if the last line is missing.
+    /// A message if its last line is missing.
     pub(super) fn finish(&self) -> Result<(), String> {
         if self.ended {
             return Ok(());
         }
         let entries = self.entries;
-        Err(format!("the dump was cut off behind {entries} entries: its last line is missing"))
+        Err(format!("the dump was cut off after {entries} entries: its last line is missing"))
     }
 
     /// Returns the keyspace of the current entries.

@@ -52,7 +52,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Begins the counts of a walk that skips entries that cannot be printed, or ends at them.
+    /// Starts counting. An entry that cannot be printed is skipped if `skip_failed`; otherwise it
+    /// ends the walk.
     pub(super) fn new(skip_failed: bool) -> Tally {
         Tally { skip_failed, ..Tally::default() }
     }
@@ -77,8 +78,10 @@ impl Tally {
         self.printed
     }
 
+    /// Ends the walk.
+    ///
     /// # Errors
-    /// Partial, if some were skipped.
+    /// [`Exit::Partial`] if entries were skipped.
     pub(super) fn finish(self) -> Outcome {
         let Tally { printed, skipped, .. } = self;
         self.first.map_or(Ok(()), |first| {
@@ -176,7 +179,7 @@ impl KeyRange {
         KeyRange { from: from.unwrap_or_default().max(prefix), to }
     }
 
-    /// The range without keys; the empty key would be the first.
+    /// The range without keys: it ends at the empty key, which is smaller than all others.
     fn nothing() -> KeyRange {
         KeyRange { from: Vec::new(), to: Some(Vec::new()) }
     }
@@ -190,7 +193,8 @@ impl KeyRange {
     }
 }
 
-/// Returns the smallest key behind all that begin with `prefix`; `None` if there is none.
+/// Returns the smallest key after all keys that begin with `prefix`; `None` if no key comes after
+/// them.
 fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();

@@ -1,6 +1,6 @@
 //! `stats`: prints what the engine did and the shape of the tree.
 //!
-//! One list ([`sections`]) has all figures; both the table and the JSON come from it.
+//! One list ([`sections`]) has all figures; both the table and the JSON come from that list.
 
 use foldb::{Db, ReadOptions, Stats};
 use indicatif::{HumanBytes, HumanCount};

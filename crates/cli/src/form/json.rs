@@ -62,7 +62,7 @@ pub(crate) fn exact(form: Form, bytes: &[u8]) -> Value {
 /// Returns the bytes for which [`exact`] wrote `json`.
 ///
 /// # Errors
-/// A message if it cannot have written `json`.
+/// A message if [`exact`] cannot have written `json`.
 pub(crate) fn restored(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     match json {
         Value::Number(_) | Value::Array(_) => parse(form, json),
@@ -85,7 +85,7 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
 /// Returns the bytes for which [`value`] wrote `json`.
 ///
 /// # Errors
-/// A message if it cannot have written `json`.
+/// A message if [`value`] cannot have written `json`.
 pub(crate) fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
     let parsed = match (form, json) {
         (Form::Utf8, json) => text(json),

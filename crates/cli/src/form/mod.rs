@@ -177,7 +177,7 @@ impl Form {
     /// Returns the bytes for which [`Shown::write_escaped`] wrote `text`.
     ///
     /// # Errors
-    /// A message if it cannot have written `text`.
+    /// A message if [`Shown::write_escaped`] cannot have written `text`.
     pub(crate) fn parse_escaped(self, text: &[u8]) -> Result<Cow<'_, [u8]>, String> {
         match self {
             Form::Utf8 => escape::undo(text),
@@ -248,7 +248,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Writes it on a shared line: text is escaped.
+    /// Writes the value on a line that it shares with its key: text is escaped.
     pub(crate) fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => escape::write(bytes, out),
@@ -257,7 +257,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Writes it alone: text is the bytes themselves.
+    /// Writes the value on a line of its own: text is the bytes themselves.
     pub(crate) fn write_plain(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => out.write_all(bytes),

@@ -27,7 +27,7 @@ pub(super) enum Source {
 pub(super) enum Event {
     /// Another source begins: a file, or `None` for standard input.
     Begin(Option<PathBuf>),
-    /// Some bytes of it, at least one.
+    /// Some bytes of the source, at least one.
     Chunk(Vec<u8>),
     /// The source ended.
     End,
@@ -51,7 +51,7 @@ impl Source {
         if file.as_os_str() == "-" {
             return Ok(Source::Stdin);
         }
-        // To open a named pipe waits for its writer, and works only once.
+        // Opening a named pipe waits for its writer, and works only once.
         let found = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?;
         if found.is_dir() {
             return Err(Exit::failed(format!("cannot read {}: it is a directory", shown(file))));
@@ -62,7 +62,7 @@ impl Source {
         Ok(Source::File(file.to_owned()))
     }
 
-    /// Whether a user types it.
+    /// Whether a user types the source at a terminal.
     pub(super) fn is_typed(&self) -> bool {
         *self == Source::Stdin && io::stdin().is_terminal()
     }

@@ -1,23 +1,23 @@
-//! Splits chunks into lines.
+//! Splits chunks of input into lines.
 
 use crate::exit::Outcome;
 
-/// Longest line, in bytes. It bounds the memory for any input.
+/// Longest line, in bytes. It bounds the memory that any input takes.
 pub(super) const MAX_LEN: usize = 64 << 20;
 
 /// A line went beyond [`MAX_LEN`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LineTooLong;
 
-/// Cuts chunks at newlines. Lines end in `\n` or `\r\n`; the last line may end without.
+/// Cuts chunks at newlines. Lines end in `\n` or `\r\n`; the last line may have no line end.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The part of an unfinished line.
+    /// The bytes so far of the line that the next chunk continues.
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Passes the lines that end in `chunk` to `each`, until it refuses one.
+    /// Passes the lines that end in `chunk` to `each`, until `each` returns an error.
     pub(super) fn feed(
         &mut self,
         chunk: &[u8],

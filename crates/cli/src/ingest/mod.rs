@@ -54,7 +54,7 @@ pub(crate) trait Sink {
     /// Applies a line that is not an entry. All entries before it are in the database.
     ///
     /// # Errors
-    /// A message that says why it cannot be applied.
+    /// A message that says why the note cannot be applied.
     fn obey(&mut self, note: Self::Note) -> Result<(), String>;
 
     /// Checks the whole input at its end.
@@ -69,7 +69,7 @@ pub(crate) trait Sink {
     /// first line creates none.
     fn open(&mut self) -> Outcome<Destination<'_>>;
 
-    /// Returns how much of a file (`None`: standard input) was ingested before, if that is stored.
+    /// Returns the stored progress of a file (`None`: standard input), if progress is stored.
     fn resume(&mut self, _file: Option<&Path>) -> Outcome<Option<Progress>> {
         Ok(None)
     }
@@ -79,7 +79,8 @@ pub(crate) trait Sink {
         Ok(())
     }
 
-    /// Says what the database holds of the `lines` lines before a bad one, as the end of a message.
+    /// Returns the end of the message about a bad line: which of the `lines` lines before it are in
+    /// the database.
     fn kept(&self, lines: u64) -> String;
 }
 
@@ -88,7 +89,7 @@ pub(crate) trait Sink {
 pub(crate) enum Line<'a, Note> {
     /// An entry.
     Entry(Entry<'a>),
-    /// A note about the lines behind it.
+    /// A note about the lines that follow.
     Note(Note),
 }
 
@@ -106,7 +107,7 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Destination<'a> {
     /// The keyspace.
     pub opened: &'a Opened,
-    /// The operator that merges them; without one they are put.
+    /// The operator that merges the entries; `None` puts them.
     pub operator: Option<&'a Operator>,
     /// The stored progress of sources, if there is any.
     pub progresses: Option<&'a Progresses>,
@@ -199,12 +200,12 @@ struct Ingest<'a, S> {
     batch: WriteBatch,
     /// The current file; `None` for standard input.
     place: Option<PathBuf>,
-    /// How much of it was ingested, if that is stored.
+    /// The progress of the current file, if progress is stored.
     resume: Option<Resume>,
     lines_in_source: u64,
     /// Lines parsed so far, empty ones included.
     lines: u64,
-    /// Of these, lines that were in the database before.
+    /// Parsed lines that an earlier run added to the database.
     skipped: u64,
     empty: u64,
     /// Lines in the database so far, empty ones included.
@@ -258,7 +259,7 @@ impl<S: Sink> Ingest<'_, S> {
     fn end(&mut self, lines: &mut Lines) -> Outcome {
         if S::NEEDS_NEWLINE && lines.is_inside() {
             self.commit()?;
-            let why = "it does not end in a newline, so the input may be cut off";
+            let why = "the line does not end in a newline, so the input may be cut off";
             return Err(self.bad_line(self.lines_in_source + 1, why));
         }
         self.take(|each| lines.finish(each))?;
@@ -294,7 +295,7 @@ impl<S: Sink> Ingest<'_, S> {
         }
         self.pass(line)?;
         self.lines += 1;
-        // Empty lines count too, so that no acknowledgement spans more than a batch.
+        // Empty lines count too, so that `--ack` prints a number at least every BATCH_LINES lines.
         let full = self.pending.is_full() || self.lines - self.committed >= BATCH_LINES as u64;
         if full { self.commit() } else { Ok(()) }
     }
@@ -355,7 +356,8 @@ impl<S: Sink> Ingest<'_, S> {
             }
             match to.opened.db.write(&self.batch) {
                 Ok(()) => {}
-                // One line at a time. With `resume`, each write must hold the whole batch.
+                // Writes the lines one by one to find the refused one. With `resume` it must not:
+                // the stored progress counts the whole batch.
                 Err(error)
                     if error.kind() == ErrorKind::InvalidArgument && self.resume.is_none() =>
                 {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 pub(super) const BATCH_LINES: usize = 4096;
 /// Bytes of keys and values that fill a batch. They bound its memory.
 pub(super) const BATCH_BYTES: usize = 4 << 20;
-/// How long a batch waits for more lines. A batch must be committed 50 ms after its first line; the
-/// rest of the time is for the write itself on a busy machine.
+/// How long a batch waits for more lines. A batch must be committed within 50 ms of its first line;
+/// the rest of that time is for the write itself on a busy machine.
 pub(super) const BATCH_AGE: Duration = Duration::from_millis(25);
 
 /// Number of a line in its source, and in all.
@@ -45,12 +45,12 @@ impl Pending {
         self.entries.is_empty()
     }
 
-    /// Whether it must be written now because of its size.
+    /// Whether the batch must be written now because of its size.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.len() >= BATCH_BYTES
     }
 
-    /// Returns how long it may still wait; `None` if it is empty.
+    /// Returns how long the batch may still wait; `None` if it is empty.
     pub(super) fn age_left(&self) -> Option<Duration> {
         self.since.map(|since| BATCH_AGE.saturating_sub(since.elapsed()))
     }

@@ -5,7 +5,7 @@
 //! skips that many lines. It continues only if their digest is the same.
 //!
 //! ```text
-//! progress:  lines u64 | XXH3-64 of the lines, each with a newline behind it, u64
+//! progress:  lines u64 | XXH3-64 of the lines, each followed by a newline, u64
 //! ```
 
 use std::path::Path;

@@ -112,15 +112,15 @@ fn a_bad_dump_is_refused_by_the_number_of_its_line() {
         assert!(!shell.path("none").exists());
     }
     for (number, (place, line, why)) in [
-        (2, r#"{"key":"a","value":1}"#, "expected a keyspace before its entries"),
+        (2, r#"{"key":"a","value":1}"#, "expected the line of a keyspace before"),
         (2, r#"{"keyspace":"nope"}"#, "there is no keyspace 'nope' in the first line"),
         (4, "a\t1", "expected a line of a dump, but column 1"),
         (4, r#"{"key":"a"}"#, "expected a key with its value"),
         (4, r#"{"key":"a","value":-1}"#, "the value: '-1' is not u64"),
         (4, r#"{"key":1,"value":"x"}"#, "the key: '1' is not utf8"),
         (4, lines[0], "unknown field `foldb_dump`"),
-        (lines.len(), r#"{"end":11}"#, "expected 11 entries before it, found 12"),
-        (lines.len() + 1, r#"{"keyspace":"plain"}"#, "expected nothing behind the last line"),
+        (lines.len(), r#"{"end":11}"#, "expected 11 entries in the dump, found 12"),
+        (lines.len() + 1, r#"{"keyspace":"plain"}"#, "expected no line after the last line"),
     ]
     .into_iter()
     .enumerate()
@@ -133,10 +133,10 @@ fn a_bad_dump_is_refused_by_the_number_of_its_line() {
         assert!(message.ends_with(&format!("loaded; '{db}' is incomplete")), "{message}");
     }
     let message = load("cut", &(lines[..7].join("\n") + "\n"));
-    assert!(message.starts_with("the dump was cut off behind 4 entries"), "{message}");
+    assert!(message.starts_with("the dump was cut off after 4 entries"), "{message}");
     assert!(message.ends_with("'cut' is incomplete"), "{message}");
     let message = load("cut2", dump.trim_end());
-    assert!(message.contains("it does not end in a newline"), "{message}");
+    assert!(message.contains("the line does not end in a newline"), "{message}");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_dump_of_what_cannot_be_folded_is_not_taken_for_a_whole_one() {
     assert_eq!(dump.code, Some(1));
     assert!(dump.err.contains("key 'b'"), "{}", dump.err);
     let message = shell.feed(&["load", "cut"], &dump.out).failed(1);
-    assert!(message.contains("was cut off behind 1 entries"), "{message}");
+    assert!(message.contains("was cut off after 1 entries"), "{message}");
     let dump = shell.run("dump db --skip-failed");
     assert_eq!(dump.code, Some(3));
     assert!(dump.err.contains("2 entries were printed, 1 skipped"), "{}", dump.err);

@@ -152,7 +152,7 @@ fn a_bad_line_is_named_and_those_before_it_are_loaded() {
 fn an_input_that_was_cut_off_is_noticed() {
     let shell = Shell::new();
     let message = shell.feed(&["load", "db"], b"a\t1\nb\t2").failed(1);
-    assert!(message.starts_with("line 2: it does not end in a newline"), "{message}");
+    assert!(message.starts_with("line 2: the line does not end in a newline"), "{message}");
     assert!(message.ends_with("the line before it is loaded"), "{message}");
     assert_eq!(shell.ok("scan db"), "a\t1\n");
 }

@@ -1,4 +1,4 @@
-//! The bytes of one file: now, and on the medium.
+//! The bytes of one file, in two images: the current one, and the one on the medium.
 //!
 //! An image is sparse pages shared by reference, so that a sync, a crash or a copy of the whole
 //! file system costs pointers. Invariants: no page of an image lies beyond its length, the last
@@ -70,7 +70,7 @@ fn within_page(offset: u64, wanted: usize) -> (u64, usize, usize) {
     (offset / PAGE, start, wanted.min(PAGE as usize - start))
 }
 
-/// Both images of a file, and the unsynced pages between them.
+/// Both images of a file, and the pages in which they may differ.
 #[derive(Clone, Default)]
 pub(super) struct Content {
     current: Image,
@@ -84,7 +84,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Makes a file just read back from the medium: both images are `image`.
+    /// Makes a file whose bytes are all on the medium: both images are `image`.
     fn settled(image: Image) -> Content {
         Content { floor: image.len, current: image.clone(), durable: image, ..Content::default() }
     }
@@ -134,7 +134,7 @@ impl Content {
         self.floor = self.current.len;
     }
 
-    /// Fails a sync: nothing more is durable, and another sync does not make it durable.
+    /// Fails a sync: no dirty page reaches the medium, and no later sync writes these pages.
     pub(super) fn fail_sync(&mut self) {
         self.abandoned.append(&mut self.dirty);
     }
@@ -157,8 +157,8 @@ impl Content {
         Content::settled(image)
     }
 
-    /// Returns the synced length, the current one, or a multiple of the page size that the file may
-    /// have had in between.
+    /// Returns the synced length, the current length, or a multiple of the page size that the file
+    /// may have had in between.
     fn surviving_len(&self, rng: &mut fastrand::Rng) -> u64 {
         let (current, durable) = (self.current.len, self.durable.len);
         let ceiling = current.max(durable);
@@ -174,7 +174,8 @@ impl Content {
 }
 
 /// The effect of a power loss on a file's unsynced pages, or on a directory's unsynced changes.
-/// "All" and "none" are separate cases: with a coin per page a large file would never show them.
+/// "All" and "none" are separate cases: a random choice for each page of a large file would
+/// practically never produce them.
 pub(super) enum Fate {
     None,
     All,

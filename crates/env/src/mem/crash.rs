@@ -1,15 +1,15 @@
-//! What is left when the process, or the machine, stops.
+//! Copies of the file system as a stopped process or a power loss leaves it.
 //!
-//! The original stays as it is, with all open handles. The copy never sees what threads of a
-//! stopped engine still do to the original.
+//! The original does not change, and its handles stay open. Threads of the stopped engine may still
+//! write to the original; the copy never shows these writes.
 
 use super::directory::Directory;
 use super::file_system::{MemFs, Tree};
 
 impl MemFs {
-    /// Simulates a power loss that loses as much as possible: returns a new file system with what
-    /// is durable and nothing else. In it no file is locked, no rule is in force, and no call is
-    /// counted.
+    /// Simulates a power loss that loses as much as possible: returns a new file system with the
+    /// durable state and nothing else. The new file system has no locked file, no fault and no
+    /// counted call.
     ///
     /// ```
     /// use std::path::Path;
@@ -34,18 +34,18 @@ impl MemFs {
     /// too. One `seed` gives one outcome.
     ///
     /// Each page of 4 KiB that was written or cut since its file's last sync survives or does not.
-    /// If not, it is as of that sync, and zeroes beyond the end. The file's length is the synced
-    /// one, the current one, or a multiple of 4 KiB that it may have had in between. Each unsynced
-    /// change of a directory survives or does not, independent of earlier ones: a rename without
-    /// the creation of what it renames leaves the file under its new name. Only the changes of one
-    /// name have an order.
+    /// A page that does not survive has its bytes as of that sync, and zeroes after the end. The
+    /// file has its synced length, its current length, or a multiple of 4 KiB that it may have had
+    /// in between. Each unsynced change of a directory survives or does not, independent of earlier
+    /// changes. So a rename may survive without the creation of its file, which then has the new
+    /// name. Only changes of the same name survive in order.
     pub fn crash_with(&self, seed: u64) -> MemFs {
         let mut rng = fastrand::Rng::with_seed(seed);
         self.copy(|directory| directory.crash_with(&mut rng))
     }
 
-    /// Simulates a killed process: returns a new file system with everything that was written,
-    /// synced or not, and no lock held. A crash of it can still lose what was not synced.
+    /// Simulates a killed process: returns a new file system with all written bytes, synced or not,
+    /// and no lock held. A later crash of the copy can still lose the unsynced bytes.
     pub fn kill(&self) -> MemFs {
         self.copy(Directory::kill)
     }

@@ -1,7 +1,8 @@
-//! The entries of one directory: now, and on the medium.
+//! The entries of one directory: the current ones, and those on the medium.
 //!
-//! Invariant: the current entries are the durable ones with the pending changes applied in order.
-//! Each change stores its own result, so it can survive a power loss without the earlier changes.
+//! Invariant: the durable entries, with the pending changes applied in order, give the current
+//! entries. Each change stores its whole result. So a change can survive a power loss even if the
+//! changes before it are lost.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap};
@@ -9,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::content::{Content, Fate};
 
-/// A file, whatever its name. Handles keep it after its last name is gone.
+/// A file without its names. An open handle keeps the file after its last name is removed.
 #[derive(Default)]
 pub(super) struct File(Mutex<Content>);
 
 impl File {
     pub(super) fn content(&self) -> MutexGuard<'_, Content> {
-        // Only a panic in this crate can stop a change of a content halfway.
+        // No code of a caller runs under this mutex, so a panic elsewhere leaves the content whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,13 +95,14 @@ impl Directory {
         }
     }
 
-    /// Returns the names as of the last sync after a power loss, with what their files kept.
+    /// Returns the directory after a power loss: the names as of the last `sync_dir`, and of each
+    /// file the synced bytes.
     pub(super) fn crash(&self) -> Directory {
         Directory::settled(&self.durable, Content::crash)
     }
 
-    /// Returns the directory after a power loss in which some pending changes survived, independent
-    /// of earlier ones.
+    /// Returns the directory after a power loss that a random part of the pending changes survived.
+    /// A change may survive without the changes before it.
     pub(super) fn crash_with(&self, rng: &mut fastrand::Rng) -> Directory {
         let mut entries = self.durable.clone();
         let fate = Fate::draw(rng);

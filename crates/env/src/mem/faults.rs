@@ -41,13 +41,13 @@ pub enum Operation {
 impl Operation {
     const COUNT: usize = Operation::Sync as usize + 1;
 
-    /// Returns whether it changes the files, or what of them survives a crash.
+    /// Returns whether the call changes files, or changes which bytes and names survive a crash.
     pub fn is_mutation(self) -> bool {
         !matches!(self, Operation::Open | Operation::List | Operation::Read)
     }
 }
 
-/// How often each call was made, failed ones included, and the bytes read and written.
+/// The number of calls of each kind, failed calls included, and the bytes read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     calls: [u64; Operation::COUNT],
@@ -79,8 +79,8 @@ impl Counts {
         self.of(Operation::SyncDir)
     }
 
-    /// Returns the number of calls that [change](Operation::is_mutation) something: the number of
-    /// moments at which a crash can find a different disk.
+    /// Returns the number of calls that [change](Operation::is_mutation) something. A crash after
+    /// each of them can leave a different disk.
     pub fn mutations(&self) -> u64 {
         self.mutations
     }
@@ -91,7 +91,7 @@ impl Counts {
     }
 }
 
-/// A rule by which calls fail. [`MemFs::inject`](super::MemFs::inject) puts it in force.
+/// A rule that makes calls fail. [`MemFs::inject`](super::MemFs::inject) puts the rule in force.
 ///
 /// A rule from [`Fault::on`] fails the next call of its kind, on any path, once, with
 /// `ErrorKind::Other`.
@@ -117,9 +117,9 @@ pub struct Fault {
     /// `None`: every mutation.
     operation: Option<Operation>,
     path_contains: String,
-    /// How many matching calls still go through.
+    /// How many matching calls still succeed.
     skip: u64,
-    /// How many calls still fail after those.
+    /// How many matching calls fail after the skipped ones.
     remaining: u64,
     kind: io::ErrorKind,
     torn_at: usize,
@@ -144,7 +144,8 @@ impl Fault {
         }
     }
 
-    /// Limits the rule to calls whose path contains `part`. A handle's path is that of its open.
+    /// Limits the rule to calls whose path contains `part`. The path of a handle is the path under
+    /// which it was opened.
     pub fn path(mut self, part: &str) -> Fault {
         part.clone_into(&mut self.path_contains);
         self

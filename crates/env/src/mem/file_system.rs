@@ -1,6 +1,6 @@
-//! The tree: directories by path, files by name, one mutex over all of it.
+//! The tree: directories by path, files by name, one mutex over the whole tree.
 //!
-//! The mutex makes a crash one moment: no write or sync falls between the copies of the first and
+//! The mutex makes a crash one moment: no write or sync happens between the copies of the first and
 //! the last file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,9 @@ use super::faults::{Counts, Failure, Fault, Faults, Operation};
 use super::handles::{Lock, Reader, Writer};
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 
-/// A file system in memory. A clone is another handle of the same files. Independent copies come
-/// from [`crash`](MemFs::crash), [`crash_with`](MemFs::crash_with) and [`kill`](MemFs::kill).
+/// A file system in memory. A clone is another handle of the same files.
+/// [`crash`](MemFs::crash), [`crash_with`](MemFs::crash_with) and [`kill`](MemFs::kill) return
+/// independent copies.
 ///
 /// Paths are lexical: `/db`, `db` and `./db` are the same, and the root always exists.
 #[derive(Clone, Default)]
@@ -45,7 +46,7 @@ impl MemFs {
     }
 
     pub(super) fn tree(&self) -> MutexGuard<'_, Tree> {
-        // A test that panics with the tree locked leaves it whole: changes are made last.
+        // A panic while the tree is locked leaves the tree whole, because changes come last.
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,9 +1,9 @@
-//! A file system in memory that keeps exactly what an operating system promises, and drops the rest
-//! on demand.
+//! A file system in memory. A simulated crash keeps exactly what an operating system promises.
 //!
-//! Every file is two images: its bytes now, and its bytes as of its last `sync`. Every directory is
-//! two listings: its entries now, and as of its last `sync_dir`. [`MemFs::crash`] keeps the second
-//! of each pair, [`MemFs::crash_with`] something random in between, [`MemFs::kill`] the first.
+//! Every file is two images: its current bytes, and its bytes as of its last `sync`. Every
+//! directory is two listings: its current entries, and its entries as of its last `sync_dir`.
+//! [`MemFs::crash`] keeps the synced state, [`MemFs::kill`] the current state, and
+//! [`MemFs::crash_with`] a random state in between.
 //!
 //! ```text
 //!                    f.WRITE.a  f.SYNC  f.WRITE.b  dir.SYNC  f.RENAME.g
@@ -15,11 +15,12 @@
 //!                              - or f   - or f        f        f or g
 //! ```
 //!
-//! It does not model two things. Within one page of 4 KiB there is no state between two writes: the
-//! page survives as of the last sync or as of the crash. And no directory is lost: directories
-//! themselves are durable at once, as
-//! [`FileSystem::create_dir_all`](crate::FileSystem::create_dir_all) promises. To see the first,
-//! crash earlier: make every call from the n-th on fail ([`Fault::on_mutation`]) for each n.
+//! This file system does not model two things. First, a page of 4 KiB has no state between two
+//! writes: it survives as of the last sync or as of the crash. Second, no directory is lost: a new
+//! directory is durable at once, as
+//! [`FileSystem::create_dir_all`](crate::FileSystem::create_dir_all) promises. To test states
+//! between two writes, crash earlier: for each n, make every call from the n-th on fail
+//! ([`Fault::on_mutation`]).
 
 mod content;
 mod crash;

@@ -1,8 +1,8 @@
 //! The lock of a directory by the standard library alone: see `posix::lock` for what it must do.
 //!
 //! A lock counts only if its file still has the name. The standard library cannot compare the
-//! identity of two files on Windows. So the holder marks its file with a random time of change, and
-//! looks for the mark under the name. Nothing else uses that time.
+//! identity of two files on Windows. So the holder gives its file a random modification time. If
+//! the file under the name has the same time, it is the same file. Nothing else uses that time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};

@@ -1,14 +1,15 @@
-//! A real file system by the standard library alone, for systems without the calls of `posix`:
-//! Windows. It also works on Unix, where its tests run.
+//! A real file system by the standard library alone, for Windows, which lacks the calls that
+//! `posix` uses. It also works on Unix, where its tests run.
 //!
 //! Differences from `posix`:
 //!
-//! - The log is written by calls: nothing is mapped, no block is reserved, no read is announced.
+//! - The log is written by system calls: this module maps nothing, reserves no block, and announces
+//!   no read to the system.
 //! - `sync_dir` does nothing on Windows, because Windows has no call that flushes a directory. NTFS
 //!   journals changes of names in their order. So a power loss may take back the last creations,
 //!   renames and removals, though `sync_dir` returned.
-//! - A symbolic link is refused by a look at the path before the open. A link that another program
-//!   puts there in between is followed.
+//! - It refuses a symbolic link by a check of the path before the open. If another program creates
+//!   a link between the check and the open, the open follows the link.
 //! - A written file does not know whether it still has a name.
 
 mod lock;

@@ -51,7 +51,8 @@ pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result
     repeat(bytes.len(), io::ErrorKind::WriteZero, write)
 }
 
-/// Repeats a call until it has transferred `len` bytes. `call` gets the number of those done before.
+/// Repeats `call` until it has transferred `len` bytes. `call` gets the number of bytes transferred
+/// so far.
 fn repeat(
     len: usize,
     at_end: io::ErrorKind,
@@ -74,20 +75,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_transfers_a_part_or_is_interrupted_is_repeated_behind_it() {
+    fn a_partial_or_interrupted_call_is_repeated_for_the_rest() {
         let mut asked = Vec::new();
         let answers = [Ok(3), Err(io::ErrorKind::Interrupted), Ok(2), Ok(5)];
         let mut answers = answers.into_iter();
         let call = |done| {
             asked.push(done);
-            answers.next().expect("no call behind the last byte").map_err(io::Error::from)
+            answers.next().expect("no call after the last byte").map_err(io::Error::from)
         };
         repeat(10, io::ErrorKind::WriteZero, call).unwrap();
         assert_eq!(asked, [0, 3, 3, 5]);
     }
 
     #[test]
-    fn a_call_that_transfers_nothing_ends_it() {
+    fn a_call_that_transfers_nothing_ends_the_repetition() {
         let ended = repeat(2, io::ErrorKind::UnexpectedEof, |done| Ok(1 - done)).unwrap_err();
         assert_eq!(ended.kind(), io::ErrorKind::UnexpectedEof);
     }

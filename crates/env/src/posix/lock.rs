@@ -1,8 +1,8 @@
 //! The lock of a directory. It excludes other processes and other handles in this process, and ends
 //! with its process.
 //!
-//! The lock belongs to a file, but what it protects goes by the file's name. A file may lose its
-//! name while a process waits for it, so a lock counts only if the file still has the name:
+//! The lock belongs to a file, but other processes find that file by its name. A file may lose its
+//! name while a process waits for the lock, so a lock counts only if the file still has the name:
 //!
 //! ```text
 //! A: open LOCK, lock it      B: open LOCK

@@ -1,15 +1,15 @@
-//! A file written through a window of memory: appending a small record costs a copy, not a system
-//! call.
+//! A file written through a window of mapped memory: appending a small record costs a copy, not a
+//! system call.
 //!
-//! A store into a shared mapping is in the page cache at once. So a killed process loses none of
-//! it, and `fdatasync` writes it like any other dirty page. Only reserved blocks are mapped, and
-//! only on file systems that keep them: then a store never needs space that might not be there.
+//! A store into a shared mapping is in the page cache at once. So a killed process loses no stored
+//! byte, and `fdatasync` writes the page like any other dirty page. Only reserved blocks are
+//! mapped, and only on file systems that keep them: then a store never needs free disk space.
 //! Everything else goes through `pwrite`, also where mapping fails.
 //!
 //! The window is small and slides along, so that a long log does not stay resident. While it
 //! slides, a helper thread makes the next one ready. The helper reserves the blocks, maps them and
-//! brings their pages in before they are needed. A page's first store costs as much as ten thousand
-//! others, and now and then it waits for the file system's journal.
+//! brings their pages into memory before they are needed. The first store to a page costs as much
+//! as ten thousand others, and sometimes waits for the file system's journal.
 //!
 //! ```text
 //! stored ████████████████ window ████░░░░ │ next, brought in │ reserved, not mapped      │
@@ -17,13 +17,13 @@
 //!
 //! If a block was reserved and never written, the sync of its first bytes commits the file system's
 //! journal. So where stores are synced one by one, the store that enters a new page also makes the
-//! next few dirty, with the zeros that they hold. The sync that follows writes them all, and later
-//! syncs find blocks that were already written once.
+//! next few pages dirty, with the zeros that they hold. The next sync writes all these pages. Later
+//! syncs find blocks that were already written once, and commit no journal.
 //!
 //! A store cannot return an error. The kernel may have to read back a page that it evicted, and the
 //! disk may fail; or another program may truncate the file. Then the store raises SIGBUS, which
-//! ends the process: like a kill, this loses nothing that was synced. A page whose write-back fails
-//! raises nothing: the next sync returns the error.
+//! ends the process: like a kill, this loses nothing that was synced. A failed write-back of a page
+//! raises no signal: the next sync returns the error.
 //!
 //! This is the only module in the crate with `unsafe`.
 
@@ -40,20 +40,20 @@ use super::{has_name, hints};
 use crate::faults::{Fault, mappings_fail, planted};
 use crate::fs::WritableFile;
 
-/// Bytes mapped at a time; a multiple of every page size in use. A larger window would be resident
-/// in each of a hundred databases' logs. A smaller one would be mapped too often to hide the
-/// microseconds of a mapping among the thousands of records between.
+/// Bytes mapped at a time; a multiple of every page size in use. A larger window would take more
+/// memory: each open log has one, and a process may have a hundred logs. A smaller window would be
+/// replaced more often, and each mapping takes microseconds.
 const WINDOW: u64 = 256 << 10;
 
 /// Bytes that become resident at a time, for the memory figures.
 const PAGE: usize = 4096;
 
-/// Bytes behind a new page that a store makes dirty where stores are synced one by one. Then one of
-/// nine blocks costs a commit. A log at rest uses this much more memory.
+/// Bytes after a new page that a store makes dirty where stores are synced one by one. Then one
+/// block in nine costs a commit of the journal. An idle log uses this much more memory.
 const DIRTIED_AHEAD: usize = 32 << 10;
 
-/// Blocks are reserved this far behind the mapped part, once a file grows fast: as much as the file
-/// holds, within these bounds.
+/// Bytes of blocks reserved after the mapped part, once a file grows fast: as many as the file has,
+/// within these bounds.
 const RESERVED_AHEAD: std::ops::RangeInclusive<u64> = WINDOW..=(16 << 20);
 
 /// The share of the disk's free space that may be reserved ahead, as a divisor.
@@ -86,7 +86,7 @@ struct State {
     written: u64,
     /// End of the pages that were stored to, through windows that are gone.
     stored: u64,
-    /// Where mapping failed last. The same window is not tried again.
+    /// Offset of the window that could not be mapped last. It is not tried again.
     unmappable: Option<u64>,
     /// Incremented when windows become invalid, the helper's next one included.
     epoch: u64,
@@ -120,7 +120,7 @@ impl Shared {
             Ok(true) => state.reserved = state.reserved.max(len),
             Ok(false) => {}
             Err(error) => {
-                // Some file systems keep the part that they could reserve. No window lies behind
+                // Some file systems keep the part that they could reserve. No window lies after
                 // the cut.
                 self.file.set_len(state.reserved.max(state.written))?;
                 return Err(error);
@@ -198,7 +198,7 @@ impl WritableFile for MappedFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         let _length = self.0.lock_length();
         let mut state = self.0.lock();
-        // Nothing may stay mapped behind the end of the file: a store there would kill the process.
+        // Nothing may stay mapped after the end of the file: a store there would kill the process.
         state.forget_windows();
         state.reserved = state.reserved.min(len);
         state.written = state.written.min(len);
@@ -245,8 +245,8 @@ impl State {
     }
 
     /// Moves the window to the reserved blocks around `offset`. Returns `None` if there are none,
-    /// or they cannot be mapped. From the second window on it requests the next one: a file that
-    /// never fills one window needs no second.
+    /// or if they cannot be mapped. From the second window on, it requests the next window ahead. A
+    /// file that never fills its first window needs no second.
     fn slide_to(&mut self, shared: &Arc<Shared>, offset: u64) -> Option<&mut Window> {
         let start = offset - offset % WINDOW;
         let len = self.reserved.saturating_sub(start).min(WINDOW);
@@ -280,9 +280,9 @@ impl State {
 /// file system milliseconds, and appends do not wait for it. The thread exists while there is work.
 /// If no thread can be started, windows are mapped when they are needed.
 ///
-/// It works for all files of the process, and one slow disk may hold it up. Its queue is bounded:
-/// behind [`MOST_WAITING`] tasks a thread that leaves a window unmaps it itself, and no window is
-/// made ready.
+/// It works for all files of the process, so one slow disk may hold it up. Its queue is bounded. If
+/// [`MOST_WAITING`] tasks wait, a thread that leaves a window unmaps the window itself, and no
+/// window is made ready.
 mod helper {
     use std::collections::VecDeque;
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -368,7 +368,7 @@ mod helper {
     }
 }
 
-/// A mapped stretch of a file, to be stored to.
+/// A mapped part of a file, to be stored to.
 #[derive(Debug)]
 struct Window {
     /// Offset of the first mapped byte.
@@ -428,13 +428,14 @@ impl Window {
         true
     }
 
-    /// Notes that the file was written up to `end`: a store makes only pages behind it dirty ahead.
+    /// Notes that the file was written up to `end`: a store makes only pages after `end` dirty
+    /// ahead.
     fn note_written(&mut self, end: u64) {
         let inside = end.saturating_sub(self.start).min(self.memory.len as u64) as usize;
         self.touched = self.touched.max(inside.next_multiple_of(PAGE).min(self.memory.len));
     }
 
-    /// Notes that a store which ends at `end` reached a new page. Nothing was written behind it.
+    /// Notes that a store which ends at `end` reached a new page. Nothing was written after `end`.
     #[cold]
     fn enter_page(&mut self, end: usize, synced: &AtomicBool) {
         self.touched = end.next_multiple_of(PAGE).min(self.memory.len);
@@ -518,7 +519,7 @@ mod tests {
     }
 
     /// A file whose disk does not answer blocks the helper, and must not fail other files. A
-    /// process has a limited number of mappings, so old windows must not pile up behind the helper.
+    /// process has a limited number of mappings, so old windows must not pile up in its queue.
     #[test]
     fn a_helper_that_is_held_up_keeps_few_windows_of_other_files() {
         let _own = own_helper();
@@ -614,8 +615,8 @@ mod tests {
         assert_eq!(written, 16, "what is made ready stays zero");
     }
 
-    /// The helper may be anywhere when a file is cut: nothing stays mapped behind its end, and it
-    /// does not grow again.
+    /// A file may be cut at any moment of the helper's work: then nothing stays mapped after the
+    /// end of the file, and the file does not grow again.
     #[test]
     fn what_was_made_ready_is_worth_nothing_after_a_cut() {
         let _own = own_helper();
@@ -664,7 +665,7 @@ mod tests {
         for n in 30..200 {
             file.write_at(&record, n * 1000).unwrap();
         }
-        // The first page that is entered comes behind a sync, those after it do not.
+        // A sync came before the store that entered the first page, and none before the others.
         assert_eq!(dirty_pages(&file), 49.max(11 + 1 + DIRTIED_AHEAD / PAGE));
         let found = std::fs::read(&path).unwrap();
         assert!(found[..200_000].iter().all(|&byte| byte == 7));

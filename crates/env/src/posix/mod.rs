@@ -4,9 +4,9 @@
 //! The last part of a path must be a regular file, and a symbolic link there is never followed. So
 //! a file in a database's directory cannot lead out of it, and an open cannot block on a pipe.
 //!
-//! Nothing is retried after a failed sync. The kernel may have dropped the pages that it could not
-//! write, and a second sync would then succeed over the hole (P. Rebello et al., "Can Applications
-//! Recover from fsync Failures?", USENIX ATC 2020).
+//! A failed sync is never retried. The kernel may have dropped the pages that it could not write,
+//! and a second sync would then succeed although the pages are lost (P. Rebello et al., "Can
+//! Applications Recover from fsync Failures?", USENIX ATC 2020).
 
 mod lock;
 #[allow(unsafe_code)]
@@ -148,7 +148,7 @@ impl WritableFile for PosixFile {
     }
 }
 
-/// Returns whether any directory still has the file. If that is unknown, it returns `true`.
+/// Returns whether any directory still has the file. If the system cannot tell, it returns `true`.
 fn has_name(file: &File) -> bool {
     file.metadata().map_or(true, |metadata| metadata.nlink() > 0)
 }
@@ -188,17 +188,17 @@ mod hints {
     /// the disk is. A store through a mapping cannot fail: without a block the kernel kills the
     /// process.
     ///
-    /// True where blocks are written in place and no two files ever share one. Everywhere else a
-    /// reservation is only a promise. Btrfs, ZFS, bcachefs and F2FS write elsewhere. XFS does so
-    /// for blocks that a copy shares (`cp` makes such copies). Overlayfs hides what is below it,
-    /// and network file systems do not tell.
+    /// True where blocks are written in place and no two files ever share a block. Everywhere else
+    /// a reservation is only a promise. Btrfs, ZFS, bcachefs and F2FS write to new blocks. So does
+    /// XFS for blocks that a copy shares (`cp` makes such copies). Overlayfs hides the file system
+    /// below it, and network file systems do not tell.
     pub(super) fn keeps_reserved_blocks(file: &File) -> bool {
         const EXT4: FsWord = 0xef53;
         const TMPFS: FsWord = 0x0102_1994;
         fstatfs(file).is_ok_and(|found| matches!(found.f_type, EXT4 | TMPFS))
     }
 
-    /// Returns the bytes of the file system that a user may still take.
+    /// Returns the free bytes of the file system that ordinary users may take.
     pub(super) fn free_space(file: &File) -> Option<u64> {
         fstatvfs(file).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
     }

@@ -1,7 +1,7 @@
 //! The texts that the demo counts without a FILE: foldb's own documents.
 
-/// Lists documents with their names and texts. The paths are below the repository's root; links
-/// beside this crate's manifest lead there, and a package has copies instead.
+/// Lists documents with their names and texts. The paths are relative to the repository's root.
+/// Symbolic links in this crate's directory lead there; a package has copies instead.
 macro_rules! documents {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $path)))),*]

@@ -100,7 +100,7 @@ pub(super) fn compare(db: &Db, truth: &HashMap<&str, u64>) -> Outcome {
     compare_lookups(|word| Ok(db.get(word)?.map(|count| count.into_owned())), truth)
 }
 
-/// Checks every entry against the true counts, and their number.
+/// Checks every entry, and the number of entries, against the true counts.
 fn compare_entries(
     entries: impl Iterator<Item = foldb::Result<(Vec<u8>, Vec<u8>)>>,
     truth: &HashMap<&str, u64>,
@@ -121,7 +121,7 @@ fn compare_entries(
     Ok(())
 }
 
-/// Looks every word of the true counts up.
+/// Looks up every word of the true counts.
 fn compare_lookups(
     lookup: impl Fn(&str) -> Outcome<Option<Vec<u8>>>,
     truth: &HashMap<&str, u64>,

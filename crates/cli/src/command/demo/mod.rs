@@ -26,7 +26,7 @@ use words::Corpus;
 /// Words in the chart.
 const TOP: usize = 12;
 
-/// Runs the demo. It leaves nothing behind, except for the database of `--keep`.
+/// Runs the demo. Only the database of `--keep` remains afterwards.
 pub(super) fn run(args: &Demo, common: &Common) -> Outcome {
     if let Some(dir) = &args.keep {
         check_free(dir)?;

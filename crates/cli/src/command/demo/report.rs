@@ -13,7 +13,7 @@ use crate::form::json::integer;
 /// Blocks in the longest bar of the chart.
 const BAR_LEN: u64 = 40;
 
-/// The task of the demo.
+/// The input of the demo, in figures.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     /// The name of the texts: `foldb's own documents`.
@@ -69,7 +69,7 @@ pub(super) fn engine(stats: &Stats) -> String {
     format!("What the engine did:\n{}", align("  ", &[Side::Left, Side::Right], &rows))
 }
 
-/// Compares both ways.
+/// Compares the times of both ways.
 pub(super) fn times(total: u64, merge: Duration, get_put: Duration) -> String {
     let row = |title: &str, took: Duration| {
         let rate = total as f64 / took.as_secs_f64().max(1e-9);
@@ -91,7 +91,7 @@ pub(super) fn times(total: u64, merge: Duration, get_put: Duration) -> String {
     )
 }
 
-/// Returns everything as one object.
+/// Returns the whole report as one object.
 pub(super) fn to_json(task: &Task, top: &[(&str, u64)], merge: &Done, get_put: &Done) -> Value {
     let top = top.iter().map(|(word, count)| json!({ "word": word, "count": integer(*count) }));
     json!({

@@ -1,4 +1,4 @@
-//! Texts into words: runs of alphabetic characters, in lower case.
+//! Splits texts into words: runs of alphabetic characters, in lower case.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -47,7 +47,7 @@ impl Corpus {
         word.clear();
     }
 
-    /// Number of words, each time they occur.
+    /// Number of words; a repeated word counts each time.
     pub(super) fn len(&self) -> u64 {
         self.sequence.len() as u64
     }
@@ -68,7 +68,7 @@ impl Corpus {
     }
 }
 
-/// Returns the `n` most frequent words, most frequent first, and equals in alphabetic order.
+/// Returns the `n` most frequent words, most frequent first. Equal counts are in alphabetic order.
 pub(super) fn top<'a>(counts: &HashMap<&'a str, u64>, n: usize) -> Vec<(&'a str, u64)> {
     let mut all: Vec<_> = counts.iter().map(|(&word, &count)| (word, count)).collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
