@@ -3,16 +3,16 @@
 //! Locks, in the order in which a thread may take them:
 //!
 //! 1. `writer`: held while a write is logged, applied and published. It is never held during a
-//!    stall. Under it a thread uses the disk only to append to the log, to begin the next log, or
-//!    to change the keyspaces or operators.
+//!    stall. A thread that holds it uses the disk only to append to the log, to begin the next log,
+//!    or to change the keyspaces or operators.
 //! 2. `background.flushing`: held while sealed memtables are flushed.
 //! 3. `tree`: held while the manifest is written and the next version is made.
 //! 4. the locks of the views, the list of keyspaces, the sealed memtables and the background state:
 //!    held for a few instructions.
 //!
-//! Before all of these come `background.alone`, for a caller that compacts on its own thread, and
-//! `background.collecting`, for garbage collection of value segments. Readers take none of these
-//! locks.
+//! A thread takes two more locks before these four: `background.alone` if a caller compacts on its
+//! own thread, and `background.collecting` for garbage collection of value segments. Readers take
+//! none of these locks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ use crate::wal::LogSync;
 
 /// The state of one database.
 pub(crate) struct Core {
-    /// The options of the caller, with its components.
+    /// The caller's options, with its environment, operators and listeners.
     pub(crate) options: Options,
     /// The settings that the engine works with.
     pub(crate) settings: Settings,
@@ -67,7 +67,7 @@ pub(crate) struct Core {
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: Mutex<Tree>,
     pub(crate) next_file: AtomicU64,
-    /// The logs on disk. Those begun since the open come with the half that syncs them.
+    /// The logs on disk, by number. A log begun since the open has the handle that syncs it.
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
 
     pub(crate) cache: Arc<BlockCache>,
@@ -84,15 +84,15 @@ pub(crate) struct Core {
     /// How often a thread waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
 
-    /// Whether [`crate::Db::open_read_only`] opened it. Then nothing is written, and `env.fs`
-    /// rejects writes.
+    /// Whether [`crate::Db::open_read_only`] opened the database. If so, the engine writes nothing,
+    /// and `env.fs` rejects writes.
     pub(crate) read_only: bool,
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
     /// The outcome of the close, once it is done. Held while the close runs.
     pub(crate) close_outcome: Mutex<Option<Result<()>>>,
-    /// The bytes behind the ends of manifest and logs that the open dropped.
+    /// The bytes after the valid ends of the manifest and the logs, which the open dropped.
     pub(crate) dropped: Vec<DroppedTail>,
     /// The directory's lock. The close releases it at its end, with the tree locked.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,

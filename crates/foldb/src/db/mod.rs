@@ -1,4 +1,4 @@
-//! The database: its handles, and the code behind each of their calls.
+//! The database: its handles, and the code that their calls run.
 //!
 //! ```text
 //!   handle      Db, Keyspace, Snapshot: what a program holds
@@ -11,8 +11,8 @@
 //!   state       the data that each lock guards
 //! ```
 //!
-//! [`core::Core`] owns the state. The modules above it add operations, each as an `impl` of its own
-//! subject. The files of `state` say which lock guards what.
+//! [`core::Core`] owns the state. The modules above it add operations, each in an `impl` block for
+//! its subject. The files of `state` say which lock guards what.
 
 mod core;
 mod handle;

@@ -1,5 +1,5 @@
-//! The database seen from inside: error paths that must leave it whole, and background work that
-//! must not run twice at once.
+//! Tests that use internals of the database: error paths that must not damage it, and background
+//! work that must not run twice at once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn count(db: &Db, key: &str) -> u64 {
 
 /// Options that the database stores are reported as stored.
 #[test]
-fn stored_options_are_told_as_stored() {
+fn stored_options_are_reported_as_stored() {
     let dir = tempfile::tempdir().unwrap();
     let named = |db: &Db, name| {
         let all = db.explain_options();
@@ -128,7 +128,7 @@ fn a_database_without_current_is_not_a_new_one() {
 }
 
 #[test]
-fn a_number_of_levels_is_not_believed() {
+fn an_absurd_number_of_levels_is_damage() {
     let fs = MemFs::new();
     fs.create_dir_all(Path::new(PATH)).unwrap();
     let levels = KeyspaceEdit { num_levels: Some(1 << 60), ..KeyspaceEdit::default() };
@@ -140,8 +140,8 @@ fn a_number_of_levels_is_not_believed() {
     assert!(error.to_string().contains("expected at most 32 levels"), "{error}");
 }
 
-/// After a failed sync it is unknown what is durable. Nothing may be flushed, installed or removed
-/// any more, however often the work is tried again.
+/// After a failed sync it is unknown what is durable. From then on nothing may be flushed,
+/// installed or removed, even if the work is retried.
 #[test]
 fn a_poisoned_database_changes_nothing() {
     let fs = MemFs::new();
@@ -183,7 +183,7 @@ fn a_full_disk_under_the_manifest_heals() {
 
 /// A database that never syncs closes the logs that it has removed.
 #[test]
-fn removed_logs_are_let_go() {
+fn removed_logs_are_closed() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let first = Arc::downgrade(db.core().lock_writer().log.sync_handle());
@@ -208,7 +208,7 @@ fn a_memtable_is_flushed_once() {
         thread::spawn(move || {
             for _ in 0..150 {
                 db.merge("a", one()).unwrap();
-                // The other thread may run the flush; then this one has nothing to wait for.
+                // The other thread may run the flush. Then this thread need not wait.
                 let _done_by_either = db.flush();
             }
         })
@@ -242,9 +242,9 @@ fn all_waiting_flushes_end() {
     assert_eq!(total, 400);
 }
 
-/// Compactions that callers ask for run neither beside those of the policy nor beside each other.
+/// A compaction that a caller asks for runs concurrently with no other compaction.
 #[test]
-fn compactions_asked_for_run_alone() {
+fn compactions_of_callers_run_alone() {
     for preset in
         [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled]
     {
@@ -271,7 +271,7 @@ fn compactions_asked_for_run_alone() {
     }
 }
 
-/// A caller that asks for a compaction gets it, even while another caller's or the policy's runs.
+/// `compact` returns after a whole compaction, even if another one runs when it is called.
 #[test]
 fn a_compaction_that_returned_is_done() {
     for preset in [CompactionPreset::Tiered, CompactionPreset::LazyLeveled] {

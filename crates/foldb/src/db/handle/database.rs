@@ -45,7 +45,7 @@ pub struct Db(Keyspace);
 ///
 /// - every checksum of every file, and the order and bounds of all tables;
 /// - filters against keys, and operands against their operators;
-/// - references to value segments, and their sums;
+/// - references to value segments, and the bytes referred to in each;
 /// - the manifest against the directory, and whether the logs can be replayed.
 ///
 /// Register operators and comparators as for [`Db::open`]. The report counts operands of
@@ -91,11 +91,12 @@ impl Db {
     /// that fails changes nothing.
     ///
     /// # Errors
-    /// - `DatabaseMissing`, `DatabaseExists`, or `Locked` while it is open elsewhere.
+    /// - `DatabaseMissing` without [`Options::create_if_missing`]; `DatabaseExists` with
+    ///   [`Options::error_if_exists`]; `Locked` while the database is open elsewhere.
     /// - `UnknownOperator`: a stored operator is neither built in nor in [`Options::operators`].
     /// - `UnknownComparator`: the comparator of a keyspace is not in [`Options::comparators`].
     /// - `InvalidArgument` for options out of range.
-    /// - `Corruption`, naming file and offset; `Io`.
+    /// - `Corruption`, which names the file and the offset; `Io`.
     /// - `Unsupported` on a platform where the tests of foldb have not run, unless the cargo
     ///   feature `untested-platform` is on.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
@@ -129,9 +130,9 @@ impl Db {
     /// The handle shows the database at one moment during this call. It sees every write that had
     /// returned before, except unflushed writes with [`WriteOptions::disable_wal`]. The handle
     /// stays at that moment; to see later writes, open the database again. The open reads the
-    /// manifest and the logs once and replays the logs into memory. It keeps every table open until
-    /// it is dropped: [`Options::max_open_files`] does not bound it. Tables that the writer removes
-    /// meanwhile free their space only then.
+    /// manifest and the logs once and replays the logs into memory. The handle keeps every table
+    /// open until it is dropped, even beyond [`Options::max_open_files`]. A table that the writer
+    /// removes frees its space only when the handle is dropped.
     ///
     /// Reads, iterators, snapshots and queries work as on any handle. Writes, flushes, compactions
     /// and changes of keyspaces or operators fail with `ReadOnly`; there is no background work.
@@ -184,12 +185,12 @@ impl Db {
     /// lost.
     ///
     /// Opening never repairs. A repair reads the manifest and all tables, removes unreadable tables
-    /// from the tree, and puts a new manifest in force. A database that opens stays as it is. If no
+    /// from the tree, and writes a new manifest. A database that opens keeps its contents. If no
     /// table is damaged, no synced write is lost. The repair rewrites every readable block of a
     /// damaged table, and reports the lost key ranges. In these ranges it recovers the newest
-    /// separated value of each key from the hints of the segments. It reads segments without hints
-    /// ([`Options::value_hints`]) whole. Deletes, operands and other values of the lost ranges are
-    /// gone, so an older value may show.
+    /// separated value of each key from hints: the keys and sequence numbers at the end of a value
+    /// segment. It reads segments without hints ([`Options::value_hints`]) whole. Deletes, operands
+    /// and other values of the lost ranges are gone, so an older value may show.
     ///
     /// Without a readable manifest, the repair builds one from tables and logs. Names and options
     /// of keyspaces are lost then. Only the manifest knows which tables a compaction has replaced.
@@ -224,8 +225,9 @@ impl Db {
     /// damaged log.
     ///
     /// # Errors
-    /// As [`Db::repair`]. `DatabaseExists` or `InvalidArgument` for a directory of a copy that is
-    /// not empty. `InvalidArgument` for a log to cut that does not exist.
+    /// As [`Db::repair`]. `DatabaseExists` if the directory of the copy holds a database,
+    /// `InvalidArgument` if it holds other files. `InvalidArgument` if the log to cut does not
+    /// exist.
     pub fn repair_with(
         path: impl AsRef<Path>,
         options: Options,
@@ -236,8 +238,8 @@ impl Db {
         open::with_comparators(&own, "the repair", repair)
     }
 
-    /// Applies a batch to all keyspaces that it names. Readers and crashes see all of it or
-    /// nothing.
+    /// Applies a batch to all keyspaces that it names. Readers see all of the batch or nothing,
+    /// also after a crash.
     ///
     /// # Errors
     /// As [`Db::merge`].
@@ -258,7 +260,7 @@ impl Db {
         Snapshot::take(self)
     }
 
-    /// Flushes all memtables of all keyspaces to tables, and waits for it.
+    /// Flushes all memtables of all keyspaces to tables, and waits for the flush.
     ///
     /// # Errors
     /// `NoSpace`, `Corruption`, `Io`, `Closed`.
@@ -267,8 +269,8 @@ impl Db {
     }
 
     /// Flushes, then compacts a key range of every keyspace into one run of the last level, and
-    /// waits for it. The compaction folds operands and drops deleted entries, except for what a
-    /// snapshot still sees. [`Keyspace::compact`] compacts one keyspace.
+    /// waits for the compaction. The compaction folds operands and drops deleted entries, except
+    /// for what a snapshot still sees. [`Keyspace::compact`] compacts one keyspace.
     ///
     /// # Errors
     /// As [`Db::flush`].
@@ -284,14 +286,14 @@ impl Db {
     /// no write for a second. They run immediately if a caller waits and no write arrives.
     ///
     /// # Errors
-    /// As [`Db::flush`]; the error of a garbage collection that failed.
+    /// As [`Db::flush`]. Also the error of a garbage collection that failed.
     pub fn wait_for_background(&self) -> Result<()> {
         self.core().wait_for_background()
     }
 
     /// Runs one step of pending background work on this thread: a flush, or one slice of a
-    /// compaction. Returns whether there was one. It serves environments without threads. With
-    /// threads, the workers do all of it, and this returns `false`.
+    /// compaction. Returns whether it ran a step. It is for environments without threads. In other
+    /// environments the workers run all steps, and this call returns `false`.
     ///
     /// # Errors
     /// As [`Db::flush`].
@@ -304,7 +306,7 @@ impl Db {
     /// properties and value segments. Returns the bytes read.
     ///
     /// # Errors
-    /// `Corruption`, naming file and offset of the first fault; `Io`.
+    /// `Corruption`, which names the file and the offset of the first fault; `Io`.
     pub fn verify(&self) -> Result<u64> {
         self.core().verify()
     }
@@ -312,7 +314,7 @@ impl Db {
     /// Makes all earlier writes durable.
     ///
     /// # Errors
-    /// `Io`; the database then takes no more writes.
+    /// `Io` if the sync fails. The database then takes no more writes.
     pub fn sync(&self) -> Result<()> {
         self.core().sync()
     }
@@ -344,11 +346,11 @@ impl Db {
     /// garbage collection that another thread asked for ends at its next step, and the close waits
     /// for it.
     ///
-    /// Existing iterators go on until one needs a removed file; it then fails with `Closed`. Files
-    /// are removed when the path is opened again or destroyed.
+    /// Existing iterators continue. An iterator that needs a removed file fails with `Closed`.
+    /// Files are removed when the path is opened again or destroyed.
     ///
     /// # Errors
-    /// The error of the last flush or manifest edit; the database is closed all the same.
+    /// The error of the last flush or manifest edit. The database is closed despite the error.
     /// `Poisoned` if a sync had failed: some acknowledged writes may not be durable.
     /// `InvalidArgument` on a thread inside a callback of the database (an
     /// [`crate::EventListener`], an operator, a progress report): the close would wait for that

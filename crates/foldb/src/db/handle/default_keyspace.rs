@@ -1,7 +1,7 @@
 //! The data methods of a database: those of its default keyspace.
 //!
 //! A program with one keyspace never names it. [`Keyspace`](crate::Keyspace) documents each method.
-//! [`Db`] forwards the usual ones, and [`Db::default_keyspace`] has them all.
+//! [`Db`] forwards the usual methods, and [`Db::default_keyspace`] has them all.
 
 use crate::db::handle::database::Db;
 use crate::db::handle::read_options::ReadOptions;

@@ -16,7 +16,7 @@ use crate::key::{AsKeyRange, Comparator, Kind, NO_OPERATOR};
 use crate::options::{ExplainedOption, KeyspaceOptions, WriteOptions};
 use crate::value::Value;
 
-/// Closes the database when the last handle is dropped. Workers hold the core, not this.
+/// Closes the database when the last handle is dropped. Workers hold the core, not this handle.
 pub(crate) struct Handle {
     pub(crate) core: Arc<Core>,
 }
@@ -27,15 +27,16 @@ impl Drop for Handle {
     }
 }
 
-/// A handle of one keyspace of an open database, with the data methods of [`crate::Db`]. Those of
-/// `Db` act on the keyspace `default`. Cloning is cheap; a handle keeps the database open.
+/// A handle of one keyspace of an open database, with the data methods of [`crate::Db`]. The
+/// methods of `Db` act on the keyspace `default`. Cloning is cheap; a handle keeps the database
+/// open.
 ///
 /// All keyspaces share one log and one order of writes. A [`crate::WriteBatch`] over several
-/// keyspaces happens whole or not at all. A [`crate::Snapshot`] holds the same moment of all
+/// keyspaces is applied whole or not at all. A [`crate::Snapshot`] holds the same moment of all
 /// keyspaces.
 ///
 /// After [`crate::Db::drop_keyspace`] every call through an old handle fails with
-/// `KeyspaceDropped`. Existing iterators go on.
+/// `KeyspaceDropped`. Existing iterators continue.
 ///
 /// # Example
 /// ```
@@ -114,8 +115,8 @@ impl Keyspace {
         Ok(self.get(key)?.is_some())
     }
 
-    /// Deletes all keys as one range delete. It takes as long as one write; compactions reclaim the
-    /// space.
+    /// Deletes all keys as one range delete. The call takes as long as one write; compactions
+    /// reclaim the space.
     ///
     /// # Errors
     /// As [`Keyspace::delete_range`].
@@ -260,9 +261,9 @@ impl Keyspace {
         self.core().merge(&self.state, Some(operator), key.as_ref(), operand.as_ref(), options)
     }
 
-    /// Returns the operator of `NAME` or `NAME:PARAM`, for [`Keyspace::merge_with`]. Operators belong
-    /// to the database and serve all its keyspaces. One that is new to the database is durable in
-    /// the manifest before this returns.
+    /// Returns the operator of `NAME` or `NAME:PARAM`, for [`Keyspace::merge_with`]. Operators
+    /// belong to the database and serve all its keyspaces. An operator that is new to the database
+    /// is durable in the manifest before this call returns.
     ///
     /// # Errors
     /// `UnknownOperator`; `InvalidArgument` for a parameter that the operator rejects; `Io`.
@@ -270,19 +271,20 @@ impl Keyspace {
         self.core().operator(spec)
     }
 
-    /// Returns the operator of merges that name none, if there is one.
+    /// Returns the default operator, which merges use that name no operator. `None` if the keyspace
+    /// has no default operator.
     pub fn default_operator(&self) -> Option<Operator> {
         self.state.merge_operator().cloned()
     }
 
     /// Removes the keyspace's default operator, durably. Later merges must name their operator.
-    /// Stored operands stay as they are, because each names its own operator.
+    /// Stored operands stay unchanged, because each names its own operator.
     ///
     /// The keyspace `default` gets a default operator again from
     /// [`crate::Options::merge_operator`].
     ///
     /// # Errors
-    /// `Io`, `NoSpace`: nothing changed. `KeyspaceDropped`, `ReadOnly`, `Closed`.
+    /// `Io` or `NoSpace`, and the operator stays. `KeyspaceDropped`, `ReadOnly`, `Closed`.
     ///
     /// # Example
     /// ```
@@ -303,8 +305,8 @@ impl Keyspace {
         self.core().unset_default_operator(&self.state)
     }
 
-    /// Returns the options that create a keyspace like this one. They name the operator even if its
-    /// implementation was not registered at the open.
+    /// Returns the options that create a keyspace like this one. The options name the operator even
+    /// if its implementation was not registered at the open.
     pub fn options(&self) -> KeyspaceOptions {
         let settings = self.state.settings;
         KeyspaceOptions {

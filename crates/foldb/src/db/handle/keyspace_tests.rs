@@ -1,5 +1,5 @@
-//! Keyspaces seen from inside: replay of a log that several keyspaces share, and manifests, logs
-//! and tables that contradict each other.
+//! Tests that use internals of keyspaces: replay of a log that several keyspaces share, and
+//! manifests, logs and tables that contradict each other.
 
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ fn add_one(db: &Db, x: &Keyspace, y: &Keyspace) {
     db.write(&batch).unwrap();
 }
 
-/// Flushes one keyspace's memtable and leaves everything else as it is: the memtables of the other
-/// keyspaces, and the log with batches over all of them.
+/// Flushes one keyspace's memtable. The memtables of the other keyspaces stay, and so does the log
+/// with batches over all keyspaces.
 fn flush_alone(db: &Db, keyspace: &Keyspace) {
     let (core, state) = (db.core(), keyspace.state());
     let view = state.view.load_full();
@@ -112,7 +112,7 @@ fn h05_keyspaces_are_sealed_and_flushed_together() {
     let through = |id: KeyspaceId| tree.keyspaces[&id].flushed_through;
     assert_eq!((through(1), through(2)), (2, 3));
     let logs = db.core().logs.lock().unwrap().len();
-    assert_eq!(logs, 1, "x, idle since, keeps no log");
+    assert_eq!(logs, 1, "x is idle and needs no log");
 }
 
 /// An empty or flushed keyspace has no memtable.
@@ -132,7 +132,7 @@ fn idle_keyspaces_have_no_memtable() {
 }
 
 #[test]
-fn names_are_text_of_some_length() {
+fn names_have_1_to_255_bytes() {
     for name in ["a", "ä ö", "default", "with/slash", &"x".repeat(255)] {
         check_name(name).unwrap();
     }
@@ -230,7 +230,7 @@ fn a_table_of_another_keyspace_is_noticed() {
         let table = tree.keyspaces[&1].version.tables().next().unwrap().clone();
         Arc::clone(&table.file)
     };
-    // The open checks a table's keyspace. This reference leads to a table that is not open yet.
+    // The open checks a table's keyspace. This reference is to a table that is not open yet.
     let facts = file.facts().clone();
     let file = Arc::new(crate::version::FileMeta::new(facts, db.core().segment_files.trash()));
     let error = y.state().tables.get_owned(&file).unwrap_err();

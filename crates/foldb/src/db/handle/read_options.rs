@@ -8,10 +8,10 @@ use crate::stats::ReadReport;
 pub struct ReadOptions {
     /// Read the database as it was at this snapshot. Default: none, which reads the current state.
     pub snapshot: Option<Snapshot>,
-    /// Whether the block cache keeps the blocks that the read loads. Default: true. false: a scan
-    /// that is not repeated leaves the cached blocks of other reads in place.
+    /// Whether the block cache keeps the blocks that the read loads. Default: true. With false, a
+    /// scan that is not repeated leaves the cached blocks of other reads in place.
     pub fill_cache: bool,
-    /// Counts the cost of the read. Default: none.
+    /// A report that counts the cost of the read. Default: none.
     pub report: Option<ReadReport>,
 }
 

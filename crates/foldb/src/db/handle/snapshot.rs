@@ -9,10 +9,10 @@ use crate::iterator::Iter;
 use crate::key::SeqNo;
 use crate::value::Value;
 
-/// One moment of the database, in all its keyspaces. Reads through it see exactly the writes that
-/// had returned when it was taken. Its own methods read the default keyspace;
-/// [`ReadOptions::snapshot`] reads any. Cloning is cheap. A snapshot keeps the database open, and
-/// the space of the versions that it alone still sees.
+/// One moment of the database, in all its keyspaces. Reads through it see every write that had
+/// returned when it was taken, and no write that began later. Its own methods read the default
+/// keyspace; [`ReadOptions::snapshot`] reads any keyspace. Cloning is cheap. A snapshot keeps the
+/// database open. Versions that only the snapshot still sees keep their space.
 ///
 /// # Example
 /// ```

@@ -1,25 +1,25 @@
 //! Checkpoints: a separate database with the current contents, made of this database's files.
 //!
-//! A finished table never changes, so the checkpoint has it under a second name, as a hard link. An
-//! unlink in one database leaves the other's name. Files that may still grow are copied (H12). Logs
-//! are copied up to their ends at the moment of the checkpoint. Segment files are copied up to the
-//! last segment of that moment. The manifest is written anew.
+//! A finished table never changes, so the checkpoint gets a hard link to it. If one database
+//! removes its link, the other keeps its own. Files that may still grow are copied (H12). Logs are
+//! copied up to their ends at the moment of the checkpoint. Segment files are copied up to the last
+//! segment of that moment. The manifest is written anew.
 //!
-//! The moment is noted with the tree locked, the ends of the logs first and the tree second:
+//! With the tree locked, the checkpoint notes first the ends of the logs, then the tree:
 //!
 //! ```text
 //! logs end at frame 7 | the tree, the keyspaces, the operators
 //! ```
 //!
 //! So the manifest knows every keyspace and operator that the logs name, and no table is newer than
-//! `flushed_through` says. Writers go on: later frames are not copied. The checkpoint waits for the
-//! write in progress, so that later reads of the database see everything that the checkpoint has.
-//! Its files cannot vanish meanwhile: the versions keep the tables' names, and the open readers
-//! keep the logs.
+//! `flushed_through` says. Writers continue, and their later frames are not copied. The checkpoint
+//! waits for the write in progress, so that later reads of the database see everything that the
+//! checkpoint has. No file vanishes before it is linked or copied: the versions keep the tables,
+//! and the open readers keep the logs.
 //!
-//! `CURRENT` is written last, when everything it leads to is durable. So a crash leaves a whole
-//! database or none. The checkpoint holds `LOCK` until then, so no other open begins a database
-//! there.
+//! `CURRENT` is written last, when all other files are durable. So a crash leaves a whole database
+//! or none. The checkpoint holds `LOCK` until then, so no other open creates a database in the
+//! directory.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -48,7 +48,8 @@ pub struct CheckpointReport {
     pub tables_linked: u64,
     /// Bytes of those tables.
     pub bytes_linked: u64,
-    /// Tables that were copied, because the file system has no links or is another one.
+    /// Tables that were copied, because the file system has no hard links or the directory is in
+    /// another file system.
     pub tables_copied: u64,
     /// Bytes of those tables.
     pub bytes_copied: u64,
@@ -56,14 +57,14 @@ pub struct CheckpointReport {
     pub segments_linked: u64,
     /// Bytes of those files.
     pub bytes_segments_linked: u64,
-    /// Files of value segments that were copied: those that may still grow, and all files if there
-    /// are no links.
+    /// Files of value segments that were copied: files that may still grow, and all files if hard
+    /// links are not possible.
     pub segments_copied: u64,
     /// Bytes of those files.
     pub bytes_segments_copied: u64,
-    /// Logs, whose needed ends were copied.
+    /// Logs that were copied.
     pub logs: u64,
-    /// Bytes of those logs.
+    /// Bytes of the copies.
     pub bytes_logs: u64,
 }
 
@@ -74,12 +75,12 @@ impl Db {
     ///
     /// Tables become hard links, so a checkpoint takes little time and space; in another file
     /// system they are copied. The two databases share no file that is ever written to. Each may
-    /// write, compact and be destroyed without effect on the other. Writes go on and do not wait.
-    /// Writes with [`crate::WriteOptions::disable_wal`] are flushed first. The checkpoint is
+    /// write, compact and be destroyed without effect on the other. Writers continue and do not
+    /// wait. Writes with [`crate::WriteOptions::disable_wal`] are flushed first. The checkpoint is
     /// durable when this returns. A checkpoint that fails removes its files.
     ///
-    /// The checkpoint has this database's identity, which all shared tables carry. Each database
-    /// detects files of a third one, but not files of the other.
+    /// The checkpoint has this database's identity, which all shared tables carry. Both databases
+    /// reject files of a third database, but cannot tell their own files from each other's.
     ///
     /// # Errors
     /// `InvalidArgument` for a directory that is not empty, `DatabaseExists` if it holds a
@@ -110,7 +111,7 @@ impl Db {
     }
 }
 
-/// A moment of the database. Its files stay on disk while it is held.
+/// A moment of the database. The files of that moment stay on disk while this value lives.
 struct Moment {
     /// The edit that describes the whole state.
     edit: Edit,
@@ -170,12 +171,12 @@ struct Target {
     is_whole: bool,
     lock: Option<Box<dyn FileLock>>,
     report: CheckpointReport,
-    /// Whether to link tables. It turns false at the first link that the file system refuses.
+    /// Whether to link tables. False after the first link that the file system refuses.
     links: bool,
 }
 
 impl Target {
-    /// Takes a directory that is empty or does not exist.
+    /// Takes over a directory that is empty or does not exist.
     fn begin(fs: &Arc<dyn FileSystem>, directory: &Path) -> Result<Target> {
         let names = FileNames::new(directory);
         let is_new = !fs.exists(directory);

@@ -2,8 +2,8 @@
 //! record what they hold ([`CloseRecord`]), release the lock.
 //!
 //! The close waits for callers that do background work on their own threads. Their next step finds
-//! the database closed. Once the lock is released, the files may belong to another open, which
-//! gives new files the same numbers.
+//! the database closed. Once the lock is released, the files may belong to another open, which may
+//! give new files the same numbers.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -70,8 +70,8 @@ impl Core {
         self.closed.store(true, Ordering::Release);
         self.leave_runtime();
         self.wait_for_callers();
-        // Writer and tree stay locked until the lock is released. So the record stays true, and an
-        // install either ends before or finds the database closed.
+        // Writer and tree stay locked until the lock is released. So the close record stays
+        // correct, and an install either ends before it or finds the database closed.
         let (mut writer, mut tree) = (self.lock_writer(), self.lock_tree());
         let written = self.write_last(&mut writer.log, &mut tree);
         // The worker that removes files has ended, and the files would take space until the next
@@ -90,7 +90,7 @@ impl Core {
     }
 
     /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database
-    /// is closed, so none begins.
+    /// is closed, so no further work begins.
     fn wait_for_callers(&self) {
         let background = &self.background;
         for working in [&background.alone, &background.collecting, &background.flushing] {

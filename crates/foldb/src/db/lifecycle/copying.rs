@@ -7,12 +7,12 @@ use foldb_env::FileSystem;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes copied between two syncs, so that a sync of the database's log does not wait behind a
-/// large one (H23).
+/// Bytes copied between two syncs. A sync of the database's log might wait for a larger sync (H23).
 const COPY_STEP: usize = 1 << 20;
 
 /// # Errors
-/// `DatabaseExists` or `InvalidArgument` for a directory with files that count, and for a file.
+/// `InvalidArgument` if `directory` is a file. `DatabaseExists` or `InvalidArgument` if it holds a
+/// file for which `counts` returns true.
 pub(crate) fn refuse_used(
     fs: &dyn FileSystem,
     directory: &Path,
@@ -39,7 +39,7 @@ pub(crate) fn is_no_link(error: &io::Error) -> bool {
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
 }
 
-/// Copies a file that does not change, and syncs the copy. Its name is not durable yet.
+/// Copies a file that does not change, and syncs the copy. The caller still syncs the directory.
 pub(crate) fn copy_file(fs: &dyn FileSystem, from: &Path, to: &Path, len: u64) -> Result<()> {
     let failed = |path: &Path, doing: &'static str| {
         let path: PathBuf = path.to_owned();

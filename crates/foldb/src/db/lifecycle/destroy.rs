@@ -45,9 +45,9 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     // Another process may have held the lock until now, so the directory is listed only now.
     refuse_foreign(fs, &names)?;
     let (known, is_all) = known_in(fs, path)?;
-    // CURRENT goes before all other files: without it there is no database. The record of a close
-    // goes even earlier, because it says that there is one. LOCK goes last: until then no other
-    // process begins a database here.
+    // The close record is removed first, because it says that the database exists. CURRENT is
+    // removed next: without it there is no database. LOCK is removed last: until then no other
+    // process creates a database here.
     let rank = |name: &str| match name {
         "CLOSED" => 0,
         "CURRENT" => 1,
@@ -60,14 +60,14 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
             fs.remove(&file).map_err(|error| Error::io(&file, "remove", &error))?;
         }
         if rank_now == 1 {
-            // A crash may keep files that go later, but CURRENT stays removed.
+            // After a crash, files that are removed later may remain, but CURRENT does not return.
             fs.sync_dir(path).map_err(|error| Error::io(path, "sync the directory", &error))?;
         }
     }
     drop(lock);
     if is_all {
         match fs.remove_dir(path) {
-            // Another process began a database here, or removed the directory.
+            // Another process created a database here, or removed the directory.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -79,7 +79,7 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names of a database's files in a directory, and whether it has no others.
+/// Returns the names of a database's files in a directory, and whether it holds no other files.
 fn known_in(fs: &dyn FileSystem, path: &Path) -> Result<(Vec<String>, bool)> {
     let mut names = match fs.list(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

@@ -1,8 +1,8 @@
 //! Creating and dropping keyspaces.
 //!
-//! Each is one synced manifest edit, made under the writer lock. So the log never names a keyspace
-//! that the manifest does not know, and no write to a keyspace is logged after its drop. Ids are
-//! never reused, so an old log's writes to a dropped keyspace never reach another one.
+//! Each of them is one synced manifest edit, made under the writer lock. So the log never names a
+//! keyspace that the manifest does not know, and no write to a keyspace is logged after its drop.
+//! Ids are never reused, so an old log's writes to a dropped keyspace never reach another keyspace.
 //!
 //! ```text
 //! create 'x': edit (id 3, next 4)    write x/a    drop 'x': log synced, edit (3 dropped)
@@ -24,7 +24,7 @@ use crate::version::{Edit, Version};
 
 impl Db {
     /// Creates a keyspace, durably. Names are UTF-8 of 1 to 255 bytes without control characters.
-    /// An empty keyspace takes no memtable. A written one takes about 35 KiB beside its records.
+    /// An empty keyspace has no memtable. A memtable takes about 35 KiB in addition to its records.
     ///
     /// # Errors
     /// `KeyspaceExists`; `InvalidArgument` for the name or an option; `UnknownOperator`; `Io`.
@@ -46,7 +46,7 @@ impl Db {
     }
 
     /// Returns a keyspace by its name. Creates it with `options` if it does not exist; an existing
-    /// one keeps its own options.
+    /// keyspace keeps its own options.
     ///
     /// # Errors
     /// As [`Db::create_keyspace`], without `KeyspaceExists`.
@@ -75,7 +75,8 @@ impl Db {
                 found => return found,
             }
             match self.create_keyspace(name, options.clone()) {
-                // Another thread created it meanwhile. It may also have dropped it again.
+                // Another thread created the keyspace in the meantime. It may also have dropped it
+                // again.
                 Err(error) if error.kind() == ErrorKind::KeyspaceExists => {}
                 created => return created,
             }
@@ -98,8 +99,9 @@ impl Db {
         all.iter().map(|keyspace| String::from(&*keyspace.name)).collect()
     }
 
-    /// Drops a keyspace and its contents, durably, together with all earlier logged writes. Its
-    /// files are removed when the last iterator over it is dropped. Its name may be used again.
+    /// Drops a keyspace and its contents, durably. All earlier logged writes to other keyspaces
+    /// become durable first. Its files are removed when the last iterator over it is dropped. Its
+    /// name may be used again.
     ///
     /// # Errors
     /// `KeyspaceMissing`; `InvalidArgument` for `default`, which cannot be dropped; `Io`.
@@ -191,7 +193,8 @@ impl Core {
         let mut writer = self.lock_writer();
         self.check_writable()?;
         let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;
-        // The drop survives a power loss, so earlier copies of its contents must survive too.
+        // The drop survives a power loss. The program may have copied the contents to another
+        // keyspace, so those earlier writes must survive too.
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
         sync.sync_through(frame).inspect_err(|error| self.poison(error))?;
         let mut tree = self.lock_tree();

@@ -1,5 +1,5 @@
-//! Operators of an open database: how they are registered, which keys they fail on, and how
-//! finalizing folds their operands away.
+//! Operators of an open database: how they are registered, on which keys they fail, and how
+//! finalizing folds all operands into values.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::wal::{LogWriter, encode_definition};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finalized {
-    /// Operands still stored in all keyspaces; 0 unless merges of some keys fail.
+    /// Operands still stored in tables of all keyspaces. 0 unless the merge of a key fails, or
+    /// another thread merged during the call.
     pub operands_left: u64,
     /// Keys whose operator rejects their operands.
     pub failed: Vec<FailedMerge>,
@@ -34,8 +35,8 @@ impl Db {
     /// one that only reads tables, can then take over. Operands that are merged during the call may
     /// stay. Afterwards the database opens without the custom operators that it used.
     ///
-    /// Keys whose merge fails keep their operands and are part of the result. Put or delete them,
-    /// and finalize again.
+    /// Keys whose merge fails keep their operands and are part of the result. Put or delete these
+    /// keys, and finalize again.
     ///
     /// # Errors
     /// `InvalidArgument` while snapshots exist, because they keep operands unfolded. Otherwise as
@@ -157,7 +158,7 @@ impl Core {
         }
     }
 
-    /// Counts and reports a failed merge of a read, if that is the error.
+    /// Counts and reports a failed merge of a read. Ignores other errors.
     #[cold]
     pub(crate) fn note_failed_read(&self, keyspace: &KeyspaceState, error: &Error) {
         let Some((key, operator)) = error.failed_merge() else { return };
@@ -169,7 +170,7 @@ impl Core {
         }));
     }
 
-    /// Removes a keyspace's default operator, by a new manifest without it.
+    /// Removes a keyspace's default operator: writes a new manifest without it.
     pub(crate) fn unset_default_operator(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.check_writable()?;
         let mut tree = self.lock_tree();
@@ -186,7 +187,7 @@ impl Core {
     pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
         self.check_open()?;
         let implementation = self.registry.parse(spec)?;
-        // The writer lock keeps a log without the definition from being begun.
+        // While this thread holds the writer lock, no log without the definition begins.
         let mut writer = self.lock_writer();
         self.check_open()?;
         let id = match self.registry.id_of(&*implementation) {
@@ -196,7 +197,7 @@ impl Core {
                 let definition = self.registry.next_definition(&*implementation);
                 let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
                 // The next full description of the tree, in a manifest or a checkpoint, includes
-                // it.
+                // the operator.
                 let mut tree = self.lock_tree();
                 self.append_edit(&mut tree, &edit)?;
                 self.registry.adopt(&definition)?;
@@ -204,7 +205,8 @@ impl Core {
             }
         };
         if !self.read_only {
-            // An earlier attempt may have registered it in the manifest, but not in the log.
+            // An earlier attempt may have registered the operator in the manifest, but not in the
+            // log.
             let WriterState { log, defined, .. } = &mut *writer;
             let before = log.len();
             self.define_operators(log, defined)?;
@@ -214,7 +216,7 @@ impl Core {
     }
 
     /// Writes the operator definitions that the log lacks. Built-in ids are the same in every
-    /// database and need none.
+    /// database and need no definition.
     pub(crate) fn define_operators(&self, log: &mut LogWriter, defined: &mut usize) -> Result<()> {
         let resolver = self.registry.resolver();
         for definition in resolver.dynamic_definitions().skip(*defined) {

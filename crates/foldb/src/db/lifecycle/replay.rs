@@ -2,8 +2,8 @@
 //!
 //! Replay applies a record if its sequence number is above `flushed_through`. That is the last
 //! number *applied* before the flushed memtable was sealed. The number of a folded record may be
-//! smaller than those it absorbed (H5). Each keyspace has its own `flushed_through`. Replay skips
-//! writes to keyspaces that were dropped since.
+//! smaller than the numbers of the records that it absorbed (H5). Each keyspace has its own
+//! `flushed_through`. Replay skips writes to keyspaces that were dropped since.
 //!
 //! The logs are one sequence. If one ends early, replay does not apply the later ones, so a prefix
 //! of the writes survives (H11):
@@ -12,11 +12,11 @@
 //! log 7: 1 2 3 (4 lost)    log 8: 5 6        replayed: 1 2 3
 //! ```
 //!
-//! Log 8 or a later one may say that it was synced. Then 4 was synced before, and its loss is
-//! damage.
+//! A frame of log 8 or of a later log may say that its log was synced. Then 4 was synced before,
+//! and its loss is damage.
 //!
-//! A log whose creation failed half-way holds no writes and has no successor. The writer went on in
-//! the log before it, and the next log follows that one:
+//! A log whose creation failed half-way holds no writes and has no successor. The writer continued
+//! in the log before it, and the next log follows that log:
 //!
 //! ```text
 //! log 7: 1 2 3 4    log 8, after 7 as of 3: no writes    log 9, after 7 as of 4: 5 6
@@ -46,7 +46,7 @@ use crate::options::Options;
 use crate::version::CloseRecord;
 use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
-/// Logs, each opened when its turn comes: there may be more than a process may open at once.
+/// Logs, each opened only when it is read: there may be more logs than a process may open at once.
 pub(crate) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
 
 /// The input of a replay.
@@ -59,7 +59,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) first_log: u64,
     /// The needed logs, ascending.
     pub(crate) logs: Logs<'a>,
-    /// The record of a clean close, if there is one.
+    /// The record of a clean close, if the database has one.
     pub(crate) closed: Option<&'a CloseRecord>,
     /// Replay stops before the first batch that begins above this number.
     pub(crate) through: SeqNo,
@@ -84,7 +84,7 @@ pub(crate) struct Replayed {
     /// The memtables of each keyspace that has any, newest first.
     pub(crate) memtables: BTreeMap<KeyspaceId, Vec<Arc<Memtable>>>,
     pub(crate) last_seqno: SeqNo,
-    /// The bytes behind the ends of logs, with their places.
+    /// The bytes after the valid end of each log, with the log's path and the offset of that end.
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         done: Replayed::default(),
         held_back: None,
     };
-    // By number: a log whose creation failed may lie between two that follow each other.
+    // By number: an abandoned log may lie between a log and its successor.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
     while let Some(reader) = needed.next() {
         let mut reader = reader?;
@@ -134,7 +134,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         let path = replay.names.log(number);
         let mut record = Vec::new();
         if !reader.next(&mut record)? {
-            // Even its header is missing, so neither it nor a later log was ever synced.
+            // Even the header is missing, so neither this log nor a later one was ever synced.
             ends.insert(number, replayer.end(&mut reader)?);
             continue;
         }
@@ -162,14 +162,14 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
     Ok(replayer.finish())
 }
 
-/// Returns whether the writer went on in the log before this one. Then the creation of this log
-/// failed, on a full disk for example, and it holds no writes.
+/// Returns whether the writer continued in the log before this one. If so, the creation of this log
+/// failed, for example on a full disk, and it holds no writes.
 fn is_abandoned(header: &LogHeader, ends: &BTreeMap<u64, LogEnd>) -> bool {
     ends.get(&header.predecessor).is_some_and(|end| end.frames > header.predecessor_frames)
 }
 
 /// # Errors
-/// `Corruption` if a log holds writes although the one before it went on.
+/// `Corruption` if an abandoned log holds writes.
 fn refuse_writes(log: &mut LogReader) -> Result<()> {
     let mut record = Vec::new();
     let mut offset = log.offset();
@@ -187,12 +187,12 @@ fn refuse_writes(log: &mut LogReader) -> Result<()> {
     Ok(())
 }
 
-/// Stops at a log whose predecessor is incomplete: neither it nor later ones are applied. Returns
-/// what lies in them.
+/// Stops at a log whose predecessor is incomplete: neither this log nor later logs are applied.
+/// Returns the bytes that are left out.
 ///
 /// # Errors
-/// `Corruption` if one of them says that it was synced, because then the predecessor was synced
-/// before.
+/// `Corruption` if one of these logs says that it was synced, because the predecessor was synced
+/// before it.
 fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
@@ -218,7 +218,7 @@ fn stop_before(
     .at(&path, predecessor_end))
 }
 
-/// Returns whether a frame of the log says that the log was synced, and everything that it holds.
+/// Returns whether a frame of the log says that the log was synced, and the size of its contents.
 fn says_synced(log: &mut LogReader) -> Result<(bool, (PathBuf, u64, Tail))> {
     let mut record = Vec::new();
     while log.next(&mut record)? {}
@@ -241,15 +241,15 @@ impl Replay<'_> {
 
 struct Replayer<'a> {
     replay: &'a Replay<'a>,
-    /// The memtables being filled, with the bytes they were made for.
+    /// The memtables being filled, each with the capacity that it was created for, in bytes.
     open: BTreeMap<KeyspaceId, (MemtableWriter, usize)>,
     done: Replayed,
-    /// The last record, which the planted fault does not replay.
+    /// The last record, which the planted fault `LoseLastLogRecord` does not replay.
     held_back: Option<Vec<u8>>,
 }
 
 impl Replayer<'_> {
-    /// Checks the end of a log, and notes the bytes behind it.
+    /// Checks the end of a log, and notes the bytes after it.
     fn end(&mut self, log: &mut LogReader) -> Result<LogEnd> {
         let closed = self.replay.closed.and_then(|closed| closed.log(log.number()));
         let end = log.end_as(closed)?;
@@ -326,7 +326,7 @@ impl Replayer<'_> {
         }
         if !bytes.is_empty() {
             return Err(Error::corruption(format!(
-                "expected {} operations in the batch, found {} bytes behind them",
+                "expected {} operations in the batch, found {} bytes after them",
                 header.count,
                 bytes.remaining()
             )));

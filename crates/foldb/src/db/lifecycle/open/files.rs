@@ -1,4 +1,4 @@
-//! The files of a database's directory, and those that are missing.
+//! Lists the files of a database's directory, and checks that the needed files exist.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ pub(crate) fn check_tables(
 
 /// # Errors
 /// `Corruption` if a log does not exist although the manifest or a clean close says that it is
-/// needed. Even an empty log existed when they said so.
+/// needed. Even an empty log exists by the time they name it.
 pub(crate) fn check_log(log: u64, present: &[FileKind], names: &FileNames) -> Result<()> {
     if present.contains(&FileKind::Log(log)) {
         return Ok(());
@@ -65,8 +65,8 @@ const MOST_LEFTOVERS: u64 = 1 << 32;
 /// number.
 ///
 /// # Errors
-/// `Corruption` for a file with a number far above `known`. No database wrote it, and counting on
-/// from it would use up the numbers.
+/// `Corruption` for a file with a number far above `known`. No database wrote such a file, and
+/// continuing from its number would use up the numbers.
 pub(crate) fn next_number(present: &[FileKind], known: u64, names: &FileNames) -> Result<u64> {
     let numbered = present.iter().filter_map(|kind| Some((kind.number()?, *kind)));
     let Some((highest, kind)) = numbered.max_by_key(|(number, _)| *number) else {

@@ -4,17 +4,18 @@
 //! An open never repairs: a missing or damaged file is an error that names it. It never appends to
 //! a file that an earlier open created. The logged writes become tables, which the first edit of a
 //! new manifest adds to the trees. The same edit says that the old logs are no longer needed (H5).
-//! So a crash at any moment replays them once or not at all.
+//! So after a crash at any moment, the next open either replays the old logs or finds their writes
+//! in tables.
 //!
-//! An open that fails removes its files, because a full disk must not fill with failed attempts.
+//! An open that fails removes its files, so that repeated attempts do not fill the disk.
 //!
 //! - [`platform`]: the platforms on which databases open;
 //! - [`place`]: the directory and its lock;
 //! - [`stored`]: the contents of the manifest;
 //! - [`files`]: the files of the directory;
-//! - [`opening`]: the database made of them;
+//! - [`opening`]: builds the database from the manifest and the logs;
 //! - [`read_only`]: a database for reading, also while another process writes to it;
-//! - [`repair`]: a database made of what is left;
+//! - [`repair`]: rebuilds a database from the files that are left;
 //! - [`verify`]: a check of every file.
 
 mod files;

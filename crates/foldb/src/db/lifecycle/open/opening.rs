@@ -1,4 +1,4 @@
-//! Makes a database of the manifest and the logs.
+//! Builds a database from the manifest and the logs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -48,7 +48,7 @@ pub(crate) struct Opening<'a> {
     /// Taken when the open succeeds.
     pub(crate) lock: &'a mut Option<Box<dyn FileLock>>,
     pub(crate) stored: Stored,
-    /// The record of a clean close, if there is one.
+    /// The record of a clean close, if the database has one.
     pub(crate) closed: Option<CloseRecord>,
     pub(crate) runtime: Runtime,
 }
@@ -124,8 +124,8 @@ impl Opening<'_> {
         let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
         let settings = options.resolve();
         let trees = keyspace_trees(parts, &stored, &settings, &tables);
-        // The manifest begins with the final state of the old one. An edit of their own adds the
-        // replayed tables, together with the new log number.
+        // The new manifest begins with the final state of the old one. A second edit adds the
+        // replayed tables and the new log number.
         let snapshot = Edit {
             database: Some(stored.database),
             log: Some(if stored.fresh { next_log } else { stored.log }),
@@ -174,7 +174,7 @@ impl Opening<'_> {
         .into_core();
         if let Err(error) = core.take_over(&replayed, last_seqno, next_log) {
             if core.poison.get().is_some() && !is_fresh {
-                // The manifest on the medium may name any of them.
+                // The manifest on the medium may name any of these files.
                 begun.files.clear();
             }
             *lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -193,12 +193,12 @@ struct BegunFiles {
     fs: Arc<dyn FileSystem>,
     names: FileNames,
     files: Vec<PathBuf>,
-    /// Whether the `CURRENT` of a new database may lead to them.
+    /// Whether the `CURRENT` of a new database may name the new manifest.
     led: bool,
 }
 
 impl BegunFiles {
-    /// Removes `CURRENT`, durably, if it may lead to the files.
+    /// Removes `CURRENT`, durably, if it may name the new manifest.
     fn forget_current(&self) -> io::Result<()> {
         if !self.led {
             return Ok(());
@@ -216,8 +216,8 @@ impl Drop for BegunFiles {
         if planted(Fault::LeaveAttempts) {
             return;
         }
-        // A crash must not leave a `CURRENT` that leads to no manifest: that is neither a new
-        // database nor the old one.
+        // A crash must not leave a `CURRENT` that names a missing manifest: such a directory is
+        // neither a new database nor the old one.
         if !self.files.is_empty() && self.forget_current().is_err() {
             return;
         }
@@ -228,10 +228,10 @@ impl Drop for BegunFiles {
     }
 }
 
-/// Removes files that no crash can make needed again: manifests that are not in force, and tables
-/// and segments that no edit ever named, such as those of an interrupted compaction. It runs before
-/// the open writes anything, because the disk may be full. Files that an edit named stay until the
-/// new manifest is durable, because that edit may be the last durable one.
+/// Removes files that are not needed even after a crash. These are manifests that are not in force,
+/// and tables and segments that no edit ever named, such as those of an interrupted compaction. It
+/// runs before the open writes anything, because the disk may be full. Files that an edit named
+/// stay until the new manifest is durable, because that edit may be the last durable one.
 fn remove_unneeded(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -274,7 +274,7 @@ pub(crate) struct Assembly {
     pub(crate) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) runtime: Runtime,
-    /// Tables that stay open, however many there are.
+    /// The tables and segment files of a read-only open, which stay open.
     pub(crate) held: Option<HeldFiles>,
     pub(crate) segment_files: Arc<SegmentFiles>,
     pub(crate) last_seqno: SeqNo,
@@ -284,7 +284,7 @@ pub(crate) struct Assembly {
     pub(crate) next_file: u64,
     /// Logs on disk from earlier opens.
     pub(crate) logs: Vec<u64>,
-    /// The bytes behind the ends of manifest and logs.
+    /// The bytes after the valid ends of the manifest and the logs.
     pub(crate) dropped: Vec<DroppedTail>,
     /// `None` for a read-only database.
     pub(crate) lock: Option<Box<dyn FileLock>>,
@@ -347,7 +347,7 @@ impl Assembly {
     }
 }
 
-/// Returns the bytes dropped behind the ends of manifest and logs.
+/// Returns the bytes dropped after the valid ends of the manifest and the logs.
 pub(crate) fn dropped_tails(
     stored: &mut Stored,
     of_logs: &[(PathBuf, u64, Tail)],

@@ -1,8 +1,9 @@
 //! The directory of a database that is being opened: created if the options say so, locked, and
 //! restored if the open fails.
 //!
-//! Only a caller that holds the lock may unlink a lock file. A lock counts only while its file has
-//! the name (see [`FileSystem::lock`]), so a caller that waited for the lock checks again.
+//! Only a caller that holds the lock may unlink a lock file. A lock is valid only while `LOCK`
+//! still names the locked file (see [`FileSystem::lock`]), so a caller that waited for the lock
+//! checks again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::files::FileNames;
 use crate::options::Options;
 
-/// How often the open creates a directory that another process keeps removing.
+/// How often the open tries to create a directory that another process keeps removing.
 const ATTEMPTS: usize = 100;
 
 /// The directory of an open in progress.
@@ -63,7 +64,7 @@ impl<'a> Place<'a> {
         let path = self.names.directory();
         for attempt in 1.. {
             match self.fs.create_dir_all(path) {
-                // Another process removed it meanwhile.
+                // Another process removed the directory in the meantime.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -111,11 +112,11 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns why there is no database, or `None` if there is one.
+/// Returns why the directory holds no database, or `None` if it holds one.
 ///
 /// # Errors
-/// `InvalidArgument` for a file; `Io` if the directory cannot be read, without permission for
-/// example.
+/// `InvalidArgument` if the path is a file. `Io` if the directory cannot be read, for example
+/// without permission.
 pub(crate) fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&'static str>> {
     let path = names.directory();
     let failed = |error| Error::io(path, "read the directory", &error);

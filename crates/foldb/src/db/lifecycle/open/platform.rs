@@ -1,8 +1,8 @@
 //! The platforms on which a database opens.
 //!
-//! The promises of foldb hold where its tests have run. Elsewhere every call that opens, checks,
-//! repairs or removes a database fails before it touches a file. The cargo feature
-//! `untested-platform` lifts this.
+//! foldb keeps its guarantees on platforms where its tests have run. On other platforms, every call
+//! that opens, checks, repairs or removes a database fails before it touches a file. The cargo
+//! feature `untested-platform` lifts this restriction.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -42,7 +42,7 @@ const HERE: Platform = Platform {
     },
 };
 
-/// Checks that databases may be opened here.
+/// Checks that databases may be opened on this platform.
 ///
 /// # Errors
 /// `Unsupported` if the tests have not run on this platform and the feature is off.
@@ -79,7 +79,7 @@ mod tests {
     use crate::{Db, Options, RepairOptions, verify, verify_with_progress};
 
     thread_local! {
-        /// The platform that [`check`] believes in on this thread.
+        /// The platform that [`check`] assumes on this thread.
         pub(super) static PRETENDED: Cell<Option<Platform>> = const { Cell::new(None) };
     }
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
     #[test]
-    fn the_tested_platform_knows_itself() {
+    fn this_build_is_for_the_tested_platform() {
         assert_eq!(HERE, X86_64_LINUX);
     }
 
