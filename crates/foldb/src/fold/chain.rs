@@ -207,6 +207,17 @@ impl Chain {
             let base = self.base.take();
             return Ok(base.filter(|base| base.header.kind == Kind::Put).map(|base| base.value));
         }
+        self.value_of_operands(key, operators, scratch)
+    }
+
+    /// Returns the value of a chain with operands. Kept out of [`Chain::value`], which the compiler
+    /// inlines into walks over puts only while it is small.
+    fn value_of_operands(
+        &mut self,
+        key: &[u8],
+        operators: &Resolver,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<Value>, Error> {
         if self.operands.len() == 1 && self.base.is_none() && !operators.has_upgrades() {
             return self.value_of_one(key, operators, scratch);
         }
