@@ -34,7 +34,9 @@ impl Options {
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range; `Unsupported` for
-    /// [`Compression::Zstd`](crate::Compression::Zstd) without the cargo feature `zstd`.
+    /// [`Compression::Snappy`](crate::Compression::Snappy) or
+    /// [`Compression::Zstd`](crate::Compression::Zstd) in a build without the cargo feature of that
+    /// name.
     pub fn validate(&self) -> Result<()> {
         for (option, value, range) in self.numbers() {
             range.check(option, value)?;
