@@ -22,8 +22,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Parses a command line, the program's name first. A `--` behind the command belongs to the
-    /// program that it runs; without this, clap would remove it.
+    /// Parses a command line whose first word is the program's name. A `--` after the command is
+    /// passed to the program that the command runs; clap alone would remove it.
     ///
     /// # Errors
     /// An error of the command line, or the requested help.
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo bench -p foldb -p foldb-chains --features foldb/internals ARGUMENTS`.
     Bench(Passed),
-    /// foldb beside RocksDB, fjall and LevelDB; compiles C++
+    /// Benchmarks of foldb, RocksDB, fjall and LevelDB; compiles C++
     ///
     /// Runs the program of compare/, by default with `--workload all --scale small --out
     /// compared`. See compare/README.md.

@@ -6,7 +6,7 @@ use crate::step::{Step, succeeds};
 /// The oldest toolchain that the published crates support.
 pub(crate) const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// Compiles the published crates with that toolchain.
+/// Compiles the published crates with the oldest toolchain.
 ///
 /// # Errors
 /// They do not compile, or the toolchain cannot be installed.

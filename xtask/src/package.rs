@@ -3,8 +3,8 @@
 use crate::arguments::Passed;
 use crate::step::Step;
 
-/// The published crates, each behind its dependencies. The other crates measure, simulate and check
-/// these, and stay in the repository.
+/// The published crates, each after its dependencies. The other crates measure, simulate and check
+/// the published ones, and stay in the repository.
 pub(crate) const PUBLISHED: [&str; 4] = ["foldb-env", "foldb-chains", "foldb", "foldb-cli"];
 
 pub(crate) fn step(passed: Passed) -> Step {

@@ -1,7 +1,7 @@
 //! `cargo xtask platforms`: compiles the published crates for other platforms.
 //!
-//! A platform that this machine cannot compile for is skipped: its standard library is not
-//! installed, or its dependencies cannot be downloaded. The list at the end says which.
+//! A platform is skipped if its standard library is not installed, or if its dependencies cannot be
+//! downloaded. The list at the end names the skipped platforms.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::package::PUBLISHED;
 use crate::step::{Step, root};
 
-/// The targets beside the tested one: other systems, 32-bit addresses, and big-endian byte order.
+/// The compiled targets: other systems, 32-bit addresses, and big-endian byte order.
 /// README.md has a row for each.
 pub(crate) const TARGETS: [&str; 6] = [
     "aarch64-unknown-linux-gnu",
@@ -20,7 +20,7 @@ pub(crate) const TARGETS: [&str; 6] = [
     "s390x-unknown-linux-gnu",
 ];
 
-/// What came of a target.
+/// The result of a target's check.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Compiles,
@@ -29,7 +29,7 @@ enum Outcome {
     Fails(String),
 }
 
-/// Checks every target, whatever comes of the ones before it.
+/// Checks every target, even if the check of an earlier target fails.
 ///
 /// # Errors
 /// The published crates do not compile for a target.

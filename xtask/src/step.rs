@@ -32,16 +32,16 @@ impl Step {
         self
     }
 
-    /// Stops it after `limit`, with the program `timeout` if there is one.
+    /// Stops the step after `limit`, if the machine has the program `timeout`.
     pub(crate) fn limited(mut self, limit: &'static str) -> Step {
         self.limit = Some(limit);
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the step to its end.
     ///
     /// # Errors
-    /// It cannot be started, or it fails.
+    /// The program cannot be started, or it fails.
     pub(crate) fn run(&self) -> Result<(), String> {
         if self.limit.is_some() && !is_there("timeout") {
             eprintln!("xtask: there is no program 'timeout', so this step has no time limit");

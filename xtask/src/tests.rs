@@ -18,14 +18,14 @@ fn read(line: &str) -> Result<Line, clap::Error> {
 }
 
 #[test]
-fn an_unknown_command_is_told_with_the_nearest_one() {
+fn an_unknown_command_is_reported_with_the_nearest_one() {
     let refusal = read("linnt").unwrap_err().render().to_string();
     assert!(refusal.starts_with("error: unrecognized subcommand 'linnt'"), "{refusal}");
     assert!(refusal.contains("'lint'") && refusal.contains("--help"), "{refusal}");
 }
 
 #[test]
-fn arguments_behind_a_command_reach_its_program() {
+fn arguments_after_a_command_reach_its_program() {
     for (line, runs) in [
         ("test", "cargo test --workspace"),
         ("test -p foldb -- --nocapture", "cargo test -p foldb -- --nocapture"),
@@ -38,7 +38,7 @@ fn arguments_behind_a_command_reach_its_program() {
     }
 }
 
-/// The help of a command names the program that it runs, so each script is named there.
+/// Checks that the help of some command names each script.
 #[test]
 fn every_script_has_a_command() {
     let mut command = Line::command();
@@ -58,7 +58,7 @@ fn every_script_has_a_command() {
     }
 }
 
-/// Crates that are published say so, and no others do.
+/// Checks that exactly the packaged crates are marked as published.
 #[test]
 fn published_crates_are_the_ones_that_are_packaged() {
     let mut published = Vec::new();

@@ -76,9 +76,13 @@ pub(crate) const TABLE: &[Entry] = &[
     entry(Benchmark::ReadRandomMergeRandom, "readrandommergerandom", "reads or merges random keys")
         .merges(),
     entry(Benchmark::ReadRandomWriteRandom, "readrandomwriterandom", "reads or puts random keys"),
-    entry(Benchmark::ReadWhileWriting, "readwhilewriting", "readrandom beside one putting thread"),
-    entry(Benchmark::ReadWhileMerging, "readwhilemerging", "readrandom beside one merging thread")
-        .merges(),
+    entry(Benchmark::ReadWhileWriting, "readwhilewriting", "readrandom while one more thread puts"),
+    entry(
+        Benchmark::ReadWhileMerging,
+        "readwhilemerging",
+        "readrandom while one more thread merges",
+    )
+    .merges(),
     entry(Benchmark::ReadSeq, "readseq", "reads entries in key order"),
     entry(Benchmark::ReadReverse, "readreverse", "reads entries in reverse key order"),
     entry(Benchmark::ReadRandom, "readrandom", "reads random keys"),

@@ -1,8 +1,8 @@
-//! The length of a thread's work: a number of operations, or a time.
+//! How long a thread works: for a number of operations, or for a time.
 
 use std::time::{Duration, Instant};
 
-/// Operations between looks at the clock.
+/// Operations between two reads of the clock.
 const LOOK_EVERY: u64 = 1000;
 
 /// The rest of a thread's operations or time.

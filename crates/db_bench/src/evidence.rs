@@ -1,9 +1,9 @@
 //! The data that `--report` collects in a run, and the page made from it.
 //!
 //! Every benchmark with a result line is a workload with one run. The program asks the process and
-//! the database for their figures outside of the benchmark's clock, never inside. Figures are those
-//! at the end of the clock, with the compaction debt. A `waitforcompaction` behind a benchmark adds
-//! the figures at rest.
+//! the database for their figures before the benchmark's clock starts and after it stops, so these
+//! calls are not timed. When the clock stops, compactions may have work left. A `waitforcompaction`
+//! after a benchmark adds the figures once no work is left.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ const FOLDB: &str = "foldb";
 /// The percentiles of the results.
 const PERCENTS: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
-/// Returns the file of `--report`, if it is given. Tries to open it, so that no run ends without its
-/// page.
+/// Returns the file of `--report`, if the flag is given. Tries to open the file first, so that no
+/// run ends without its page.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -64,7 +64,7 @@ pub(crate) struct Evidence {
     clock: Option<(Instant, Instant)>,
 }
 
-/// The figures of process and database at a moment.
+/// The figures of the process and the database at one moment.
 #[derive(Default)]
 struct Snapshot {
     moved: Option<Moved>,
@@ -78,7 +78,7 @@ impl Snapshot {
 }
 
 impl Evidence {
-    /// Begins if `plan` asks for a page, and registers a listener with its database.
+    /// Returns a collector if `plan` asks for a page, and registers a listener with its database.
     pub(crate) fn begin(plan: &mut Plan) -> Option<Evidence> {
         let path = plan.report.clone()?;
         let background = Arc::new(Background::default());
@@ -146,7 +146,7 @@ impl Evidence {
         }
     }
 
-    /// Adds the figures at rest, reached after `time`, to the last benchmark.
+    /// Adds the figures at rest to the last benchmark. No work was left after `time`.
     pub(crate) fn rested(&mut self, time: Duration, db: &Db) {
         self.settle_events();
         let Some(mut run) = self.results.runs.pop() else { return };

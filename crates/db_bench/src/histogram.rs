@@ -61,7 +61,7 @@ impl Histograms {
         }
     }
 
-    /// All operations together, whatever their kind; `None` if there were none.
+    /// Returns one histogram of all operations, whatever their kind; `None` without operations.
     pub(crate) fn all(&self) -> Option<Histogram<u64>> {
         let mut kinds = self.0.iter().flatten();
         let mut all = kinds.next()?.clone();
@@ -71,7 +71,7 @@ impl Histograms {
         Some(all)
     }
 
-    /// A `Microseconds per ...` block for each kind of operation that happened.
+    /// Returns a `Microseconds per ...` block for each kind of operation that happened.
     pub(crate) fn blocks(&self) -> String {
         let mut text = String::new();
         for (operation, name) in OPERATIONS {

@@ -2,9 +2,9 @@
 //!
 //! Each thread draws from its own 64-bit Mersenne Twister, seeded with `--seed` plus the thread's
 //! number. Numbers count from 1 through the whole benchmark list. RocksDB draws once to choose a
-//! database among several. This program draws there too and ignores the result, so one thread uses
-//! the same keys in the same order. Source: `Random64`, `SelectDB` and `GenerateKeyFromInt` in
-//! RocksDB's `util/random.h` and `tools/db_bench_tool.cc`.
+//! database among several. This program draws there too and ignores the result. So a run of one
+//! thread uses RocksDB's keys in RocksDB's order. Source: `Random64`, `SelectDB` and
+//! `GenerateKeyFromInt` in RocksDB's `util/random.h` and `tools/db_bench_tool.cc`.
 
 use rand_mt::Mt64;
 
@@ -58,7 +58,7 @@ impl Key {
         Key(vec![b'0'; size])
     }
 
-    /// Makes it the key of `number`.
+    /// Turns this key into the key of `number`.
     #[inline]
     pub(crate) fn set(&mut self, number: u64) -> &[u8] {
         let bytes = number.to_be_bytes();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_keeps_nothing_of_the_one_before() {
+    fn a_key_keeps_no_byte_of_the_key_before() {
         let mut key = Key::new(16);
         key.set(u64::MAX);
         assert_eq!(key.set(1), Key::new(16).set(1));

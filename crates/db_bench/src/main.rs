@@ -1,12 +1,13 @@
 //! The `db_bench` command: RocksDB's and LevelDB's benchmark commands, run against foldb.
 //!
-//! Command lines for either of them run here unchanged, and print lines that the same scripts
-//! parse. `docs/db_bench.md` lists flags, benchmarks and differences.
+//! Command lines of either program run here unchanged, and print lines that the same scripts parse.
+//! `docs/db_bench.md` lists flags, benchmarks and differences.
 //!
-//! A run passes these modules. [`flags`] parses the command line. [`plan`] turns it into checked
-//! settings before anything changes. [`session`] opens the database and runs each [`benchmark`] on
-//! its threads. [`workload`] is the work of one thread; [`recorder`] counts and times it, and
-//! [`report`] prints the result. With `--report`, [`evidence`] collects the data of a page.
+//! A run uses these modules in order. [`flags`] parses the command line. [`plan`] turns it into
+//! checked settings before anything changes. [`session`] opens the database and runs each
+//! [`benchmark`] on its threads. [`workload`] is the work of one thread; [`recorder`] counts and
+//! times it, and [`report`] prints the result. With `--report`, [`evidence`] collects the data of a
+//! page.
 #![forbid(unsafe_code)]
 
 mod benchmark;

@@ -13,7 +13,7 @@ use foldb_report::timeline::Timeline;
 use crate::histogram::{Histograms, Operation};
 use crate::report::{Totals, stats_lines};
 
-/// The times to keep of each operation.
+/// Which times of each operation a recorder keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Nothing.
@@ -27,9 +27,10 @@ pub(crate) enum Keep {
 /// A thread's progress lines on stderr.
 #[derive(Clone)]
 pub(crate) struct Progress {
-    /// When to print one.
+    /// When to print a progress line.
     pub pace: Pace,
-    /// The database whose counters go with the lines of the first thread, if any.
+    /// The database whose counters the first thread prints after its lines; `None` prints no
+    /// counters.
     pub stats_of: Option<Db>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct Progress {
 pub(crate) enum Pace {
     /// Never.
     Silent,
-    /// In place, at growing intervals, on a terminal.
+    /// On a terminal, at growing intervals, each line over the one before.
     Growing,
     /// One line after this many operations.
     Every(u64),
@@ -64,7 +65,7 @@ impl Pace {
     }
 }
 
-/// Steps of a first digit's half or whole: 100, 500, 1000, ... up to 100000.
+/// Returns the interval between two progress lines: 100 at first, then 500, 1000, ... up to 100000.
 fn growing_step(done: u64) -> u64 {
     match done {
         0..1_000 => 100,
@@ -164,7 +165,7 @@ impl Recorder {
         self.done
     }
 
-    /// Appends words to the result line.
+    /// Appends `message` to the end of the result line.
     pub(crate) fn message(&mut self, message: &str) {
         if !self.message.is_empty() {
             self.message.push(' ');

@@ -21,11 +21,11 @@ pub(crate) struct Totals {
     pub started: Instant,
     /// When the last thread ended.
     pub finished: Instant,
-    /// The first thread's words about its operations.
+    /// The end of the result line, such as `( updates:100 found:2)`: that of the first thread.
     pub message: String,
     /// The times of operations, with `--histogram` or `--report`.
     pub histograms: Option<Histograms>,
-    /// Their ends, with `--report`.
+    /// When operations ended, with `--report`.
     pub timeline: Option<Timeline<u64>>,
 }
 
@@ -59,7 +59,8 @@ impl Totals {
     /// mergerandom  :       2.861 micros/op 349481 ops/sec 14.307 seconds 5000000 operations;    8.0 MB/s ( updates:5000000)
     /// ```
     ///
-    /// Microseconds are the threads' times over all operations. The rates use wall-clock time.
+    /// The microseconds are the sum of the threads' times, divided by the number of operations. The
+    /// rates use wall-clock time.
     pub(crate) fn line(&self, name: &str) -> String {
         let done = self.done.max(1);
         let elapsed = self.elapsed();

@@ -1,8 +1,8 @@
 //! A run: the database, its threads, and the results in order.
 //!
-//! As in RocksDB, a run destroys an existing database at the start, unless `--use_existing_db` is
-//! given. It also does so before each benchmark that needs a fresh one. All other benchmarks
-//! continue with the existing data.
+//! As in RocksDB, a run destroys an existing database at the start and before each benchmark that
+//! needs a fresh database. With `--use_existing_db` it destroys none. All other benchmarks continue
+//! with the existing data.
 
 use std::io::{StdoutLock, Write};
 use std::sync::Barrier;

@@ -1,7 +1,7 @@
 //! Generated values: bytes that compress to a given fraction of their size.
 //!
 //! A buffer of at least 1 MiB is filled once, with pieces of 100 bytes. Each piece repeats its first
-//! `100 * ratio` random printable bytes. Values are consecutive slices of the buffer; behind its
+//! `100 * ratio` random printable bytes. Values are consecutive slices of the buffer; after its
 //! end they begin again at its start. Buffer and slices are RocksDB's, byte for byte. Source:
 //! `RandomGenerator` in its `tools/db_bench_tool.cc`, `CompressibleString` in
 //! `test_util/testutil.cc`.
@@ -18,7 +18,7 @@ const SEED: u32 = 301;
 pub(crate) struct ValueSource(Vec<u8>);
 
 impl ValueSource {
-    /// A buffer that serves values of up to `largest` bytes.
+    /// Makes a buffer for values of up to `largest` bytes.
     pub(crate) fn new(compression_ratio: f64, largest: usize) -> ValueSource {
         let mut random = ParkMiller(SEED);
         let raw = ((PIECE_LEN as f64 * compression_ratio) as usize).max(1);

@@ -1,10 +1,10 @@
-//! What the process asks of the allocator: how often, for how many bytes, and how much it holds at
-//! once.
+//! Counts the requests of the whole process to the allocator, their bytes, and the most bytes held
+//! at once.
 //!
-//! Requests of every thread count. Each thread counts in one of several shards. So threads that
-//! allocate at once do not wait for each other's cache lines, which would slow the measured load. A
-//! shard checks the peak after each [`LOOK_BYTES`] of requests, so the peak may be low by that much
-//! per shard. Mapped memory is not counted.
+//! Each thread counts in one of several shards. So threads that allocate at once do not wait for
+//! each other's cache lines, which would slow the measured load. A shard checks the peak after each
+//! [`LOOK_BYTES`] of requests, so the peak may be low by that much per shard. Mapped memory is not
+//! counted.
 
 #![allow(unsafe_code)]
 
@@ -25,7 +25,7 @@ pub(crate) struct Counting;
 struct Shard {
     requests: AtomicU64,
     bytes: AtomicU64,
-    /// Allocated less freed bytes. Negative where other threads allocated what these free.
+    /// Allocated bytes less freed bytes. Negative if these threads free what others allocated.
     held: AtomicI64,
 }
 
@@ -97,18 +97,18 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The requests since a moment.
+/// The requests since the start of a [`Since`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Requested {
     /// Number of requests.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of all requests.
     pub bytes: u64,
-    /// The most bytes held at once, above those held at that moment.
+    /// The most bytes held at once, above the bytes held at the start.
     pub peak: u64,
 }
 
-/// A moment from which requests are counted. Only one at a time has a peak of its own.
+/// The start of a count of requests. A new start ends the peak of an earlier one.
 pub(crate) struct Since {
     requests: u64,
     bytes: u64,

@@ -1,4 +1,5 @@
-//! How long the bare machine takes to sync a few bytes. No synced write can be faster.
+//! Measures how long the machine takes to sync a few bytes without the engine. No synced write can
+//! be faster.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -29,7 +29,7 @@ pub(crate) struct Pattern {
     pub overwritten: u64,
     /// Other keys that are deleted.
     pub deleted: u64,
-    /// Keys that are appended behind all others.
+    /// Keys that are appended after all others.
     pub appended: u64,
 }
 

@@ -1,10 +1,11 @@
-//! Ends `all` in time, on slow machines too: with fewer repetitions, which the output reports.
+//! Ends `all` in time, on slow machines too: it drops repetitions, and the output reports how many
+//! ran.
 
 use std::time::{Duration, Instant};
 
 /// Longest time that `all` takes.
 pub(crate) const LIMIT: Duration = Duration::from_secs(45 * 60);
-/// The part of it reserved for work that takes longer than expected.
+/// The part of the limit reserved for work that takes longer than expected.
 const RESERVE: Duration = Duration::from_secs(90);
 
 /// The time at which everything must be done.
@@ -20,8 +21,8 @@ impl Deadline {
         Deadline { began: Instant::now(), limit }
     }
 
-    /// Returns whether there is time for `next` besides `rest`. Both are times on the expected
-    /// machine, as is `done`, the work so far.
+    /// Returns whether there is time for `next` in addition to `rest`. Both are times on the
+    /// expected machine, as is `done`, the work so far.
     pub(crate) fn admits(&self, next: Duration, rest: Duration, done: Duration) -> bool {
         self.admits_at(self.began.elapsed(), next, rest, done)
     }

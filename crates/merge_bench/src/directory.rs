@@ -18,11 +18,11 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Uses `given`, which must be empty or missing. Without it, makes a directory below the
-    /// current one, which is removed when this is dropped.
+    /// Uses `given`, which must be empty or missing. With `None`, makes a directory below the
+    /// current one, and removes it on drop.
     ///
     /// # Errors
-    /// If the directory cannot be made or is not empty.
+    /// Fails if the directory cannot be made or is not empty.
     pub(crate) fn new(given: Option<&Path>) -> Result<Directory, Failure> {
         let Some(path) = given else {
             let here = Path::new(".");
@@ -48,7 +48,7 @@ impl Directory {
         self.path.join("prepared")
     }
 
-    /// Returns the path of its measured copy.
+    /// Returns the path of the measured copy.
     pub(crate) fn copy(&self) -> PathBuf {
         self.path.join("copy")
     }
@@ -134,7 +134,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns how many of these files, with that ending, are in `other` too.
+    /// Returns how many replaceable files with this ending are in `other` too.
     pub(crate) fn left_in(&self, other: &Files, ending: &str) -> u64 {
         let both = self.replaceable.intersection(&other.replaceable);
         both.filter(|name| name.ends_with(ending)).count() as u64

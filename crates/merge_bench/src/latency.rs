@@ -1,4 +1,4 @@
-//! Latencies of a load: a histogram of all operations, and their course through time.
+//! Latencies of a load: one histogram of all operations, and figures for each interval of time.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl Latencies {
         }
     }
 
-    /// Returns the course through `length` of load.
+    /// Returns the figures of each interval in `length` of load.
     pub(crate) fn moments(&self, length: Duration) -> Vec<LatencyMoment> {
         if self.operations == 0 {
             return Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! They use the hot keys of a plan. Each key has one writer, which notes a generation after its
 //! write has returned. A reader that begins later must find that generation or a newer one. So the
-//! run finds an undone write while it happens. After a reopen, the last generations are the
-//! expected ones.
+//! run detects an undone write as soon as a reader reads its key. After a reopen, each key must
+//! have the last generation that its writer noted.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -46,8 +46,9 @@ impl HotKeys {
         HotKeys(hot.collect())
     }
 
-    /// Reads each key once. The baseline runs for seconds on the same copy and is warm. Without
-    /// this, the first reads of a fresh copy would count against the garbage collection.
+    /// Reads each key once, so that the load finds warm caches, as a baseline does after its first
+    /// second. Otherwise the slow first reads of a fresh copy would count against the garbage
+    /// collection.
     ///
     /// # Errors
     /// Errors of a read.
@@ -133,7 +134,7 @@ pub(crate) fn run_beside<T>(
             (0..writers).map(|i| scope.spawn(move || Worker::new(shared, i).write(i, writers)));
         let threads: Vec<_> = reading.into_iter().chain(writing.collect::<Vec<_>>()).collect();
         shared.start.wait();
-        // The threads end however this function returns.
+        // Ends the threads on every return from this function.
         let over = Over(&shared.phase);
         let began = Instant::now();
         if !baseline.is_zero() {

@@ -1,12 +1,14 @@
 //! The `merge_bench` command: how fast garbage collection of value segments reclaims space, and how
-//! readers and writers slow down meanwhile. The command's names call a garbage collection a merge.
+//! much it slows readers and writers down. In this program's names, a *merge* is a garbage
+//! collection.
 //!
 //! A run goes through these modules: [`arguments`] reads the command line, and [`matrix`] turns it
 //! into cases. [`plan`] says which keys of a case are overwritten and deleted, and every key's
-//! expected value. [`prepare`] makes a database of that once, and [`repetition`] measures copies of
-//! it. [`load`] reads and writes during the garbage collection that [`measure`] times. [`verify`]
-//! reopens each copy and checks every key. [`session`] runs case by case, and [`mod@print`] shows
-//! what [`foldb_report::merges`] makes of it. `docs/merge_bench.md` explains every figure.
+//! expected value. [`prepare`] makes one database from the plan, and [`repetition`] measures copies
+//! of it. [`load`] reads and writes during the garbage collection that [`measure`] times.
+//! [`verify`] reopens each copy and checks every key. [`session`] runs case by case.
+//! [`foldb_report::merges`] turns the figures into tables, and [`mod@print`] prints them.
+//! `docs/merge_bench.md` explains every figure.
 #![deny(unsafe_code)]
 
 mod allocations;

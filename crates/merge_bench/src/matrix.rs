@@ -40,13 +40,13 @@ pub(crate) struct Data {
 /// How long loads run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lengths {
-    /// Without a garbage collection, where that is measured.
+    /// Time of the load without a garbage collection, in cases with a baseline.
     pub baseline: Duration,
-    /// During garbage collections, at least.
+    /// Least time of the load during garbage collections.
     pub load: Duration,
 }
 
-/// The lengths behind published tables.
+/// The lengths of the runs for published tables.
 pub(crate) const LENGTHS: Lengths =
     Lengths { baseline: Duration::from_secs(3), load: Duration::from_secs(3) };
 
@@ -62,7 +62,7 @@ pub(crate) fn cases(settings: &Settings) -> Vec<Case> {
         hints: Some(both_hints),
         ..settings.clone()
     };
-    // Loads take most of the time and tell little more about other patterns.
+    // Loads take most of the time, and differ little between patterns.
     let baseline = settings.workloads.clone().unwrap_or(WORKLOADS[..1].to_vec());
     let plain = Settings { workloads: Some(baseline), ..settings.clone() };
     let scattered = Settings { datasets: Some(every_dataset), scatter: true, ..plain.clone() };

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 const LEAST_RECLAIMED: f64 = 0.95;
 /// Longest time that files may stay after the garbage collection has returned.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Pause between two checks whether they are gone.
+/// Pause between two checks whether the files are gone.
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// The state before a garbage collection.
@@ -26,7 +26,7 @@ struct Before {
     written: u64,
 }
 
-/// Collects the garbage of the segments of `db`, which lies at `path`.
+/// Collects the garbage of the segments of `db`, the database at `path`.
 ///
 /// # Errors
 /// Errors of the database, or too few reclaimed bytes.

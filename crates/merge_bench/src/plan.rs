@@ -54,7 +54,7 @@ pub(crate) struct Plan {
     pub overwritten: Vec<u64>,
     /// In the order of the deletes.
     pub deleted: Vec<u64>,
-    /// Number of keys appended behind the entries.
+    /// Number of keys appended after the entries.
     pub appended: u64,
     /// The generation of each key afterwards; `None`: it is deleted.
     states: Vec<Option<u64>>,
@@ -104,7 +104,7 @@ impl Plan {
         self.keys() + self.overwritten.len() as u64
     }
 
-    /// Returns how many of them are dead afterwards.
+    /// Returns how many of the written values are dead afterwards.
     pub(crate) fn dead_records(&self) -> u64 {
         (self.overwritten.len() + self.deleted.len()) as u64
     }
@@ -114,8 +114,8 @@ impl Plan {
         self.dataset.value_len as u64 + record_overhead(self.dataset.value_len)
     }
 
-    /// Returns the keys that the load reads and writes: a hundredth of the live keys, at most 10
-    /// 000, spread evenly.
+    /// Returns the keys that the load reads and writes: a hundredth of the live keys, at most
+    /// 10,000, spread evenly.
     pub(crate) fn hot(&self) -> Vec<u64> {
         let live = (0..self.keys()).filter(|&index| self.state(index).is_some());
         let wanted = (self.keys() / HOT_SHARE).clamp(1, MOST_HOT);

@@ -1,4 +1,4 @@
-//! Makes the data: phase by phase, each ended by a flush, with all dead values still on disk.
+//! Writes the data of a case. Each phase ends with a flush, and all dead values stay on disk.
 
 use std::path::Path;
 
@@ -63,7 +63,8 @@ fn put_all(
 /// Checks that segment files hold every record that was written, dead ones included.
 ///
 /// # Errors
-/// If a file was reclaimed already, or values were not separated: there would be less to collect.
+/// Fails if a file was reclaimed already, or if values were not separated. Then the measured
+/// garbage collection would have less to collect.
 pub(crate) fn check_all_is_there(db: &Db, plan: &Plan) -> Result<(), Failure> {
     let stats = db.stats();
     let (on_disk, written) = (stats.segments.bytes, stats.bytes_segments);

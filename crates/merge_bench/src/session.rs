@@ -56,7 +56,7 @@ pub(crate) struct Session<'a> {
     bench: &'a Bench<'a>,
     /// The prepared data.
     data: Option<(Data, Plan)>,
-    /// The time of the work so far, on the expected machine.
+    /// Estimated time of the work so far, at the speeds that [`crate::matrix`] assumes.
     done: Duration,
 }
 

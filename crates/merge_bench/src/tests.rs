@@ -1,5 +1,5 @@
-//! Whole runs on a few keys: the measured figures, the verification, and that it finds wrong
-//! values.
+//! Runs whole benchmarks on a few keys. Checks the measured figures, and that the verification
+//! detects wrong values.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::verify::Expected;
 const TINY: Dataset =
     Dataset { name: "tiny", entries: 3000, value_len: 64, segment_size: 32 << 10 };
 
-/// Keeps other tests away: counts of allocations belong to the whole process.
+/// Makes other tests wait until the guard is dropped: allocations count for the whole process.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,7 +81,7 @@ fn every_pattern_gives_its_dead_records_back_and_loses_no_key() {
 }
 
 #[test]
-fn loads_are_measured_beside_as_many_merges_as_it_takes() {
+fn merges_repeat_until_the_load_has_run_long_enough() {
     let loads = WORKLOADS.into_iter().chain(SCENARIOS).chain(ALONE);
     let cases: Vec<Case> = loads
         .map(|workload| Case {
@@ -112,7 +112,7 @@ fn loads_are_measured_beside_as_many_merges_as_it_takes() {
 }
 
 #[test]
-fn of_a_hundred_operations_one_is_timed() {
+fn one_operation_in_a_hundred_is_timed() {
     let sampled = Case { sample_every: 100, ..case(STANDARD, false, WORKLOADS[1]) };
     let run = &run(&[sampled], |_| {}).unwrap()[0];
     let operations = run.load.read_ops_per_sec.unwrap() * run.repetitions[0].load_seconds;
@@ -121,7 +121,7 @@ fn of_a_hundred_operations_one_is_timed() {
 }
 
 #[test]
-fn synced_writers_have_a_bare_sync_beside_them() {
+fn runs_with_synced_writers_also_measure_a_bare_sync() {
     let synced = Case { sync: true, ..case(STANDARD, false, WORKLOADS[2]) };
     let run = &run(&[synced], |_| {}).unwrap()[0];
     assert!(run.longest_bare_sync_us.unwrap() > 0.0);
@@ -139,7 +139,7 @@ fn each_budget_does_the_job() {
 fn refusal(workload: Workload, meddle: fn(&Db)) -> String {
     match run(&[case(STANDARD, false, workload)], meddle) {
         Err(Failure::Message(message)) => message,
-        other => panic!("not found: {other:?}"),
+        other => panic!("the run did not fail: {other:?}"),
     }
 }
 
@@ -175,12 +175,12 @@ fn a_deleted_key_that_is_back_fails_the_run() {
 }
 
 #[test]
-fn a_key_that_never_was_fails_the_run() {
+fn a_key_that_was_never_written_fails_the_run() {
     let message = refusal(WORKLOADS[0], |db| db.put(key(999_999), "new").unwrap());
     assert!(message.ends_with("key 0000000000999999 is there and must not be"), "{message}");
 }
 
-/// Also for copies before the last one of a repetition, and for keys that the load writes.
+/// `meddle` undoes writes of the load on every copy of a repetition, not only on the last one.
 #[test]
 fn a_write_of_the_load_that_is_undone_fails_the_run() {
     let message = refusal(WORKLOADS[3], |db| {
@@ -204,7 +204,7 @@ fn too_little_on_disk_before_the_merge_fails_the_run() {
     check_all_is_there(&db, &plan).unwrap();
     db.collect_garbage(&foldb::GcOptions::default()).unwrap();
     let Err(Failure::Message(message)) = check_all_is_there(&db, &plan) else {
-        panic!("the dead records are gone")
+        panic!("the check passes although the dead records are gone")
     };
     assert!(message.contains("must hold all 3990 records"), "{message}");
     Expected::new(&plan, &HotKeys::of(&plan)).check_every_key(&db).unwrap();

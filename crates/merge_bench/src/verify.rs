@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::load::HotKeys;
 use crate::plan::{Plan, key, told};
 
-/// The expected value of every key after plan and load.
+/// The expected value of every key after the writes of the plan and the load.
 pub(crate) struct Expected<'a> {
     plan: &'a Plan,
     /// Generations of the keys that the load wrote.
@@ -39,8 +39,8 @@ impl<'a> Expected<'a> {
         self.written.get(&index).copied().or_else(|| self.plan.state(index))
     }
 
-    /// Reads every key that ever existed, then walks the database: it must have exactly the live
-    /// ones.
+    /// Reads every key that ever existed, then iterates over the database: it must have exactly the
+    /// live keys.
     ///
     /// # Errors
     /// The first wrong key.
@@ -59,7 +59,7 @@ impl<'a> Expected<'a> {
         Ok(verified)
     }
 
-    /// Walks the database: it must have exactly the live keys with their values.
+    /// Iterates over the database: it must have exactly the live keys with their values.
     ///
     /// # Errors
     /// The first key that is wrong, missing or unexpected.

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// The process that `run` starts: one life of one database.
     #[command(hide = true)]
     Worker(Life),
-    /// The processes that `run` starts beside each other: each opens and destroys one database.
+    /// A process that `run` starts several times at once: each opens and destroys one database.
     #[command(hide = true)]
     Rival(Rival),
 }
@@ -59,8 +59,8 @@ pub(crate) struct Run {
     /// Longest time that a small write may take on a sound disk, in seconds.
     #[arg(long, default_value_t = 10)]
     pub patience: u64,
-    /// A bug to plant in the engine, to see that the run finds it. Only in builds with debug
-    /// assertions.
+    /// A deliberate bug to switch on in the engine, to see that the run finds it. Only in builds
+    /// with debug assertions.
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,
     /// Succeed even if some expected event never happened, as in short runs.
@@ -77,7 +77,7 @@ pub(crate) struct Soak {
     /// Bytes of keys and values to write, such as 100GB or 512MiB.
     #[arg(long, default_value = "100GB", value_name = "SIZE")]
     pub bytes: ByteSize,
-    /// Bytes of keys and values that are live at a time, about.
+    /// About how many bytes of keys and values are live at a time.
     #[arg(long, default_value = "3GB", value_name = "SIZE")]
     pub window: ByteSize,
     /// Threads, each with keys of its own.
@@ -93,13 +93,13 @@ pub(crate) struct Soak {
     #[arg(long, default_value_t = 1000, value_name = "MS",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub sample: u64,
-    /// How many times the first tenth's memory, file handles and space the last tenth may take.
+    /// Largest ratio of the last tenth to the first in memory, file handles and space.
     #[arg(long, default_value_t = 1.25, value_name = "FACTOR")]
     pub growth: f64,
-    /// How many times the first tenth's latency a read or write of the last tenth may take.
+    /// Largest ratio of the last tenth's latency of reads and writes to the first tenth's.
     #[arg(long, default_value_t = 2.0, value_name = "FACTOR")]
     pub slowdown: f64,
-    /// Keep every snapshot, to see that the run notices what snapshots keep alive.
+    /// Keep every snapshot, to see that the run notices the growth.
     #[arg(long, hide = true)]
     pub leak: bool,
 }
@@ -116,7 +116,7 @@ pub(crate) struct Life {
     /// How often the database was killed before.
     #[arg(long)]
     pub life: u32,
-    /// How far each thread came in earlier lives: `ACKNOWLEDGED,ATTEMPTED,FAILED...`
+    /// Progress of each thread in earlier lives: `ACKNOWLEDGED,ATTEMPTED,FAILED...`
     #[arg(long = "thread")]
     pub threads: Vec<Progress>,
     /// End after this many milliseconds, in a clean close.
@@ -128,12 +128,12 @@ pub(crate) struct Life {
     /// End after the check, in a clean close.
     #[arg(long)]
     pub check_only: bool,
-    /// A bug to plant in the engine.
+    /// A deliberate bug to switch on in the engine.
     #[arg(long)]
     pub plant: Option<String>,
 }
 
-/// A program beside others that open and destroy one database.
+/// One of several programs that open and destroy one database at the same time.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Rival {
     /// Directory of the database.
@@ -145,7 +145,7 @@ pub(crate) struct Rival {
     /// Milliseconds to run.
     #[arg(long)]
     pub millis: u64,
-    /// A bug to plant.
+    /// A deliberate bug to switch on.
     #[arg(long)]
     pub plant: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::write::{TALLIES, Write};
 /// An error found by a check, as a sentence.
 pub(crate) type Wrong = String;
 
-/// Turns an engine's error into a sentence that names the failed call.
+/// Returns a function that turns an engine's error into a sentence that names the failed call.
 pub(crate) fn told(what: &str) -> impl Fn(foldb::Error) -> Wrong {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
@@ -25,9 +25,8 @@ pub(crate) struct Found {
     pub kept_interrupted: bool,
 }
 
-/// Compares all keys with the acknowledged writes of the threads. Each thread's next write may be
-/// visible too: the kill interrupted it. Or its previous one may be, if it failed and was not tried
-/// again.
+/// Compares all keys with the acknowledged writes of the threads. One more write of each thread may
+/// be visible: the write that the kill interrupted, or the write before it if that one failed.
 pub(crate) fn whole(stage: &Stage, before: &[Progress]) -> Result<Vec<Found>, Wrong> {
     let features = &stage.features;
     let mut actual = vec![Model::new(features).keyspaces; usize::from(features.threads)];
@@ -201,8 +200,8 @@ pub(crate) fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result
     Ok(())
 }
 
-/// Checks that no batch is half visible: both halves of each thread's pair are equal. Returns the
-/// pairs.
+/// Checks that batches are visible as a whole: both halves of each thread's pair are equal. Returns
+/// the pairs.
 pub(crate) fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
     let (first, last) = (&stage.keyspaces[0], &stage.keyspaces[stage.keyspaces.len() - 1]);
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! What a seed decides about a database: its settings, and the features of its run.
+//! Draws the settings of a database, and the features of its run, from a seed.
 //!
 //! Each run leaves some features out. A bug that needs many writes of one kind shows up sooner
 //! without the others (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
@@ -18,16 +18,16 @@ pub(crate) enum BadDisk {
     Failing(u64),
     /// Each changing call takes this many microseconds longer.
     Slow(u64),
-    /// Now and then one call takes this many milliseconds longer.
+    /// Some calls, at random, take this many milliseconds longer.
     Hanging(u64),
-    /// Now and then the sync of a file fails.
+    /// Some syncs of files, at random, fail.
     FailingSyncs,
     /// Files cannot be mapped, as for a program under a memory limit.
     Unmappable,
 }
 
 impl BadDisk {
-    /// Returns whether calls of the engine may fail because of it.
+    /// Returns whether calls of the engine may fail because of the disk.
     pub(crate) fn fails(self) -> bool {
         matches!(self, BadDisk::Failing(_) | BadDisk::FailingSyncs)
     }
@@ -55,7 +55,7 @@ pub(crate) struct Features {
     pub syncs: bool,
     /// Whether the keys of threads are interleaved. If not, a range delete covers many blocks.
     pub interleaved: bool,
-    /// Whether all operators of bytes merge into the keys of bytes.
+    /// Whether every operator of [`Operator::OF_BYTES`] merges into each key that holds bytes.
     pub mixed_operators: bool,
     /// Whether the program supplies the order of keys.
     pub own_order: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Features {
     pub bulk: bool,
     /// Whether threads make calls that the engine must refuse.
     pub mistakes: bool,
-    /// Whether programs compete for a path beside the database.
+    /// Whether other programs compete for a path next to the database.
     pub rivals: bool,
     pub disk: BadDisk,
     /// Whether options have extreme values.

@@ -1,5 +1,5 @@
-//! Drops the last handle of a database in the worst place: in an event listener, on a worker that
-//! the close waits for.
+//! Drops the last handle of a database in the worst place: in an event listener. The listener runs
+//! on a worker thread, and the close waits for that worker.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,8 @@ const LONGEST_CLOSE: Duration = Duration::from_secs(30);
 /// First byte of keys that only fill memtables.
 const FILLER: u8 = u8::MAX - 1;
 
-/// Holds a flush in its event until it gets the last handle, and drops the handle there.
+/// An event listener that blocks a flush in its event until [`close`] hands over the last handle.
+/// Then the listener drops the handle.
 #[derive(Debug, Default)]
 pub(crate) struct LastHandle {
     state: Mutex<State>,
@@ -26,9 +27,9 @@ pub(crate) struct LastHandle {
 enum State {
     #[default]
     Unused,
-    /// The next flush waits in its event.
+    /// The next flush will wait in its event.
     Armed,
-    /// The flush waits.
+    /// A flush waits in its event for the last handle.
     Waiting,
     Given(Db),
 }

@@ -1,6 +1,6 @@
-//! What all torture programs share: seeds, settings, operators.
+//! Code that the stress test and the simulation share: seeds, settings, operators.
 //!
-//! Invariant: all of it is a function of a seed and its arguments.
+//! Invariant: every result is a function of a seed and the arguments.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! `foldb-stress`: works on a database with several threads, kills the process, and checks what is
-//! left. It runs for hours on the real file system.
+//! `foldb-stress`: works on a database with several threads, kills the process, and checks the
+//! database that is left. It runs for hours on the real file system.
 //!
 //! ```text
 //!  supervisor ── starts ──► worker: opens, checks, writes with several threads
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Every write is a function of the seed, its thread and its number, so neither process stores
-//! expected values. The supervisor counts acknowledged writes. A new worker replays that many into
-//! a model and compares the whole database with it. At most one more write of each thread may be
-//! visible: the one that the kill interrupted.
+//! expected values. The supervisor counts acknowledged writes. A new worker applies that many
+//! writes to a model, and compares the whole database with the model. At most one more write of
+//! each thread may be visible: the one that the kill interrupted.
 //!
 //! [`soak`] is one long life without kills: the database's memory, files and latency must not grow.
 //!

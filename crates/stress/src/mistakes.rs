@@ -7,7 +7,7 @@ use crate::check::Wrong;
 use crate::features::{BadDisk, Operator};
 use crate::stage::Stage;
 
-/// Makes one such call.
+/// Makes one call that the engine must refuse.
 pub(crate) fn make_one(stage: &Stage, rng: &mut fastrand::Rng) -> std::result::Result<(), Wrong> {
     let keyspace = rng.choice(&stage.keyspaces).unwrap_or(&stage.tally);
     match rng.u8(..20) {
@@ -55,7 +55,7 @@ fn expect_refusal(what: &str, outcome: Result<()>) -> std::result::Result<(), Wr
 
 /// Merges operands whose result is longer than a value may be. Only reads of that key may fail.
 fn a_result_that_is_too_long(stage: &Stage) -> std::result::Result<(), Wrong> {
-    // A bad disk is too slow for it.
+    // A bad disk is too slow for such large operands.
     if stage.features.disk != BadDisk::Nothing {
         return Ok(());
     }

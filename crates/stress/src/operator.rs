@@ -1,4 +1,4 @@
-//! Merge operators that the model implements too.
+//! The merge operators of stress runs. The model implements each of them a second time.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub enum Operator {
     Max,
     /// Keeps the least bytes.
     Min,
-    /// Appends behind a byte.
+    /// Appends the operand after this byte.
     Append(u8),
     /// Keeps the newest bytes.
     Put,
-    /// Appends behind a comma; see [`OwnAppend`].
+    /// Appends the operand after a comma; see [`OwnAppend`].
     OwnAppend,
-    /// Appends behind a comma; see [`WholeAppend`].
+    /// Appends the operand after a comma; see [`WholeAppend`].
     WholeAppend,
     /// Keeps the newest bytes; a question mark changes nothing and an empty operand deletes the
     /// key.
@@ -75,8 +75,8 @@ impl Operator {
         })
     }
 
-    /// Returns the merge of a value, or of none, and an operand. It is written independently of the
-    /// engine.
+    /// Merges an operand into a value, or into `None` for a missing key. This code is independent
+    /// of the engine's.
     pub fn merge(self, value: Option<Vec<u8>>, operand: &[u8]) -> Option<Vec<u8>> {
         if self == Operator::Replace {
             return match operand {
@@ -104,7 +104,7 @@ impl Operator {
         })
     }
 
-    /// Makes an operand of some bytes. A few operators need more than that.
+    /// Makes an operand from `bytes`. For [`Operator::Replace`], some operands are special ones.
     pub fn operand(self, bytes: Vec<u8>, rng: &mut fastrand::Rng) -> Vec<u8> {
         match (self, rng.u8(..8)) {
             (Operator::Replace, 0) => Vec::new(),

@@ -1,5 +1,5 @@
-//! Operators and a comparator of the program's own. They break an engine that relies on more than
-//! they promise.
+//! Operators and a comparator of this program. They do no more than their traits promise. So an
+//! engine that relies on more fails.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ pub fn quiet_panics_by_design() {
     }));
 }
 
-/// Like the built-in `stringappend:,`, but it panics when it is asked whether it grows.
+/// Like the built-in `stringappend:,`, but it panics if the engine asks whether values grow.
 #[derive(Debug)]
 pub struct OwnAppend;
 
@@ -62,8 +62,8 @@ impl MergeOperator for OwnAppend {
     }
 }
 
-/// Like the built-in `stringappend:,`, but its operands do not fold without a base, so chains of
-/// them stay long.
+/// Like the built-in `stringappend:,`, but its operands do not fold without a base, so its operand
+/// chains stay long.
 #[derive(Debug)]
 pub struct WholeAppend;
 
@@ -83,7 +83,7 @@ impl MergeOperator for WholeAppend {
 }
 
 /// The newest operand is the value. An empty operand deletes the key, and [`Replace::PASS`] changes
-/// nothing. So its outcomes are of every kind.
+/// nothing. So it has outcomes of every kind.
 #[derive(Debug)]
 pub struct Replace;
 

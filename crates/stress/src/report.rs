@@ -13,23 +13,23 @@ use crate::coverage::{Counted, Counts};
 /// The known progress of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Writes before this number are done, or failed.
+    /// Writes before this number succeeded or failed.
     pub acknowledged: u64,
-    /// Those of these writes that failed.
+    /// The writes before `acknowledged` that failed.
     pub failed: BTreeSet<u64>,
-    /// Number of failed attempts of writes from there on, while no later one was acknowledged.
+    /// Number of writes from `acknowledged` on that failed. No later write is acknowledged yet.
     pub attempted: u64,
 }
 
 impl Progress {
-    /// Acknowledges the write in progress. The attempts that failed before it are gone for good.
+    /// Acknowledges the write in progress. The failed attempts before it can never become visible.
     fn acknowledge(&mut self) {
         self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
         self.acknowledged += self.attempted + 1;
         self.attempted = 0;
     }
 
-    /// Returns the progress for a later life that finds none of the attempts.
+    /// Returns the progress for a later life in which no failed attempt is visible.
     pub(crate) fn without_attempts(mut self) -> Progress {
         self.failed.extend(self.acknowledged..self.acknowledged + self.attempted);
         self.acknowledged += self.attempted;
@@ -37,9 +37,9 @@ impl Progress {
         self
     }
 
-    /// Returns the unacknowledged writes of which one may be visible, each with the progress it
-    /// would mean. They are the one in progress and the last that failed: the next write clears
-    /// what a failed append left.
+    /// Returns the unacknowledged writes of which one may be visible, each with the progress if it
+    /// is visible. These are the write in progress and the last failed write. An earlier failed
+    /// write cannot be visible: the write after it removed the rest of its append.
     pub(crate) fn attempts(&self) -> impl Iterator<Item = (u64, Progress)> {
         let next = self.acknowledged + self.attempted;
         let last_failed = (self.attempted > 0).then(|| next - 1);
@@ -109,7 +109,7 @@ impl Line {
         }
     }
 
-    /// Reads a line; `None` where a kill cut it short.
+    /// Parses a line; `None` if a kill cut the line short.
     pub(crate) fn parse(line: &str) -> Option<Line> {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split(' ');
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_gone_when_a_later_write_is_acknowledged() {
+    fn an_acknowledged_write_ends_the_failed_attempts_before_it() {
         let mut threads = [Progress { acknowledged: 5, ..Progress::default() }];
         let failed = Line::Failed { thread: 0 };
         failed.note(&mut threads);

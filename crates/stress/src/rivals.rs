@@ -1,8 +1,8 @@
-//! Programs that open, close and destroy the database of one path. No two of them may have it open
-//! at once.
+//! Programs that open, close and destroy the database at one path. No two of them may have the
+//! database open at once.
 //!
-//! While a program has the database open, it keeps a mark file beside it. The file must not exist
-//! before.
+//! While a program has the database open, it keeps a mark file next to the database. If the file
+//! already exists, two programs have the database open.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -20,7 +20,7 @@ const RIVALS: u64 = 3;
 /// Opens and destroys until the time is over.
 ///
 /// # Errors
-/// If two programs had the database open, or a call failed for another reason.
+/// Fails if two programs had the database open, or if a call failed for another reason.
 pub(crate) fn compete(rival: &Rival) -> Result<(), String> {
     if let Some(fault) = &rival.plant {
         crate::worker::plant(fault)?;

@@ -2,7 +2,7 @@
 
 use foldb::{CompactionPreset, Compression, LogAdoption, Options};
 
-/// Returns options drawn from `rng`, small in everything, that create the database.
+/// Returns options drawn from `rng` that create the database. All buffers and files are small.
 pub fn small_options(rng: &mut fastrand::Rng) -> Options {
     let presets =
         [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
@@ -39,8 +39,8 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
     }
 }
 
-/// Returns the same with the smallest memtables, and writers that stop at the first runs of level
-/// 0.
+/// Returns `options` with the smallest memtables, and with writers that stop at the first runs of
+/// level 0.
 pub fn at_the_edges(options: Options, rng: &mut fastrand::Rng) -> Options {
     let trigger = rng.usize(1..=2);
     let stop = trigger + rng.usize(0..=1);

@@ -28,12 +28,12 @@ pub(crate) struct Stage {
 
 /// Opens that may fail before the disk is repaired.
 const ATTEMPTS: usize = 4;
-/// Files that failed opens may leave behind: some calls cannot be undone.
+/// Most files that failed opens may leave: some calls cannot be undone.
 const LEFT_BEHIND: usize = 3;
 
 impl Stage {
-    /// Opens the database, and creates missing keyspaces. On a bad disk opens fail now and then;
-    /// the disk works when this returns.
+    /// Opens the database, and creates missing keyspaces. On a bad disk some opens fail. The disk
+    /// works again when this returns.
     pub(crate) fn open(
         path: &Path,
         features: Features,
@@ -73,7 +73,7 @@ impl Stage {
         Ok(Stage { features, db, keyspaces, tally, operators, trouble })
     }
 
-    /// Opens a copy of the database at another place, or the database a second time, read-only.
+    /// Opens the database at `path` read-only: a copy of this database, or this database itself.
     pub(crate) fn look(&self, path: &Path) -> Result<Stage, Wrong> {
         let db = Db::open_read_only(path, self.features.options());
         let db = db.map_err(told("cannot open to read only"))?;
@@ -139,7 +139,8 @@ impl Stage {
     }
 }
 
-/// Opens the database several times on a disk that fails. Such opens leave hardly any files behind.
+/// Opens the database several times on a disk that fails. Checks that failed opens leave at most
+/// [`LEFT_BEHIND`] files.
 fn fail_to_open(
     path: &Path,
     options: &Options,

@@ -15,14 +15,14 @@ use crate::features::{Features, draws};
 use crate::report::{Line, Progress};
 use crate::rivals;
 
-/// A worker that needs longer to compare the database hangs.
+/// A worker whose check takes longer than this counts as hanging.
 const LONGEST_CHECK: Duration = Duration::from_secs(120);
 
 /// Runs all databases of a run.
 ///
 /// # Errors
-/// The first wrong answer, with the seed and the directory to look into. Unless gaps are allowed,
-/// also the events that never happened.
+/// The first wrong answer, with the seed and the directory of the database. Unless gaps are
+/// allowed, also the expected events that never happened.
 pub(crate) fn run(run: &Run) -> Result<(), String> {
     let temporary;
     let directory = match &run.directory {
@@ -212,7 +212,7 @@ impl<'a> Database<'a> {
         command.spawn().map_err(|error| format!("cannot start a worker: {error}"))
     }
 
-    /// Removes the database, and checkpoints that a kill left.
+    /// Removes the database, and the checkpoints that killed workers left.
     fn remove(&self) -> Result<(), String> {
         let Some(directory) = self.path.parent() else { return Ok(()) };
         let prefix = format!("seed-{}", self.seed);

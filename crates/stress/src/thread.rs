@@ -16,7 +16,7 @@ use crate::report::Line;
 use crate::stage::Stage;
 use crate::write::{Operation, Write};
 
-/// What a thread shares with its watch.
+/// State that a thread shares with the [watch](crate::worker) over it.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     /// Whether to end after the call in progress.
@@ -25,7 +25,7 @@ pub(crate) struct Watched {
     pub beats: AtomicU64,
 }
 
-/// Whether a write happened.
+/// Whether a write took effect.
 enum Written {
     Yes,
     No,
@@ -33,7 +33,7 @@ enum Written {
     Perhaps,
 }
 
-/// A view that a thread reads later: the keys at an earlier moment.
+/// A view of the keys at one moment, which a thread reads later.
 enum Held {
     Snapshot(Snapshot),
     /// One iterator of each keyspace.
@@ -70,7 +70,7 @@ impl<'a> Worker<'a> {
         Worker { stage, counts, life, watched, thread, model, next, rng, held: None }
     }
 
-    /// Works until it is told to end, or until the disk allows no more writes.
+    /// Works until the life ends, or until the disk allows no more writes.
     pub(crate) fn work(&mut self) -> Result<(), Wrong> {
         let (mut failures, mut was_large) = (0, false);
         // After a large write comes another one, which must not wait for it.
@@ -88,7 +88,7 @@ impl<'a> Worker<'a> {
                     failures += 1;
                     Line::Failed { thread: self.thread.into() }.tell();
                 }
-                // It may survive this process or not. So it stays the write in progress.
+                // The write may survive this process or not. So it stays the write in progress.
                 Written::Perhaps => return Ok(()),
             }
             self.next += 1;
@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Makes the disk hang, or fail to sync, now and then.
+    /// Makes some calls to the disk hang, or some syncs fail.
     fn worsen_disk(&self) {
         match self.stage.features.disk {
             BadDisk::Hanging(millis) => {
@@ -156,7 +156,7 @@ impl<'a> Worker<'a> {
         let outcome = self.call(write);
         let (took, patience) = (begun.elapsed(), Duration::from_secs(self.life.patience));
         let is_small = write.operations.iter().all(Operation::is_small);
-        // On a bad disk no bound holds.
+        // On a bad disk a write may take any time.
         if is_small && took > patience && self.stage.features.disk == BadDisk::Nothing {
             return Err(format!("write {} of thread {} took {took:?}", self.next, self.thread));
         }
@@ -211,7 +211,7 @@ impl<'a> Worker<'a> {
         self.excused("a sync", self.stage.db.write_opt(&WriteBatch::new(), &options)).map(drop)
     }
 
-    /// Ignores an error that the disk may have caused. Returns whether there was none.
+    /// Ignores an error that the disk may have caused. Returns whether the call succeeded.
     fn excused(&self, what: &str, outcome: Result<(), Error>) -> Result<bool, Wrong> {
         match outcome {
             Ok(()) => Ok(true),
@@ -261,7 +261,7 @@ impl<'a> Worker<'a> {
             .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
     }
 
-    /// Reads other threads' batches just after they were written, or during that. A snapshot shows
+    /// Reads other threads' batches during or just after their writes. Checks that a snapshot shows
     /// the same a moment later.
     fn read_pairs(&mut self) -> Result<(), Wrong> {
         let waits = self.rng.u8(..8) < 2;
@@ -282,7 +282,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Begins to hold an earlier view, while more is written.
+    /// Begins to hold a view of the current keys, while writes continue.
     fn hold(&mut self) -> Result<(), Wrong> {
         let held = if self.stage.features.snapshots && self.rng.bool() {
             Held::Snapshot(self.stage.db.snapshot())
@@ -323,7 +323,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does by a call what workers do by themselves.
+    /// Requests background work by a call, such as a flush or a compaction.
     fn work_by_hand(&mut self) -> Result<(), Wrong> {
         let db = &self.stage.db;
         let outcome = match self.rng.u8(..5) {
@@ -339,7 +339,7 @@ impl<'a> Worker<'a> {
         self.excused("background work on demand failed", outcome).map(drop)
     }
 
-    /// Makes a checkpoint and compares it: this thread's keys are as they are now.
+    /// Makes a checkpoint, and checks that this thread's keys in it equal the current ones.
     fn checkpoint(&mut self) -> Result<(), Wrong> {
         let name = format!("checkpoint-{}-{}", self.life.life, self.thread);
         let path = self.life.database.with_extension(name);
@@ -359,7 +359,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Opens the database read-only beside the writers.
+    /// Opens the database read-only while its writers work.
     fn read_only(&mut self) -> Result<(), Wrong> {
         let look = self.stage.look(&self.life.database)?;
         let options = ReadOptions::default();

@@ -16,7 +16,7 @@ use crate::report::{Line, tell_counts};
 use crate::stage::Stage;
 use crate::thread::{Watched, Worker};
 
-/// A thread that is in one call for this long hangs.
+/// A thread that is in one call for longer than this counts as hanging.
 const LONGEST_CALL: Duration = Duration::from_secs(60);
 
 /// Runs one life. It ends by a kill, unless only the check is wanted.
@@ -28,7 +28,7 @@ pub(crate) fn run(life: &Life) -> Result<(), String> {
     outcome
 }
 
-/// Plants a bug in this process.
+/// Switches on a deliberate bug in this process.
 #[cfg(debug_assertions)]
 pub(crate) fn plant(name: &str) -> Result<(), String> {
     use foldb::env::faults as of_env;

@@ -1,4 +1,4 @@
-//! Writes: each a function of seed, thread and number.
+//! Writes: each is a function of seed, thread and number.
 //!
 //! ```text
 //!  interleaved   block u16 | thread u8 | slot u8 | letters, as many as depends on them
@@ -44,15 +44,15 @@ pub(crate) enum Operation {
         key: Vec<u8>,
         count: u8,
     },
-    /// Adds one, beside other threads.
+    /// Adds one to a key that other threads merge into at the same time.
     Tally {
         slot: u8,
     },
 }
 
 impl Operation {
-    /// Returns whether the operation takes next to no time. A write after a large one must not wait
-    /// for it.
+    /// Returns whether the operation is short. A short write must not wait for the work that a
+    /// large write before it causes.
     pub(crate) fn is_small(&self) -> bool {
         match self {
             Operation::Put { value, .. } => value.len() < 100_000,
@@ -65,7 +65,7 @@ impl Operation {
 /// What one call writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Write {
-    /// More than one operation is a batch, which is atomic.
+    /// The operations of the write. More than one make an atomic batch.
     pub operations: Vec<Operation>,
     pub sync: bool,
 }

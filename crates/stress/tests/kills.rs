@@ -1,4 +1,4 @@
-//! Short runs of the program: a sound engine passes, a faulty one does not.
+//! Short runs of the program: a correct engine passes, and an engine with a deliberate bug fails.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,7 +29,7 @@ fn kills_lose_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_write_that_was_acknowledged_and_is_not_there_is_noticed() {
+fn a_missing_acknowledged_write_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("database");
     let database = database.to_str().unwrap();

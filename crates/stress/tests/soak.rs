@@ -1,4 +1,4 @@
-//! Short soaks: one passes, and one that keeps its snapshots does not.
+//! Short soaks: one passes, and one that keeps its snapshots fails.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_window_that_moves_takes_as_much_at_the_end_as_at_the_start() {
+fn the_space_of_a_moving_window_does_not_grow() {
     let directory = tempfile::tempdir().unwrap();
     let outcome = soak(directory.path(), &["--bytes", "400MB", "--rate", "100MB"]);
     assert!(outcome.status.success(), "{} {}", text(&outcome.stdout), text(&outcome.stderr));
@@ -34,7 +34,7 @@ fn a_window_that_moves_takes_as_much_at_the_end_as_at_the_start() {
 
 /// Each snapshot keeps the values that it shows.
 #[test]
-fn snapshots_that_are_never_let_go_are_noticed_by_the_space_they_keep() {
+fn snapshots_that_are_never_dropped_fail_by_the_space_they_keep() {
     let directory = tempfile::tempdir().unwrap();
     let outcome = soak(directory.path(), &["--bytes", "400MB", "--rate", "100MB", "--leak"]);
     assert!(!outcome.status.success(), "{}", text(&outcome.stdout));

@@ -1,8 +1,8 @@
-//! The order of the layers, which ARCHITECTURE.md states once as a table, holds in the sources.
+//! Checks that the sources follow the table of layers in ARCHITECTURE.md.
 //!
-//! A *room* is a top-level module of the engine, or a crate below it. An arrow goes from a file to
-//! a file that it names in a path. Arrows between rooms point down in the table. In every crate, the
-//! files that reach each other in a circle are few enough to be read as one thing.
+//! A *room* is a top-level module of the engine, or a crate below the engine. An arrow goes from a
+//! file to a file that it names in a path. Arrows between rooms point down in the table. In every
+//! crate, at most [`MOST_IN_A_CIRCLE`] files reach each other in a circle.
 
 mod sources;
 mod table;
@@ -62,8 +62,8 @@ fn the_table_has_every_room_and_no_other() {
     assert_eq!(listed, rooms, "left: the table of ARCHITECTURE.md, right: crates/foldb/src");
 }
 
-/// What only `crates/env` may name: it alone speaks to the operating system, waits and starts
-/// threads. (`crates/chains` maps its arena.)
+/// Paths that only `crates/env` may name: only this crate calls the operating system, waits and
+/// starts threads. (`crates/chains` maps its arena.)
 const SYSTEM: [&str; 9] = [
     "std::fs",
     "std::net",
@@ -77,7 +77,7 @@ const SYSTEM: [&str; 9] = [
 ];
 
 #[test]
-fn the_engine_asks_the_environment_for_all_that_the_system_gives() {
+fn the_engine_calls_the_operating_system_only_through_the_environment() {
     let engine = engine();
     let is_system = |path: &str| {
         let is_below = |name: &str| path == name || path.starts_with(&format!("{name}::"));
@@ -130,7 +130,8 @@ fn circles_of_files_are_small() {
     assert!(found.is_empty(), "these files reach each other:\n{found}");
 }
 
-/// The reader of sources sees arrows of every kind, and resolves re-exports to the file behind.
+/// The reader of sources sees arrows of every kind, and resolves a re-export to the file that
+/// defines the name.
 #[test]
 fn the_reader_sees_every_kind_of_path() {
     let made = tempfile::tempdir().expect("a directory");

@@ -1,6 +1,6 @@
 //! Reads the sources of a crate, and finds which file names which.
 //!
-//! Test modules are left out: a test may look at anything.
+//! Test modules are left out: a test may import any room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,14 +28,14 @@ pub(crate) struct Crate {
 /// A module's path below the crate's root.
 type ModulePath = Vec<String>;
 
-/// What the files of a crate say, before names are resolved.
+/// The files of a crate and the paths in them, before names are resolved.
 #[derive(Default)]
 struct Said {
     /// The file of each module that has one.
     files: BTreeMap<ModulePath, String>,
-    /// What a module exports under a name: a path from the root.
+    /// The path from the root that a module exports under a name.
     exports: BTreeMap<(ModulePath, String), Vec<String>>,
-    /// What a module takes whole: paths of modules from the root.
+    /// The modules that a module imports with `*`: paths from the root.
     globs: BTreeMap<ModulePath, Vec<Vec<String>>>,
     /// The module of a file, and a path from the root that the file names.
     named: Vec<(ModulePath, Vec<String>)>,

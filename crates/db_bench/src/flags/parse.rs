@@ -54,7 +54,7 @@ impl Known {
     }
 }
 
-/// Parses the arguments behind the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
 /// An unknown flag, a bad or missing value, or an argument that is not a flag.

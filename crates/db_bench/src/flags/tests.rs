@@ -124,7 +124,7 @@ fn help_and_version_are_requests() {
     assert_eq!(read(&["-version"]).unwrap().request, Request::Version);
 }
 
-/// The page that lists them must list them all.
+/// docs/db_bench.md lists every flag with an effect.
 #[test]
 fn documentation_lists_every_honoured_flag_with_what_it_steers() {
     let page = include_str!("../../../../docs/db_bench.md");

@@ -82,7 +82,7 @@ impl FlagValue for String {
     }
 }
 
-/// Absent unless given: then the engine's default applies.
+/// `None` if the flag is not given: then the engine's default applies.
 impl<T: FlagValue> FlagValue for Option<T> {
     const BOOLEAN: bool = T::BOOLEAN;
     const EXPECTED: &'static str = T::EXPECTED;

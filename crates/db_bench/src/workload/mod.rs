@@ -1,7 +1,7 @@
 //! The work of one thread of a benchmark.
 //!
 //! Each workload equals RocksDB's of the same name: the same draws in the same order, the same
-//! counted bytes, the same words at the end of the result line. [`Sizes`] holds the numbers, and
+//! counted bytes, the same text at the end of the result line. [`Sizes`] holds the numbers, and
 //! [`Task`] is one thread with its draws, its values and its recorder.
 
 mod checksum;
@@ -43,7 +43,7 @@ pub(crate) struct Sizes {
     pub read_writes: u64,
     /// Keys that merges choose from.
     pub merge_keys: u64,
-    /// Seconds that random-order benchmarks run instead; 0: off.
+    /// Seconds that random-order benchmarks run instead of a number of operations; 0: off.
     pub seconds: u64,
     /// Entries of one write or `multireadrandom`.
     pub batch: u64,

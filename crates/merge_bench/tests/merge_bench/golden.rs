@@ -1,7 +1,7 @@
 //! The interface that scripts and older results rely on: the program's name, its subcommands and
 //! flags, the columns of its tables, its last line, and the fields of its JSON.
 //!
-//! The expected text lies in `golden/`. Times and other figures are masked as `N`.
+//! The expected text is in `golden/`. Times and other figures are masked as `N`.
 //! `UPDATE_GOLDEN=1 cargo test -p merge_bench --test merge_bench golden` writes the files anew.
 //! A change of these files is a change of the interface: say so in CHANGELOG.md.
 

@@ -56,7 +56,7 @@ fn json_and_html_are_all_of_standard_output() {
 }
 
 #[test]
-fn what_is_not_understood_is_one_line_and_exit_2() {
+fn an_invalid_command_line_prints_one_line_and_exits_with_2() {
     let here = tempfile::tempdir().unwrap();
     for (arguments, line) in [
         (

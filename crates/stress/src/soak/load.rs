@@ -58,7 +58,7 @@ pub(super) struct Shared<'a> {
     pub ends: AtomicBool,
     /// Most bytes that a thread writes in a second.
     pub rate: Option<f64>,
-    /// Snapshots that are never dropped. Used only where the run must notice them.
+    /// Snapshots that are never dropped, with `--leak`: the run must notice the growth.
     pub leaked: Option<Mutex<Vec<Snapshot>>>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Load<'a> {
         Load { shared, latencies, window, steps: 0, rng, snapshot: None, written: 0 }
     }
 
-    /// Works until it is told to end. Returns the number of steps.
+    /// Works until the run ends. Returns the number of steps.
     pub(super) fn work(mut self) -> Result<u64, Wrong> {
         let begun = Instant::now();
         while !self.shared.ends.load(Ordering::Relaxed) {
@@ -144,14 +144,14 @@ impl<'a> Load<'a> {
         let took = begun.elapsed();
         let mut latencies = self.latencies();
         latencies.put(took);
-        // Other load of the machine delays this as it delays a put.
+        // Other load of the machine delays this work as it delays a put.
         latencies.control(begun - makes);
         drop(latencies);
         self.written += (key.len() + value.len()) as u64;
         Ok(())
     }
 
-    /// Reads beside a step, each compared with the expected contents of the window.
+    /// Makes the reads of a step, and compares each with the expected contents of the window.
     fn read(&mut self) -> Result<(), Wrong> {
         self.get()?;
         let kind = Merges::ALL[(self.steps % 3) as usize];
@@ -207,7 +207,7 @@ impl<'a> Load<'a> {
         self.compare("values at a snapshot", number, found, self.window.expected(number, at))
     }
 
-    /// Walks over some keys, forwards or backwards.
+    /// Iterates over some keys, forwards or backwards, and compares them with the window.
     fn walk(&mut self) -> Result<(), Wrong> {
         let first = self.any_key(self.steps);
         let keys = self.window.key(first)..self.window.key(first + WALK_LENGTH);

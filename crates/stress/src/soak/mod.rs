@@ -1,7 +1,7 @@
 //! A soak: many bytes written in a moving window of keys, over one open database.
 //!
-//! The run samples memory, file handles, space and latency. It fails if they grow from the first
-//! tenth after warming up to the last, or if any read is wrong.
+//! The run samples memory, file handles, space and latency. After a warm-up, it compares the first
+//! tenth of the samples with the last. It fails if a figure grew too much, or if a read was wrong.
 //!
 //! Invariant: the window bounds the live data, so any growth comes from the database.
 
@@ -150,7 +150,7 @@ fn write(
     Ok((samples, checked))
 }
 
-/// Samples the process and its directory now and then.
+/// Samples the process and its directory at intervals.
 struct Sampler<'a> {
     soak: &'a Soak,
     shared: &'a Shared<'a>,

@@ -1,7 +1,7 @@
 //! The writes of a thread's steps, and the expected contents after any number of steps.
 //!
 //! A thread's keys are numbers. Step *t* puts key *t*, overwrites an older key, deletes a still
-//! older one, and merges into several. Now and then it deletes all keys behind the window:
+//! older one, and merges into several keys. Some steps delete all keys older than the window:
 //!
 //! ```text
 //!   deleted by range    deleted one by one    overwritten        put
