@@ -1,6 +1,6 @@
-//! Estimates the size of a key range, and the number of its keys, without reading it.
+//! Estimates the size of a key range, and the number of its keys, without reading its records.
 //!
-//! Sizes come from the keys sampled of each table. Counts come with bounds that are certain:
+//! Sizes are estimated from the sampled keys of each table. Counts have bounds that always hold:
 //!
 //! ```text
 //! at most:  the records, except deletes, of all tables and memtables that reach into the range
@@ -8,8 +8,8 @@
 //!           less the deletes and merges of newer sources, each of which may remove a key
 //! ```
 //!
-//! A source is a memtable or a run. A table does not know how many keys it has. Certain are the
-//! distinct samples of tables that lie wholly in the range, less the table's deletes and merges.
+//! A source is a memtable or a run. A table does not store its number of keys. If it lies wholly in
+//! the range, it certainly puts its distinct samples there, less its deletes and merges.
 //!
 //! A range tombstone may remove every key of older sources, so it makes their counts uncertain. The
 //! estimate omits the keys of memtables and the samples of tables that tombstones cover.
@@ -56,7 +56,7 @@ impl ApproximateCount {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     estimate: u64,
-    /// Keys that it certainly puts in the range: a lower bound.
+    /// Keys that the source certainly puts in the range: a lower bound.
     certain: u64,
     /// Its records in the range except deletes: an upper bound.
     present: u64,
@@ -66,9 +66,9 @@ struct Tally {
 
 impl Keyspace {
     /// Estimates the bytes that the records of a key range take in tables and memtables, older
-    /// versions included. A table that the range cuts counts by the share of its up to 32 sampled
-    /// keys in the range, at least one. So each end of the range adds an error of up to 1/32 of a
-    /// table per run.
+    /// versions included. A table that is partly in the range counts by the share of its samples in
+    /// the range, at least one. A table has up to 32 samples, so each end of the range adds an
+    /// error of up to 1/32 of a table per run.
     ///
     /// # Errors
     /// `Closed`.

@@ -49,7 +49,8 @@ pub struct Explained {
     pub records: Vec<ExplainedRecord>,
     /// Sequence numbers of the live snapshots, oldest first.
     pub snapshots: Vec<u64>,
-    /// Places that a read of the key searches: memtables, and tables whose filter admits the key.
+    /// Places that a read of the key searches: memtables with records of the key, and tables whose
+    /// filter admits the key.
     pub places: usize,
     /// Why a read of the key fails, if it does.
     pub failure: Option<String>,
@@ -63,14 +64,15 @@ pub struct ExplainedRecord {
     pub place: Place,
     /// What the record does.
     pub kind: RecordKind,
-    /// Position in the order of writes; 0 if no reader needs it any more.
+    /// Position in the order of writes; 0 if a compaction has removed it because no reader needs
+    /// it.
     pub sequence_number: u64,
     /// The operator of a merge, as `NAME` or `NAME:PARAM`.
     pub operator: Option<String>,
-    /// Bytes of its value or operand.
+    /// Bytes of the value or operand.
     pub bytes: usize,
-    /// Why it was not folded with the record below it. `None` for the last record, and for a record
-    /// that cannot be folded.
+    /// Why the record was not folded with the record below it. `None` only for the last record, if
+    /// it is not a merge.
     pub unfolded: Option<Unfolded>,
 }
 
@@ -80,8 +82,8 @@ pub struct ExplainedRecord {
 pub enum Place {
     /// In memory.
     Memtable {
-        /// 0 is the memtable being filled. The others wait for their flush; 1 is the newest of
-        /// these.
+        /// The position among the memtables, 0 for the newest. Only the newest may still take
+        /// writes; the others wait for their flush.
         age: usize,
     },
     /// In a table.
@@ -109,7 +111,7 @@ pub enum RecordKind {
     Merge,
 }
 
-/// Why a record was not folded with the one below it.
+/// Why a record was not folded with the record below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unfolded {
@@ -118,9 +120,11 @@ pub enum Unfolded {
     /// The two records lie in different places, and no flush or compaction has moved them together
     /// yet.
     Apart,
-    /// The two records lie in one memtable; a flush folds them.
+    /// The two records lie in one memtable, or the last record is a merge in a memtable. A flush
+    /// may fold them.
     NotFlushed,
-    /// The operators, or their laws, let them fold only onto a base, and the base lies deeper.
+    /// The operand folds only onto a base, and the base of the key, if it has one, lies deeper in
+    /// the tree.
     NeedsBase,
     /// The operator is not registered.
     OperatorMissing,
@@ -195,8 +199,8 @@ struct Found {
 }
 
 impl Core {
-    /// Returns all records of a key up to `seqno`, newest first, and the number of places a read
-    /// searches.
+    /// Returns all records of a key up to `seqno`, newest first, and the number of places that a
+    /// read searches.
     fn records_of(
         &self,
         keyspace: &KeyspaceState,

@@ -100,7 +100,7 @@ impl Core {
                 continue;
             }
             let table = keyspace.tables.get_owned(&found.file)?;
-            // Before the filter, because the filter does not know the keys that range tombstones
+            // This comes before the filter, which does not know the keys that range tombstones
             // cover.
             if found.has_range_tombstones() {
                 cover(chain, &table, key, hash, seqno);
@@ -150,10 +150,10 @@ impl Core {
     }
 
     /// Returns the sequence number at which a read sees a keyspace. The caller loads the view
-    /// first, and this refuses a view that a drop of the keyspace emptied.
+    /// first. This call then fails if a drop of the keyspace emptied that view.
     ///
     /// A read of several keys, or of one key more than once, passes [`Pins::pin`] for `now`. For
-    /// one look at one key [`Pins::published`] is enough (H2).
+    /// one read of one key [`Pins::published`] is enough (H2).
     pub(crate) fn read_seqno(
         &self,
         keyspace: &KeyspaceState,
@@ -170,7 +170,7 @@ impl Core {
 }
 
 impl KeyspaceState {
-    /// Returns the range tombstones of a view for a reader; `None` if there are none.
+    /// Returns the range tombstones of a view for a reader; `None` if the view has none.
     pub(crate) fn covers(&self, view: &View, seqno: SeqNo) -> Option<Covers> {
         let comparator = &self.comparator;
         let sets = view.memtables().filter_map(|memtable| memtable.range_tombstones());

@@ -1,4 +1,5 @@
-//! Reading: values, ranges, operands, explanations, counts; and the payments of reads.
+//! Reading: values, ranges, operands, explanations, counts; and the payments of reads, which let
+//! the policy pick compactions that make reads cheaper.
 
 pub(crate) mod approximate;
 pub(crate) mod explain;

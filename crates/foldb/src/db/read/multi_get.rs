@@ -1,8 +1,9 @@
 //! Reading many keys at once.
 //!
-//! The keys are read in order, one source at a time. Each run is walked once from left to right,
-//! and its tables' filters are asked key by key. Neighbouring keys share the directory and the
-//! sub-block of the key before. A key leaves the walk at its base, as in a single read.
+//! The keys are read in order, one source at a time. Each run is walked once in key order, and each
+//! key asks the filter of its table. A key reuses the block directory and the sub-block that the
+//! previous key loaded, if it lies there too. A key leaves the walk at its base, as in a single
+//! read.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ impl Keyspace {
     /// Neighbouring keys are read faster than by single reads. A key may occur more than once.
     ///
     /// # Errors
-    /// `Closed`. Each key: as [`Keyspace::get`].
+    /// `Closed`. The result of each key has the errors of [`Keyspace::get`].
     ///
     /// # Example
     /// ```

@@ -13,8 +13,8 @@ use crate::key::{Kind, OperatorId};
 use crate::value::Value;
 
 /// The parts of a key as they are stored now: a base and the operands merged onto it. Flushes and
-/// compactions fold neighbouring operands, so there may be fewer than were written. Applied in
-/// order to the base, they always give the value that [`Keyspace::get`] returns.
+/// compactions fold neighbouring operands, so there may be fewer operands than were written.
+/// Applied in order to the base, they always give the value that [`Keyspace::get`] returns.
 ///
 /// # Example
 /// ```
@@ -80,7 +80,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Returns the operator that applies it, as `NAME` or `NAME:PARAM`.
+    /// Returns the operator that applies the operand, as `NAME` or `NAME:PARAM`.
     pub fn operator(&self) -> &str {
         &self.operator
     }
@@ -103,8 +103,8 @@ pub enum Base {
 }
 
 impl Keyspace {
-    /// Reads the base and the operands of a key without folding them. It works even if the merge
-    /// fails.
+    /// Reads the base and the operands of a key without folding them. The call works even if the
+    /// merge of the key fails.
     ///
     /// # Errors
     /// `Corruption`, `Io`, `Closed`.

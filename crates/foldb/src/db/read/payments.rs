@@ -1,9 +1,13 @@
-//! Payments of reads for compactions that make them cheaper.
+//! Payments: reads report the time that a compaction would have saved them.
 //!
-//! A seek positions a cursor in each run. Each step of a scan costs more the more runs there are. A
-//! point read that no filter stops searches one run after the other. In a tree of one run they
-//! would search only one. The keyspace's account counts the lost time in bytes that a compaction
-//! could have read in that time ([`ReadAccount`](crate::db::state::read_account::ReadAccount)):
+//! A *payment* is that time, as the bytes that a compaction could have read in it. The *account* of
+//! a keyspace adds up the payments ([`ReadAccount`](crate::db::state::read_account::ReadAccount)).
+//! The policy sets the *price* of each compaction that would make reads cheaper: a share of the
+//! bytes that it reads. Once payments reach the price, the policy may pick the compaction.
+//!
+//! A seek positions a cursor in each run. Each step of a scan costs more with each further run. A
+//! point read that no filter stops searches one run after another. In a tree of one run, a read
+//! searches only that run:
 //!
 //! ```text
 //! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB paid
@@ -11,24 +15,24 @@
 //! ```
 //!
 //! A scan over keys that were deleted one by one visits each tombstone. It pays for compactions
-//! that carry the tombstones down to the oldest data, where they are dropped:
+//! that move the tombstones down to the oldest data, where they are dropped:
 //!
 //! ```text
 //! 1 scan over 1 M of them    185 B each               185 MB paid
 //! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done at half
 //! ```
 //!
-//! Flushes and compactions fold the records that lie together. So a chain grows long only if its
-//! operator cannot fold operands among themselves and the base lies deeper. Moving operands and
-//! base together rewrites the tables around the key. The reads of that key pay for it:
+//! Flushes and compactions fold neighbouring records. So a chain grows long only if its operator
+//! cannot fold operands with each other and the base lies deeper. To fold such a chain, a
+//! compaction rewrites the tables around the key. The reads of that key pay for it:
 //!
 //! ```text
 //! a.MERGE x 100 over 4 MiB of tables     82 reads of 100 operands x 64 B = 512 KiB = 4 MiB / 8
 //! ```
 //!
 //! The policy picks these compactions if the tree needs no other. An iterator pays when it is
-//! dropped, and every thousand seeks. Between payments it touches nothing shared. A tree of one run
-//! without tombstones costs reads nothing.
+//! dropped, and every thousand seeks. Between payments it touches no shared memory. In a tree of
+//! one run without tombstones, reads pay nothing.
 
 use crate::compaction::policy::BYTES_PER_GONE;
 use crate::db::core::Core;
@@ -37,16 +41,17 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::iterator::{Effort, Payee};
 
-/// The cost of each further run to a seek or a point read: 1 µs, at 2 ns a byte.
+/// Bytes that a seek or a point read pays for each run after the first: 1 µs at 2 ns a byte.
 const BYTES_PER_RUN: u64 = 512;
 
-/// The cost of each further run to a step of a scan: about 4 ns.
+/// Bytes that a step of a scan pays for each run after the first: about 4 ns.
 const BYTES_PER_STEP: u64 = 2;
 
-/// The cost of each folded operand to a read.
+/// Bytes that a read pays for each operand that it folds.
 const BYTES_PER_OPERAND: u64 = 64;
 
-/// Operands from which a chain in tables is long: more than a tree in shape has runs.
+/// Most operands of a chain in tables that is not long. A tree in which no compaction is due has
+/// fewer runs.
 pub(crate) const LONG_CHAIN: usize = 64;
 
 /// The data that an iterator keeps alive, and the keyspace whose account it pays into.
@@ -88,8 +93,8 @@ impl Core {
         }
     }
 
-    /// Pays, and wakes a worker if the payment completes a price. Without automatic compaction,
-    /// reads pay nothing.
+    /// Pays, and wakes a worker if the payments now reach the price of a compaction. Without
+    /// automatic compaction, reads pay nothing.
     fn reads_paid(&self, bytes: u64, pay: impl FnOnce(u64) -> bool) {
         let is_compacted = !self.read_only && !self.settings.disable_auto_compactions;
         if bytes > 0 && is_compacted && pay(bytes) {
@@ -116,7 +121,8 @@ mod tests {
                 create_if_missing: true,
                 merge_operator: Some("float64add".to_owned()),
                 disable_auto_compactions,
-                // No worker spends the payments before the test looks.
+                // No worker runs, so no compaction uses up the payments before the test checks
+                // them.
                 runtime: Some(runtime),
                 env: foldb_env::Env::in_memory(foldb_env::MemFs::new()),
                 ..crate::Options::default()

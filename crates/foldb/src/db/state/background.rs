@@ -19,13 +19,13 @@ use crate::runtime::Work;
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     state: Mutex<State>,
-    /// Signalled after each step, also a failed one.
+    /// Signalled after each step, even after a failed one.
     pub(crate) progress: Condvar,
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
     /// How long flushes take.
     pub(crate) flushes: FlushSpeed,
-    /// Jobs between two of their slices.
+    /// Jobs that no thread runs now: the next free worker continues them with their next slice.
     paused_jobs: Mutex<Vec<Claim>>,
     /// Whether the memory ledger asked this database to seal its memtables.
     pub(crate) seal_requested: AtomicBool,
@@ -35,8 +35,7 @@ pub(crate) struct Background {
     pub(crate) order_wanted: AtomicBool,
     /// How many seals ago the last iterator was made.
     pub(crate) scans: RecentScans,
-    /// Whether there was nothing left to do, not even work for an idle database, and nothing has
-    /// happened since.
+    /// Whether the last check found no job, not even one for an idle database.
     pub(crate) at_rest: AtomicBool,
     /// Set when a reader drops a file that waits for its removal.
     pub(crate) poke: Arc<AtomicBool>,
@@ -44,10 +43,10 @@ pub(crate) struct Background {
     pub(crate) flushing: Mutex<()>,
     /// Held during garbage collection of value segments.
     pub(crate) collecting: Mutex<()>,
-    /// Callers that want to collect garbage. A collection in the background does not rest
-    /// meanwhile.
+    /// Callers that want to collect garbage. While there are any, a background collection does not
+    /// pause for its I/O budget.
     pub(crate) gc_callers: AtomicUsize,
-    /// Held by a caller that runs its own jobs, during which no other job runs.
+    /// Held by a caller that runs its own jobs. No other job runs during that time.
     pub(crate) alone: Mutex<()>,
 }
 
@@ -59,17 +58,17 @@ pub(crate) struct State {
     pub(crate) flush_error: Option<Error>,
     /// Why the last slice failed; a slice that succeeds clears it.
     pub(crate) compaction_error: Option<Error>,
-    /// Callers that wait for a flush. While there are any, sealed memtables are flushed even if
+    /// Callers that wait for a flush. While this is not 0, sealed memtables are flushed even if
     /// they are few.
     pub(crate) flush_waiters: usize,
-    /// Callers that wait until the database is idle. While there are any, work for an idle database
+    /// Callers that wait until the database is idle. While this is not 0, work for an idle database
     /// runs at once.
     pub(crate) rest_waiters: usize,
-    /// Callers of `compact`. While there are any, no job of the policy begins.
+    /// Callers that run their own jobs. While this is not 0, no job of the policy begins.
     pub(crate) manual: usize,
     /// Slices that threads run. A close waits for them, because they take file numbers.
     pub(crate) slices: usize,
-    /// Steps done so far, so that no waiter sleeps through one.
+    /// Steps done so far. A waiter sleeps only if the number has not changed since its last check.
     pub(crate) steps: u64,
 }
 
@@ -87,7 +86,7 @@ impl State {
 /// The work that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// Nothing any more.
+    /// Nothing: the wait ends.
     Nothing,
     /// This kind of work. If it fails, the wait ends.
     Work(Work),
@@ -137,7 +136,7 @@ impl Background {
         std::mem::take(&mut *self.lock_paused_jobs())
     }
 
-    /// Asks for a flush of everything sealed, however little it is.
+    /// Asks workers to flush all sealed memtables, even if they are few.
     pub(crate) fn flush_soon(&self) {
         self.is_flush_due.store(true, Ordering::Release);
     }
@@ -170,7 +169,7 @@ impl Background {
         self.at_rest.load(Ordering::Acquire)
     }
 
-    /// Returns whether the last flush failed. Workers flush again only at the next attempt.
+    /// Returns whether the last flush failed. Until the next attempt, flushes reduce no backlog.
     pub(crate) fn is_flush_failing(&self) -> bool {
         self.lock().flush_error.is_some()
     }
@@ -180,7 +179,7 @@ impl Background {
         self.lock().compaction_error.is_some()
     }
 
-    /// Waits for a step of a worker. Returns `false` if none ended in time.
+    /// Waits until a worker ends a step. Returns `false` if no step ended in time.
     pub(crate) fn wait_for_step(&self, at_most: Duration) -> bool {
         let state = self.lock();
         if state.shutdown {
@@ -197,8 +196,8 @@ impl Background {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Calls `look` while no caller can announce jobs. Returns `None` if there already are such
-    /// callers.
+    /// Calls `look` while no caller can announce jobs. Returns `None` if a caller runs jobs
+    /// already, or if the database shuts down.
     #[cfg(debug_assertions)]
     pub(crate) fn without_callers<T>(&self, look: impl FnOnce() -> T) -> Option<T> {
         let state = self.lock();

@@ -1,8 +1,8 @@
 //! The memtables being filled: one for each written keyspace, with one budget over all of them.
 //!
-//! All of them are sealed at one moment, between two writes. One edit then adds what was sealed
-//! together to the trees (H5). So a batch is in tables whole or not at all, even an unlogged one.
-//! And a keyspace without writes does not keep the log from being removed.
+//! All memtables are sealed at one moment, between two writes. After their flush, one edit adds all
+//! their tables to the trees (H5). So either all writes of a batch are in tables or none is, even
+//! if the batch was not logged. A keyspace without writes does not prevent the removal of old logs.
 //!
 //! ```text
 //! default:  ████████    ███           ┊  the budget is used up: all three are sealed, the log
@@ -10,9 +10,10 @@
 //! idle:                               ┊  nothing written: no memtable, nothing to seal
 //! ```
 //!
-//! The first write begins a memtable. It reserves addresses for twice its capacity, and touches 32
-//! KiB of them at first. Keyspaces other than the default one begin with a sixteenth of the budget.
-//! The next memtable of a keyspace is twice as large if the last one was more than half full.
+//! The first write to a keyspace begins its memtable. The memtable reserves addresses for twice its
+//! capacity, and uses 32 KiB of memory at first. Keyspaces other than the default one begin with a
+//! sixteenth of the budget. The next memtable of a keyspace is twice as large if the last one was
+//! more than half full.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +41,7 @@ pub(crate) type Needs = SmallVec<[(KeyspaceId, usize); 4]>;
 pub(crate) struct Slowed {
     /// When the write may be applied.
     pub(crate) until: Duration,
-    /// The longest time that all its pauses may take.
+    /// The longest time that all pauses of the write may take together.
     pub(crate) most: Duration,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Slowed {
 pub(crate) struct Buffer {
     pub(crate) keyspace: Arc<KeyspaceState>,
     pub(crate) memtable: Option<MemtableWriter>,
-    /// Bytes of records that the next memtable is made for.
+    /// Capacity of the next memtable, in bytes of records.
     capacity: usize,
     pauses: Pauses,
 }
@@ -64,15 +65,17 @@ pub(crate) struct Buffers {
     default: Buffer,
     /// The memtables of the other keyspaces, by id.
     others: Vec<Buffer>,
-    /// Ids of the other keyspaces with a memtable, unordered. Many keyspaces may be idle.
+    /// Ids of the other keyspaces that have a memtable, in no order. A seal visits only these,
+    /// because many keyspaces may be idle.
     begun: Vec<KeyspaceId>,
     /// Bytes that the memtables of the other keyspaces take.
     elsewhere: usize,
-    /// Bytes that all may take together: the write buffer, or more for a larger batch.
+    /// Bytes that all memtables may take together: at most the write buffer, or more if one batch
+    /// needs more.
     budget: usize,
     write_buffer: usize,
-    /// Whether the default keyspace's memtable begins small too, because one of many databases may
-    /// hold little.
+    /// Whether the first memtable of the default keyspace is small too. It is if databases share a
+    /// runtime, because each may hold little data.
     small_first: bool,
 }
 
@@ -153,8 +156,8 @@ impl Buffers {
             && !pauses.look_is_due(memtable.grown())
     }
 
-    /// Looks at the pace of the keyspaces that a write goes to, if a look is due. Returns when the
-    /// write may be applied, if that is later than now.
+    /// Checks the pace of each keyspace that a write goes to, if a check is due. Returns when the
+    /// write may be applied, or `None` if it need not wait.
     pub(crate) fn pause(
         &mut self,
         needs: &Needs,
@@ -186,7 +189,7 @@ impl Buffers {
         needs.iter().filter_map(memtable).any(|writer| writer.memtable.wants_order())
     }
 
-    /// Returns whether a write fits once missing memtables are begun.
+    /// Returns whether a write fits after `begin` has created the missing memtables.
     pub(crate) fn admits(&self, needs: &Needs) -> bool {
         let has_space = |&(id, bytes): &(KeyspaceId, usize)| {
             let memtable = self.get(id).and_then(|buffer| buffer.memtable.as_ref());
@@ -195,7 +198,7 @@ impl Buffers {
         self.used() + total(needs) <= self.budget && needs.iter().all(has_space)
     }
 
-    /// Returns the bytes that all memtables take, with their indexes as far as they grew.
+    /// Returns the bytes that all memtables take, including the used parts of their indexes.
     #[inline]
     pub(crate) fn used(&self) -> usize {
         self.default.memtable.as_ref().map_or(0, MemtableWriter::grown) + self.elsewhere
@@ -206,8 +209,8 @@ impl Buffers {
         self.used() as f64 / self.budget.max(1) as f64
     }
 
-    /// Limits all memtables to `most` bytes together, at most the write buffer. A larger budget for
-    /// a large batch stays.
+    /// Sets the budget of all memtables to `most` bytes, which is at most the write buffer. Keeps
+    /// the budget if a large batch has raised it above the write buffer.
     pub(crate) fn limit(&mut self, most: usize) {
         if self.budget <= self.write_buffer {
             self.budget = most;
@@ -219,8 +222,8 @@ impl Buffers {
         self.used() == 0
     }
 
-    /// Begins the memtables that a write needs if they are missing, or empty and too small. Passes
-    /// them to `track`.
+    /// Creates the memtables that a write needs if they are missing, or empty and too small. Passes
+    /// each new memtable to `track`.
     pub(crate) fn begin(
         &mut self,
         needs: &Needs,
@@ -250,7 +253,7 @@ impl Buffers {
     /// Applies one write.
     ///
     /// # Panics
-    /// If its memtable is not ready.
+    /// If the memtable of the write's keyspace is missing.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, folding: Folding<'_>) {
         if operation.keyspace == DEFAULT_KEYSPACE {
@@ -321,7 +324,8 @@ pub(crate) fn first_capacity(write_buffer: usize) -> usize {
     (write_buffer / 16).max(SMALLEST.min(write_buffer))
 }
 
-/// Returns the capacity of the memtable after one of `capacity`, of which `grown` bytes were used.
+/// Returns the capacity of the memtable that follows one with this `capacity`, which used `grown`
+/// bytes.
 pub(crate) fn next_capacity(capacity: usize, grown: usize, write_buffer: usize) -> usize {
     if grown > capacity / 2 {
         (2 * capacity).min(write_buffer)
@@ -332,7 +336,7 @@ pub(crate) fn next_capacity(capacity: usize, grown: usize, write_buffer: usize) 
     }
 }
 
-/// Smaller memtables would be mostly index.
+/// The smallest first capacity: a smaller memtable would be mostly index.
 const SMALLEST: usize = 64 << 10;
 
 /// Memtables that were sealed at one moment.
@@ -340,15 +344,15 @@ const SMALLEST: usize = 64 << 10;
 pub(crate) struct SealedGroup {
     /// Last sequence number applied before the seal.
     pub(crate) through: SeqNo,
-    /// Bytes that its memtables used of the write buffer.
+    /// Bytes of the write buffer that the group's memtables used.
     pub(crate) bytes: usize,
     /// Bytes of log that only this group still needs.
     pub(crate) log_bytes: u64,
     /// The first log with later writes.
     pub(crate) next_log: u64,
-    /// Whether some of its writes are in no log.
+    /// Whether the log lacks some of the group's writes.
     pub(crate) unlogged: bool,
-    /// The log that holds its logged writes, if there are any.
+    /// The log that holds the group's logged writes, if it has any.
     pub(crate) log: Option<SealedLog>,
     pub(crate) memtables: Vec<(Arc<KeyspaceState>, Arc<Memtable>)>,
 }
@@ -370,7 +374,8 @@ impl SealedGroups {
         self.lock().len()
     }
 
-    /// Returns the bytes that they use of the write buffer, each counted up to `most`.
+    /// Returns the bytes of the write buffer that the groups use, with at most `most` for each
+    /// group.
     pub(crate) fn bytes(&self, most: usize) -> usize {
         self.lock().iter().map(|group| group.bytes.min(most)).sum()
     }
@@ -380,7 +385,7 @@ impl SealedGroups {
         self.lock().iter().take(at_most).cloned().collect()
     }
 
-    /// Returns whether some of the writes are in no log.
+    /// Returns whether some writes of the groups are in no log.
     pub(crate) fn any_unlogged(&self) -> bool {
         self.lock().iter().any(|group| group.unlogged)
     }

@@ -1,5 +1,5 @@
-//! When to look at a keyspace's value segments again: once something changed since there was
-//! nothing to collect, and not too soon after a failure.
+//! When garbage collection checks a keyspace's value segments again. After it found nothing to do,
+//! it waits for a change of the tree. After a failure it waits for some time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// How long a failed collection is left alone, at first and at most.
+/// The pause after a failed collection: the first one, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
-/// Counts installs, so that none is missed. A flag that a collection sets at its end would hide a
-/// flush that was installed meanwhile.
+/// Counts installed changes of the tree. With a flag instead, a collection that sets it at its end
+/// would miss a flush that was installed during the collection.
 #[derive(Debug)]
 pub(crate) struct GcTurn {
     /// Installs so far.
     changes: AtomicU64,
-    /// The number of installs after which there was last nothing to do.
+    /// The value of `changes` at which a collection last found nothing to do.
     settled_at: AtomicU64,
     failing: Mutex<Failing>,
 }
@@ -26,9 +26,9 @@ pub(crate) struct GcTurn {
 struct Failing {
     /// Failed collections in a row.
     times: u32,
-    /// Why the last one failed.
+    /// Why the last collection failed.
     error: Option<Error>,
-    /// No attempt before this moment of the environment's clock.
+    /// The earliest time of the next attempt, on the environment's clock.
     not_before: Duration,
 }
 
@@ -75,7 +75,7 @@ impl GcTurn {
         *self.failing() = Failing::default();
     }
 
-    /// Returns why the last collection failed, if it did.
+    /// Returns why the last collection failed, or `None` if it succeeded.
     pub(crate) fn error(&self) -> Option<Error> {
         self.failing().error.clone()
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_install_during_a_collection_that_helped_nothing_is_not_slept_through() {
+    fn an_install_during_a_useless_collection_is_noticed() {
         let turn = GcTurn::default();
         assert!(!turn.is_settled(), "no collection has looked yet");
         let seen = turn.changes();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn collections_that_fail_are_tried_again_later_and_later() {
+    fn each_failed_collection_lengthens_the_pause_up_to_a_limit() {
         let (turn, mut now) = (GcTurn::default(), Duration::ZERO);
         for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
             assert!(turn.may_try(now));

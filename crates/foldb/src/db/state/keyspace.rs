@@ -32,19 +32,19 @@ pub(crate) struct KeyspaceState {
     pub(crate) id: KeyspaceId,
     pub(crate) name: Arc<str>,
     pub(crate) comparator: Arc<dyn Comparator>,
-    /// Whether its order differs from byte order. Keys are checked then.
+    /// Whether the keys are not in byte order. If so, each key of a caller is checked.
     pub(crate) custom_order: bool,
     /// The database's operators. It also identifies the database.
     pub(crate) registry: Arc<Registry>,
-    /// The operator of merges that name none, as of the open or the creation.
+    /// The default operator, as it was at the open or at the creation of the keyspace.
     default_operator: Option<Operator>,
-    /// The id of that operator, known even if its implementation is not registered.
+    /// The id of the default operator, even if its implementation is not registered.
     default_id: Option<OperatorId>,
-    /// Whether the operator was unset since.
+    /// Whether the default operator was removed since then.
     operator_unset: AtomicBool,
     pub(crate) settings: KeyspaceSettings,
-    /// Bytes from which a value may be logged so that a flush can adopt it; `usize::MAX`: no value
-    /// may.
+    /// The smallest value, in bytes, that is logged so that a flush can adopt it: use the log as a
+    /// value segment instead of copying the value. `usize::MAX` if no value is.
     pub(crate) separable_from: usize,
     pub(crate) num_levels: usize,
     pub(crate) policy: Policy,
@@ -52,14 +52,14 @@ pub(crate) struct KeyspaceState {
     pub(crate) view: ViewCell,
     /// Files that flushes and compactions append value segments to.
     pub(crate) growing: GrowingFiles,
-    /// When garbage collection looks at its segments again.
+    /// When garbage collection checks the keyspace's segments again.
     pub(crate) gc_turn: GcTurn,
     /// The pace of its writes.
     pub(crate) pace: Pace,
-    /// The payments of its reads for compactions that make them cheaper.
+    /// The payments of reads: see [`crate::db::read::payments`].
     pub(crate) read_account: ReadAccount,
     dropped: AtomicBool,
-    /// Why its comparator is no longer trusted.
+    /// How the comparator failed, if it did. The keyspace then takes no more writes.
     failure: OnceLock<Error>,
     /// Whether listeners know of the failure.
     failure_told: AtomicBool,
@@ -119,8 +119,8 @@ impl KeyspaceState {
         })
     }
 
-    /// Checks that the keyspace was not dropped. The caller loads the view *before*: so a reader of
-    /// a view that the drop emptied gets the error.
+    /// Checks that the keyspace was not dropped. The caller loads the view *before* this call. So a
+    /// reader whose view the drop emptied gets the error.
     ///
     /// # Errors
     /// `KeyspaceDropped`.
@@ -163,18 +163,18 @@ impl KeyspaceState {
         self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Returns whether its comparator has failed. Then it gets no more background work.
+    /// Returns whether the comparator has failed. If so, the keyspace gets no more background work.
     #[inline]
     pub(crate) fn has_failed(&self) -> bool {
         self.failure.get().is_some()
     }
 
-    /// Runs work that may meet a comparator which panics, or which contradicts itself so that
-    /// assertions of the engine fail. Such a failure affects only this keyspace. In byte order a
-    /// panic is a bug of the engine and goes on.
+    /// Runs work that calls the comparator. A custom comparator may panic, or contradict itself so
+    /// that assertions of the engine fail. Such a failure affects only this keyspace. In byte order
+    /// a panic is a bug of the engine and is not caught.
     ///
     /// # Errors
-    /// `ComparatorFailed`, and the errors of the work.
+    /// `ComparatorFailed` if the comparator fails; the errors of the work.
     pub(crate) fn guarded<T>(&self, doing: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         if !self.custom_order {
             return work();
@@ -197,7 +197,7 @@ impl KeyspaceState {
         Err(self.failure.get_or_init(|| failure).clone())
     }
 
-    /// Returns the failure of its comparator, at the first call after the failure.
+    /// Returns the failure of the comparator at the first call after it, and `None` at later calls.
     pub(crate) fn take_untold_failure(&self) -> Option<Error> {
         let failure = self.failure.get()?;
         (!self.failure_told.swap(true, Ordering::AcqRel)).then(|| failure.clone())
@@ -216,26 +216,26 @@ impl KeyspaceState {
         self.dropped.load(Ordering::Acquire)
     }
 
-    /// Marks the keyspace as dropped. Readers keep the views that they have; later ones get an
-    /// empty view.
+    /// Marks the keyspace as dropped. Readers keep the views that they have loaded; later reads
+    /// load an empty view.
     pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
         self.view.clear();
     }
 
-    /// Returns the operator of merges that name none, if there is one.
+    /// Returns the default operator, if the keyspace has one.
     #[inline]
     pub(crate) fn merge_operator(&self) -> Option<&Operator> {
         let is_set = !self.operator_unset.load(Ordering::Relaxed);
         self.default_operator.as_ref().filter(|_| is_set)
     }
 
-    /// Unsets the operator, or restores it. Returns whether it was unset before.
+    /// Removes the default operator, or restores it. Returns whether it was removed before.
     pub(crate) fn unset_operator(&self, unset: bool) -> bool {
         self.operator_unset.swap(unset, Ordering::Relaxed)
     }
 
-    /// Returns the spec of that operator, known even if its implementation is not registered.
+    /// Returns the spec of the default operator, even if its implementation is not registered.
     pub(crate) fn operator_spec(&self) -> Option<String> {
         self.default_id().map(|id| self.registry.resolver().name(id))
     }
@@ -245,10 +245,11 @@ impl KeyspaceState {
         self.default_id.filter(|_| is_set)
     }
 
-    /// Returns the operator of merges that name none.
+    /// Returns the default operator.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is none, `UnknownOperator` if it is not registered.
+    /// `InvalidArgument` if the keyspace has no default operator, `UnknownOperator` if it is not
+    /// registered.
     #[inline]
     pub(crate) fn default_operator(&self) -> Result<&Operator> {
         self.merge_operator().ok_or_else(|| self.no_default_operator())
@@ -270,7 +271,7 @@ impl KeyspaceState {
         Error::invalid_argument(message)
     }
 
-    /// Returns the edit of the keyspace's fixed parts, as the manifest stores it.
+    /// Returns the manifest's description of the keyspace's fixed properties.
     pub(crate) fn describe(&self) -> KeyspaceEdit {
         let is_default = self.id == DEFAULT_KEYSPACE;
         KeyspaceEdit {
@@ -293,7 +294,7 @@ impl fmt::Debug for KeyspaceState {
 }
 
 /// # Errors
-/// `InvalidArgument` for a name that is not allowed; the message has the rule.
+/// `InvalidArgument` for a name that is not allowed; the message states the rule.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control) {
         return Ok(());

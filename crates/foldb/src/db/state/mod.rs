@@ -1,7 +1,7 @@
 //! The in-memory state of a database: each type owns the data that one lock guards.
 //!
-//! No type here knows the whole database. Its own methods change it, and so do the modules above
-//! that hold its lock.
+//! No type here knows the whole database. A type is changed by its own methods, and by modules
+//! above that hold its lock.
 
 pub(crate) mod background;
 pub(crate) mod buffers;

@@ -1,12 +1,14 @@
-//! The account of a keyspace's reads: their payments for compactions that make them cheaper, and
-//! the prices of these compactions.
+//! The account of a keyspace's reads: their payments ([`crate::db::read::payments`]), and the
+//! prices of the compactions that would make reads cheaper.
 //!
-//! It has an entry for fewer runs, one for fewer tombstones, and one for each key whose chain was
-//! long to fold. Each counts bytes that a compaction could have read in the time that the reads
-//! lost. The policy names the prices ([`Wish`]). The price of a job that begins is taken off its
-//! entry, so the bytes rewritten for reads stay in proportion to them.
+//! The account has an entry for fewer runs, one for fewer tombstones, and one for each key whose
+//! chain took long to fold. Each entry counts the bytes that a compaction could have read in the
+//! time that reads lost. The policy sets the price of the job for each [`Wish`]. When a job
+//! begins, its price is subtracted from its entry. So the bytes rewritten for reads stay in
+//! proportion to the reads.
 //!
-//! Invariant: readers only add to an entry. A thread that spends from one holds the tree lock.
+//! Invariant: readers only add to an entry. A thread that subtracts from an entry holds the tree
+//! lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,13 +24,13 @@ const MOST_KEYS: usize = 64;
 /// The payments of a keyspace's reads.
 #[derive(Debug, Default)]
 pub(crate) struct ReadAccount {
-    /// Payments of reads that met several runs.
+    /// Payments of reads that searched several runs.
     pub(crate) fewer_runs: Entry,
     /// Payments of scans that passed deleted keys.
     pub(crate) fewer_tombstones: Entry,
     /// Payments of reads that folded the chains of single keys.
     keys: Mutex<Vec<(Arc<[u8]>, Entry)>>,
-    /// Whether there are such keys, so that no thread takes the lock in vain.
+    /// Whether `keys` has entries. Threads check this before they take the lock.
     has_keys: AtomicBool,
 }
 
@@ -41,7 +43,7 @@ impl ReadAccount {
             return entry.pay(bytes);
         }
         if keys.len() == MOST_KEYS {
-            // The entry with the smallest payment makes room.
+            // The entry with the smallest payment is dropped.
             keys.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.paid()));
             keys.pop();
         }
@@ -52,8 +54,8 @@ impl ReadAccount {
         asks
     }
 
-    /// Returns the payments that may suffice for a job: those of keys first, the largest before
-    /// others. With `writers_are_slow` only those of keys: their jobs are small.
+    /// Returns the payments that may reach the price of a job: payments for keys first, the largest
+    /// first. If `writers_are_slow`, returns only payments for keys, because their jobs are small.
     pub(crate) fn payments(&self, writers_are_slow: bool) -> Vec<Payment> {
         let mut payments = Vec::new();
         if self.has_keys.load(Ordering::Acquire) {
@@ -77,7 +79,7 @@ impl ReadAccount {
         self.with_entry(wish, |entry| entry.note_price(price));
     }
 
-    /// Takes the price of a job that has begun off the account.
+    /// Subtracts the price of a job that has begun.
     pub(crate) fn spend(&self, wish: &Wish, price: u64) {
         self.with_entry(wish, |entry| entry.spend(price));
         if let Wish::FoldedKey(range) = wish {
@@ -87,13 +89,13 @@ impl ReadAccount {
         }
     }
 
-    /// Notes that the tree changed: there may be a job where there was none, and prices may differ.
-    /// Payments without a job are dropped.
+    /// Forgets prices after a change of the tree, because they may differ now. Drops the payments
+    /// for which there was no job.
     pub(crate) fn tree_changed(&self) {
         self.fewer_runs.forget_price();
         self.fewer_tombstones.forget_price();
         if self.has_keys.load(Ordering::Acquire) {
-            // Jobs of keys keep their prices: a new look at each would slow every flush.
+            // Jobs of keys keep their prices: asking for each price again would slow every flush.
             self.lock_keys().iter().for_each(|(_, entry)| entry.forget_that_nothing_is_there());
         }
     }
@@ -131,18 +133,18 @@ fn only(key: &Arc<[u8]>) -> CutRange {
     CutRange { lo: Some(Arc::clone(key)), hi: Some(behind.into()) }
 }
 
-/// The payments for one kind of job, and its price. It has a cache line of its own, because
+/// The payments for one kind of job, and its price. Each entry has a cache line of its own, because
 /// readers write to it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Entry {
     paid: AtomicU64,
-    /// The known price of the job; 0 before the policy was asked.
+    /// The known price of the job; 0 before the policy has set it.
     price: AtomicU64,
 }
 
 impl Entry {
-    /// Adds a payment. Returns whether it completes the price.
+    /// Adds a payment. Returns whether the payments reach the price with it.
     pub(crate) fn pay(&self, bytes: u64) -> bool {
         let before = self.paid.fetch_add(bytes, Ordering::Relaxed);
         let price = self.price.load(Ordering::Relaxed).max(1);
@@ -186,7 +188,7 @@ impl Entry {
 mod tests {
     use super::*;
 
-    /// Asks for the job of the only payment, which costs `price`. Returns whether it is begun.
+    /// Asks for the job of the only payment, which costs `price`. Returns whether the job begins.
     fn buy(account: &ReadAccount, price: Option<u64>) -> bool {
         let payments = account.payments(false);
         let Some(payment) = payments.first() else { return false };
@@ -197,19 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_done_when_reads_have_paid_for_it_and_paid_for_once() {
+    fn a_job_begins_once_reads_have_paid_its_price_and_spends_the_payments() {
         let account = ReadAccount::default();
         assert!(account.payments(false).is_empty(), "no read has paid");
         assert!(account.fewer_runs.pay(10), "the first payment asks for the price");
         assert!(!buy(&account, Some(100)));
         assert!(!account.fewer_runs.pay(80) && account.payments(false).is_empty());
-        assert!(account.fewer_runs.pay(30), "so does the payment that completes it");
+        assert!(account.fewer_runs.pay(30), "so does the payment that reaches the price");
         assert!(buy(&account, Some(100)));
         assert!(!buy(&account, Some(100)), "paid for once: 20 are left");
     }
 
     #[test]
-    fn what_was_paid_where_there_was_nothing_to_buy_is_gone_when_the_tree_changes() {
+    fn payments_without_a_job_are_dropped_when_the_tree_changes() {
         let account = ReadAccount::default();
         account.fewer_tombstones.pay(10);
         assert!(!buy(&account, None));
@@ -235,7 +237,7 @@ mod tests {
         assert!(buy(&account, Some(1000)));
     }
 
-    /// A wall that no operator folds is looked at again only after the tree changed, not at each
+    /// The policy checks a wall that no operator folds only after the tree changed, not at each
     /// read.
     #[test]
     fn a_key_with_nothing_to_fold_is_remembered_until_the_tree_changes() {
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_first_the_richest_before_others_and_alone_while_writers_are_slow() {
+    fn keys_come_first_by_payment_and_alone_while_writers_are_slow() {
         let account = ReadAccount::default();
         account.fewer_tombstones.pay(1);
         account.fewer_runs.pay(1);
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_few() {
+    fn the_number_of_keys_is_bounded() {
         let account = ReadAccount::default();
         for n in 0..1000u32 {
             account.pay_for_key(&n.to_be_bytes(), u64::from(n) + 1);

@@ -1,4 +1,4 @@
-//! Whether a program scans. Workers sort memtables ahead only for programs that do.
+//! Tells whether a program scans. Workers sort memtables in advance only for programs that scan.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,7 +16,8 @@ impl Default for RecentScans {
 }
 
 impl RecentScans {
-    /// Notes that an iterator was made. It stores only a change, because many threads may scan.
+    /// Notes that an iterator was made. It stores the number only if it changes, because many
+    /// threads may scan.
     pub(crate) fn note_scan(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memtables_are_sorted_ahead_only_while_iterators_are_made() {
+    fn memtables_are_sorted_in_advance_only_while_iterators_are_made() {
         let scans = RecentScans::default();
         assert!(!scans.any(), "a program that writes only");
         scans.note_scan();

@@ -1,9 +1,9 @@
 //! Snapshots: moments of the database that stay readable.
 //!
 //! Invariant: a snapshot takes its sequence number and registers it in one step, under the lock
-//! that compactions take to list the live snapshots. A compaction that listed them before meets
-//! only records older than any later snapshot, so its folds hide nothing from that snapshot. The
-//! number is pinned: the memtable changes no record at or below it in place.
+//! that compactions take to list the live snapshots. A compaction that listed them before reads
+//! only records older than any later snapshot. So its folds remove nothing that a later snapshot
+//! needs. The number is pinned: the memtable changes no record at or below it in place.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ use crate::key::SeqNo;
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotList {
     live: Mutex<BTreeMap<SeqNo, Held>>,
-    /// Whether a released snapshot had kept records of tables unfolded, since the last check.
+    /// Whether a snapshot that kept records of tables unfolded was released since the last check.
     released: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Held {
     count: usize,
-    /// Whether tables wait for its release.
+    /// Whether the snapshots at this number keep records of tables unfolded.
     keeps_apart: bool,
 }
 
@@ -42,7 +42,8 @@ impl SnapshotList {
         seqno
     }
 
-    /// Releases a snapshot. Returns whether tables waited for that.
+    /// Releases a snapshot. Returns whether records of tables may fold now that it had kept
+    /// unfolded.
     pub(crate) fn release(&self, seqno: SeqNo) -> bool {
         let mut live = self.lock();
         let Some(held) = live.get_mut(&seqno) else { return false };
@@ -62,12 +63,13 @@ impl SnapshotList {
     pub(crate) fn note_kept_apart(&self, seqno: SeqNo) {
         match self.lock().get_mut(&seqno) {
             Some(held) => held.keeps_apart = true,
-            // The snapshot was released meanwhile.
+            // The snapshot was released in the meantime.
             None => self.released.store(true, Ordering::Release),
         }
     }
 
-    /// Returns whether a snapshot that tables waited for was released since the last call.
+    /// Returns whether a snapshot that kept records of tables unfolded was released since the last
+    /// call.
     pub(crate) fn take_released(&self) -> bool {
         self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
     }

@@ -16,12 +16,12 @@ pub(crate) struct Tree {
     pub(crate) next_run: RunId,
     /// Id of the next keyspace to be created.
     pub(crate) next_keyspace: KeyspaceId,
-    /// The first log that a crash would need.
+    /// The first log that an open after a crash would need.
     pub(crate) log: u64,
     /// The last sequence number at the last check that found a new one, and the time of that check.
     pub(crate) unwritten_since: Option<(SeqNo, Duration)>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceTree>,
-    /// The keyspace whose job began last. Of equally urgent keyspaces, another one is next.
+    /// The keyspace whose job began last. Among equally urgent keyspaces, another one is next.
     pub(crate) last_served: KeyspaceId,
 }
 
@@ -50,7 +50,7 @@ impl KeyspaceTree {
         KeyspaceTree { keyspace, version, running, flushed_through, dead_share, settled }
     }
 
-    /// Returns the edit of the tree's state, as the manifest stores it.
+    /// Returns the manifest's description of the tree.
     pub(crate) fn describe(&self) -> KeyspaceEdit {
         KeyspaceEdit {
             flushed_through: Some(self.flushed_through),

@@ -1,7 +1,8 @@
 //! The view of a keyspace: its memtables and its version together, at one moment.
 //!
 //! Every read loads the view first and its sequence number second (H3). In the other order a
-//! compaction could fold a record that the reader may see into one that it may not:
+//! compaction could fold a record that the reader may see into a newer record that the reader may
+//! not see:
 //!
 //! ```text
 //! read at 100 | a.MERGE.90 and a.MERGE.110 fold into a.MERGE.110 | load the view: 90 is gone
@@ -43,10 +44,10 @@ impl View {
 #[derive(Debug)]
 pub(crate) struct ViewCell {
     view: ArcSwap<View>,
-    /// Held while the next view is made of the current one; never across I/O.
+    /// Held while the next view is built from the current one, never during I/O.
     change: Mutex<()>,
-    /// How long background work held `change`. Writers wait for it when they begin or seal a
-    /// memtable.
+    /// The longest time that background work held `change`. Writers wait for this lock when they
+    /// begin or seal a memtable.
     pub(crate) longest_install: LongestHold,
 }
 
@@ -68,8 +69,9 @@ impl ViewCell {
         self.view.load_full()
     }
 
-    /// Adds a memtable to be filled, in place of an empty one or none. It comes before any of its
-    /// writes is published, so a reader that sees their sequence numbers sees the memtable too.
+    /// Adds a memtable for new writes. It replaces an empty one, if the view has one. The caller
+    /// adds it before it publishes a write to it. So a reader that sees the write's sequence number
+    /// sees the memtable too.
     pub(crate) fn begin(&self, memtable: Arc<Memtable>) {
         self.replace(|view| View {
             active: Some(memtable),
@@ -92,8 +94,8 @@ impl ViewCell {
         });
     }
 
-    /// Replaces the version. Drops the sealed memtables that it contains: those sealed at
-    /// `flushed_through` and before.
+    /// Replaces the version. Drops the sealed memtables whose writes the version contains: those
+    /// sealed at `flushed_through` and before.
     pub(crate) fn install(&self, version: Arc<Version>, flushed_through: SeqNo) {
         let _changing = self.lock();
         let next = |view: &View| {
@@ -104,7 +106,7 @@ impl ViewCell {
         self.longest_install.measure(|| self.change_to(next));
     }
 
-    /// Replaces the view by an empty one.
+    /// Replaces the view by an empty view.
     pub(crate) fn clear(&self) {
         self.replace(|view| View::of(Arc::new(Version::empty(view.version.levels.len()))));
     }

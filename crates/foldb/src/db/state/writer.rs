@@ -6,23 +6,23 @@ use crate::db::state::buffers::Buffers;
 use crate::fold::CachedResolver;
 use crate::wal::{LogWriter, SeparableValues};
 
-/// State that only the current writer touches. It lies on another cache line than the lock around
-/// it, which waiters look at.
+/// State that only the current writer touches. It has a cache line of its own, because waiters read
+/// the lock around it.
 #[repr(align(128))]
 pub(crate) struct WriterState {
     pub(crate) buffers: Buffers,
     pub(crate) log: LogWriter,
     /// Whether the log holds a batch.
     pub(crate) log_used: bool,
-    /// Where values lie in the log that a flush may adopt.
+    /// Positions of the values in the log that a flush may adopt.
     pub(crate) separable: SeparableValues,
     /// Whether the memtables hold writes that are in no log.
     pub(crate) unlogged: bool,
     /// When the first memtable was begun after the last seal.
     pub(crate) filling_since: Option<Duration>,
-    /// Bytes applied since the last look at memory.
+    /// Bytes applied since a writer last checked the memory budget.
     pub(crate) since_look: u64,
-    /// How many operators that are not built in the log defines.
+    /// Number of operators that the log defines. Built-in operators need no definition.
     pub(crate) defined: usize,
     pub(crate) operators: CachedResolver,
 }

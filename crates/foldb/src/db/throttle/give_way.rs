@@ -2,7 +2,7 @@
 //!
 //! Garbage collection of value segments reclaims space; foreground operations should hardly notice
 //! it. But it takes processor time, memory bandwidth and the disk's queue, where a synced write
-//! waits behind the collection's writes. The new file also starts outside the cache. So the
+//! waits until the collection's writes are done. The new file also starts outside the cache. So the
 //! collection limits the share of time in which it works:
 //!
 //! ```text
@@ -11,11 +11,12 @@
 //! synced writes     ██░░░░░░░░░░██░░░░  a sixth
 //! ```
 //!
-//! A synced write hardly advances while a collection fills the disk's queue: it waits for all of
-//! the time that the collection works.
+//! While the collection works, a synced write hardly advances, because the collection's writes fill
+//! the disk's queue.
 //!
 //! Invariant: the collection rests only if an operation ran since its last check. A rest takes at
-//! most [`REST_FOR_SYNCS`] times the work since, so the collection always ends.
+//! most [`REST_FOR_SYNCS`] times as long as the work since that check, so the collection always
+//! ends.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -24,13 +25,13 @@ use std::time::Duration;
 use crate::counters::Total;
 use crate::db::core::Core;
 
-/// Rest for each unit of work beside reads and writes.
+/// Rest for each unit of work while reads or writes run.
 const REST: u32 = 2;
 
-/// Rest for each unit of work beside synced writes.
+/// Rest for each unit of work while synced writes run.
 const REST_FOR_SYNCS: u32 = 5;
 
-/// Longest rest between two checks whether the database closes.
+/// Longest sleep between two checks whether the database closes.
 const LONGEST_NAP: Duration = Duration::from_millis(20);
 
 /// A task that alternates work and rest.
@@ -53,8 +54,8 @@ impl<'a> Courtesy<'a> {
         courtesy
     }
 
-    /// Notes that the task works again. Operations during its wait do not count: it did not disturb
-    /// them.
+    /// Notes that the task works again. Operations during its wait do not count, because the task
+    /// did not disturb them.
     pub(crate) fn resume(&self) {
         self.rest_due();
         self.since.set(self.core.options.env.clock.now());
@@ -73,7 +74,7 @@ impl<'a> Courtesy<'a> {
         }
     }
 
-    /// Rests if a rest is due. The task calls it every few milliseconds, without a lock that
+    /// Rests if a rest is due. The task calls this every few milliseconds, and holds no lock that
     /// readers or writers wait for.
     pub(crate) fn give_way(&self) {
         let clock = &self.core.options.env.clock;
@@ -123,7 +124,7 @@ mod tests {
         (db, clock)
     }
 
-    /// Returns how long the task rests after `WORK` and after `meanwhile` runs.
+    /// Returns how long the task rests after `WORK`, during which `meanwhile` runs.
     fn rest_after(courtesy: &Courtesy<'_>, clock: &ManualClock, meanwhile: impl Fn()) -> Duration {
         meanwhile();
         clock.advance(WORK);
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rests_for_its_share_while_there_are_operations_and_never_without() {
+    fn the_task_rests_only_if_operations_ran() {
         let (db, clock) = open();
         let courtesy = Courtesy::new(db.core());
         let put = || db.put("other", "value").unwrap();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_waited_for_others_is_not_work() {
+    fn time_that_the_task_waits_is_not_work() {
         let (db, clock) = open();
         let courtesy = Courtesy::new(db.core());
         let wait = || {
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_rest_while_the_database_closes() {
+    fn the_task_does_not_rest_while_the_database_closes() {
         let (db, clock) = open();
         let courtesy = Courtesy::new(db.core());
         db.put("other", "value").unwrap();

@@ -1,12 +1,12 @@
 //! Stalls, slowdowns, and the order of writers.
 //!
-//! A write passes five gates, in this order. Each waits for one thing only:
+//! A write passes five gates, in this order. At each gate it waits for one thing only:
 //!
 //! ```text
 //!  gate          state                 left when                          slows
 //!  writer_lock   press, queue, regain  the holder has written             one writer
 //!  room          full: seal, wait      a flush has made a buffer free     writers of full buffers
-//!  overlap       seal early            the next buffer fits beside it     none: it begins a flush
+//!  overlap       seal early            the next buffer fits into memory   none: it begins a flush
 //!  pace          pause                 its time is over, or the pace fell writers of one keyspace,
 //!                                                                         all if flushes are late
 //!  memory        pause (the ledger)    other databases have flushed       writers of this database
@@ -24,8 +24,9 @@
 //! ```
 //!
 //! A writer releases the lock before it waits, so a stalled writer holds up no other writer. A
-//! `deadline` ends the wait at every gate with `Busy`, and nothing was written. In [`give_way`] the
-//! roles are reversed: garbage collection of value segments waits for reads and writes.
+//! `deadline` ends the wait at every gate with `Busy`, and the write changes nothing. In
+//! [`give_way`] the roles are reversed: garbage collection of value segments waits for reads and
+//! writes.
 
 pub(crate) mod give_way;
 pub(crate) mod overlap;

@@ -1,21 +1,22 @@
 //! The memory of a write buffer that is filled while another is flushed.
 //!
-//! An automatic number of write buffers does not reserve memory for two large ones. A memtable that
-//! fills fast is sealed before it is full, so that the rest takes the writes during its flush. The
-//! memtables being filled and flushed then share one write buffer. A memtable that fills slowly
-//! grows to its full size, and needs little memory beside its flush.
+//! If the number of write buffers is automatic, the engine does not reserve memory for two large
+//! ones. A memtable that fills fast is sealed before it is full, so that the rest of the buffer
+//! takes the writes during its flush. The memtables being filled and flushed then share one write
+//! buffer. A memtable that fills slowly grows to its full size, and the next one needs little
+//! memory during the flush.
 //!
 //! ```text
 //! write buffer, filled as fast as it is flushed      filled at a quarter of that speed
 //! ├ flushed ──────────┼ filled meanwhile ─┤          ├ flushed ───────────────────────┼ filled ┤
 //! ```
 //!
-//! If writes are faster than flushes, or suddenly faster than before, half a write buffer more may
-//! be filled. Writes are slowed towards its end ([`crate::db::throttle::pace`]).
+//! If writes are faster than flushes, or suddenly faster than before, another half of a write
+//! buffer may be filled. Writes slow down as it fills ([`crate::db::throttle::pace`]).
 //!
 //! A record or batch may be larger than the write buffer. The next write seals the memtable that
 //! holds it. That memtable counts as one write buffer, because its memory is already taken. So it
-//! does not stall the small writes behind it.
+//! does not stall the small writes after it.
 
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ use crate::db::core::Core;
 use crate::db::state::buffers::Buffers;
 use crate::db::state::writer::WriterState;
 
-/// The least part of the write buffer that is sealed early. Smaller runs would cost more compaction
-/// than the memory is worth.
+/// The smallest part of a write buffer at which it is sealed early. Smaller runs would cost more
+/// compaction than the memory is worth.
 const LEAST_SEALED: f64 = 0.5;
 
 /// Returns the part of a write buffer at which it is sealed if no flush is running. The rest then
@@ -63,8 +64,8 @@ impl Core {
         (self.sealed.bytes(all) + buffers.used()) as f64 / all as f64
     }
 
-    /// Returns whether to seal a memtable that still has room: the next one fits beside it now, or
-    /// a large write has filled more than the write buffer.
+    /// Returns whether to seal a memtable that still has room. Either the next memtable fits into
+    /// memory while this one is flushed, or a large write has filled more than the write buffer.
     pub(crate) fn should_seal_early(&self, writer: &WriterState) -> bool {
         let used = writer.buffers.used();
         if used > self.settings.write_buffers.size {
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_filled_and_what_is_flushed_take_one_write_buffer() {
+    fn the_sealed_and_the_filling_part_take_one_write_buffer() {
         let millis = Duration::from_millis;
         for (fill, flush) in [(1, 1), (2, 1), (4, 1), (400, 1)] {
             let sealed = part_to_seal(millis(fill), millis(flush));
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn flushes_do_not_get_small_however_fast_writers_are() {
+    fn fast_writers_do_not_make_flushes_small() {
         let (none, some) = (Duration::ZERO, Duration::from_millis(5));
         assert_eq!(part_to_seal(none, some), LEAST_SEALED);
         assert_eq!(part_to_seal(some, none), 1.0);

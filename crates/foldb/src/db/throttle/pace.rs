@@ -1,17 +1,18 @@
-//! Pacing: as compaction falls behind, writes slow down little by little, so that they never have
-//! to stop at once.
+//! Pacing: as compaction falls behind, writes slow down gradually, so that they never stop
+//! abruptly.
 //!
 //! The pace is one number per keyspace: the time that each MiB written to its memtable costs. The
 //! thread that changes the tree computes it, and writers only load it. It follows from the runs in
 //! level 0 or from the compaction debt, whichever is worse. A keyspace that keeps up is not slowed
-//! for another one. Write buffers that wait for their flush are shared by all keyspaces, so they
-//! slow all of them as they run out ([`crate::db::throttle::overlap`]).
+//! because of another one. All keyspaces share the write buffers, so writers of all keyspaces slow
+//! down as these run out ([`crate::db::throttle::overlap`]).
 //!
-//! A pause buys time for work that a worker does. A full memtable is sealed first, which starts its
-//! flush; only then does a pace apply. Each step of a worker wakes the waiting writer, which looks
-//! again. The pause and the time owed shrink with the pace, and end with the backlog. A write pays
-//! for at most its own bytes, or [`LONGEST_PAUSE`]. So a small write behind a very large one hardly
-//! waits.
+//! A pause gives a worker time to reduce the backlog. A full memtable is sealed first, which starts
+//! its flush; only then does a pace apply. Each step of a worker wakes the waiting writer, which
+//! checks the pace again. Writers *owe* a pause for bytes that were written before they paused. The
+//! pause and the time owed shrink with the pace, and end with the backlog. A write waits for the
+//! time of its own bytes at most, or for [`LONGEST_PAUSE`]. So a small write after a very large one
+//! hardly waits.
 //!
 //! ```text
 //!  time per MiB                    .│
@@ -38,14 +39,14 @@ const HALF_WAY: Duration = Duration::from_millis(32);
 const SLOWEST_TIMES: f64 = 10.0;
 /// Assumed time to flush a MiB before the first flush.
 const FIRST_FLUSH: Duration = Duration::from_millis(5);
-/// Bytes a memtable grows between two looks at the pace.
+/// Bytes that a memtable grows between two checks of the pace.
 const LOOK_BYTES: usize = 16 << 10;
-/// The largest weight of one flush in the average of their speed.
+/// The largest weight of one flush in the average speed of flushes.
 const NEWEST_FLUSH: f64 = 0.5;
 /// Shorter pauses add up until they are worth a timer.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(100);
-/// Longer pauses are split, with a look at the pace between the parts. It is also the longest time
-/// that a write is slowed for the bytes of others.
+/// Longer pauses are split, with a check of the pace between the parts. This is also the longest
+/// time that a write is slowed for the bytes of other writes.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The pace of a keyspace's writes. Workers store it, writers load it.
@@ -69,7 +70,7 @@ impl Pace {
     }
 }
 
-/// The time that flushes take. The flushing thread stores it, writers load it.
+/// The average time that flushes take for each MiB. The flushing thread stores it, writers load it.
 #[derive(Debug)]
 pub(crate) struct FlushSpeed(Pace);
 
@@ -88,8 +89,8 @@ impl FlushSpeed {
 
     /// Notes that memtables of at most one write buffer were flushed. Flushes run one at a time.
     ///
-    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB. So each
-    /// flush counts by its part of a write buffer.
+    /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB. So the
+    /// weight of a flush is the part of a write buffer that it flushed.
     pub(crate) fn note(&self, bytes: usize, write_buffer: usize, took: Duration) {
         let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64).min(FIRST_FLUSH * 100);
         let weight = NEWEST_FLUSH * (bytes as f64 / write_buffer.max(1) as f64).min(1.0);
@@ -126,7 +127,7 @@ impl Lag {
 /// Returns the pace at a share of the way from slowdown to stop; `half_way` is the pace at a half.
 fn at_share(share: f64, half_way: Duration) -> Duration {
     let share = share.clamp(0.0, 1.0);
-    // At 1 the quotient is infinite, which `min` takes.
+    // At 1 the quotient is infinite, and `min` limits it.
     half_way.mul_f64((share / (1.0 - share)).min(SLOWEST_TIMES))
 }
 
@@ -143,28 +144,28 @@ pub(crate) fn while_flushing(filled: f64, settings: &Settings, flush: Duration) 
 /// The state of the pauses of a keyspace's writers.
 #[derive(Debug)]
 pub(crate) struct Pauses {
-    /// Bytes of the memtable at which a writer next looks at the pace.
+    /// Bytes of the memtable at which a writer next checks the pace.
     next_look: usize,
-    /// Bytes of the memtable at the last look.
+    /// Bytes of the memtable at the last check of the pace.
     looked_at: usize,
-    /// Bytes since the last look that memtables sealed meanwhile took.
+    /// Bytes written after the last check to memtables that are sealed by now.
     carried: usize,
-    /// Time still owed, at the pace of the last look.
+    /// Time still owed for bytes already written, at the pace of the last check.
     owed: Duration,
-    /// The pace of the last look.
+    /// The pace at the last check.
     owed_at: Duration,
-    /// Time waited beyond what was owed, because timers are late.
+    /// Time waited beyond the time owed, because timers are late.
     ahead: Duration,
-    /// The pause that holds all writers, if there is one.
+    /// The pause that all writers now wait for, if there is one.
     current: Option<Pause>,
 }
 
 /// A pause that has begun.
 #[derive(Clone, Copy, Debug)]
 struct Pause {
-    /// When writes go on.
+    /// When the pause ends.
     until: Duration,
-    /// The pace at which it is paid.
+    /// The pace that gave the pause its length.
     per_mib: Duration,
 }
 
@@ -195,7 +196,7 @@ pub(crate) fn most_slowed(bytes: usize, per_mib: Duration) -> Duration {
 }
 
 impl Pauses {
-    /// Returns whether a write to a memtable of `grown` bytes must look at the pace first.
+    /// Returns whether a write to a memtable of `grown` bytes must check the pace first.
     #[inline]
     pub(crate) fn look_is_due(&self, grown: usize) -> bool {
         grown >= self.next_look
@@ -209,13 +210,13 @@ impl Pauses {
         self.next_look = if self.current.is_some() { 0 } else { left };
     }
 
-    /// Cancels what is owed: no worker is behind any more.
+    /// Cancels the pause and all time owed, because no worker is behind any more.
     fn forgive(&mut self, grown: usize) {
         (self.owed, self.ahead, self.current) = (Duration::ZERO, Duration::ZERO, None);
         self.looked(grown);
     }
 
-    /// Looks at the pace. Returns when writes may go on, if that is later than `now`.
+    /// Checks the pace. Returns when writes may continue, or `None` if they may continue now.
     pub(crate) fn pause(
         &mut self,
         grown: usize,
@@ -251,7 +252,7 @@ impl Pauses {
             false => self.owed.min(LONGEST_PAUSE),
         };
         self.owed -= length;
-        // During the pause every writer looks.
+        // During the pause every writer checks the pace.
         self.next_look = 0;
         self.current = Some(Pause { until: now + length, per_mib });
         Some(now + length)
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_below_the_slowdown_is_no_division_by_zero() {
+    fn a_stop_below_the_slowdown_does_not_divide_by_zero() {
         let odd = Options { level0_slowdown_trigger: 20, level0_stop_trigger: 4, ..options() };
         let lag = |level0_runs| Lag { level0_runs, debt: 0, tree_bytes: 0 }.per_mib(&odd.resolve());
         assert_eq!((lag(19), lag(20)), (Duration::ZERO, SLOWEST));
@@ -327,8 +328,8 @@ mod tests {
         Lag { level0_runs: 0, debt: 9, tree_bytes: 0 }.per_mib(&none.resolve());
     }
 
-    /// All waits together follow the pace, whatever the sizes of writes and memtables and the
-    /// timers' delays.
+    /// The sum of all pauses follows the pace, for all sizes of writes and memtables, and with late
+    /// timers.
     #[test]
     fn pauses_add_up_to_the_pace() {
         const TOTAL: usize = 64 << 20;
@@ -370,14 +371,14 @@ mod tests {
         let second = Duration::from_secs(1);
         let at = pauses.pause(LOOK_BYTES, SLOWEST, second).expect("a pause");
         assert_eq!(at, second + Duration::from_millis(5));
-        // Every writer that arrives during the pause looks.
+        // Every writer that arrives during the pause checks the pace.
         assert!(pauses.look_is_due(LOOK_BYTES));
         assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, second), Some(at));
         assert_eq!(pauses.pause(LOOK_BYTES, SLOWEST, at), None);
         assert!(!pauses.look_is_due(LOOK_BYTES));
     }
 
-    /// Pauses were once timers set at their first pace, and outlived the backlog by far.
+    /// Pauses once kept the length of their first pace, and lasted far longer than the backlog.
     #[test]
     fn a_pause_gets_shorter_with_the_pace_and_ends_with_the_backlog() {
         let second = Duration::from_secs(1);
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_write_does_not_pay_for_a_large_one() {
+    fn a_small_write_does_not_wait_for_a_large_one() {
         assert_eq!(most_slowed(100, SLOWEST), LONGEST_PAUSE);
         assert_eq!(most_slowed(10 << 20, SLOWEST), SLOWEST * 10);
     }

@@ -8,8 +8,8 @@ use crate::db::state::tree::KeyspaceTree;
 use crate::db::throttle::pace::{Lag, while_flushing};
 
 impl Core {
-    /// Computes the pace of a keyspace whose tree changed. Without automatic compaction there is
-    /// none.
+    /// Computes the pace of a keyspace whose tree changed. Without automatic compaction the pace
+    /// stays zero.
     pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
         if self.settings.disable_auto_compactions || !self.has_workers() {
             return;

@@ -2,13 +2,13 @@
 //!
 //! A write needs space in memtables and a log below its limit. If compaction is behind it also
 //! pauses ([`crate::db::throttle::pace`]). It waits without the writer lock, so a stalled writer
-//! delays no other call: writes that fit go on, deadlines are kept, and flushes, syncs and new
-//! keyspaces do not wait behind a stall. A write that holds the lock and has room waits for nothing
-//! more. So a write that fails with `Busy` has done nothing.
+//! delays no other call. Writes that fit continue, deadlines hold, and flushes, syncs and new
+//! keyspaces do not wait until a stall ends. A write that holds the lock and has room waits for
+//! nothing more. So a write that fails with `Busy` has changed nothing.
 //!
 //! Invariant: a worker works on whatever a write waits for. A full memtable is sealed before any
 //! pause, and every reason to stop writers is a reason to flush or to compact. Builds with debug
-//! assertions check it (`assert_workers_are_at_it`).
+//! assertions check this (`assert_workers_are_at_it`).
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -34,12 +34,13 @@ use crate::wal::LogWriter;
 /// How long a write may wait before it begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// By the environment's clock; `None`: as long as it takes.
+    /// The end of the wait, on the environment's clock; `None` without a limit.
     until: Option<Duration>,
 }
 
-/// How long a write past its deadline still waits for the writer lock. Deadlines limit waits for
-/// backlog. The lock is held for one write, and for longer only on a slow disk.
+/// How long a write past its deadline still waits for the writer lock. A deadline limits the wait
+/// for flushes and compactions. A thread holds the lock for one write, and for longer only on a
+/// slow disk.
 const LOCK_HOLD: Duration = Duration::from_millis(100);
 
 impl Patience {
@@ -50,7 +51,7 @@ impl Patience {
         Patience { until: options.deadline.map(|deadline| clock.now().saturating_add(deadline)) }
     }
 
-    /// Returns the time that is left; `None`: no limit.
+    /// Returns the time that is left; `None` without a limit.
     pub(crate) fn left(self, clock: &dyn Clock) -> Option<Duration> {
         self.until.map(|until| until.saturating_sub(clock.now()))
     }
@@ -68,18 +69,18 @@ impl Patience {
 /// How long a write has waited so far.
 #[derive(Default)]
 struct Waited {
-    /// Whether it has looked at memory.
+    /// Whether the write has checked the memory budget.
     looked: bool,
-    /// Time that flushes and compactions have slowed it.
+    /// Time that the write has waited for flushes and compactions.
     slowed: Duration,
 }
 
-/// Bytes written between two looks at memory.
+/// Bytes written between two checks of the memory budget.
 const LOOK_BYTES: u64 = 64 << 10;
-/// The same if several databases share a runtime. Until then, another database does not know of
-/// them.
+/// The same if several databases share a runtime. The other databases do not know of these bytes
+/// before the check.
 const SHARED_LOOK_BYTES: u64 = 4 << 10;
-/// Pause at each look while memtables of all databases take more than they may.
+/// Pause at each check while the memtables of all databases exceed their share of memory.
 const MEMORY_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a write waits in builds with debug assertions before it checks that a worker is active.
@@ -101,9 +102,10 @@ pub(crate) fn busy(because: &str) -> Error {
 /// The outcome of making room for a write.
 enum Room {
     Made,
-    /// Writes go on at this moment.
+    /// Writes may continue at this moment.
     Paused(Duration, StallReason),
-    /// The write buffer must be sealed but may not be yet. These keyspaces have memtables.
+    /// The write buffer must be sealed, but may not be sealed yet. Holds the keyspaces that have
+    /// memtables.
     Full(Vec<Arc<KeyspaceState>>),
 }
 
@@ -177,8 +179,9 @@ impl Core {
         }
     }
 
-    /// Seals and begins memtables as the writes need, unless they must wait. It looks at memory
-    /// once: readers may never release what they pin, so a write does not wait for all of it.
+    /// Seals and begins memtables as the writes need, unless they must wait. It checks the memory
+    /// budget only once: readers may keep pinned memory for ever, so a write does not wait until
+    /// all of it is released.
     fn make_room(
         &self,
         writer: &mut WriterState,
@@ -233,7 +236,7 @@ impl Core {
     fn seal_if_due(&self, writer: &mut WriterState, needs: &Needs) -> Result<Option<Room>> {
         writer.buffers.limit(self.fillable());
         let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
-        // A log ends even if all its writes went to keyspaces that were dropped since.
+        // A long log is replaced even if all its writes went to keyspaces that were dropped since.
         let is_used = writer.log_used || !writer.buffers.is_empty();
         if is_full || is_used && self.log_is_long(writer) {
             let keyspaces = writer.buffers.written();
@@ -262,8 +265,8 @@ impl Core {
         Some(Room::Paused(until.min(clock.now() + left), reason))
     }
 
-    /// Returns why memtables may not be sealed now: the number of sealed ones is at its limit, or
-    /// level 0 of one of their keyspaces is at its stop trigger.
+    /// Returns why memtables may not be sealed now; `None` if they may. Either the number of sealed
+    /// memtables is at its limit, or level 0 of one of the keyspaces is at its stop trigger.
     pub(crate) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
         if self.sealed.len() + 1 >= self.settings.write_buffers.most {
             return Some(StallReason::Memtables);
@@ -311,9 +314,9 @@ impl Core {
         outcome
     }
 
-    /// Panics if no worker works on what prevents the seal of some keyspaces, and none will.
-    /// Nothing changes meanwhile: memtables are sealed under the writer lock, and only workers and
-    /// callers with jobs of their own change trees.
+    /// Panics if the keyspaces' memtables may not be sealed and no worker works on the reason. The
+    /// state does not change during the check: memtables are sealed under the writer lock, and only
+    /// workers and callers with their own jobs change trees.
     #[cfg(debug_assertions)]
     fn assert_workers_are_at_it(&self, keyspaces: &[Arc<KeyspaceState>]) {
         let Some(_writer) = self.writer.try_lock() else { return };
@@ -344,7 +347,7 @@ impl Core {
         if let Some(left) = end.checked_sub(start).filter(|left| !left.is_zero())
             && !self.background.wait_for_step(left)
         {
-            // The environment's clock may be behind the clock of the wait.
+            // The environment's clock may run slower than the clock of the wait.
             clock.sleep(end.saturating_sub(clock.now()));
         }
         let now = clock.now();
@@ -384,7 +387,7 @@ impl Core {
         self.check_open()?;
         let mut log = None;
         if writer.log_used {
-            // A later reader would take the frame of a failed write for the log's last one.
+            // A later reader of the log would treat the frame of a failed write as its last frame.
             writer.log.clear_attempt()?;
             let (next, defined) = self.next_log(&writer.log)?;
             writer.defined = defined;
@@ -408,18 +411,18 @@ impl Core {
         Ok(())
     }
 
-    /// Returns the bytes written between two looks at memory.
+    /// Returns the bytes written between two checks of the memory budget.
     #[inline]
     fn look_every(&self) -> u64 {
         if self.options.runtime.is_some() { SHARED_LOOK_BYTES } else { LOOK_BYTES }
     }
 
-    /// Does what the memory ledger asks for: seals if this database holds most of the shared
-    /// memtables, or asks another database to. Returns when to go on while memtables exceed their
-    /// share.
+    /// Does what the memory ledger asks for: seals if this database holds the most memtable bytes,
+    /// or else asks the database that does to seal. Returns when the write may continue, if
+    /// memtables exceed their share of memory.
     fn look_at_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Option<Duration>> {
         let bytes = std::mem::take(&mut writer.since_look);
-        // A full write buffer makes a look due at once.
+        // A full write buffer makes the check due at once.
         if !self.runtime.ledger().wrote(bytes) && !is_full {
             return Ok(None);
         }
@@ -445,8 +448,8 @@ impl Core {
         Ok(())
     }
 
-    /// Creates the log after `last`. It begins with the operator definitions that its records may
-    /// need; returns their number too.
+    /// Creates the log after `last`. The log begins with the operator definitions that its records
+    /// may need. Also returns their number.
     fn next_log(&self, last: &LogWriter) -> Result<(LogWriter, usize)> {
         let number = self.new_file_number();
         let path = self.names.log(number);
@@ -455,8 +458,8 @@ impl Core {
         let mut defined = 0;
         if let Err(error) = self.define_operators(&mut log, &mut defined) {
             drop(log);
-            // A full disk must not fill with failed attempts. A file that cannot be removed is a
-            // log without writes.
+            // Repeated attempts must not fill the disk. If the file cannot be removed, it stays as
+            // a log without writes.
             let _best_effort = fs.remove(&path);
             return Err(error);
         }
@@ -465,7 +468,7 @@ impl Core {
         Ok((log, defined))
     }
 
-    /// Keeps a new log until tables hold its writes.
+    /// Adds a new log to the list of logs, which keeps it until tables hold its writes.
     pub(crate) fn note_log(&self, log: &LogWriter) {
         let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);

@@ -1,11 +1,10 @@
-//! The writers' lock: held for tens of nanoseconds, and kept from going back and forth.
+//! The writers' lock: held for tens of nanoseconds, and rarely passed between threads.
 //!
 //! A write touches the heads of chains, the log's window and the sequence numbers. They lie in the
 //! cache of the processor that wrote last. To move them to another processor costs more than the
 //! write itself, so threads that pass the lock back and forth are slower than one thread alone. A
-//! queue of sleepers is worse: each unlock then has to wake one (H15). But a thread that writes now
-//! and then must not wait for threads that write all the time. Therefore a waiter does one of three
-//! things:
+//! queue of sleepers is worse: each unlock then has to wake one (H15). But an occasional writer
+//! must not wait for threads that write all the time. Therefore a waiter does one of three things:
 //!
 //! ```text
 //!               ┌ waited here lately? ┐ no
@@ -19,14 +18,14 @@
 //! ```
 //!
 //! - *Press.* A waiter that has not waited for this lock within [`PRESS_EVERY`] announces itself.
-//!   Every other writer sees that before its next write and leaves the lock to it.
-//! - *Queue.* A waiter that comes again at once writes all the time. It sleeps in a queue. The
-//!   first in the queue leaves the owner alone for the rest of its turn, then presses and is the
-//!   owner.
-//! - *Regain.* The owner of the turn goes on with it as soon as the pressing waiter has written.
+//!   Every other writer sees that before its next write and leaves the lock to the waiter.
+//! - *Queue.* A waiter that waited within that time counts as one that writes all the time. It
+//!   sleeps in a queue. The first in the queue waits for the rest of the owner's turn, then presses
+//!   and becomes the owner.
+//! - *Regain.* The owner of the turn continues it as soon as the pressing waiter has written.
 //!
-//! Invariant: a waiter that presses waits for the write in progress and for others that press. It
-//! never waits for a turn.
+//! Invariant: a waiter that presses waits only for the write in progress and for other waiters that
+//! press. It never waits for a turn.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -37,27 +36,29 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) type WriterGuard<'a, T> = MutexGuard<'a, T>;
 
-/// How long the owner of a turn writes on while others wait, if all write all the time. It is
-/// thousands of writes, against some microseconds for the caches to follow.
+/// How long the owner of a turn keeps writing while other threads wait in the queue. A turn has
+/// thousands of writes, and moving the cache lines takes only some microseconds.
 const TURN: Duration = Duration::from_micros(700);
-/// How often a thread may press. A thread that writes more often waits for its turns.
+/// The time after a wait in which the thread may not press. If it waits again within that time, it
+/// queues for a turn.
 const PRESS_EVERY: Duration = Duration::from_micros(100);
 /// Time between two looks at the lock: a few writes.
 const LOOK_EVERY: Duration = Duration::from_nanos(400);
-/// How often a waiter looks so soon again. More looks are in vain: the holder has lost its
-/// processor, or waits for a disk.
+/// Number of looks in such quick succession. After them, the holder has probably lost its processor
+/// or waits for a disk.
 const QUICK_LOOKS: u32 = 32;
-/// Time between later looks. A waiter that sleeps with a timer wakes on an idle processor. A waiter
-/// that the holder wakes often wakes on the holder's processor, behind it.
+/// Time between later looks. A waiter that sleeps with a timer wakes on an idle processor. If the
+/// holder woke the waiter, it would often wake on the holder's processor and wait for the holder
+/// again.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 thread_local! {
-    /// The lock that this thread waited for last, and when it got it.
+    /// The lock that this thread waited for last, and when that wait ended.
     static LAST_WAIT: Cell<Option<(usize, Instant)>> = const { Cell::new(None) };
 }
 
-/// Returns a value that tells threads apart. A new thread may inherit that of an ended one, which
-/// costs it one turn at most.
+/// Returns a value that tells threads apart. A new thread may get the value of an ended thread,
+/// which delays the new thread by one turn at most.
 fn this_thread() -> usize {
     LAST_WAIT.with(|last| std::ptr::from_ref(last).addr())
 }
@@ -73,12 +74,12 @@ pub(crate) struct WriterLock<T> {
 struct Waiting {
     /// Waiters that press.
     pressing: AtomicU32,
-    /// Held by the first waiter in the queue; the others sleep behind it.
+    /// Held by the first waiter in the queue; the other waiters sleep until they get it.
     first: Mutex<()>,
     born: Instant,
     /// The thread whose turn it is; 0 before the first turn.
     owner: AtomicUsize,
-    /// When the turn began, nanoseconds since `born`.
+    /// When the turn began, in nanoseconds since `born`.
     turn_began: AtomicU64,
 }
 
@@ -99,7 +100,7 @@ impl Waiting {
     }
 }
 
-/// Counts a waiter among those that press for as long as it lives.
+/// Counts a waiter as pressing while this guard lives.
 struct Press<'a>(&'a AtomicU32);
 
 impl<'a> Press<'a> {
@@ -115,7 +116,7 @@ impl Drop for Press<'_> {
     }
 }
 
-/// The end of a wait: when the lock is free, or at a moment.
+/// The latest end of a wait; `None` without a limit.
 #[derive(Clone, Copy)]
 struct Limit(Option<Instant>);
 
@@ -156,9 +157,8 @@ impl<T> WriterLock<T> {
         self.mutex.try_lock()
     }
 
-    /// Takes the lock, unless `queueing` passes in the queue and then `holding` behind one holder.
-    /// Turns of others must not make a write fail, so a waiter that has queued for `queueing`
-    /// presses.
+    /// Takes the lock, or gives up after the longer of the two times. The waiter queues for at most
+    /// `queueing` and then presses, so that turns of other threads do not make its write fail.
     pub(crate) fn try_lock_for(
         &self,
         queueing: Duration,
@@ -262,7 +262,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
-    /// Returns the writes of each of some threads that write without pause, and the total.
+    /// Runs threads that write without pause. Returns the writes of each thread, and the total.
     fn rush(threads: usize, time: Duration) -> (Vec<u64>, u64) {
         let lock = WriterLock::new(0_u64);
         let start = Barrier::new(threads);
@@ -303,12 +303,12 @@ mod tests {
         }));
         drop(held);
         assert!(lock.try_lock_for(Duration::ZERO, Duration::ZERO).is_some());
-        assert!(lock.try_lock().is_some(), "a waiter that gave up presses no more");
+        assert!(lock.try_lock().is_some(), "a waiter that gave up no longer presses");
         drop(lock.lock());
     }
 
-    /// Threads that take the lock all the time, each for some microseconds, count what they write.
-    /// `rarely` runs beside them.
+    /// Runs `rarely` while three threads take the lock all the time, for some microseconds each.
+    /// `rarely` gets the count of their writes.
     fn beside_busy_threads(lock: &WriterLock<()>, rarely: impl FnOnce(&AtomicU64)) {
         let (writes, writes_on) = (AtomicU64::new(0), AtomicBool::new(true));
         thread::scope(|scope| {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turns_of_others_are_no_reason_to_refuse() {
+    fn turns_of_other_threads_do_not_make_a_wait_fail() {
         let lock = WriterLock::new(());
         beside_busy_threads(&lock, |_| {
             for write in 0..100 {
@@ -354,13 +354,13 @@ mod tests {
             }
         });
         waited_for.sort_unstable();
-        // A turn is 70 such writes. The machine may give the processors to others meanwhile, so the
-        // median is what counts.
+        // A turn is 70 such writes. Other processes may use the processors during the test, so it
+        // checks the median.
         assert!(waited_for[100] <= 5, "{waited_for:?}");
     }
 
     #[test]
-    fn a_lock_that_is_held_for_long_is_waited_for() {
+    fn waiters_get_a_lock_that_was_held_for_long() {
         let lock = WriterLock::new(false);
         let mut held = lock.lock();
         thread::scope(|scope| {

@@ -1,8 +1,7 @@
-//! Read-only opens: the database at one moment, held in memory and open files, also while another
-//! process writes to it.
+//! Read-only opens: they show the database at one moment, even while another process writes to it.
 //!
-//! A read-only open locks and writes nothing, so a writer may go on between any two of its steps.
-//! It still shows one moment, because it reads in this order:
+//! A read-only open locks and writes nothing, so a writer may change the database between any two
+//! of its steps. It still shows one moment, because it reads in this order:
 //!
 //! 1. *the list of keyspaces*;
 //! 2. *the end of the logs*: the last batch in them. Replay ends there, whatever is logged later;
@@ -20,9 +19,9 @@
 //! the manifest lacks it. Writes before the drop, such as copies of its contents, may be logged
 //! after step 2 and would be left out. So steps 1 and 3 must find the same keyspaces.
 //!
-//! A file that the writer removes or is writing is an error like any other, but the same error does
-//! not come twice. After such an error all steps begin again. Tables that are open stay open, so
-//! that the steps catch up with a large tree. An error that comes again is reported.
+//! A file that the writer removes or is writing causes an error, but not the same error twice in a
+//! row. After an error all steps begin again. Tables that are open stay open, so each attempt has
+//! fewer tables to open. An error that occurs twice in a row is reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -55,8 +54,8 @@ use crate::table::{BlockCache, TableReader};
 use crate::version::{CloseRecord, Manifest, OpenTables};
 use crate::wal::{LogReader, LogRecord, LogWriter};
 
-/// How often the steps begin again. In each attempt a writer would have to remove a file that is
-/// not open yet.
+/// The number of attempts. In each failed attempt the writer must have changed a file before the
+/// open opened it.
 const ATTEMPTS: usize = 32;
 
 /// Opens a database for reading.
@@ -176,15 +175,15 @@ impl Looking {
         let closed = CloseRecord::read(fs, &self.names)?;
         let recovered = Manifest::recover(fs, &self.names, closed.as_ref())?;
         let recovered = recovered.ok_or_else(|| {
-            // It existed when the open began.
+            // The manifest existed when the open began.
             Error::new(ErrorKind::DatabaseMissing, "the database was removed during the open")
                 .in_file(self.names.directory())
         })?;
         Ok((Stored::recover(recovered, &self.options, &self.names)?, closed))
     }
 
-    /// Makes the trees, with every table open. The tables count as open tables. None is closed to
-    /// keep to the limit, because its file may be removed by then.
+    /// Builds the trees, with every table open. The tables count as open tables. No table is closed
+    /// to keep to the limit, because its file might be gone when a read needs it again.
     fn open_tables(
         &mut self,
         parts: Vec<KeyspaceParts>,
@@ -266,7 +265,7 @@ impl Looking {
         .into_core();
         for keyspace in core.all_keyspaces() {
             for memtable in keyspace.view.load().memtables() {
-                // Nothing flushes or seals them; readers alone keep them.
+                // Nothing flushes or seals these memtables; only readers keep them.
                 memtable.release();
                 core.runtime.track(core.member, memtable);
             }
@@ -275,7 +274,8 @@ impl Looking {
     }
 }
 
-/// Returns the sequence number at which the last batch in the logs begins; 0 without one.
+/// Returns the sequence number at which the last batch in the logs begins; 0 if the logs hold no
+/// batch.
 fn last_logged(fs: &dyn FileSystem, names: &FileNames) -> Result<SeqNo> {
     for number in logs_in(&list_files(fs, names)?).into_iter().rev() {
         let path = names.log(number);

@@ -20,9 +20,9 @@ use crate::wal::Tail;
 /// The stored state of a database.
 pub(crate) struct Stored {
     pub(crate) fresh: bool,
-    /// Number of the manifest that holds it.
+    /// Number of the manifest that holds this state; `None` for a new database.
     pub(crate) manifest: Option<u64>,
-    /// The bytes behind its end.
+    /// The bytes after the manifest's valid end, with its path and the offset of that end.
     pub(crate) tail: Option<(PathBuf, u64, Tail)>,
     pub(crate) database: u64,
     pub(crate) log: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Stored {
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
-    /// The names of these keyspaces.
+    /// The names of all existing keyspaces.
     taken: HashSet<String>,
     /// Numbers of all tables and segment files that any edit names, needed or not.
     pub(crate) named: HashSet<u64>,
@@ -196,7 +196,8 @@ impl StoredKeyspace {
     ///
     /// # Errors
     /// `InvalidArgument` or `UnknownComparator` if its comparator is not registered.
-    /// `ComparatorFailed` if the registered one orders the keys differently. `Corruption`.
+    /// `ComparatorFailed` if the registered comparator orders the keys differently. `Corruption` if
+    /// the keyspace has too many levels, or its edits contradict each other.
     pub(crate) fn parts(
         &self,
         options: &Options,
@@ -234,7 +235,8 @@ impl StoredKeyspace {
     }
 
     /// Checks that the comparator agrees with the stored tables. Each open rebuilds the tree from
-    /// its edits. In a different order it would lose tables, and the open would make that durable.
+    /// its edits. In a different order the rebuilt tree would lack tables, and the open would make
+    /// that loss durable.
     fn check_order(&self, comparator: &dyn Comparator) -> Result<()> {
         if comparator.bytewise_order() {
             return Ok(());
@@ -298,8 +300,8 @@ impl StoredKeyspace {
     }
 }
 
-/// Returns the operator of merges that name none: the one of the options, or else that of the last
-/// open. The latter stays stored even if its implementation is not registered.
+/// Returns the default operator: the operator of the options, or else the stored one. A stored
+/// operator stays stored even if its implementation is not registered.
 fn choose_default_operator(
     spec: Option<&str>,
     stored: Option<OperatorId>,

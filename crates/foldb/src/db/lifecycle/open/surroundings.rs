@@ -7,10 +7,10 @@ use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::user_code::guarded;
 
-/// Runs work that passes stored keys to comparators of the program, which may panic over them.
+/// Runs work that passes stored keys to the program's comparators, which may panic.
 ///
 /// # Errors
-/// `ComparatorFailed`, and the errors of the work.
+/// `ComparatorFailed` if a comparator panics; the errors of the work.
 pub(crate) fn with_comparators<T>(
     options: &Options,
     doing: &str,

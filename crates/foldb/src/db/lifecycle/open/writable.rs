@@ -29,8 +29,8 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
-        // The files are not those of a database that was ever open, so no lock file is left in the
-        // directory.
+        // A database that was ever open has a lock file. If these files belong to another program,
+        // the open fails here and leaves no lock file in the directory.
         let recovered = Manifest::recover(&*fs, &names, None);
         if !fs.exists(&names.lock()) {
             recovered?;

@@ -1,9 +1,9 @@
-//! A copy of a damaged database, which is repaired in its place.
+//! Copies a damaged database, so that the repair changes only the copy.
 //!
-//! Tables and segment files become hard links if the file system has them. None changes once it is
-//! closed, and an open never appends to a file that it did not create (H12). Files that are written
-//! to later (logs, manifests, `CURRENT`) are copied. The original database is locked meanwhile and
-//! does not change.
+//! Tables and segment files become hard links if the file system has them. Such a file never
+//! changes once it is closed, and an open never appends to a file that it did not create (H12).
+//! Files that are written to later (logs, manifests, `CURRENT`) are copied. During the repair the
+//! original database is locked and does not change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ pub(crate) struct Copy {
 impl Copy {
     /// Copies all files of the database at `from`.
     ///
-    /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory that is not empty; `Io`.
+    /// Fails with `Locked` if the original is open. Fails with `DatabaseExists` or
+    /// `InvalidArgument` if `to` is not empty, and with `Io`.
     pub(crate) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<Copy> {
         let names = FileNames::new(from);
         let present = list_files(&**fs, &names)?;

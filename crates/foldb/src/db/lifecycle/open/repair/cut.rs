@@ -1,11 +1,11 @@
-//! Cuts a log that is damaged before its end where the caller says.
+//! Cuts a damaged log at the offset that the caller chose.
 //!
 //! ```text
 //! 7.log: 1 2 x 4 5    8.log: 6 7        7.log: 1 2    7.log.damaged: 1 2 x 4 5    8.log.cut: 6 7
 //! ```
 //!
-//! Later logs go too, so that a prefix of the writes survives (H11); they stay under other names.
-//! One rename replaces the log, so a log of this name exists at every moment.
+//! Later logs are renamed, so that a prefix of the writes survives (H11). One rename replaces the
+//! log, so a log of this name exists at every moment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::files::{FileKind, FileNames};
 /// Cuts a log and renames later ones.
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such log, or if it is shorter; `Io`.
+/// `InvalidArgument` if the log does not exist or is shorter than the offset; `Io`.
 pub(crate) fn cut_log(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -71,7 +71,7 @@ pub(crate) fn cut_log(
     })
 }
 
-/// Returns a name that opens ignore.
+/// Appends an ending to a file name. Opens ignore files with such names.
 pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.to_owned().into_os_string();
     name.push(format!(".{ending}"));

@@ -7,8 +7,8 @@
 //! tables: of keyspace 2     log: 0.PUT.7  3.PUT.8     found: keyspaces 0, 2 and 3
 //! ```
 //!
-//! A dropped keyspace may come back while a log names it. Damage in a log only ends the reading
-//! here; the replay reports it.
+//! A dropped keyspace may reappear if a log still names it. Damage only ends the reading of its log
+//! here; the replay reports the damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,14 +29,15 @@ pub(crate) struct LogsTell {
     pub(crate) database: Option<u64>,
     /// The keyspaces that the logs write to.
     pub(crate) keyspaces: BTreeSet<KeyspaceId>,
-    /// The first write to each keyspace that is not in tables.
+    /// The sequence number of the first write to each keyspace that is not in tables.
     pub(crate) unflushed: BTreeMap<KeyspaceId, SeqNo>,
     /// Operators that the logs define, by id.
     pub(crate) operators: BTreeMap<OperatorId, Definition>,
 }
 
 impl LogsTell {
-    /// Reads the logs with these numbers. Tables say through which write each keyspace is flushed.
+    /// Reads the logs with these numbers. `flushed` has the last write of each keyspace that is in
+    /// tables.
     ///
     /// # Errors
     /// `Io`.

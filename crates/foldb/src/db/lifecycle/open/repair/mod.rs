@@ -1,27 +1,28 @@
-//! Repair: makes a database that opens from one with missing or damaged files.
+//! Repair: rebuilds a database with missing or damaged files so that it opens.
 //!
-//! A repair keeps everything that an open would read. A database that opens changes only the number
-//! of its manifest. Lost data is reported, never guessed:
+//! A repair keeps everything that an open would read. If the database opens without it, a repair
+//! changes only the number of the manifest. Lost data is reported, never guessed:
 //!
 //! - *Manifest.* The repair reads the manifest that `CURRENT` names, or else the newest readable
-//!   one. If none is readable, or tables are newer than all it knows, the repair builds one from
-//!   the tables ([`rebuild`]). Files that such a manifest does not know are renamed instead of
-//!   removed.
-//! - *Tables.* The readable part of a damaged table is written anew and takes its place
+//!   manifest. If no manifest is readable, or tables are newer than it, the repair builds a
+//!   manifest from the tables ([`rebuild`]). Files that such a manifest does not know are renamed
+//!   instead of removed.
+//! - *Tables.* The readable part of a damaged table is written to new tables, which replace it
 //!   ([`tables`]). For the lost keys of damaged and missing tables, the repair recovers the newest
 //!   separated values from the segments that these tables referred to ([`values`]). Other values,
 //!   operands and deletes of these keys are lost, so an older value may show.
 //! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept.
 //! - *No manifest.* It is unknown which tables are lost. If a keyspace has no table, or a damaged
 //!   table may belong to any keyspace, the repair searches all of its segments.
-//! - *Segments.* They need no repair: reads of lost values report it. A segment that only lost
-//!   tables referred to is renamed, because it may hold more of a table than could be read.
+//! - *Segments.* They need no repair: reads of lost values report the loss. A segment that only
+//!   lost tables referred to is renamed, because it may hold values that the repair could not
+//!   recover.
 //!
 //! A repair can work on a copy ([`copy`]), run in memory only (a dry run), and cut a damaged log
 //! ([`cut`]).
 //!
-//! The new manifest takes effect by `CURRENT`, like every manifest. Until then the database is
-//! unchanged. Damaged tables are kept under another name.
+//! The new manifest takes effect when `CURRENT` names it. Until then the tree is unchanged. Damaged
+//! tables are kept under another name.
 
 mod copy;
 mod cut;
@@ -146,8 +147,8 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     Ok(report)
 }
 
-/// Refuses manifests, logs and a record of a close of another format version, whether they are
-/// needed or not. A repair does not know what they hold, and must not put a manifest in force.
+/// Rejects manifests, logs and close records of another format version, even if they are not
+/// needed. A repair cannot read such files, so it must not write a new manifest.
 fn refuse_other_formats(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -160,7 +161,7 @@ fn refuse_other_formats(
             _ => continue,
         };
         let mut record = Vec::new();
-        // What is damaged is told later.
+        // Damage is reported later.
         if let Ok(true) = LogReader::open(fs, &path, number)?.next(&mut record)
             && let Err(error) = LogHeader::of_record(&record, format)
             && error.kind() == ErrorKind::Unsupported
@@ -174,7 +175,7 @@ fn refuse_other_formats(
     }
 }
 
-/// Returns the trustworthy part of a clean close's record. Notes the files that differ from it.
+/// Returns the record of a clean close if it is readable. Reports the logs that differ from it.
 fn closed(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -209,7 +210,8 @@ fn check_closed_log(fs: &dyn FileSystem, names: &FileNames, closed: &Extent) -> 
     log.end_as(Some(closed)).map(drop)
 }
 
-/// Returns [`manifest`], or its readable part. Notes what it lacks compared with a clean close.
+/// Returns [`manifest`], or its readable part. Reports if the manifest differs from its state at a
+/// clean close.
 fn manifest_or_cut(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -226,7 +228,8 @@ fn manifest_or_cut(
     }
 }
 
-/// Returns the manifest in force, as a clean close left it if there was one.
+/// Returns the manifest in force. After a clean close, it must be in the state that the close
+/// recorded.
 pub(crate) fn manifest(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -240,7 +243,8 @@ pub(crate) fn manifest(
     Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest))
 }
 
-/// Returns the newest readable manifest, unless one built from the other files knows more.
+/// Returns the newest readable manifest, or a manifest built from the other files if those are
+/// newer.
 fn older_or_rebuilt(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -333,7 +337,7 @@ impl Repair<'_> {
         self.stored.next_file - 1
     }
 
-    /// Begins the replay with the first log that exists.
+    /// Skips missing logs: the replay begins with the first log that exists.
     fn pass_over_missing_logs(&mut self) -> Result<()> {
         let needed = self.stored.log;
         if self.present.contains(&FileKind::Log(needed)) {
@@ -371,7 +375,7 @@ impl Repair<'_> {
         )
     }
 
-    /// Returns the version of a keyspace without its lost tables, with what was recovered of them.
+    /// Returns the version of a keyspace in which recovered tables replace the lost ones.
     fn repair_keyspace(
         &mut self,
         own: &KeyspaceParts,
@@ -431,13 +435,13 @@ impl Repair<'_> {
         self.stored.next_run += 1;
         edits.push(TreeEdit::NewRun { level: 0, run, before: None });
         edits.extend(files.into_iter().map(|file| whole_file(run, file)));
-        // Applied to the original version, where segments that only lost tables referred to still
-        // exist.
+        // The edits apply to the original version, which still has the segments that only lost
+        // tables referred to.
         before.apply(&edits, comparator, segment_files)
     }
 
-    /// Reads a whole table and returns its damage. A table that merely cannot be opened now must
-    /// not be given up, so other errors end the repair.
+    /// Reads a whole table and returns its damage. Other errors end the repair, because a table
+    /// that cannot be opened now may be intact.
     fn what_is_wrong(&self, table: &TableRef, tables: &OpenTables) -> Result<Option<Error>> {
         let number = table.file.number;
         if !self.present.contains(&FileKind::Table(number)) {
@@ -459,7 +463,7 @@ impl Repair<'_> {
         renamed.map_err(|error| Error::io(file, "put aside", &error))
     }
 
-    /// Renames files that an older manifest does not know. They may hold data.
+    /// Renames files that the manifest does not name, because they may hold data.
     fn put_unknown_aside(&self, trees: &BTreeMap<KeyspaceId, KeyspaceTree>) -> Result<()> {
         let versions = || trees.values().map(|own| &own.version);
         let tables: HashSet<u64> = versions()

@@ -17,16 +17,16 @@ use std::path::PathBuf;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RepairOptions {
-    /// Directory of a copy to repair instead; the database itself stays as it is. The directory
+    /// Directory of a copy to repair instead; the database itself does not change. The directory
     /// must be empty or not exist. Default: none, which repairs in place. Tables and value segments
     /// become hard links if the file system has them. So the copy takes space only for logs,
     /// manifests and new files. If the repair fails, it removes the copy.
     pub copy_to: Option<PathBuf>,
-    /// Whether to change nothing and only report. Default: false. The files that a repair would
-    /// write stay in memory until it ends: salvaged tables and logged writes.
+    /// Whether to only report and write nothing to disk. Default: false. The files that a repair
+    /// would write stay in memory until it ends: salvaged tables and logged writes.
     pub dry_run: bool,
-    /// Where to cut a log that is damaged before its end. Default: none, and such a log is
-    /// `Corruption`.
+    /// Where to cut a log that is damaged before its end. Default: none, and the repair fails with
+    /// `Corruption` for such a log.
     pub cut_log: Option<LogCut>,
 }
 

@@ -3,10 +3,11 @@
 //! Each table names its keyspace and describes its records. The last table of each flush and slice
 //! also describes the tree around it ([`Surroundings`]): the visible parts of its files, and the
 //! last write that tables hold. Visible parts only shrink, so all descriptions together give the
-//! final ones. So no folded record and no logged write counts twice (H1, H5).
+//! final parts. So no folded record and no logged write counts twice (H1, H5).
 //!
-//! Tables whose visible keys overlap go into runs by age. Two things are lost: the names and
-//! options of keyspaces, and the trims of slices that wrote no table.
+//! Tables whose visible keys overlap go into runs by age. Two things are lost. The names and
+//! options of keyspaces are lost. If a slice wrote no table, its effect on the visible parts is
+//! lost too.
 //!
 //! A segment that tables refer to but no file holds whole is placed in a file that does not exist.
 //! Reads of its values then report the loss, and all other reads work.
@@ -34,7 +35,7 @@ use crate::version::{
 };
 use crate::wal::{LogReader, LogRecord, Tail};
 
-/// A table and its description of itself.
+/// The facts that a table stores about itself.
 struct Told {
     keyspace: KeyspaceId,
     facts: FileFacts,
@@ -54,8 +55,8 @@ pub(crate) struct Rebuilt {
     pub(crate) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
 }
 
-/// Returns the definitions of tables and logs, in the order of ids. Ids are consecutive, but an
-/// operator without operands in tables is defined in logs at most. A missing id gets a definition
+/// Returns the definitions of tables and logs, in the order of ids. Ids are consecutive, but only
+/// logs may define an operator that has no operands in tables. A missing id gets a definition
 /// without an operator, so that no other operator takes it.
 fn without_gaps(
     tables: BTreeMap<OperatorId, Definition>,
@@ -151,8 +152,8 @@ impl<'a> Survey<'a> {
         flushed
     }
 
-    /// Drops the first tables of flushes that a crash interrupted. Their records are in the logs,
-    /// and merges would count twice.
+    /// Leaves out the tables of flushes that a crash interrupted. Their records are in the logs
+    /// too, so their merges would count twice.
     fn pass_over_unfinished_flushes(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
         let unflushed = &self.logs.unflushed;
         self.told.retain(|told| {
@@ -241,7 +242,7 @@ impl<'a> Survey<'a> {
     /// Builds the contents of a manifest.
     ///
     /// # Errors
-    /// `Corruption` if no file names the database, and if tables contradict each other.
+    /// `Corruption` if no file names the database, or if tables contradict each other.
     pub(crate) fn rebuild(mut self) -> Result<Rebuilt> {
         let database = self.database.ok_or_else(|| {
             let message = "no manifest, table, log or value segment is readable";
@@ -266,7 +267,7 @@ impl<'a> Survey<'a> {
             last_seqno = largest.max(flushed_through).max(last_seqno);
             let placements = self.placements(id, &sections);
             if self.lacks_tables(id) {
-                // Existing segments only. Others were placed in files that do not exist.
+                // Only existing segments count. The others were placed in files that do not exist.
                 let there = sections.get(&id).into_iter().flat_map(BTreeMap::keys);
                 let there = there.filter_map(|segment| placements.get(segment));
                 unclaimed.insert(id, there.copied().collect());
@@ -382,8 +383,9 @@ impl<'a> Survey<'a> {
     }
 
     /// Returns the places of a keyspace's segments. If a segment has several whole sections, the
-    /// one with most of the referenced bytes wins; of equal ones, the later. A section that garbage
-    /// collection was writing, or has copied from, may lack values that tables refer to.
+    /// section with the most referenced bytes wins. Among equal sections the last one wins. A
+    /// section that garbage collection was writing, or has copied from, may lack values that tables
+    /// refer to.
     fn placements(&self, id: KeyspaceId, sections: &Sections) -> BTreeMap<SegmentId, Placement> {
         let own = || self.told.iter().filter(|told| told.keyspace == id);
         let mut placements = BTreeMap::new();

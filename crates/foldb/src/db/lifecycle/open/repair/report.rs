@@ -8,19 +8,19 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Why the manifest in force could not be read. An older one was read then. `None` if it was
-    /// readable.
+    /// Why the manifest in force could not be read; `None` if it was readable. The repair then read
+    /// an older manifest, or built one: see `rebuilt`.
     pub manifest: Option<Error>,
-    /// Files that differ from their state at the close: a shorter manifest or log, a different one,
-    /// or a damaged close record. Their missing parts are lost.
+    /// Files that differ from their state at the last clean close: a manifest or log that is
+    /// shorter or different, or a damaged close record. Their missing parts are lost.
     pub cut: Vec<Error>,
-    /// Whether the repair built a manifest from the tables, because no readable one knew all of
-    /// them.
+    /// Whether the repair built a manifest from the tables, because no readable manifest knew all
+    /// of them.
     pub rebuilt: bool,
-    /// Sound tables.
+    /// Number of sound tables.
     pub tables: u64,
     /// Missing and damaged tables. Without a manifest only the damaged ones are known. The readable
-    /// part of a damaged table was written anew: see [`LostTable::lost`].
+    /// part of a damaged table was written to new tables: see [`LostTable::lost`].
     pub lost_tables: Vec<LostTable>,
     /// Keyspaces with recovered values and perhaps unknown lost tables, if there was no manifest.
     /// The deletes, operands and inline values that only those tables held are lost.
@@ -76,14 +76,14 @@ pub struct CutLog {
     pub file: PathBuf,
     /// The new end of the log, in bytes.
     pub offset: u64,
-    /// Bytes behind the new end. Reserved space counts too.
+    /// Bytes removed after the new end. Reserved space counts too.
     pub bytes: u64,
     /// Later logs, which are not applied: their writes came after the cut.
     pub later_logs: Vec<PathBuf>,
 }
 
-/// A missing or damaged table. Its readable part was written anew. Deletes, operands and inline
-/// values of the keys in `lost` that only this table held are gone: an older value may show.
+/// A missing or damaged table. Its readable part was written to new tables. Deletes, operands and
+/// inline values of the keys in `lost` that only this table held are gone: an older value may show.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LostTable {
@@ -91,18 +91,18 @@ pub struct LostTable {
     pub keyspace: String,
     /// The table's file.
     pub file: PathBuf,
-    /// The damage.
+    /// The error that shows the damage.
     pub error: Error,
     /// First visible key of the table.
     pub first_key: Vec<u8>,
     /// End of the visible keys; it may be exclusive.
     pub last_key: Vec<u8>,
-    /// Records that were read and written anew.
+    /// Records that were read and written to new tables.
     pub records_salvaged: u64,
-    /// Key ranges with lost records, in order.
+    /// Key ranges with lost records, in key order.
     pub lost: Vec<LostRange>,
-    /// Whether range deletes are lost, or may be. Keys between `first_key` and `last_key` that one
-    /// of them deleted may show again.
+    /// Whether range deletes are lost, or may be. Keys between `first_key` and `last_key` that a
+    /// lost range delete covered may show again.
     pub lost_range_deletes: bool,
 }
 
@@ -131,7 +131,7 @@ impl LostTable {
         }
     }
 
-    /// Returns whether every record and range delete was written anew.
+    /// Returns whether every record and range delete was recovered.
     pub fn lost_nothing(&self) -> bool {
         self.lost.is_empty() && !self.lost_range_deletes
     }

@@ -1,4 +1,4 @@
-//! Damaged tables: the readable part is written anew, in the place of the table.
+//! Salvages damaged tables: new tables with the readable part replace the damaged one in its run.
 //!
 //! ```text
 //! run 4:  t [a, m)  u [m, z)        t is damaged between d and g
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariant: a salvaged record keeps its sequence number, its run, and the bounds in which it was
-//! visible (H1). So order and counts do not change. In the lost ranges an older value may show; the
-//! report has these ranges (H26).
+//! visible (H1). So the order of records does not change, and none counts twice. In the lost ranges
+//! an older value may show; the report lists these ranges (H26).
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ impl Repair<'_> {
             let nothing = Version::empty(0);
             let older = OlderTables::below(&nothing, &[], &KeyRange::all(), &comparator);
             output.set_tombstones(PassedOn { tombstones, kept_apart }, &older);
-            // Without range tombstones in the table there is nothing to lose.
+            // A table without range tombstones loses none.
             done.lost_range_deletes = found.lost_tombstones && table.has_range_tombstones();
             if found.records != table.file.entries {
                 let gaps = found.gaps.iter();
@@ -85,7 +85,7 @@ impl Repair<'_> {
         Ok(done)
     }
 
-    /// Writes tables of the newest level and syncs them. Their names are not durable yet.
+    /// Writes tables of the newest level and syncs them. The caller still syncs the directory.
     pub(crate) fn write_tables(
         &mut self,
         own: &KeyspaceParts,

@@ -5,11 +5,11 @@
 //! left: L2   b.PUT.12                                   found: a.PUT.5
 //! ```
 //!
+//! `n` is not recovered because it lies outside of the lost range, and `b` because a newer value of
+//! it exists. The lost table may have deleted `a`; that is unknown, so `a` is recovered (H26).
+//!
 //! Without a manifest, the lost tables are unknown ([`Sought::All`]). Then all segments are
 //! searched, and values that existing tables refer to or have replaced are left out.
-//!
-//! `n` lies outside of the lost range, and a newer value hides `b`. The lost table may have deleted
-//! `a`; that is unknown, so `a` shows (H26).
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -111,8 +111,8 @@ impl Repair<'_> {
                 visited => visited?,
             }
         }
-        // The newest of each key comes first. Two of one number are one write that was separated
-        // twice.
+        // The newest value of each key comes first. Two values with one sequence number are one
+        // write that was separated twice.
         found.sort_by(|a, b| {
             let by_age = (b.seqno, b.address.segment).cmp(&(a.seqno, a.address.segment));
             comparator.compare(&a.key, &b.key).then(by_age)
@@ -124,13 +124,13 @@ impl Repair<'_> {
                 newest.push(value);
             }
         }
-        // Readers see only records up to the last number of the database.
+        // Readers see only records up to the last sequence number of the database.
         let last = newest.iter().map(|value| value.seqno).max().unwrap_or(0);
         self.stored.last_seqno = self.stored.last_seqno.max(last);
         Ok(newest)
     }
 
-    /// Writes the recovered values to tables and syncs them. Their names are not durable yet.
+    /// Writes the recovered values to tables and syncs them. The caller still syncs the directory.
     pub(crate) fn write_found(
         &mut self,
         own: &KeyspaceParts,

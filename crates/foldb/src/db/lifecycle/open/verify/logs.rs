@@ -87,8 +87,8 @@ impl Verification<'_> {
         Ok(())
     }
 
-    /// Replays the logs as an open would: each must follow the one before, and no synced write may
-    /// be missing.
+    /// Replays the logs as an open would: each log must follow its predecessor, and no synced write
+    /// may be missing.
     fn replay(&self, told: &Told) -> Result<()> {
         let stored = &told.stored;
         check_log(stored.log, &self.present, &self.names)?;

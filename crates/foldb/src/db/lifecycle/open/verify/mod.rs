@@ -1,7 +1,8 @@
-//! Verification of a closed database: every checksum of every file, and the agreement of the files.
-//! The database need not open. Verification changes nothing and goes on after a fault:
+//! Verification of a closed database: every checksum of every file, and whether the files agree
+//! with each other. The database need not open. Verification changes nothing and continues after a
+//! fault. It checks:
 //!
-//! - the manifest that `CURRENT` names, and the trees that its edits come to ([`tables`]);
+//! - the manifest that `CURRENT` names, and the trees that its edits build ([`tables`]);
 //! - each table against itself, the manifest, its segments and the operators of its operands;
 //! - each value segment, record by record ([`segments`]);
 //! - each log that is needed, then all of them as an open would replay them ([`logs`]).
@@ -79,7 +80,7 @@ struct Verification<'a> {
     fs: Arc<dyn FileSystem>,
     runtime: Runtime,
     present: Vec<FileKind>,
-    /// The record of a clean close, if there is one.
+    /// The record of a clean close, if the database has one.
     closed: Option<CloseRecord>,
     report: VerifyReport,
     done: VerifyProgress,
@@ -184,7 +185,7 @@ impl Verification<'_> {
         )
     }
 
-    /// Notes the result of a file.
+    /// Records the result of a file, and reports the progress.
     fn finished(&mut self, file: PathBuf, len: u64, checked: Result<Checked>) {
         match checked {
             Ok(Checked { bytes, records }) => {
@@ -218,7 +219,7 @@ impl Verification<'_> {
         }
     }
 
-    /// Notes the files that the manifest does not need.
+    /// Records the files that the manifest does not need.
     fn leftovers(&mut self, told: Option<&Told>) {
         let directory = self.names.directory();
         let mut leftovers: Vec<PathBuf> = Vec::new();

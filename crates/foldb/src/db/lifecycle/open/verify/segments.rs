@@ -41,7 +41,7 @@ impl Verification<'_> {
         }
     }
 
-    /// Checks all files on their own.
+    /// Checks each table and segment file on its own.
     pub(crate) fn files_alone(&mut self) {
         self.tables_alone();
         let cache = BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)));
