@@ -33,7 +33,7 @@ pub(crate) struct KeyspaceTree {
     pub(crate) running: Vec<Job>,
     /// Writes up to this number need no log.
     pub(crate) flushed_through: SeqNo,
-    /// The fraction of dead bytes among those that reached the oldest data.
+    /// The fraction of dead bytes among the bytes that recent compactions moved to the oldest data.
     pub(crate) dead_share: DeadShare,
     /// Whether the policy picked nothing at the last check, and nothing has changed since.
     pub(crate) settled: bool,

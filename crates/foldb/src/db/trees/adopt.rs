@@ -2,19 +2,19 @@
 //! its values. Each of these values is written only once.
 //!
 //! ```text
-//! 000007.log  ─┐ link    tables refer to (7, 120), (7, 4300) ...   edit: segment 7 is a log  unlink
-//! 000007.seg  ─┘ sync                                                                    000007.log
+//! 000007.log ─┐ link   tables refer to (7, 120), (7, 4300) ..   edit: segment 7 is a log   unlink
+//! 000007.seg ─┘ sync                                                                 000007.log
 //! ```
 //!
 //! The log gets a second name and is durable before any table refers to it. Before the edit it is a
 //! log, and its second name is an orphan. After the edit it is a segment, and its first name is
-//! unlinked. Its other bytes are dead from the start and count as dead. A log is adopted if they
+//! unlinked. All other bytes of the log count as dead from the start. A log is adopted only if they
 //! stay within the bound for dead bytes.
 //!
-//! Values of a log lie in order of arrival. If that is not key order, every scan pays for it. If
-//! frames take more than a twentieth of the log, garbage collection would copy the log anyway, and
-//! walking frames is slower than walking hints. Such logs are copied, unless
-//! [`LogAdoption::Always`] is set.
+//! Values of a log lie in order of arrival. If that is not key order, every scan is slower. If
+//! frames take more than a twentieth of the log, garbage collection would copy the log anyway. It
+//! would also find the values faster through the hints at the end of a segment than through frames.
+//! The values of such logs are copied, unless [`LogAdoption::Always`] is set.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -37,15 +37,16 @@ use crate::wal::SealedLog;
 /// The largest dead fraction of an adopted log, whatever the bound of dead bytes is.
 const MOST_DEAD: f64 = 0.5;
 
-/// The largest dead fraction by default. Garbage collection on demand leaves as much, so it does
-/// not rewrite a log only for its frames.
+/// The largest dead fraction by default. Garbage collection on demand leaves as many dead bytes, so
+/// it does not rewrite a log only for its frames.
 const MOST_DEAD_BY_DEFAULT: f64 = 0.05;
 
-/// Logs below this part of a full segment file are copied, so that files do not become many.
+/// A log shorter than a full segment file divided by this is copied, so that segment files stay
+/// few.
 const LEAST_PART: u64 = 4;
 
-/// In a log in key order, all values but one of this many lie behind the one before them in key
-/// order.
+/// A log counts as in key order if at most one value in this many lies before its predecessor by
+/// key.
 const IN_ORDER_PARTS: u64 = 8;
 
 /// A log that may be adopted, with the values that a keyspace keeps of it.
@@ -54,12 +55,12 @@ struct Candidate<'a> {
     kept: Kept,
 }
 
-/// The values of a log that a keyspace keeps, met in key order.
+/// The values of a log that a keyspace keeps, counted in key order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Kept {
     bytes: u64,
     values: u64,
-    /// Values that lie behind the one met before.
+    /// Values whose position in the log is after that of the previous value.
     in_order: u64,
     last_position: u64,
 }
@@ -107,7 +108,8 @@ impl Core {
                 Err(error) if error.kind() == ErrorKind::ComparatorFailed => continue,
                 counted => counted?,
             }
-            // The kept values exceed half of the log, so no other keyspace has as many.
+            // The kept values exceed half of the log, so no other keyspace keeps as many bytes of
+            // it.
             let is_worth = |Candidate { log, kept }: &mut Candidate<'_>| {
                 self.is_worth_adopting(log, kept.bytes) && self.is_adopted_in_order_of(kept)
             };
@@ -118,7 +120,7 @@ impl Core {
         Ok(adopted)
     }
 
-    /// Returns whether a log is long enough, and has few bytes beside the kept values.
+    /// Returns whether a log is long enough, and has few bytes other than the kept values.
     fn is_worth_adopting(&self, log: &SealedLog, kept: u64) -> bool {
         if planted(Fault::AdoptUnexamined) {
             return log.values.bytes() > 0;
@@ -140,12 +142,14 @@ impl Core {
         }
     }
 
-    /// Returns `None` if the file system has no hard links.
+    /// Gives a log a second name, as a segment, and syncs the log. Returns `None` if the file
+    /// system has no hard links.
     fn adopt(&self, keyspace: KeyspaceId, log: &SealedLog) -> Result<Option<AdoptedLog>> {
         let (from, to) = (self.names.log(log.number), self.names.segment(log.number));
         match self.options.env.fs.hard_link(&from, &to) {
             Ok(()) => {}
-            // A flush that failed left the name. File numbers are unique, so it is this log.
+            // A flush that failed left the name. File numbers are unique, so the name belongs to
+            // this log.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) if is_no_link(&error) => return Ok(None),
             Err(error) => return Err(Error::io(&from, "link the log", &error)),

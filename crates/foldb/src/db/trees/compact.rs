@@ -1,4 +1,4 @@
-//! Compaction as the database sees it: the choice of the next job, and the installation of slices.
+//! The database's part in compaction: it chooses the next job, and installs slices.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -39,11 +39,12 @@ impl Core {
         Some(claim)
     }
 
-    /// Releases the claim of a job, if there is one.
+    /// Ends a job: releases its claim.
     pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
         if let Some(Claim { keyspace, job }) = claim.take() {
             let output_run = job.output_run;
-            // The job holds its inputs. A caller that waits for its end must find them removed.
+            // The job holds its inputs. A caller that waits for the end of the job must find them
+            // removed.
             drop(job);
             if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
                 own.running.retain(|other| other.output_run != output_run);
@@ -122,7 +123,8 @@ impl Core {
         Ok(true)
     }
 
-    /// Adds a slice to its keyspace's tree; `false` if the keyspace was dropped meanwhile.
+    /// Adds a slice to its keyspace's tree. Returns `false` if the keyspace was dropped in the
+    /// meantime.
     fn install_slice(&self, keyspace: &KeyspaceState, slice: FinishedSlice) -> Result<bool> {
         let mut tree = self.lock_tree();
         if !tree.keyspaces.contains_key(&keyspace.id) {
@@ -147,7 +149,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Compacts a key range of a keyspace into the last level, and waits for it.
+    /// Compacts a key range of a keyspace into the last level, and waits for the compaction.
     pub(crate) fn compact(&self, keyspace: &KeyspaceState, range: KeyBounds<'_>) -> Result<()> {
         check_ends(range)?;
         keyspace.check_ends(range)?;
@@ -186,7 +188,7 @@ impl Core {
 }
 
 /// # Errors
-/// `InvalidArgument` for a range whose ends are too long: edits of the tree store them.
+/// `InvalidArgument` if an end of the range is too long, because edits of the tree store both ends.
 fn check_ends((start, end): KeyBounds<'_>) -> Result<()> {
     let ends = [("the start of a range", start), ("the end of a range", end)];
     ends.into_iter().try_for_each(|(what, end)| match end {

@@ -2,8 +2,8 @@
 //!
 //! Several sealed memtables are flushed together (hazard H19): their records fold into each other,
 //! and level 0 gets fewer, larger runs. The oldest memtables go first, so runs appear in the order
-//! in which memtables were sealed. One edit adds everything that was sealed at one moment, of all
-//! keyspaces (H5).
+//! in which memtables were sealed. One edit adds the tables of all keyspaces whose memtables were
+//! sealed at one moment (H5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -28,7 +28,7 @@ use crate::segment::{AdoptedLog, NewSegments};
 use crate::table::LaterSyncs;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
-/// Most groups flushed together.
+/// Most groups of sealed memtables that one flush takes.
 const MAX_TOGETHER: usize = 8;
 
 /// The sealed memtables of a keyspace, newest first.
@@ -111,7 +111,8 @@ impl Core {
             });
             match written {
                 Ok(()) => {}
-                // Its memtables stay in its view, and the logs with its writes are kept.
+                // The memtables of that keyspace stay in its view, and the logs with its writes are
+                // kept.
                 Err(error) if error.kind() == ErrorKind::ComparatorFailed => {}
                 Err(error) => return Err(self.give_up(&flushed, error)),
             }
@@ -122,7 +123,7 @@ impl Core {
         }
     }
 
-    /// Removes tables that will not be installed. The next attempt writes them anew.
+    /// Removes tables that will not be installed. The next attempt writes them again.
     pub(crate) fn give_up(&self, flushed: &[Flushed], error: Error) -> Error {
         let tree = self.lock_tree();
         flushed.iter().for_each(|flushed| self.discard(flushed, &tree));
@@ -181,8 +182,8 @@ impl Core {
         self.discard_segments(tree, keyspace.id, &written.segments.placed);
     }
 
-    /// Folds memtables of a keyspace, newest first, into tables. Values of adopted logs stay there.
-    /// The later syncs make the tables durable.
+    /// Folds memtables of a keyspace, newest first, into tables. Values of adopted logs stay in
+    /// these logs. The caller makes the tables durable through `later`.
     pub(crate) fn write_memtables(
         &self,
         keyspace: &KeyspaceState,
@@ -253,7 +254,7 @@ impl Core {
     pub(crate) fn remove_logs_below(&self, needed: u64) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let done: Vec<_> = logs.extract_if(.., |(log, _)| *log < needed).collect();
-        // Unlinking a long log takes milliseconds, and a seal needs the list meanwhile.
+        // Unlinking a long log takes milliseconds, and a seal may need the list during that time.
         drop(logs);
         for (log, sync) in &done {
             if let Some(sync) = sync {

@@ -79,7 +79,8 @@ impl Core {
     ///
     /// # Errors
     /// If the append fails, for example on a full disk, nothing changed and the caller may retry.
-    /// If the sync fails, the database is poisoned. `Closed`: the files may belong to another open.
+    /// If the sync fails, the database is poisoned. `Closed` if the database was closed, because
+    /// the files may belong to another open.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.append_unsynced(tree, edit)?;
         tree.manifest.sync().inspect_err(|error| self.poison(error))
@@ -98,7 +99,8 @@ impl Core {
     /// Checks that the files still belong to this open.
     ///
     /// # Errors
-    /// `Closed`.
+    /// `Closed` if the database was closed, or if this process was forked from the one that opened
+    /// it.
     fn check_lock(&self) -> Result<()> {
         match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(lock) if lock.is_held() => Ok(()),
@@ -111,11 +113,11 @@ impl Core {
         }
     }
 
-    /// Begins a new manifest that describes the current state, and removes the old one. If it
-    /// cannot be begun, the old one stays in force and the next edit tries again.
+    /// Begins a new manifest that describes the current state, and removes the old one. If the new
+    /// manifest cannot be created, the old one stays in force and the next edit tries again.
     ///
     /// # Errors
-    /// If it is unknown which of the two is in force: the database is poisoned.
+    /// If it is unknown which of the two manifests is in force, the database is poisoned.
     fn roll_manifest(&self, tree: &mut Tree) -> Result<()> {
         let begun = self.begin_manifest(tree);
         if self.poison.get().is_some() { begun } else { Ok(()) }
@@ -124,8 +126,8 @@ impl Core {
     /// Begins a new manifest that describes the current state, and removes the old one.
     ///
     /// # Errors
-    /// If it cannot be begun, nothing changed. If it is unknown which of the two is in force, the
-    /// database is poisoned.
+    /// If the new manifest cannot be created, nothing changes. If it is unknown which of the two
+    /// manifests is in force, the database is poisoned.
     pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
         self.check_lock()?;
         let number = self.new_file_number();
@@ -135,7 +137,7 @@ impl Core {
         next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());
-        // An old manifest that stays wastes only a few bytes; the next open removes it.
+        // If the old manifest cannot be removed, it wastes only a few bytes until the next open.
         let _best_effort = fs.remove(old.path());
         Ok(())
     }
@@ -156,12 +158,13 @@ impl Core {
         }
     }
 
-    /// Unlinks tables that were written for a keyspace that was dropped meanwhile.
+    /// Unlinks tables that were written for a keyspace that was dropped in the meantime.
     pub(crate) fn discard_tables(&self, numbers: impl IntoIterator<Item = u64>) {
         self.unlink(numbers.into_iter().map(FileKind::Table));
     }
 
-    /// Unlinks files, unless the lock is released: then they may belong to another open.
+    /// Unlinks files. Does nothing after the lock was released, because the files may belong to
+    /// another open.
     fn unlink(&self, files: impl Iterator<Item = FileKind>) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_some() {
@@ -182,22 +185,22 @@ impl Core {
         }
     }
 
-    /// Unlinks tables that were not installed. The step writes them anew when it is tried again,
-    /// and a full disk must not fill with them. After a failed sync they stay, because the manifest
-    /// may name them.
+    /// Unlinks tables that were not installed. The step writes them again when it is retried, and
+    /// repeated attempts must not fill the disk. After a failed sync the tables stay, because the
+    /// manifest may name them.
     pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
         if self.poison.get().is_none() {
             self.discard_tables(numbers);
         }
     }
 
-    /// Unlinks files that no version and no reader refers to. When it returns they are gone,
-    /// whichever thread unlinked them. After a failed sync they stay: an edit that may be on the
-    /// medium may refer to them.
+    /// Unlinks files that no version and no reader refers to. When the call returns, these files
+    /// are gone, whichever thread unlinked them. After a failed sync they stay, because an edit on
+    /// the medium may refer to them.
     pub(crate) fn remove_unreferenced_tables(&self) {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // A step that fails poisons the database before it drops its files, so the trash is read
-        // first.
+        // A step that fails poisons the database before it drops its files, so the list of
+        // unreferenced files is read first.
         let files = self.segment_files.trash().empty();
         if self.poison.get().is_none() && lock.is_some() {
             self.unlink_locked(files.into_iter());

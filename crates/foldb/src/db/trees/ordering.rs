@@ -1,18 +1,18 @@
 //! Sorting memtables while they fill, by the runtime's workers.
 //!
-//! A memtable keeps its keys in the order they came, and a flush or an iterator wants them sorted.
-//! If the iterator did all of that, the first one over a million keys would take 100 ms. So a
-//! worker sorts the memtable piece by piece while it fills, and merges the pieces. The flush sorts
-//! nothing a second time: the work is done earlier, not more of it.
+//! A memtable keeps its keys in the order of their arrival, but a flush or an iterator needs them
+//! sorted. If iterators did all the sorting, the first iterator over a million keys would take 100
+//! ms. So a worker sorts the memtable piece by piece while it fills, and merges the pieces. The
+//! flush does not sort again, so the work is done earlier and does not grow.
 //!
 //! The worker reads bytes that the writer has just written, and the processors' caches must share
 //! them: a fill of random keys takes 30 to 40 % longer (measured). So workers sort only for
 //! programs that scan: while an iterator was made since the seal before the last one
 //! ([`RecentScans`]).
 //!
-//! A writer asks for a sort when it looks at the pace, and an iterator when it meets many pieces.
-//! Both set a flag, and wake a worker if the flag was not set. No caller depends on the work: an
-//! iterator that finds unsorted keys sorts them itself.
+//! A writer asks for a sort when it checks the pace. An iterator asks when it meets many unsorted
+//! pieces. Both set a flag, and wake a worker if the flag was not set. No caller depends on the
+//! work: an iterator that finds unsorted keys sorts them itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -30,9 +30,9 @@ impl Core {
         }
     }
 
-    /// Sorts one piece of each memtable that has one due. Returns whether there was one.
+    /// Sorts one piece of each memtable that has an unsorted piece. Returns whether it sorted any.
     pub(crate) fn order_work(&self) -> bool {
-        // A request from now on asks for another step.
+        // A request after this line leads to another step.
         self.background.order_wanted.store(false, Ordering::Release);
         let views = self.all_keyspaces().into_iter().map(|keyspace| keyspace.view.load_full());
         let worked = views.fold(false, |worked, view| {

@@ -1,4 +1,4 @@
-//! The choice of the next job: the trees as the policy sees them, and its pick as a job.
+//! The choice of the next job: describes the trees to the policy, and makes a job of its pick.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::key::{Comparator, KeyspaceId, SeqNo};
 use crate::runtime::IDLE;
 use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
 
-/// The tables worth rewriting in place, because more of their records may fold now.
+/// Selects tables that are worth rewriting in place, because more of their records may fold now.
 pub(crate) struct Refold {
     /// The live snapshots, oldest first.
     snapshots: Vec<SeqNo>,
-    /// Tables with operands are worth it if their file number is below this.
+    /// Tables with operands are worth rewriting if their file number is below this.
     operands_below: u64,
 }
 
@@ -36,7 +36,7 @@ impl Refold {
 /// The optional jobs that a caller of [`Core::pick`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
-    /// Jobs that reads have paid for.
+    /// Jobs whose price reads have paid ([`crate::db::read::payments`]).
     pub(crate) for_reads: bool,
     /// Jobs for an idle database.
     pub(crate) is_idle: bool,
@@ -47,7 +47,7 @@ struct Choice {
     keyspace: KeyspaceId,
     urgency: Urgency,
     pick: Pick,
-    /// The wish that reads have paid for, and its price.
+    /// The wish whose price reads have paid, and that price.
     bought: Option<(Wish, u64)>,
 }
 
@@ -64,10 +64,11 @@ impl Core {
         Refold { snapshots: self.snapshots.live(), operands_below: 0 }
     }
 
-    /// Returns the most urgent job over the trees of all keyspaces. Of equally urgent keyspaces,
-    /// the one after the last one served is next, so that none waits for ever.
+    /// Returns the most urgent job over the trees of all keyspaces. Among equally urgent keyspaces,
+    /// the one after the last served one is next, so each of them gets its turn.
     pub(crate) fn pick(&self, tree: &mut Tree, asks: Asks) -> Option<Claim> {
-        // In this order: a snapshot released after the second line is noticed the next time.
+        // The order matters: a snapshot that is released after `refold` listed it is noticed at the
+        // next pick.
         if self.snapshots.take_released() {
             tree.keyspaces.values_mut().for_each(|own| own.settled = false);
         }
@@ -110,8 +111,8 @@ impl Core {
     }
 
     /// Returns whether nothing was written for a while, and everything written is in tables. A
-    /// stalled writer does not write either, but it does not wait for so long, or its memtables are
-    /// sealed.
+    /// stalled writer writes nothing either. But its stall is shorter, or sealed memtables exist,
+    /// so the database does not count as idle.
     pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
         let (written, now) = (self.published(), self.options.env.clock.now());
         match tree.unwritten_since {
@@ -125,9 +126,9 @@ impl Core {
         }
     }
 
-    /// Returns the next job that compacts a range into one run of the deepest level. `None` at its
-    /// end, and if the keyspace was dropped. The last jobs also rewrite tables with operands whose
-    /// numbers are below `operands_below`.
+    /// Returns the next job that compacts a range into one run of the deepest level. `None` if the
+    /// range is done or the keyspace was dropped. The last jobs also rewrite tables with operands
+    /// whose numbers are below `operands_below`.
     pub(crate) fn pick_manual(
         &self,
         tree: &Tree,
@@ -136,13 +137,14 @@ impl Core {
         operands_below: u64,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
-        // No other job runs meanwhile, so there is never one to wait for.
-        debug_assert!(own.running.is_empty(), "a job of the policy runs beside that of a caller");
+        // No other job runs now, so this job never waits for another one.
+        debug_assert!(own.running.is_empty(), "a job of the policy runs during that of a caller");
         let choice = own.choose_for_caller(range, &Refold { operands_below, ..self.refold() })?;
         Some(self.claim_of(&choice, tree))
     }
 
-    /// Returns a keyspace whose level 0 stops writers although no job of it runs, if there is one.
+    /// Returns a keyspace whose level 0 stops writers although none of its jobs runs; `None` if no
+    /// keyspace is in this state.
     pub(crate) fn stopped_for_nothing(&self, tree: &Tree) -> Option<KeyspaceId> {
         let stop = self.settings.tree.level0_stop_trigger;
         let is_stopped = |own: &&KeyspaceTree| {
@@ -153,7 +155,7 @@ impl Core {
         (!self.settings.disable_auto_compactions).then_some(stopped.keyspace.id)
     }
 
-    /// Returns the compaction debt: the bytes to be compacted until the trees have their shape.
+    /// Returns the compaction debt: the bytes that compactions must still read until none is due.
     pub(crate) fn debt(&self, tree: &Tree) -> u64 {
         let refold = self.refold();
         tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
@@ -203,7 +205,8 @@ pub(crate) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
 }
 
 impl KeyspaceTree {
-    /// Asks the policy about this tree. Returns `None` if its comparator has failed, or fails now.
+    /// Asks the policy about this tree. Returns `None` if the keyspace's comparator has failed, or
+    /// fails now.
     pub(crate) fn ask<T>(
         &self,
         question: impl FnOnce(&Policy, &dyn Comparator) -> Option<T>,
@@ -218,7 +221,7 @@ impl KeyspaceTree {
         answer.unwrap_or_default()
     }
 
-    /// Returns the policy's job, and notes the prices that it names.
+    /// Returns the job that the policy chooses, and records the prices that the policy sets.
     fn choose(&self, refold: &Refold, payments: Vec<Payment>, is_idle: bool) -> Option<Choice> {
         let jobs = self.running_jobs();
         let signals = Signals { jobs: &jobs, caller: None, payments: &payments, is_idle };
@@ -250,7 +253,7 @@ impl KeyspaceTree {
         Some(Choice { keyspace: self.keyspace.id, urgency, pick, bought: None })
     }
 
-    /// Returns the bytes to be compacted until the tree has its shape.
+    /// Returns the bytes that compactions of the tree must still read until none is due.
     pub(crate) fn debt(&self, refold: &Refold) -> u64 {
         let debt = self.ask(|policy, comparator| {
             Some(policy.debt(&self.shape(refold), &self.running_jobs(), comparator))
@@ -277,7 +280,8 @@ impl KeyspaceTree {
     fn table_shape(&self, table: &TableRef, refold: &Refold) -> TableShape {
         let bytes = table.bytes(&*self.keyspace.comparator);
         let file = &table.file;
-        // The visible part of a file is assumed to have its share of everything.
+        // The visible part of a file is assumed to have the same share of its records as of its
+        // bytes.
         let share = |whole: u64| (whole as u128 * bytes as u128 / file.len.max(1) as u128) as u64;
         TableShape {
             lo: Arc::clone(&table.lo),

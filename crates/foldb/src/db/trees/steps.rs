@@ -1,9 +1,9 @@
 //! Background work: its steps, and the callers that wait for them.
 //!
 //! Callers wait for two kinds of work: flushes of sealed memtables, and slices of compactions. Each
-//! is a step that can be repeated until there is nothing to do. The runtime's workers repeat them
-//! ([`crate::runtime`]). Without threads, the caller that needs the outcome runs the steps on its
-//! own thread ([`crate::Db::step_background`]).
+//! of them is a step, which can be repeated until there is nothing to do. The runtime's workers
+//! repeat the steps ([`crate::runtime`]). Without threads, the caller that needs the outcome runs
+//! the steps on its own thread ([`crate::Db::step_background`]).
 //!
 //! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
 //! or a flush.
@@ -35,8 +35,8 @@ impl Core {
         self.runtime.workers().wake(self.member);
     }
 
-    /// Seals the memtables if the memory ledger asked for it. Then flushes those that are due, or
-    /// all if `eager`.
+    /// Seals the memtables if the memory ledger asked for it. Then flushes the memtables that are
+    /// due, or all if `eager`.
     pub(crate) fn flush_work(&self, eager: bool) -> Result<bool> {
         if self.background.seal_requested.swap(false, Ordering::AcqRel)
             && let Some(mut writer) = self.writer.try_lock()
@@ -53,7 +53,7 @@ impl Core {
     }
 
     /// Runs one step of pending background work on this thread: a flush, or else a slice of a
-    /// compaction. Returns whether there was one. With workers there never is.
+    /// compaction. Returns whether it ran a step. With workers it runs none.
     pub(crate) fn step_background(&self) -> Result<bool> {
         if self.has_workers() || self.read_only {
             return Ok(false);
@@ -75,7 +75,7 @@ impl Core {
     }
 
     /// Runs a slice of a compaction, or else a garbage collection of value segments. A compaction
-    /// that fails each time, because of a damaged table for example, does not block the collection.
+    /// that fails each time, for example because of a damaged table, does not block the collection.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
         match self.compaction_slice() {
             Ok(true) => Ok(true),
@@ -84,7 +84,7 @@ impl Core {
         }
     }
 
-    /// Continues a paused job, or begins one. Returns whether there was one.
+    /// Continues a paused job, or begins one. Returns whether there was a job.
     pub(crate) fn compaction_slice(&self) -> Result<bool> {
         let _slice = SliceInHand::new(self);
         if self.closed.load(Ordering::Acquire) {
@@ -96,8 +96,8 @@ impl Core {
         let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         match self.compaction_step(&mut job.job) {
-            // The error concerns that keyspace alone and is reported to listeners. Other keyspaces
-            // go on.
+            // The error concerns that keyspace alone and is reported to listeners. Work for other
+            // keyspaces continues.
             Err(error) if error.kind() == ErrorKind::ComparatorFailed => return Ok(true),
             stepped => stepped?,
         }
@@ -106,7 +106,8 @@ impl Core {
         Ok(true)
     }
 
-    /// Runs the next slice of a job. Ends the job if there is none, or if it fails.
+    /// Runs the next slice of a job. Ends the job if it has no further slice, or if the slice
+    /// fails.
     fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
         let Some(current) = job else { return Ok(()) };
         match self.job_step(current) {
@@ -123,7 +124,7 @@ impl Core {
         Ok(())
     }
 
-    /// Runs jobs of a caller to their end, without jobs of the policy, until `next` returns none.
+    /// Runs jobs of a caller to their end, without jobs of the policy, until `next` returns `None`.
     /// Calls `stepped` after each slice. An error of `stepped` ends the jobs; finished slices stay
     /// in effect.
     pub(crate) fn run_alone(
@@ -169,7 +170,7 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes everything written so far, and waits for it.
+    /// Flushes everything written so far, and waits for the flush.
     ///
     /// # Errors
     /// `ComparatorFailed` if the comparator of a keyspace failed. The other keyspaces are flushed.
@@ -190,15 +191,15 @@ impl Core {
         })
     }
 
-    /// Seals the memtables once fewer than the limit exist. Otherwise calls would pile up memtables
-    /// and logs without end while flushes fail.
+    /// Seals the memtables once the number of sealed memtables is below its limit. Without this
+    /// limit, calls would add memtables and logs without end while flushes fail.
     fn seal_for_flush(&self) -> Result<()> {
         let written = self.published();
         let most = self.settings.write_buffers.most;
         loop {
             {
                 let mut writer = self.lock_writer();
-                // A writer may have sealed them meanwhile.
+                // A writer may have sealed them in the meantime.
                 let is_sealed = self.sealed.newest_through().is_some_and(|last| last >= written);
                 if is_sealed || writer.buffers.is_empty() {
                     return Ok(());
@@ -278,7 +279,7 @@ impl Core {
     /// Waits until nothing is awaited any more. Without workers it runs the steps itself.
     ///
     /// # Errors
-    /// Those of the awaited work; `Closed` if the database is closed meanwhile.
+    /// The errors of the awaited work; `Closed` if the database is closed during the wait.
     fn wait_until(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
         self.wait_until_within(Patience::ENDLESS, awaited)
     }
@@ -321,7 +322,8 @@ impl Core {
                 if let Some(error) = self.gc_error() {
                     return Err(error);
                 }
-                // After a failed sync no worker collects, and none reports it.
+                // After a failed sync no worker collects garbage, and no worker reports the
+                // failure.
                 self.check_sound()?;
             }
             let mut state = self.background.lock();
@@ -350,7 +352,7 @@ impl Core {
         }
     }
 
-    /// Returns whether background work is ending: a long step should end early.
+    /// Returns whether background work must end. If so, a long step ends early.
     pub(crate) fn stopping(&self) -> bool {
         self.closed.load(Ordering::Acquire) || self.has_workers() && self.background.shutting_down()
     }
@@ -370,11 +372,12 @@ impl Drop for ClaimGuard<'_> {
     }
 }
 
-/// A thread runs a slice of a compaction.
+/// Counts a slice of a compaction as running while this guard lives.
 struct SliceInHand<'a>(&'a Core);
 
 impl SliceInHand<'_> {
-    /// Registers the slice. A close waits for a thread that finds the database open after this.
+    /// Registers the slice. A close waits for a thread that finds the database open after this
+    /// call.
     fn new(core: &Core) -> SliceInHand<'_> {
         core.background.lock().slices += 1;
         SliceInHand(core)
@@ -388,7 +391,7 @@ impl Drop for SliceInHand<'_> {
     }
 }
 
-/// A caller waits until the database is idle.
+/// Counts a caller that waits until the database is idle, while this guard lives.
 struct RestWaiter<'a>(&'a Core);
 
 impl Drop for RestWaiter<'_> {
@@ -397,12 +400,14 @@ impl Drop for RestWaiter<'_> {
     }
 }
 
-/// A caller runs jobs of its own. The policy's jobs begin again when it is done.
+/// Counts a caller that runs its own jobs, while this guard lives. Then the policy's jobs may begin
+/// again.
 struct Manual<'a>(&'a Core);
 
 impl Drop for Manual<'_> {
     fn drop(&mut self) {
-        // The workers are woken under the same lock, so none of them has looked in vain in between.
+        // The workers are woken under the same lock, so no worker checks for jobs between the two
+        // changes.
         let mut state = self.0.background.lock();
         state.manual -= 1;
         state.steps += 1;

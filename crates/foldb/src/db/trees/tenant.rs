@@ -1,4 +1,5 @@
-//! The database as a tenant of its runtime: its steps of work, and how it joins and leaves.
+//! The database as a tenant of its runtime. A runtime serves one database or several: its tenants.
+//! This file has the steps of work that workers call, and how a database joins and leaves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -81,7 +82,7 @@ impl Tenant for Core {
     fn works_when_idle(&self, work: Work) -> bool {
         match work {
             // A file that a reader holds is removed after the reader has dropped it. The reader
-            // pokes the worker.
+            // then wakes the worker.
             Work::Flush => self.segment_files.expects_trash(),
             Work::Order => false,
             Work::Compaction => !self.background.is_at_rest() || self.gc_error().is_some(),

@@ -31,7 +31,8 @@ use crate::operation::{Operation, check_range, encode_range};
 use crate::options::WriteOptions;
 use crate::wal::{BatchHeader, LogMark, LogSync, is_one_frame, is_separable};
 
-/// Appends a record whose large values lie as in a segment, and notes their places.
+/// Appends a record in which large values have the format of a value segment, and notes their
+/// positions.
 #[inline(never)]
 fn append_separable(
     writer: &mut WriterState,
@@ -71,8 +72,8 @@ fn append_separable(
     Ok(())
 }
 
-/// A write between its log record and its publication. If a panic drops it, it removes the log
-/// record and poisons the database, because the next write would get the same sequence number.
+/// A write between its log record and its publication. If a panic drops this value, it removes the
+/// log record and poisons the database, because the next write would get the same sequence number.
 struct Unpublished<'a> {
     core: &'a Core,
     mark: LogMark,
@@ -147,7 +148,7 @@ impl Core {
         let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
         operation.check_limits()?;
         match kind {
-            // The range check compared its ends already.
+            // `check_range` has already compared the ends of the range.
             Kind::DeleteRange => keyspace.check_comparator()?,
             _ => keyspace.check_key_to_write(key)?,
         }
@@ -180,7 +181,7 @@ impl Core {
         self.commit(Writes::Batch(batch), default, options)
     }
 
-    /// Handles a write of no operations. With a sync it makes earlier writes durable.
+    /// Handles a write without operations. If it asks for a sync, it makes earlier writes durable.
     fn write_nothing(&self, options: &WriteOptions) -> Result<()> {
         let syncs = options.sync && !options.disable_wal && !planted(Fault::EmptySyncSyncsNothing);
         if syncs { self.sync() } else { self.check_writable() }

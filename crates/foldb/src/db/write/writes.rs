@@ -8,8 +8,8 @@ use crate::memtable::bytes_needed;
 use crate::operation::Operation;
 use crate::wal::{LEAST_SEPARABLE, is_separable};
 
-/// One operation or a batch of them, by pointer. A copy of an operation would be read back from the
-/// stack before its stores complete, which costs a tenth of a write.
+/// One operation or a batch of operations, by reference. A copy on the stack would make a write a
+/// tenth slower, because the processor would read the copy before its stores complete.
 #[derive(Clone, Copy)]
 pub(crate) enum Writes<'a> {
     One(&'a KeyspaceState, &'a Operation<'a>),
@@ -24,8 +24,8 @@ impl Writes<'_> {
         }
     }
 
-    /// Returns an upper bound of the memtable bytes that the writes take, if all go to one
-    /// keyspace.
+    /// Returns the keyspace of the writes and an upper bound of the memtable bytes that they take.
+    /// `None` if the writes may go to several keyspaces.
     #[inline(always)]
     pub(crate) fn need(&self) -> Option<(KeyspaceId, usize)> {
         match self {
@@ -37,7 +37,7 @@ impl Writes<'_> {
         }
     }
 
-    /// Returns the same bound for each keyspace.
+    /// Returns an upper bound of the memtable bytes that the writes take in each keyspace.
     pub(crate) fn needs(&self) -> Needs {
         if let Some(need) = self.need() {
             return Needs::from_elem(need, 1);
@@ -56,7 +56,8 @@ impl Writes<'_> {
 }
 
 impl Writes<'_> {
-    /// Returns whether a value may be logged so that a flush can adopt it. Cheap if no value may.
+    /// Returns whether the log may store a value in the format of a value segment, so that a flush
+    /// can adopt the log. The check is fast if all values are small.
     #[inline(always)]
     pub(crate) fn may_be_separable(&self, buffers: &Buffers) -> bool {
         match self {

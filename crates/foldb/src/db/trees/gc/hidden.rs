@@ -1,23 +1,23 @@
-//! Hidden dead values: values that were overwritten or deleted, but are not known to be dead before
-//! a compaction meets their records (H21).
+//! Hidden dead values: values that were overwritten or deleted, but are not known to be dead until
+//! a compaction reads their records (H21).
 
 use crate::db::state::tree::KeyspaceTree;
 
-/// How much of its values a tree may hide as dead.
+/// The known dead bytes of a tree's values, and an upper bound of those that are not known yet.
 struct Hidden {
     /// Bytes in segment files.
     used: u64,
     /// Bytes in segment files that are known to be dead.
     dead: u64,
-    /// Bytes that may be dead but are not known to be: each record above the oldest run may hide
-    /// one below it.
+    /// Bytes that may be dead but are not known to be: each record above the oldest run may replace
+    /// a record below it.
     at_most: f64,
     /// Bytes of the tables.
     index: u64,
 }
 
 impl KeyspaceTree {
-    /// Returns `None` if no values are separated.
+    /// Returns the hidden dead bytes; `None` if no values are separated.
     fn hidden(&self) -> Option<Hidden> {
         if self.version.segments.is_empty() {
             return None;
@@ -42,19 +42,19 @@ impl KeyspaceTree {
         Some(hidden)
     }
 
-    /// Returns whether to compact the tree before a collection on demand. It is worth it if the
-    /// tree may hide more dead bytes than may stay, and compacting it is cheaper than rewriting
-    /// values.
+    /// Returns whether to compact the tree before a collection on demand. That is worth it if the
+    /// tree may hide more dead bytes than `fraction` allows, and if its tables are no larger than
+    /// its values.
     pub(crate) fn is_worth_compacting_first(&self, fraction: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             at_most > 0.0 && dead as f64 + at_most > fraction * used as f64 && index <= used
         })
     }
 
-    /// Returns whether more than a fraction of the values is probably dead, though less is known to
-    /// be. The estimate follows what the tree's own compactions found. The tree must be small
-    /// beside its values, so that compacting it costs little, and must hide more than `least` of
-    /// them.
+    /// Returns whether probably more than `fraction` of the values' bytes is dead, although less is
+    /// known to be. The estimate uses the dead share that the tree's own compactions found. The
+    /// tables must be small compared with the values, so that compacting them costs little. They
+    /// must hide more than the share `least` of the values' bytes.
     pub(crate) fn hides_dead_values(&self, fraction: f64, least: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             let (bound, dead) = (fraction * used as f64, dead as f64);

@@ -1,8 +1,8 @@
 //! Garbage collection in the background: one step at a time, within the I/O budget.
 //!
 //! A collection that rests occupies a worker, and with a small `gc_io_budget` it may rest for
-//! hours. So the worker runs due compactions meanwhile, and a caller with a collection of its own
-//! ends the rest.
+//! hours. So the worker runs due compactions during the rest. A caller that wants to collect
+//! garbage ends the rest.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, TryLockError};
@@ -24,7 +24,7 @@ use crate::runtime::{Tenant, Work};
 /// Time between two checks whether a rest should end.
 const NAP: Duration = Duration::from_millis(50);
 
-/// How long after a failed compaction a resting collection starts none.
+/// How long a resting collection starts no compaction after one has failed.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Returns the time that the bytes take at a rate per second: a century at most.
@@ -57,7 +57,8 @@ impl Core {
         };
         for keyspace in self.all_keyspaces() {
             let turn = &keyspace.gc_turn;
-            // Read before the check: a change after this line is checked the next time.
+            // The number is read before the check, so a change after this line leads to another
+            // check.
             let seen = turn.changes();
             if turn.is_settled() || !turn.may_try(start) || keyspace.has_failed() {
                 continue;
@@ -106,14 +107,14 @@ impl Core {
             })
     }
 
-    /// Returns why the last collection in the background failed, until one succeeds.
+    /// Returns why the last background collection failed; `None` after one has succeeded.
     pub(crate) fn gc_error(&self) -> Option<Error> {
         self.all_keyspaces().iter().find_map(|keyspace| keyspace.gc_turn.error())
     }
 
-    /// Waits until the bytes moved since `start` are within the budget. Meanwhile this worker
-    /// compacts and does other work of the runtime: a rest may take hours, and this may be the only
-    /// worker. The wait ends when a caller wants to collect.
+    /// Waits until the bytes moved since `start` are within the budget. During the wait this worker
+    /// compacts and does other work of the runtime, because a rest may take hours and this may be
+    /// the only worker. The wait ends when a caller wants to collect.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
         let budget = self.settings.segments.gc_io_budget;
         if budget == 0 {
@@ -138,7 +139,7 @@ impl Core {
         }
     }
 
-    /// Runs one step of a compaction on the worker that collects. Returns whether there was one.
+    /// Runs one step of a compaction on the worker that collects. Returns whether it ran one.
     fn compact_beside(&self) -> Result<bool> {
         let outcome = self.compaction_slice();
         if !matches!(outcome, Ok(false)) {
@@ -165,11 +166,11 @@ impl Core {
         self.all_keyspaces().iter().any(|own| !own.has_failed() && runs(own) >= most)
     }
 
-    /// Returns a compaction that makes dead values known, if only hidden ones keep the bound from
-    /// being met (H21).
+    /// Returns a compaction that finds hidden dead values, if the dead bytes probably exceed the
+    /// bound only with them (H21).
     ///
-    /// It compacts the whole tree. So while writes arrive it must reveal many dead values; on an
-    /// idle database it runs until the bound is met.
+    /// It compacts the whole tree. So while writes arrive, it runs only if it probably finds many
+    /// dead values. On an idle database it runs whenever the bound is probably exceeded.
     pub(crate) fn pick_revealing(&self, tree: &Tree, is_idle: bool) -> Option<Claim> {
         let bound = self.settings.segments.max_dead_fraction;
         if bound >= 1.0 {

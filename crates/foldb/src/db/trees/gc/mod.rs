@@ -1,9 +1,9 @@
-//! Garbage collection of value segments as the database sees it: when it is due, its installation,
+//! The database's part in garbage collection of value segments: when it is due, its installation,
 //! and collection on demand.
 //!
-//! A collection reads a version and writes a new file that no version knows. Then one edit says
-//! where segments lie from now on. The edit moves only segments that still lie where the collection
-//! read them. The others keep what happened to them meanwhile.
+//! A collection reads a version and writes a new file that no version knows. Then one edit gives
+//! the new places of the segments. The edit moves only segments that still lie where the collection
+//! read them. The other segments were moved or removed during the collection, and stay so.
 
 mod hidden;
 mod in_background;

@@ -1,4 +1,5 @@
-//! Garbage collection on demand: all keyspaces, step by step, until the bound holds.
+//! Garbage collection on demand: it rewrites segment files in steps, one keyspace after the other.
+//! It stops when the dead bytes are within the bound, or when a step makes no progress.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -21,11 +22,12 @@ const MOMENTS: [u64; 12] =
     [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
 
 impl Db {
-    /// Reclaims the space of separated values that were overwritten or deleted, until the bound of
-    /// the options holds in every keyspace. The background does so by itself
-    /// ([`crate::Options::max_dead_fraction`]). This call serves a lower bound, or a time of the
-    /// program's choice. Reads, writes and snapshots go on. While foreground operations run, the
-    /// collection works one third of the time, or one sixth beside synced writes. It does not flush
+    /// Reclaims the space of separated values that were overwritten or deleted. It ends when at
+    /// most [`GcOptions::max_dead_fraction`] of the segment bytes of each keyspace are known to be
+    /// dead. Background workers collect garbage without this call
+    /// ([`crate::Options::max_dead_fraction`]). Use the call for a lower bound, or to choose the
+    /// time. Reads, writes and snapshots continue. While foreground operations run, the collection
+    /// works one third of the time, or one sixth while synced writes run. It does not flush
     /// memtables.
     ///
     /// # Errors
@@ -104,7 +106,8 @@ impl OnDemand<'_> {
         }
         let mut report = GcReport { bytes_before: self.bytes_before, ..GcReport::default() };
         {
-            // Waits until a collection in the background ends its step. It does not rest meanwhile.
+            // Waits until a background collection ends its step. During this wait that collection
+            // does not pause for its I/O budget.
             let _caller = GcCaller::new(core);
             let _collecting =
                 core.background.collecting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +125,8 @@ impl OnDemand<'_> {
         Ok(report)
     }
 
-    /// Rewrites files of a keyspace until its bound holds, or no step helps any more.
+    /// Rewrites files of a keyspace until its dead bytes are within the bound, or a step makes no
+    /// progress.
     fn collect(&self, keyspace: &Arc<KeyspaceState>, report: &mut GcReport) -> Result<()> {
         let memory =
             self.options.memory_budget.unwrap_or(self.core.settings.segments.gc_memory_budget);
@@ -159,7 +163,7 @@ impl OnDemand<'_> {
     /// Yields to foreground operations.
     ///
     /// # Errors
-    /// If the collection must end.
+    /// `Closed` if the collection was cancelled or the database was closed.
     fn pause(&self) -> Result<()> {
         self.courtesy.give_way();
         if self.is_cancelled() { Err(stopped()) } else { self.core.check_open() }
@@ -198,12 +202,13 @@ impl Core {
         keyspaces.iter().map(|own| (Arc::clone(own), version(own))).collect()
     }
 
-    /// Removes the files of replaced versions. Reads in progress drop them within moments, and only
-    /// note it. The call does not wait for long readers such as iterators.
+    /// Removes the files that only replaced versions use. A read in progress keeps such files for a
+    /// short time, so this call waits for such reads. It does not wait for long readers such as
+    /// iterators.
     fn remove_as_readers_let_go(&self, versions: &Versions) {
         for pause in MOMENTS.map(Duration::from_micros) {
             let is_over = versions.iter().all(|(own, version)| {
-                // The current version is not replaced.
+                // A version that is still the current one replaced no files.
                 let in_force = Arc::as_ptr(&own.view.load().version);
                 version.strong_count() == 0 || std::ptr::eq(version.as_ptr(), in_force)
             });
@@ -217,8 +222,9 @@ impl Core {
         self.remove_unreferenced_tables();
     }
 
-    /// Returns the longest time since the last call that a lock delayed readers or writers: the
-    /// lock of a view, or of the list of open segment files.
+    /// Returns the longest time that background work held a lock which readers or writers may wait
+    /// for, since the last call. These locks are the ones of the views and of the list of open
+    /// segment files.
     fn take_longest_hold(&self) -> Hold {
         let of_files = self.runtime.ledger().tables.longest_segments_hold.take();
         let keyspaces = self.all_keyspaces();
@@ -226,8 +232,8 @@ impl Core {
         installs.fold(of_files, Hold::max)
     }
 
-    /// Compacts trees that may hide enough dead values to matter. An error of `between_slices` ends
-    /// it.
+    /// Compacts each tree that may hide more dead values than `fraction` allows. An error of
+    /// `between_slices` ends the compactions.
     fn reveal_dead_values(
         &self,
         fraction: f64,

@@ -11,22 +11,22 @@ pub type OnGcProgress = dyn Fn(&GcProgress) + Send + Sync;
 #[derive(Clone)]
 pub struct GcOptions {
     /// Largest fraction of the bytes in value segments that may still be dead at the end. Default:
-    /// 0.05. More: less rewriting. Less: more space is reclaimed. At 0, every known dead value is
-    /// reclaimed.
+    /// 0.05. A larger fraction means less rewriting, a smaller one reclaims more space. At 0, every
+    /// known dead value is reclaimed.
     pub max_dead_fraction: f64,
     /// Bytes of memory that the collection may take, at least 64 KiB. Default:
-    /// [`crate::Options::gc_memory_budget`]. More: longer reads and writes at a time. Less: less
-    /// memory.
+    /// [`crate::Options::gc_memory_budget`]. With more memory, the collection makes larger reads
+    /// and writes.
     pub memory_budget: Option<usize>,
-    /// Whether to compact a tree first that is small beside its values. Only a compaction makes
-    /// values known as dead that newer writes hide. Default: true. false: less rewriting, and
-    /// hidden dead values stay.
+    /// Whether to compact a tree first if it is small compared with its values. Only a compaction
+    /// finds the values that newer writes have replaced. Default: true. With false, less is
+    /// rewritten, and values that no compaction has found dead stay.
     pub compact_first: bool,
     /// Receives the progress on the thread that collects. It must not collect garbage itself.
     /// Default: none.
     pub progress: Option<Arc<OnGcProgress>>,
-    /// Cancels the collection soon after a thread sets it to true; a compaction ends with its
-    /// slice. Finished steps stay in effect. Default: none.
+    /// Cancels the collection soon after a thread sets it to true. A running compaction first ends
+    /// its slice. Finished steps stay in effect. Default: none.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 

@@ -45,7 +45,8 @@ impl GcReport {
         self.bytes_before.saturating_sub(self.bytes_after)
     }
 
-    /// Returns the reclaimed bytes as a fraction of the bytes before; 0 if there were none.
+    /// Returns the reclaimed bytes as a fraction of the bytes before; 0 if there were no bytes
+    /// before.
     pub fn reduction_ratio(&self) -> f64 {
         match self.bytes_before {
             0 => 0.0,

@@ -1,5 +1,5 @@
-//! One step of a collection: it rewrites the segment files of a keyspace with the most dead bytes
-//! into one, and installs that file.
+//! One step of a collection: it takes the segment files of a keyspace that have the most dead
+//! bytes, rewrites them into one file, and installs that file.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -18,11 +18,11 @@ use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
 /// The outcome of one step.
 pub(crate) enum Collected {
-    /// The bound holds.
+    /// No file was rewritten: the dead bytes are within the bound, or the keyspace was dropped.
     Nothing,
     Rewritten(GcStep),
-    /// A file, or a table that refers to it, is missing or damaged. Later collections skip it and
-    /// go on with the others.
+    /// A file, or a table that refers to it, is missing or damaged. Later collections skip the file
+    /// and continue with the others.
     LeftAlone,
 }
 
@@ -33,13 +33,14 @@ pub(crate) struct GcStep {
     /// Bytes of the old files minus those of the new one.
     pub(crate) reclaimed: u64,
     pub(crate) install: Duration,
-    /// Whether any segment was installed. Segments that died or moved meanwhile are not.
+    /// Whether any segment was installed. Segments that died or moved during the step are not
+    /// installed.
     pub(crate) installed: bool,
 }
 
 impl GcStep {
-    /// Returns whether the step made progress. A file without further dead bytes must not be
-    /// rewritten for ever.
+    /// Returns whether the step made progress. A collection ends after a step without progress, or
+    /// it would rewrite the same file again and again.
     pub(crate) fn helped(&self) -> bool {
         self.reclaimed > 0 || self.files > 1
     }
@@ -50,7 +51,8 @@ impl Core {
         Bound { dead_fraction, segment_size: self.settings.segments.size }
     }
 
-    /// Rewrites the files of a keyspace with the most dead bytes into one, and installs it.
+    /// Rewrites the files of a keyspace that have the most dead bytes into one file, and installs
+    /// it.
     pub(crate) fn gc_step(
         &self,
         keyspace: &Arc<KeyspaceState>,
@@ -66,7 +68,7 @@ impl Core {
             Arc::clone(&own.version)
         };
         let mut victims = pick(candidates(keyspace, &version), bound);
-        // A writer may have begun to append to one meanwhile.
+        // A writer may have begun to append to one of these files since then.
         victims.retain(|victim| keyspace.growing.retire(&victim.file));
         if victims.is_empty() {
             return Ok(Collected::Nothing);
@@ -131,7 +133,7 @@ impl Core {
     }
 
     /// Marks the files that made a rewrite fail, so that collections skip them. Returns whether the
-    /// next collection goes without one of these victims.
+    /// next collection skips one of these files.
     fn leaves_alone(&self, error: &Error, victims: &[FileUse], version: &Version) -> bool {
         let is_damaged = || victims.iter().any(|victim| victim.file.is_damaged());
         let is_of = |path: PathBuf| error.path() == Some(&*path);
@@ -158,8 +160,8 @@ impl Core {
         is_damaged()
     }
 
-    /// Installs the new places of rewritten segments. Returns how long that held the tree, and
-    /// whether any segment was installed.
+    /// Installs the new places of rewritten segments. Returns how long the call held the tree lock,
+    /// and whether any segment was installed.
     fn install_gc(
         &self,
         keyspace: &KeyspaceState,
@@ -184,7 +186,7 @@ impl Core {
         }
         let hold = clock.now() - start;
         let all: Vec<_> = rewritten.placed.iter().map(|(to, _)| *to).collect();
-        // All rewritten segments may have died meanwhile.
+        // All rewritten segments may have died in the meantime.
         self.discard_segments(&tree, keyspace.id, &all);
         Ok((hold, !placed.is_empty()))
     }

@@ -1,5 +1,5 @@
-//! Callers and closes beside a background collection that is due or running. No worker serves these
-//! databases: the tests call the worker's steps, so each race has one outcome.
+//! Tests calls and closes while a background collection is due or running. No worker serves these
+//! databases. The tests call the worker's steps, so each race has one outcome.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -51,7 +51,8 @@ fn within_bounds<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -
     told.recv_timeout(FOR_EVER).expect("the call must return")
 }
 
-/// After a failed sync no worker collects and none reported it, so the caller waited for ever.
+/// After a failed sync no worker collects garbage. In the past no worker reported the failure
+/// either, so the caller waited for ever.
 #[test]
 fn a_caller_that_waits_for_a_collection_learns_that_a_sync_failed() {
     let fs = MemFs::new();
@@ -69,8 +70,8 @@ fn a_caller_that_waits_for_a_collection_learns_that_a_sync_failed() {
 }
 
 /// While a database closes, each job ends as soon as it begins, and level 0 keeps its depth. A
-/// collection that compacted for writers began one job after the other, and the close waited for
-/// it.
+/// collection that compacted for writers once began one job after the other, and the close waited
+/// for it.
 #[test]
 fn a_collection_that_compacts_for_writers_ends_when_the_database_closes() {
     let fs = MemFs::new();

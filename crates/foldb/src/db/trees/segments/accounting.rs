@@ -1,5 +1,6 @@
-//! Live and dead bytes after any sequence of operations. The versions must agree with the records
-//! of their tables. Once the tree hides nothing, they must agree with keys and values too.
+//! Checks the live and dead bytes after random sequences of operations. The sums in a version must
+//! agree with the records of its tables. After a full compaction they must also agree with the keys
+//! and values.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -78,7 +79,7 @@ fn check_sums(db: &Db) {
     assert_eq!(said, sums);
 }
 
-/// Checks, once the tree hides nothing, that inflow minus outflow is dead.
+/// Checks, after a full compaction, that all bytes except those of current values are dead.
 fn check_dead(db: &Db, model: &BTreeMap<u8, Vec<u8>>) {
     let version = db.core().default.view.load_full().version.clone();
     let inflow: u64 = version.segments.iter().map(|segment| segment.placement.records_len).sum();
@@ -99,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn inflow_less_outflow_is_what_is_dead(steps in proptest::collection::vec(step(), 1..120)) {
+    fn all_bytes_but_current_values_are_dead(steps in proptest::collection::vec(step(), 1..120)) {
         let fs = MemFs::new();
         let mut db = open(&fs);
         let mut model = BTreeMap::new();

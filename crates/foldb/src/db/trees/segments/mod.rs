@@ -1,4 +1,4 @@
-//! Value segments as the database sees them: writers, readers, statistics.
+//! The database's part in value segments: writers, readers, statistics.
 
 #[cfg(test)]
 mod accounting;
@@ -16,13 +16,13 @@ use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterCont
 use crate::stats::SegmentStats;
 use crate::version::Version;
 
-/// Bounds the hints of one segment, in bytes. A collection holds the hints that it reads and those
-/// that it writes.
+/// The most bytes of hints in one segment: the keys and sequence numbers at its end. A collection
+/// holds in memory the hints that it reads and the hints that it writes.
 const MOST_HINTS: usize = 4 << 20;
 
 impl Core {
-    /// Returns the writer of large values of a flush or slice; `None` if the keyspace separates
-    /// none.
+    /// Returns the writer of large values for a flush or slice; `None` if the keyspace separates no
+    /// values.
     pub(crate) fn value_writer<'a>(
         &'a self,
         keyspace: &'a KeyspaceState,
@@ -64,12 +64,14 @@ impl Core {
             });
             let file = self.segment_files.get(placement.file);
             if is_used {
-                // A step that failed may fail again, and its remains must not add up.
+                // No writer appends to the file any more. Otherwise the unused segments of repeated
+                // failures would fill it.
                 if let Some(own) = own {
                     own.keyspace.growing.retire(&file);
                 }
             } else {
-                // A writer that appends to the file now and installs that makes it used again.
+                // If a writer appends to the file now and installs the new segment, the file is
+                // used again.
                 file.set_obsolete(true);
                 own.inspect(|own| own.keyspace.growing.remove_obsolete());
             }
@@ -93,7 +95,7 @@ impl Core {
 }
 
 impl KeyspaceState {
-    /// Replaces the address that a chain stands on by its value, if the value is separated.
+    /// If the base of a chain is a separated value, replaces its address by the value.
     #[inline]
     pub(crate) fn resolve(&self, version: &Version, key: &[u8], chain: &mut Chain) -> Result<()> {
         if chain.separated().is_some() { self.read_value(version, key, chain) } else { Ok(()) }

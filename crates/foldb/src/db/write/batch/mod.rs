@@ -1,4 +1,4 @@
-//! Batches: several writes that happen together or not at all.
+//! Batches: several writes that are applied together or not at all.
 //!
 //! A batch holds its writes as the log stores them: see [`crate::operation`].
 
@@ -14,7 +14,7 @@ use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, Op
 use crate::memtable::bytes_needed;
 use crate::operation::{Operation, Operations, check_range, encode_range};
 
-/// Writes that happen together or not at all, in the order in which they were added.
+/// Writes that are applied together or not at all, in the order in which they were added.
 ///
 /// [`crate::limits`] gives the largest size; the write of a larger batch fails.
 ///
@@ -259,7 +259,8 @@ impl WriteBatch {
         self.largest_put
     }
 
-    /// Returns the keyspaces that the batch names. It may also write to the default one.
+    /// Returns the keyspaces that the batch names. The batch may also write to the default
+    /// keyspace.
     pub(crate) fn named_keyspaces(&self) -> impl Iterator<Item = KeyspaceId> {
         self.keyspaces.iter().map(|(id, _)| *id)
     }
@@ -269,7 +270,7 @@ impl WriteBatch {
         self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
     }
 
-    /// Notes the registry of the ids in the batch. All must come from one database.
+    /// Notes the registry of the ids in the batch. All ids must come from one database.
     fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
         let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
         if !Arc::ptr_eq(own, registry) {
@@ -305,9 +306,9 @@ impl WriteBatch {
         self.encoded.len()
     }
 
-    /// Returns the most bytes of memtables that the writes so far take. A write takes 64 bytes,
-    /// plus its key and value if they exceed 32 bytes together. [`crate::limits::max_batch_bytes`]
-    /// bounds it.
+    /// Returns the largest number of memtable bytes that the writes so far can take. A write takes
+    /// 64 bytes, plus its key and value if they exceed 32 bytes together.
+    /// [`crate::limits::max_batch_bytes`] limits the sum.
     ///
     /// # Example
     /// ```

@@ -1,4 +1,5 @@
-//! Batches: they hold what was added, and report mistakes at the write.
+//! Tests batches: they return the writes that were added, and the write of a batch reports
+//! mistakes.
 
 use proptest::prelude::*;
 
