@@ -1,7 +1,8 @@
-//! One job on one engine in a process of its own, so that its memory and its bytes are its own.
+//! Runs one job on one engine in a process of its own, so that the kernel's figures of memory and
+//! bytes belong to this job alone.
 //!
-//! The program calls itself with a hidden command; what was measured comes back as a file of JSON,
-//! what the engine or the harness has to say goes to a log.
+//! The program calls itself with a hidden command. The child writes its results to a file of JSON.
+//! The messages of the engine and the harness go to a log.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::scale::Scale;
 use crate::workload::{self, Job};
 
-/// What a child is told to do.
+/// The task of a child process.
 #[derive(Clone, Debug, Parser)]
 pub struct Order {
     /// Name of the job.
@@ -24,26 +25,26 @@ pub struct Order {
     pub engine: String,
     /// Name of the scale.
     pub scale: String,
-    /// Directory of the database; nothing may be there.
+    /// Directory of the database, which must not exist.
     pub directory: PathBuf,
-    /// File for what was measured.
+    /// File for the results.
     pub output: PathBuf,
 }
 
-/// What stands first on the command line of a child.
+/// First argument of a child's command line.
 const RUN_ONE: &str = "run-one";
 
-/// What this process is told to do, if it is a child.
+/// Returns the task of this process, if it is a child.
 pub fn order() -> Option<Order> {
     let mut arguments = std::env::args_os().skip(1).peekable();
     let is_child = arguments.peek().is_some_and(|first| first == RUN_ONE);
     is_child.then(|| Order::parse_from(arguments))
 }
 
-/// In the child: does it.
+/// In the child: carries the task out.
 ///
 /// # Errors
-/// Of the engine, or of writing what was measured.
+/// Fails if a call of the engine fails, or if the results cannot be written.
 pub fn obey(order: &Order) -> Result<()> {
     let unknown = || Failure::new(format!("unknown job {}", order.job));
     let job = workload::find(&order.job).ok_or_else(unknown)?;
@@ -59,7 +60,7 @@ pub fn obey(order: &Order) -> Result<()> {
 /// Runs `job` on `engine` in this process.
 ///
 /// # Errors
-/// Of the engine, or that it was not built.
+/// Fails if a call of the engine fails, or if the engine was not built.
 pub fn dispatch(job: &Job, engine: Name, scale: Scale, directory: &Path) -> Result<Vec<Run>> {
     match engine {
         Name::Foldb => workload::run::<engine::Foldb>(job, scale, directory),
@@ -82,10 +83,10 @@ pub fn dispatch(job: &Job, engine: Name, scale: Scale, directory: &Path) -> Resu
     }
 }
 
-/// In the parent: has a child do it. Its output goes to `log`.
+/// In the parent: carries the task out in a child process, whose output goes to `log`.
 ///
 /// # Errors
-/// The child failed, with where its log is.
+/// Fails if the child fails; the error names its log.
 pub fn run(order: &Order, log: &Path) -> Result<Vec<Run>> {
     let program = program()?;
     let output = File::create(log).map_err(Failure::file("create", log))?;
@@ -109,7 +110,7 @@ pub fn run(order: &Order, log: &Path) -> Result<Vec<Run>> {
     serde_json::from_str(&json).map_err(Failure::during("results of a run"))
 }
 
-/// This program, which is called again.
+/// Returns the path of this program, which runs again as the child.
 fn program() -> Result<PathBuf> {
     std::env::current_exe().map_err(Failure::during("cannot find this program"))
 }

@@ -1,7 +1,7 @@
 //! The command line.
 //!
-//! A command that makes no sense is answered in one line and with exit code 2 before anything runs;
-//! what fails later, databases that differ among it, is exit code 1.
+//! An invalid command line prints one line and exits with 2 before anything runs. A later failure
+//! exits with 1, also if the databases of two engines differ.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ struct Arguments {
     into: Option<PathBuf>,
 }
 
-/// Does what the command line says.
+/// Runs the program.
 pub fn main() -> ExitCode {
     if let Some(order) = child::order() {
         return told(child::obey(&order));
@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help and version as they are; what could not be understood in one line.
+/// Prints help and version unchanged, and an error of the command line in one line.
 fn explained(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _nobody_reads = error.print();

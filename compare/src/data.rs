@@ -1,16 +1,18 @@
-//! Keys and values: the same for every engine, for they are drawn by the same code from the same
+//! Keys and values. Every engine gets the same ones, because the same code draws them from the same
 //! seed.
 //!
-//! A key is RocksDB's: a number in 8 bytes, big-endian, then eight `0` characters. Values are cut
-//! one after another out of a buffer made before the clock starts, so a value costs an addition.
+//! A key has the form of RocksDB's `db_bench`: a number in 8 bytes, big-endian, then eight `0`
+//! characters. Values are consecutive slices of a buffer that is made before the clock starts, so a
+//! value costs an addition.
 
 /// Bytes of a key.
 pub const KEY_SIZE: usize = 16;
 /// Bytes of the buffer that values are cut from, the longest value not counted.
 const BUFFER: usize = 1 << 20;
-/// Bytes that are compressible by themselves, as in LevelDB's and RocksDB's benchmarks.
+/// Bytes of a piece, which compresses to the given fraction by itself, as in LevelDB's and
+/// RocksDB's benchmarks.
 const PIECE: usize = 100;
-/// What all seeds are made from.
+/// Base of all seeds.
 const SEED: u64 = 0x5eed_f01d;
 
 /// The bytes of key `number`.
@@ -26,7 +28,7 @@ pub fn key(number: u64) -> [u8; KEY_SIZE] {
 pub struct Draws(fastrand::Rng);
 
 impl Draws {
-    /// The draws of `stream`: one for each thread and each part of a workload.
+    /// Returns the draws of `stream`. Each thread and each part of a workload has its own stream.
     pub fn new(stream: u64) -> Draws {
         Draws(fastrand::Rng::with_seed(SEED ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
@@ -44,8 +46,8 @@ impl Draws {
     }
 }
 
-/// Each number below `count` once, in an order that looks random: a walk with a stride of about
-/// the golden section that shares no factor with `count`.
+/// Returns each number below `count` once, in an order that looks random. Consecutive numbers
+/// differ by about `count` over the golden ratio; the step shares no factor with `count`.
 pub fn each_once(count: u64) -> impl Iterator<Item = u64> {
     let count = count.max(1);
     let golden = (count as f64 * 0.618_033_988_75) as u64;
@@ -73,7 +75,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values of `size` bytes of which `compressed`, between 0 and 1, is left after compression.
+    /// Makes values of `size` bytes that compress to the fraction `compressed` of their size,
+    /// between 0 and 1.
     pub fn new(size: usize, compressed: f64) -> Values {
         let mut random = fastrand::Rng::with_seed(SEED);
         let kept = ((PIECE as f64 * compressed) as usize).clamp(1, PIECE);
@@ -85,7 +88,7 @@ impl Values {
         Values { buffer, size, at: 0 }
     }
 
-    /// The next one.
+    /// Returns the next value.
     #[inline]
     pub fn take(&mut self) -> &[u8] {
         if self.at > BUFFER {
@@ -96,7 +99,7 @@ impl Values {
         value
     }
 
-    /// Goes on from another place, so that several threads do not write the same values.
+    /// Continues at another place of the buffer, so that threads do not write the same values.
     pub fn skip_to(mut self, stream: u64) -> Values {
         self.at = (stream as usize * 4096) % BUFFER;
         self

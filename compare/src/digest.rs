@@ -1,4 +1,4 @@
-//! One number for all that a database holds, and whether all engines hold the same.
+//! Computes one digest of all entries of a database, and compares the digests of all engines.
 
 use foldb_report::results::Results;
 use xxhash_rust::xxh3::Xxh3;
@@ -6,13 +6,13 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::engine::{Engine, Scan};
 use crate::failure::Result;
 
-/// What stands for the digest of a program that only its own benchmark drives.
+/// In place of a digest, for a program that only its own benchmark can drive.
 pub const NOT_CHECKED: &str = "not checked";
 
 /// XXH3 over all keys and values in key order, each after its length (4 bytes, little-endian).
 ///
 /// # Errors
-/// Of the scan.
+/// Fails if the scan fails.
 pub fn of<E: Engine>(engine: &E) -> Result<String> {
     let mut hash = Xxh3::new();
     let mut entries = 0_u64;
@@ -27,7 +27,7 @@ pub fn of<E: Engine>(engine: &E) -> Result<String> {
     Ok(format!("{:016x} of {entries} entries", hash.digest()))
 }
 
-/// The rows whose engines hold different things, each in a sentence.
+/// Returns a sentence for each row whose engines hold different entries.
 pub fn disagreements(results: &Results) -> Vec<String> {
     let rows = results.workloads.iter().filter_map(|workload| {
         let mut seen: Vec<(&str, &str)> = Vec::new();

@@ -1,8 +1,8 @@
 //! A peer that only its own benchmark drives: MergeDB's `db_bench`, or another LevelDB's.
 //!
-//! It runs the published command lines. Keys and values are its own, so there is no digest; memory
-//! and bytes written are read from `/proc` every few milliseconds while it runs, so the last of
-//! them may be missing.
+//! This module runs the published command lines. The program chooses its own keys and values, so
+//! there is no digest. Memory and written bytes are read from `/proc` every few milliseconds while
+//! the program runs, so the figures may miss its last milliseconds.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -21,7 +21,7 @@ use crate::measure::{Written, drop_machines_page_cache, drop_page_cache, peak_me
 use crate::scale::Scale;
 use crate::workload::{Job, Sizes};
 
-/// Between two looks at the program.
+/// Pause between two reads of the program's figures.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Runs `program` for the rows of `job`, its output going to `log`.
@@ -110,7 +110,7 @@ impl Line {
             .stderr(Stdio::null())
             .spawn()
             .map_err(Failure::file("run", program))?;
-        // Somebody has to read while it writes, or it waits for ever.
+        // A thread reads the output while the program writes; a full pipe would block the program.
         let mut pipe = child.stdout.take().expect("its output is a pipe");
         let reader = thread::spawn(move || {
             let mut bytes = Vec::new();

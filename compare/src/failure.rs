@@ -1,14 +1,14 @@
-//! What ends a run, always told in one line.
+//! Failures that end a run, each with a message of one line.
 
 use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
-/// Why something did not work.
+/// A failure with a message of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 
-/// What may fail.
+/// The result of a call that may fail.
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
@@ -17,13 +17,13 @@ impl Failure {
         Failure(message.into())
     }
 
-    /// Says what could not be done with which file.
+    /// Returns a function that adds the failed action and the file to an error.
     pub fn file(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
         let path = path.display().to_string();
         move |error| Failure(format!("cannot {what} {path}: {error}"))
     }
 
-    /// Says during what an engine's call failed.
+    /// Returns a function that adds the failed action to an error of an engine.
     pub fn during<E: Display>(what: &str) -> impl FnOnce(E) -> Failure {
         move |error| Failure(format!("{what}: {error}"))
     }

@@ -1,8 +1,8 @@
 //! foldb and its peers, driven by the same code in one run.
 //!
-//! `workload` says what is run and does it, through the one trait of `engine`; `measure` is what is
-//! looked at meanwhile. Each run is a process of its own (`child`), in turn with the other engines
-//! (`schedule`), and what came out is `foldb_report`'s `Results`, which `tables` prints.
+//! `workload` defines the workloads and runs them, through the trait of `engine`. `measure` takes
+//! the measurements. Each run is a process of its own (`child`), in turn with the other engines
+//! (`schedule`). The results are `foldb_report`'s `Results`, which `tables` prints.
 
 pub mod child;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! `foldb-compare`: see `--help`, and README.md beside it.
+//! `foldb-compare`: see `--help`, and compare/README.md.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! What the machine does without any engine: between runs it tells when the disk was slow by
-//! itself.
+//! Measures the disk without any engine. A probe between runs shows whether the disk itself was
+//! slow.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -33,7 +33,7 @@ pub fn probe(workload: &str, directory: &Path, bytes: usize) -> Result<Probe> {
     })
 }
 
-/// Seconds it took, and the longest sync.
+/// Returns the seconds of the whole write, and those of the longest sync.
 fn write(path: &Path, bytes: usize) -> std::io::Result<(f64, f64)> {
     // Bytes that neither compress nor repeat within a block.
     let mut random = fastrand::Rng::with_seed(1);

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 pub enum Scale {
     /// A thousandth: for tests.
     Tiny,
-    /// A fiftieth: everything in a few minutes, to see that it runs.
+    /// A fiftieth: runs everything in a few minutes, to check that it works.
     Small,
     /// A fifth.
     Medium,
@@ -21,10 +21,10 @@ impl Scale {
     /// All of them, smallest first.
     pub const ALL: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Full];
 
-    /// The scale of this name.
+    /// Returns the scale of this name.
     ///
     /// # Errors
-    /// A name that is none, with those that are.
+    /// Fails for an unknown name; the error lists the known ones.
     pub fn named(name: &str) -> Result<Scale> {
         Scale::ALL.into_iter().find(|scale| scale.name() == name).ok_or_else(|| {
             let names = Scale::ALL.map(Scale::name).join(", ");
@@ -42,7 +42,7 @@ impl Scale {
         }
     }
 
-    /// By what the sizes of the table are divided.
+    /// Returns the divisor of the table's sizes at this scale.
     pub fn divisor(self) -> u64 {
         match self {
             Scale::Tiny => 1000,
@@ -57,7 +57,7 @@ impl Scale {
         (full / self.divisor()).max(1)
     }
 
-    /// Repetitions unless somebody asks for others.
+    /// Returns the default number of repetitions.
     pub fn repetitions(self) -> u32 {
         match self {
             Scale::Tiny | Scale::Small => 1,

@@ -1,13 +1,13 @@
-//! All runs in their order: job by job, and within a job the engines in turn (A B A B), each
-//! repetition anew.
+//! Runs all jobs, one after the other. Within a job, each repetition runs every engine once: A B, A
+//! B.
 //!
 //! ```text
-//! DIR/results.json                    what tables and page are made of
+//! DIR/results.json                    the results, for tables and page
 //! DIR/report.html                     the page
-//! DIR/runs/JOB__ENGINE__N.json        one run: it is there, so it is not run again
-//! DIR/runs/JOB__ENGINE__N.log         what the child said
-//! DIR/runs/JOB__ENGINE__N.LOG         the engine's own log, where it keeps one
-//! DIR/runs/JOB__probe.json            the bare machine before it
+//! DIR/runs/JOB__ENGINE__N.json        one run; if the file exists, the run is not repeated
+//! DIR/runs/JOB__ENGINE__N.log         the output of the child
+//! DIR/runs/JOB__ENGINE__N.LOG         the engine's own log, if it writes one
+//! DIR/runs/JOB__probe.json            the probe of the disk before the job
 //! ```
 
 use std::collections::HashMap;
@@ -31,45 +31,45 @@ use crate::workload::{self, Job};
 
 /// Version of `results.json`.
 const FORMAT: u32 = 1;
-/// Where databases in memory are.
+/// Directory of databases in memory.
 const IN_MEMORY: &str = "/dev/shm";
-/// How far foldb's statistics may be from what the kernel counted: a fiftieth, and what files of a
-/// few bytes may add.
+/// Largest difference between foldb's statistics and the kernel's figures, as a fraction. Small
+/// files may add a little more.
 const DOUBTFUL: f64 = 0.02;
 const NEGLIGIBLE: u64 = 64 << 10;
 
-/// What is asked for.
+/// The request of a command line.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What to run.
+    /// The jobs to run.
     pub jobs: Vec<&'static Job>,
-    /// On which engines.
+    /// The engines to run them on.
     pub engines: Vec<Name>,
-    /// How large.
+    /// The size of the workloads.
     pub scale: Scale,
-    /// How often.
+    /// Number of repetitions.
     pub repetitions: u32,
-    /// Where results go.
+    /// Directory of the results.
     pub out: PathBuf,
-    /// Where databases are, if not there.
+    /// Directory of the databases; `None`: below `out`.
     pub databases: Option<PathBuf>,
-    /// MergeDB's program.
+    /// Path of MergeDB's `db_bench`, if given.
     pub mergedb: Option<PathBuf>,
 }
 
-/// What became of it.
+/// The outcome of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
-    /// All that was measured, earlier runs in the same directory among it.
+    /// All results, with those of earlier runs in the same directory.
     pub results: Results,
     /// Runs that failed.
     pub failures: Vec<String>,
 }
 
-/// Runs what is asked for and is not there yet.
+/// Runs the requested jobs, except for runs whose results exist.
 ///
 /// # Errors
-/// The directory cannot be used. A run that fails is no error: the others go on.
+/// Fails if the directory cannot be used. A failed run is no error: the other runs continue.
 pub fn run(request: &Request) -> Result<Done> {
     let store = Store::open(request)?;
     let mut failures = Vec::new();
@@ -99,14 +99,15 @@ pub fn run(request: &Request) -> Result<Done> {
                 failures.extend(outcome.err().map(|failure| failure.0));
             }
         }
-        // Nothing is left in memory; a directory that somebody named, or that holds more, stays.
+        // Removes the directory in memory. A directory that the user named stays, and so does one
+        // that holds other files.
         let _stays = if job.in_memory() { fs::remove_dir(&place) } else { Ok(()) };
         store.put_results(&store.results(request))?;
     }
     Ok(Done { results: store.results(request), failures })
 }
 
-/// Where foldb's own statistics are not what the kernel counted, each in a sentence.
+/// Returns a sentence for each run whose statistics by foldb differ from the kernel's figures.
 pub fn doubtful_statistics(results: &Results) -> Vec<String> {
     let ours = results.runs.iter().filter(|run| run.engine == Name::Foldb.as_str());
     ours.filter_map(|run| {
@@ -121,10 +122,10 @@ pub fn doubtful_statistics(results: &Results) -> Vec<String> {
 }
 
 impl Request {
-    /// That there is anything to run.
+    /// Checks that the request has at least one run.
     ///
     /// # Errors
-    /// None of the engines is there and takes part in a job, with why.
+    /// Fails if no requested engine can run any requested job; the error says why.
     pub fn check(&self) -> Result<()> {
         if self.jobs.iter().any(|job| !self.engines_of(job).is_empty()) {
             return Ok(());
@@ -137,12 +138,12 @@ impl Request {
         Err(Failure::new(format!("nothing to run; {}", why.collect::<Vec<_>>().join("; "))))
     }
 
-    /// Who takes part in `job`.
+    /// Returns the requested engines that run `job`.
     fn engines_of(&self, job: &Job) -> Vec<Name> {
         let there = |engine: &Name| engine.describe(self.mergedb.is_some()).absent.is_none();
         let asked = |engine: &Name| self.engines.contains(engine);
         let mut engines: Vec<_> = job.engines.iter().copied().filter(asked).filter(there).collect();
-        // What the harness costs is only told to who asks for it by name.
+        // The cost of the harness is measured only if the user names it.
         engines.extend(self.engines.contains(&Name::Nothing).then_some(Name::Nothing));
         engines
     }
@@ -157,7 +158,7 @@ impl Request {
     }
 }
 
-/// One run, its database made and removed.
+/// Makes one run: creates its database, and removes the database afterwards.
 fn one(
     request: &Request,
     store: &Store,
@@ -217,7 +218,7 @@ fn probe_name(job: &Job) -> String {
     format!("{}__probe", file_name(job.name))
 }
 
-/// What a directory of results holds.
+/// A directory of results.
 struct Store {
     out: PathBuf,
     began: String,
@@ -225,10 +226,10 @@ struct Store {
 }
 
 impl Store {
-    /// The directory of a request.
+    /// Opens the directory of a request.
     ///
     /// # Errors
-    /// It holds results of another scale, or cannot be written to.
+    /// Fails if the directory holds results of another scale, or cannot be written to.
     fn open(request: &Request) -> Result<Store> {
         let out = request.out.clone();
         let runs = out.join("runs");
@@ -286,7 +287,7 @@ impl Store {
         runs.all(|name| self.has(&name))
     }
 
-    /// All that is there, in the order of the table and of the runs.
+    /// Returns all stored results, in the order of the table and of the runs.
     fn results(&self, request: &Request) -> Results {
         let mut results = Results {
             format: FORMAT,
@@ -320,7 +321,7 @@ impl Store {
         let engines = Name::ALL.into_iter().chain(nothing).map(|engine| {
             let given = request.mergedb.is_some() || ran(Name::MergeDb);
             let described = engine.describe(given);
-            // A run that is there says more than how this program was built.
+            // An engine with a stored run was there, even if this build lacks it.
             let absent = described.absent.filter(|_| !ran(engine));
             foldb_report::results::Engine { absent, ..described }
         });
@@ -333,12 +334,13 @@ fn humantime_now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// What a file of JSON holds; one that is half written or of another format holds nothing.
+/// Reads a file of JSON. Returns `None` if the file is incomplete or has another format.
 fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
-/// Writes it beside its place first: who reads there sees all of it or the one before.
+/// Writes a file of JSON under another name and renames it. A reader sees the whole new file or the
+/// old one.
 fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut json = serde_json::to_string_pretty(value).map_err(Failure::during("results"))?;
     json.push('\n');
@@ -347,7 +349,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     fs::rename(&beside, path).map_err(Failure::file("write", path))
 }
 
-/// Tells on stderr what runs, and about how long it will.
+/// Prints on stderr which run is in progress, and an estimate of its time.
 struct Progress {
     scale: Scale,
     repetitions: u32,

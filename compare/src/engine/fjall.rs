@@ -13,9 +13,9 @@ use foldb_report::results::BackgroundEvent;
 use super::{Engine, Nominal, Operator, Scan, State};
 use crate::failure::{Failure, Result};
 
-/// Between two looks at whether background work is done.
+/// Pause between two checks whether background work is done.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Looks in a row that must find nothing going on.
+/// Checks in a row that must find no background work.
 const CALM_LOOKS: usize = 20;
 
 /// fjall.
@@ -83,8 +83,8 @@ impl Engine for Fjall {
         if flush {
             self.keyspace.rotate_memtable_and_wait().map_err(Failure::during("fjall: flush"))?;
         }
-        // It has no call that waits for compactions: they are done when none was seen, and none
-        // ended, for a while.
+        // fjall has no call that waits for compactions. They count as done if several checks in a
+        // row see no compaction running or ended.
         let (mut calm, mut completed) = (0, self.db.compactions_completed());
         while calm < CALM_LOOKS {
             thread::sleep(LOOK_EVERY);
@@ -97,7 +97,7 @@ impl Engine for Fjall {
     }
 
     fn state(&self) -> State {
-        // What compaction is behind, and how many runs lie below level 0, it does not tell.
+        // fjall reports neither the pending bytes of compactions nor the runs below level 0.
         State { owed: None, runs_per_read: None, own: None, mapped: 0 }
     }
 

@@ -17,16 +17,16 @@ pub struct Foldb {
     db: Db,
     write: WriteOptions,
     listener: Arc<Listener>,
-    /// What the statistics said at open: they go on over all opens.
+    /// Bytes written by earlier opens: the statistics count from the creation of the database.
     before: u64,
     log_before: Logged,
     maps_log: AtomicBool,
 }
 
-/// Bytes of a stretch of the log that is mapped at a time (`env::posix::mapped`).
+/// Bytes of the log that are mapped at a time (`env::posix::mapped`).
 const LOG_WINDOW: u64 = 256 << 10;
 
-/// What went into the log.
+/// Bytes written to the log.
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     bytes: u64,
@@ -38,8 +38,8 @@ impl Logged {
         Logged { bytes: stats.bytes_log, records: stats.puts + stats.merges + stats.deletes }
     }
 
-    /// Bytes stored into the log's mapped window since `before`: all but those of records that
-    /// reach over the end of a window, one in each, which are passed to a write call.
+    /// Returns the bytes stored into the log's mapped window since `before`. One record in each
+    /// window reaches over its end; a write call writes that record.
     fn mapped_since(self, before: Logged) -> u64 {
         let (bytes, records) = (self.bytes - before.bytes, self.records - before.records);
         let record = bytes.checked_div(records).unwrap_or(0);
@@ -91,7 +91,8 @@ impl Engine for Foldb {
     }
 
     fn rest(&self, flush: bool) -> Result<()> {
-        // A log's window is there as long as the log is: look before the flush drops it.
+        // The window of a log exists as long as the log, so read the figure before the flush
+        // removes the log.
         if self.db.memory().logs > 0 {
             self.maps_log.store(true, Ordering::Relaxed);
         }

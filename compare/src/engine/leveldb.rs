@@ -15,10 +15,10 @@ use super::{Engine, Nominal, Operator, Scan, State};
 use crate::failure::{Failure, Result};
 use crate::measure::Written;
 
-/// Levels LevelDB has.
+/// Number of LevelDB's levels.
 const LEVELS: usize = 7;
-/// For how long nothing may be written before background work counts as done: LevelDB has no call
-/// that waits for it.
+/// Background work counts as done after this time without a written byte: LevelDB has no call that
+/// waits for it.
 const CALM: Duration = Duration::from_millis(500);
 
 /// LevelDB.
@@ -176,8 +176,8 @@ impl Engine for LevelDb {
         }
     }
 
-    /// What is in its memtable stays there, and in its log: nothing of it but a compaction of
-    /// everything flushes it.
+    /// The memtable stays in memory and in the log: only a compaction of the whole database would
+    /// flush it.
     fn rest(&self, _: bool) -> Result<()> {
         let mut before = Written::now()?;
         loop {
@@ -204,7 +204,7 @@ impl Engine for LevelDb {
 }
 
 impl LevelDb {
-    /// Each file of level 0, and each other level that has files.
+    /// Counts each file of level 0, and each other level that has files.
     fn runs_per_read(&self) -> Option<u32> {
         let files = |level| -> Option<u32> {
             let name = format!("leveldb.num-files-at-level{level}");
@@ -248,10 +248,10 @@ impl Drop for LevelDb {
     }
 }
 
-/// The error LevelDB left in `error`, if it did.
+/// Returns LevelDB's error in `error`, unless the pointer is null.
 ///
 /// # Safety
-/// `error` is null or a string of LevelDB's that nobody else frees.
+/// `error` is null or a string of LevelDB's that no other code frees.
 #[inline]
 unsafe fn check(what: &str, error: *mut c_char) -> Result<()> {
     if error.is_null() {

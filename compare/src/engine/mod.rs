@@ -1,7 +1,7 @@
-//! What every engine can do, under the names a workload knows.
+//! The interface of engines to workloads.
 //!
-//! Workloads are written once, against [`Engine`]. It is a trait of generics and not of objects, so
-//! the compiler makes each workload for each engine, and no engine pays for the common interface.
+//! Each workload is written once, against the trait [`Engine`]. Workloads are generic, so the
+//! compiler makes a copy for each engine, and calls need no dynamic dispatch.
 
 #[cfg(feature = "fjall")]
 mod fjall;
@@ -40,81 +40,81 @@ pub enum Scan<'a> {
     Forward,
     /// All, in reverse key order.
     Reverse,
-    /// Those at and behind a key, in key order.
+    /// Entries from a key on, in key order.
     From(&'a [u8]),
 }
 
-/// What an engine says of itself; what it cannot tell is `None`.
+/// Figures that an engine reports; `None` if it does not know a figure.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Bytes that background work has still to write: memtables, and what compaction is behind.
+    /// Bytes that background work must still write: memtables, and pending compactions.
     pub owed: Option<u64>,
     /// Sorted runs that a read of a key may look into.
     pub runs_per_read: Option<u32>,
-    /// Bytes written since it was opened, by its own statistics.
+    /// Bytes written since the open, by the engine's own statistics.
     pub own: Option<u64>,
-    /// Of them, bytes stored into mapped files, which no write call saw.
+    /// Part of `own`: bytes stored into mapped files, without a write call.
     pub mapped: u64,
 }
 
 /// A database that workloads drive.
 pub trait Engine: Sized + Sync {
-    /// Opens the database in `directory`, which is created if it is not there.
+    /// Opens the database in `directory`, and creates the directory if it is missing.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn open(nominal: &Nominal, directory: &Path) -> Result<Self>;
 
-    /// Its settings as far as they differ from its own defaults, as text.
+    /// Returns the settings that differ from the engine's defaults, as text.
     fn settings(nominal: &Nominal) -> String;
 
     /// Writes `value` under `key`.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Merges `operand` into the value of `key`; an engine without merge reads, computes and
     /// writes.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()>;
 
     /// Shows the value of `key` to `read`, if it has one.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn get<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>>;
 
-    /// Shows entries to `visit` for as long as it answers true.
+    /// Passes entries to `visit` until it returns `false`.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn scan(&self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()>;
 
-    /// Waits until compaction has nothing left to do; with `flush`, after writing what is in memory
-    /// to tables.
+    /// Waits until compaction has nothing left to do. With `flush`, first flushes the memtables to
+    /// tables.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn rest(&self, flush: bool) -> Result<()>;
 
-    /// What it says of itself now.
+    /// Returns the current figures of the engine.
     fn state(&self) -> State;
 
-    /// Flushes and compactions so far, seconds counted from when it was opened.
+    /// Returns all flushes and compactions so far, in seconds since the open.
     fn events(&self) -> Vec<BackgroundEvent>;
 
     /// Closes the database.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     fn close(self) -> Result<()>;
 }
 
-/// Keeps what a reader was shown from being optimised away, without touching its bytes: as
-/// RocksDB's `db_bench`, which counts lengths.
+/// Keeps the compiler from removing a read, without touching the bytes. RocksDB's `db_bench` counts
+/// lengths for the same purpose.
 #[inline]
 pub fn used(bytes: &[u8]) {
     std::hint::black_box(bytes);

@@ -1,4 +1,4 @@
-//! The engines by name, and why one is not there.
+//! The engines by name, and the reason if this program cannot run one.
 
 use foldb_report::results;
 
@@ -19,12 +19,12 @@ pub enum Name {
     LevelDb,
     /// MergeDB's or another LevelDB's own `db_bench`.
     MergeDb,
-    /// No engine: what the harness itself costs.
+    /// No engine: measures the cost of the harness itself.
     Nothing,
 }
 
 impl Name {
-    /// Those that are compared, in the order of the tables.
+    /// The compared engines, in the order of the tables.
     pub const ALL: [Name; 6] = [
         Name::Foldb,
         Name::RocksDb,
@@ -34,10 +34,10 @@ impl Name {
         Name::MergeDb,
     ];
 
-    /// The engine of this name.
+    /// Returns the engine of this name.
     ///
     /// # Errors
-    /// A name that is none, with those that are.
+    /// Fails for an unknown name; the error lists the known ones.
     pub fn named(name: &str) -> Result<Name> {
         let known = Name::ALL.into_iter().chain([Name::Nothing]);
         known.into_iter().find(|engine| engine.as_str() == name).ok_or_else(|| {
@@ -59,7 +59,7 @@ impl Name {
         }
     }
 
-    /// The cargo feature it needs, and whether this program has it.
+    /// Returns the cargo feature that the engine needs, and whether this program has it.
     fn feature(self) -> Option<(&'static str, bool)> {
         match self {
             Name::RocksDb | Name::RocksDbUniversal => Some(("rocksdb", cfg!(feature = "rocksdb"))),
@@ -69,7 +69,7 @@ impl Name {
         }
     }
 
-    /// Why this program cannot run it; for MergeDB that depends on who calls it.
+    /// Returns why this program cannot run the engine. For MergeDB, `--mergedb` decides.
     pub fn absent(self) -> Option<String> {
         let (feature, built) = self.feature()?;
         (!built).then(|| format!("not built (feature {feature} is off)"))
@@ -90,7 +90,7 @@ impl Name {
         self.absent().is_none().then_some(version)
     }
 
-    /// As results tell it; `given` is MergeDB's program, if there is one.
+    /// Returns the engine as results store it. `given`: whether `--mergedb` names a program.
     pub fn describe(self, given: bool) -> results::Engine {
         let absent = match self {
             Name::MergeDb if !given => Some("not run (--mergedb gives its db_bench)".to_owned()),

@@ -1,4 +1,4 @@
-//! No engine at all: drives the harness with nothing beneath it, to tell what it costs by itself.
+//! No engine: runs the harness alone, to measure its own cost.
 
 use std::path::Path;
 

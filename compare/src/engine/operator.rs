@@ -18,7 +18,7 @@ impl Operator {
         }
     }
 
-    /// What `operand` makes of `value`.
+    /// Returns the result of merging `operand` into `value`.
     pub fn apply(self, value: Option<&[u8]>, operand: &[u8]) -> Vec<u8> {
         match (self, value) {
             (Operator::Add, Some(value)) => {

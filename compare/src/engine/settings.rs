@@ -1,4 +1,4 @@
-//! The nominal settings of a workload: what every engine is given, as far as it knows it.
+//! The nominal settings of a workload. Every engine gets the settings that it supports.
 
 use super::Operator;
 
@@ -7,7 +7,7 @@ use super::Operator;
 pub struct Nominal {
     /// Operator of its merges.
     pub operator: Option<Operator>,
-    /// Write a log, without syncing it.
+    /// Whether to write a log, which is not synced.
     pub wal: bool,
     /// Bytes of a memtable.
     pub write_buffer: usize,
@@ -21,11 +21,11 @@ pub struct Nominal {
     pub open_files: Option<usize>,
     /// The shape of the tree.
     pub shape: Shape,
-    /// RocksDB's statistics are on.
+    /// Whether RocksDB's statistics are on.
     pub statistics: bool,
-    /// Flush, and compact on its own.
+    /// Whether the engine compacts by itself.
     pub compactions: bool,
-    /// Values lie outside the tree, where an engine can do that.
+    /// Whether values are stored outside the tree, in engines that support that.
     pub separated: bool,
 }
 
@@ -36,9 +36,9 @@ pub struct Shape {
     pub levels: usize,
     /// Files or runs in level 0 that start a compaction.
     pub trigger: usize,
-    /// And from which writes are slowed.
+    /// Files or runs in level 0 from which writes are slowed.
     pub slowdown: usize,
-    /// And at which they wait.
+    /// Files or runs in level 0 at which writes wait.
     pub stop: usize,
     /// Bytes of level 1.
     pub level_base: u64,
@@ -48,10 +48,10 @@ pub struct Shape {
     pub background: Option<usize>,
 }
 
-/// Where a workload's settings begin.
+/// The settings that a workload starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// What `db_bench` does without flags.
+    /// The settings of `db_bench` without flags.
     Defaults,
     /// The flags of RocksDB's page on read-modify-write.
     Published,
@@ -115,7 +115,7 @@ impl Nominal {
         Nominal { operator: Some(operator), ..self }
     }
 
-    /// All of it as flags of RocksDB's `db_bench`, where they say something.
+    /// Returns the settings as flags of RocksDB's `db_bench`, without flags that change nothing.
     pub fn flags(&self) -> String {
         let shape = &self.shape;
         let mut flags = format!(
@@ -150,7 +150,7 @@ impl Nominal {
         flags
     }
 
-    /// All of it in a line.
+    /// Returns the settings in one line.
     pub fn describe(&self) -> String {
         let shape = &self.shape;
         let optional = |value: Option<usize>| value.map_or("own".to_owned(), |n| n.to_string());

@@ -1,8 +1,8 @@
-//! Which foldb this is.
+//! The measured version of foldb.
 
 use std::process::Command;
 
-/// The commit of foldb this program was built from, `-dirty` if files differ from it.
+/// Returns the commit of foldb's repository, with `-dirty` if files differ from the commit.
 pub fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")

@@ -1,4 +1,4 @@
-//! The files of a database, and getting them out of the page cache.
+//! Finds the files of a database, and drops them from the page cache.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rustix::fs::{Advice, fadvise};
 use crate::failure::{Failure, Result};
 
 /// Writes all files below `directory` to the device and drops them from the page cache. The
-/// database must be closed: pages that are mapped stay.
+/// database must be closed: mapped pages stay in the cache.
 ///
 /// # Errors
 /// A file cannot be synced.
@@ -22,10 +22,10 @@ pub fn drop_page_cache(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Drops the page cache of the whole machine, where the system lets us: it holds directories and
-/// indirect blocks.
+/// Drops the page cache of the whole machine, directories and indirect blocks included, if the
+/// system allows it.
 pub fn drop_machines_page_cache() {
-    // Only root may: what matters most is done already.
+    // Only root may do this. The most important part, the pages of files, is already dropped.
     let _refused = fs::write("/proc/sys/vm/drop_caches", "1");
 }
 

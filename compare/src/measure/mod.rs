@@ -1,5 +1,5 @@
-//! What is looked at while a workload runs, beyond what `foldb_report::system` tells: the time of
-//! every operation, bytes read, other processes, the page cache.
+//! Measurements during a workload, in addition to those of `foldb_report::system`: the time of
+//! every operation, bytes read, other processes, and the page cache.
 
 mod commit;
 mod files;

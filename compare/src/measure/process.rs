@@ -1,11 +1,11 @@
-//! What the kernel counts for a process: bytes moved, and the most memory it had.
+//! The kernel's figures of a process: bytes read and written, and peak memory.
 
 use std::fs;
 use std::process;
 
 use crate::failure::{Failure, Result};
 
-/// Bytes a process moved so far (`/proc/PID/io`).
+/// Bytes that a process read and wrote so far (`/proc/PID/io`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Passed to write calls (`wchar`).
@@ -17,18 +17,18 @@ pub struct Written {
 }
 
 impl Written {
-    /// Of this process, now.
+    /// Returns the current figures of this process.
     ///
     /// # Errors
-    /// `/proc` is not there.
+    /// Fails if the system has no `/proc`.
     pub fn now() -> Result<Written> {
         Written::of(process::id())
     }
 
-    /// Of a process that runs, now.
+    /// Returns the current figures of a running process.
     ///
     /// # Errors
-    /// `/proc` is not there, or the process has gone.
+    /// Fails if the system has no `/proc`, or if the process has ended.
     pub fn of(pid: u32) -> Result<Written> {
         let path = format!("/proc/{pid}/io");
         let text = fs::read_to_string(&path)
@@ -36,7 +36,7 @@ impl Written {
         Ok(parse(&text))
     }
 
-    /// What came since `before`.
+    /// Returns the increase since `before`.
     pub fn since(self, before: Written) -> Written {
         Written {
             calls: self.calls.saturating_sub(before.calls),
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Written {
     Written { calls: field("wchar"), device: field("write_bytes"), read: field("read_bytes") }
 }
 
-/// The most memory a process that runs had in use so far, in bytes (`VmHWM`).
+/// Returns the peak memory of a running process, in bytes (`VmHWM`).
 pub fn peak_memory_of(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

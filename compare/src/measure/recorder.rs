@@ -1,19 +1,19 @@
-//! Latency of every operation, and how the rate went.
+//! Records the latency of every operation, and the rate over time.
 //!
-//! The clock is read once an operation: the difference of two readings is what one operation took,
-//! with what the harness did for it. It is the processor's counter, kept in ticks and converted
-//! when all is over.
+//! A thread reads the clock once for each operation. The difference of two readings is the time of
+//! one operation, including the harness's own work for it. The clock is the processor's counter;
+//! ticks are converted to seconds after the run.
 
 use foldb_report::results::{Moment, Percentile};
 use hdrhistogram::Histogram;
 
 /// Points in a timeline.
 const MOMENTS: u64 = 200;
-/// The largest latency kept, in ticks: minutes, whatever the clock.
+/// The largest recorded latency, in ticks: minutes on every processor.
 const LARGEST: u64 = 1 << 42;
 /// Significant digits of a latency.
 const DIGITS: u8 = 3;
-/// The percentiles that are told.
+/// The reported percentiles.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
 /// The clock of one run, shared by its threads.
@@ -31,7 +31,7 @@ impl Clock {
         Clock { clock, began }
     }
 
-    /// The run begins now.
+    /// Starts the run.
     pub fn begin(&mut self) {
         self.began = self.clock.raw();
     }
@@ -51,7 +51,7 @@ impl Default for Clock {
     }
 }
 
-/// What one thread notes.
+/// The records of one thread.
 #[derive(Debug)]
 pub struct Recorder {
     clock: Clock,
@@ -59,14 +59,14 @@ pub struct Recorder {
     done: u64,
     mark_every: u64,
     mark_at: u64,
-    /// When a mark was passed, and operations since the one before.
+    /// For each mark of the timeline: the time, and the operations since the mark before.
     marks: Vec<(u64, u64)>,
     marked: u64,
     ticks: Histogram<u64>,
 }
 
 impl Recorder {
-    /// A thread that will do `operations`.
+    /// Makes the recorder of a thread that will do `operations`.
     pub fn new(clock: &Clock, operations: u64) -> Recorder {
         let mark_every = operations.div_ceil(MOMENTS).max(1);
         Recorder {
@@ -81,13 +81,13 @@ impl Recorder {
         }
     }
 
-    /// The thread begins now.
+    /// Starts the thread's first operation.
     #[inline]
     pub fn begin(&mut self) {
         self.last = self.clock.clock.raw();
     }
 
-    /// An operation is done.
+    /// Records the end of an operation.
     #[inline]
     pub fn finished(&mut self) {
         let now = self.clock.clock.raw();
@@ -106,7 +106,7 @@ impl Recorder {
         self.mark_at = self.done + self.mark_every;
     }
 
-    /// The thread is done: takes note of what is left.
+    /// Ends the thread: adds the operations since the last mark.
     pub fn end(mut self) -> Recorder {
         if self.done > self.marked {
             self.mark(self.last);
@@ -115,7 +115,7 @@ impl Recorder {
     }
 }
 
-/// What all threads of a run noted together.
+/// The records of all threads of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Operations.
@@ -131,7 +131,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Puts the threads together.
+    /// Combines the records of the threads.
     pub fn of(clock: &Clock, threads: Vec<Recorder>) -> Recorded {
         let operations = threads.iter().map(|thread| thread.done).sum();
         let end = threads.iter().map(|thread| thread.last).max().unwrap_or(clock.began);
@@ -159,7 +159,7 @@ impl Recorded {
     }
 }
 
-/// As many marks as there are threads make one moment.
+/// Combines marks into moments: one mark of each thread makes one moment.
 fn timeline(clock: &Clock, mut marks: Vec<(u64, u64)>, threads: usize) -> Vec<Moment> {
     marks.sort_unstable();
     let moment = |marks: &[(u64, u64)]| Moment {

@@ -1,4 +1,4 @@
-//! What a row says: medians over the repetitions, and how foldb stands.
+//! The figures of a row: medians over the repetitions, and foldb's rate relative to another.
 
 use foldb_report::results::{MEMORY_RULE, Results, Run, Workload};
 
@@ -13,7 +13,7 @@ pub struct Figures {
     pub rate: f64,
     /// The 99.9th percentile, microseconds.
     pub p999: Option<f64>,
-    /// Bytes written for each byte of the user's.
+    /// Bytes written for each byte that the user wrote.
     pub amplification: Option<f64>,
     /// Bytes of all files.
     pub space: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of `engine` in a row, if it ran.
+    /// Returns the figures of `engine` in a row, if it ran.
     pub fn of(results: &Results, workload: &str, engine: &str) -> Option<Figures> {
         let runs: Vec<&Run> = results
             .runs
@@ -54,7 +54,7 @@ impl Figures {
     }
 }
 
-/// The median of what runs tell; of an even number, the mean of the middle two.
+/// Returns the median of a figure over runs; of an even number, the mean of the middle two.
 fn median(runs: &[&Run], tell: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
     let mut values: Vec<f64> = runs.iter().filter_map(|run| tell(run)).collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -66,16 +66,16 @@ fn median(runs: &[&Run], tell: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
     }
 }
 
-/// foldb beside what it is measured against.
+/// foldb's figures relative to those of another row or engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// What that is: an engine, or a row of foldb's own.
+    /// The other side: an engine, or another row of foldb.
     pub against: String,
     /// foldb's rate over that rate.
     pub ratio: f64,
-    /// How many times is needed, and hoped for.
+    /// Least ratio that the row must reach; `None`: no requirement.
     pub bar: Option<f64>,
-    /// See `bar`.
+    /// Ratio that the row should reach.
     pub aim: Option<f64>,
     /// foldb's peak memory over the other's, if that is an engine.
     pub memory: Option<f64>,
@@ -84,7 +84,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Of foldb in a row, if both ran.
+    /// Returns foldb's standing in a row, if both sides ran.
     pub fn of(results: &Results, workload: &Workload) -> Option<Standing> {
         let ours = Figures::of(results, &workload.name, Name::Foldb.as_str())?;
         let against = workload.peer.clone()?;
@@ -109,7 +109,7 @@ impl Standing {
         })
     }
 
-    /// Whether the bar is cleared, the aim reached. A rate that took too much memory reaches
+    /// Returns whether the ratio reaches the bar and the aim. With too much memory it reaches
     /// neither.
     pub fn verdict(&self) -> &'static str {
         let reached = |goal: Option<f64>| goal.is_some_and(|goal| self.ratio >= goal);
@@ -124,7 +124,7 @@ impl Standing {
     }
 }
 
-/// A number as people write it in a table: three significant digits or so.
+/// Returns a number with about three significant digits.
 pub fn short(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),

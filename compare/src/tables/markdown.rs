@@ -1,4 +1,4 @@
-//! The table of a page of documentation, made of results that are checked in.
+//! The table of a page of documentation, made from results in the repository.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,13 @@ use foldb_report::results::{MEMORY_RULE, Results, Workload};
 use super::figures::{Figures, Standing, megabytes, optional, short};
 use crate::engine::Name;
 
-/// Between these stands the table.
+/// The markers around the table.
 pub const MARKERS: &str = "<!-- compare:begin --> and <!-- compare:end -->";
 const BEGIN: &str = "<!-- compare:begin -->";
 const END: &str = "<!-- compare:end -->";
 
-/// Two tables: rates of all engines, and foldb beside the peer of each row in everything else.
+/// Returns two tables: the rates of all engines, and the other figures of foldb and of each row's
+/// peer.
 pub fn markdown(results: &Results) -> String {
     let mut text = String::new();
     heading(&mut text, results);
@@ -22,7 +23,7 @@ pub fn markdown(results: &Results) -> String {
     text
 }
 
-/// `document` with `table` between its markers, if it has them.
+/// Returns `document` with `table` between its markers; `None` if it has no markers.
 pub fn replace(document: &str, table: &str) -> Option<String> {
     let (before, rest) = document.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

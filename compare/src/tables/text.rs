@@ -1,4 +1,4 @@
-//! Tables for a terminal: a row of the results, its engines below one another.
+//! Tables for a terminal: for each row of the results, one line for each engine.
 
 use std::fmt::Write as _;
 

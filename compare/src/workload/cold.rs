@@ -15,11 +15,11 @@ use crate::measure::{Recorded, Recorder, Written, drop_machines_page_cache, drop
 /// The stream of draws of the reads.
 const READS: u64 = 1000;
 
-/// Puts to random keys (LevelDB: `FillRandom`) until background work rests; then, with nothing of
-/// it in the page cache, gets (LevelDB: `ReadRandom`).
+/// Puts to random keys (LevelDB: `FillRandom`) and waits until background work rests. Then drops
+/// the page cache, and gets random keys (LevelDB: `ReadRandom`).
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn fill_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
     let filled = fill_random(&mut session, sizes)?;
@@ -51,7 +51,7 @@ pub fn fill_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> 
 /// Puts to random keys (LevelDB: `FillRandom`).
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn fill_random<E: Engine>(session: &mut Session<E>, sizes: &Sizes) -> Result<Recorded> {
     let values = Values::new(sizes.value, sizes.compressed);
     session.wrote(sizes.operations);
@@ -66,7 +66,7 @@ pub fn fill_random<E: Engine>(session: &mut Session<E>, sizes: &Sizes) -> Result
     })
 }
 
-/// What reads cost, apart from looking at it.
+/// The time and bytes of reads, without those of the measurement.
 #[derive(Clone, Debug, Default)]
 struct Cost {
     seconds: f64,
@@ -91,7 +91,7 @@ impl Cost {
     }
 }
 
-/// Between two reads the kernel is asked what the last one fetched; that is not on the clock.
+/// After each read, asks the kernel how many bytes the read fetched. This call is not timed.
 fn read_cold<E: Engine>(engine: &E, sizes: &Sizes, recorder: &mut Recorder) -> Result<Cost> {
     let mut draws = Draws::new(READS);
     let mut cost = Cost::default();

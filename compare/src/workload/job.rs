@@ -1,4 +1,4 @@
-//! What a job is, and its sizes at a scale.
+//! Jobs, and their sizes at a scale.
 
 use crate::engine::{Name, Nominal, Operator, Preset};
 use crate::scale::Scale;
@@ -6,56 +6,56 @@ use crate::scale::Scale;
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Its name, with its case.
+    /// Name of the job, a slash, and the case.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description in one line.
     pub about: &'static str,
-    /// The engine its bar is set against.
+    /// The engine that `bar` and `aim` compare with.
     pub peer: Option<Name>,
-    /// The row of foldb's own that its bar is set against, where that is not an engine.
+    /// The row of foldb that `bar` and `aim` compare with, if not an engine.
     pub against: Option<&'static str>,
-    /// How many times that rate is needed.
+    /// Least ratio to that rate that the row must reach.
     pub bar: Option<f64>,
-    /// How many times that rate is hoped for.
+    /// Ratio to that rate that the row should reach.
     pub aim: Option<f64>,
 }
 
-/// What is done in one process with one database.
+/// The work of one process on one database.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// Its name: the part before the slash selects several.
+    /// Its name. The part before the slash selects several jobs.
     pub name: &'static str,
-    /// What it does.
+    /// The work.
     pub task: Task,
-    /// Where its settings begin.
+    /// The settings that it starts from.
     pub preset: Preset,
     /// Whether a log is written.
     pub wal: bool,
     /// Operations at full scale, all threads together.
     pub operations: u64,
-    /// Keys they choose from at full scale.
+    /// Keys that the operations choose from, at full scale.
     pub keys: u64,
-    /// Whether keys are fewer at smaller scales.
+    /// Whether smaller scales have fewer keys.
     pub keys_scale: bool,
-    /// Reads at full scale, where there are any.
+    /// Reads at full scale; 0 in jobs without reads.
     pub reads: u64,
     /// Bytes of a value.
     pub value: usize,
     /// Fraction to which values compress.
     pub compressed: f64,
-    /// Block cache, where it is not the preset's.
+    /// Bytes of the block cache; `None`: those of the preset.
     pub cache: Option<usize>,
-    /// Whether values lie outside the tree, in engines that can do that.
+    /// Whether values are stored outside the tree, in engines that support that.
     pub separated: bool,
-    /// Who runs it.
+    /// The engines that run it.
     pub engines: &'static [Name],
-    /// The rows it gives.
+    /// The rows of its results.
     pub rows: &'static [Row],
-    /// Seconds it may take a slow engine at full scale.
+    /// Seconds that a slow engine may take at full scale.
     pub seconds: f64,
 }
 
-/// What a job does.
+/// The work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// `uint64add` on random keys.
@@ -67,13 +67,13 @@ pub enum Task {
     Update,
     /// Merges, then random reads.
     MergeThenRead,
-    /// Random puts, then random reads of what is not in memory.
+    /// Random puts, then random reads with an empty page cache.
     FillThenReadCold,
     /// Random puts, then passes over all entries.
     FillThenScan,
     /// Passes over operands of `max`.
     Max {
-        /// From the block cache, not from the memtable.
+        /// Whether the operands are in the block cache; otherwise they are in the memtable.
         cached: bool,
         /// Operands of each key.
         per_key: u64,
@@ -89,11 +89,11 @@ pub struct Sizes {
     pub operations: u64,
     /// Threads.
     pub threads: u64,
-    /// Keys they choose from.
+    /// Keys that the operations choose from.
     pub keys: u64,
     /// Reads.
     pub reads: u64,
-    /// Passes that are timed.
+    /// Number of timed passes.
     pub passes: usize,
     /// Bytes of a value.
     pub value: usize,
@@ -105,7 +105,7 @@ pub struct Sizes {
     pub nominal: Nominal,
 }
 
-/// Passes of which the median counts: more where a pass is short.
+/// Most timed passes, of which the median counts. A job with short passes has this many.
 const PASSES_MAX: usize = 50;
 const PASSES_SCANS: usize = 5;
 /// The write buffer that holds all operands of `max`.
@@ -116,7 +116,7 @@ impl Job {
     pub fn sizes(&self, scale: Scale) -> Sizes {
         let threads = if let Task::Merge { threads } = self.task { threads } else { 1 };
         let max = matches!(self.task, Task::Max { .. });
-        // Passes over operands are short, and mean something only with all of them.
+        // Passes over operands are short, so smaller scales keep all operands.
         let of = |full| if max && scale != Scale::Tiny { full } else { scale.of(full) };
         let operations = of(self.operations).next_multiple_of(threads);
         Sizes {
@@ -153,7 +153,7 @@ impl Job {
         }
     }
 
-    /// Whether its database lies in memory.
+    /// Whether its database is in memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.task, Task::Max { .. })
     }
@@ -192,7 +192,7 @@ impl Job {
         format!("--benchmarks={benchmarks} --value_size={value} {}", sizes.nominal.flags())
     }
 
-    /// Seconds a run may take, for the impatient.
+    /// Returns an estimate of the seconds that a run takes.
     pub fn estimate(&self, scale: Scale) -> f64 {
         if self.in_memory() { self.seconds } else { 1.0 + self.seconds / scale.divisor() as f64 }
     }

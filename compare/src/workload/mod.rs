@@ -1,5 +1,4 @@
-//! What is run: jobs, each giving one row of the table or several, and the code that does them on
-//! any engine.
+//! The jobs, each with one row of the table or several, and the code that runs them on any engine.
 
 mod cold;
 mod job;
@@ -19,10 +18,10 @@ use crate::scale::Scale;
 pub use self::job::{Job, Row, Sizes, Task};
 pub use self::table::{JOBS, find, row_named, rows, select};
 
-/// Does `job` on an engine, with a fresh database in `directory`: one run a row.
+/// Runs `job` on an engine, with a fresh database in `directory`. Returns one run for each row.
 ///
 /// # Errors
-/// Of the engine, or of looking at it.
+/// Fails if a call of the engine or a measurement fails.
 pub fn run<E: Engine>(job: &Job, scale: Scale, directory: &Path) -> Result<Vec<Run>> {
     let sizes = job.sizes(scale);
     match job.task {
@@ -37,7 +36,7 @@ pub fn run<E: Engine>(job: &Job, scale: Scale, directory: &Path) -> Result<Vec<R
 }
 
 impl Row {
-    /// The row as results tell it.
+    /// Returns the row as results store it.
     pub fn describe(&self, job: &Job, scale: Scale) -> results::Workload {
         results::Workload {
             name: self.name.to_owned(),

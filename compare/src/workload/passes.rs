@@ -13,7 +13,7 @@ use crate::engine::{Engine, Scan, used};
 use crate::failure::Result;
 use crate::measure::Recorded;
 
-/// Seconds after which enough passes are done, be they as many as wanted or not.
+/// Seconds after which passes end, even if fewer than wanted are done.
 const ENOUGH: f64 = 20.0;
 /// The stream of draws of the seeks.
 const SEEKS: u64 = 3000;
@@ -22,7 +22,7 @@ const SEEKS: u64 = 3000;
 /// the database, whose log is then recovered into a table).
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn max<E: Engine>(
     job: &Job,
     sizes: &Sizes,
@@ -34,7 +34,7 @@ pub fn max<E: Engine>(
     session.wrote(sizes.operations);
     session.timed(1, sizes.operations, |_, engine, _| {
         let mut values = values.clone();
-        // Each key gets as many operands as any other, spread over the whole load.
+        // Each key gets the same number of operands, spread over the whole load.
         for turn in 0..sizes.operations / sizes.keys {
             for number in each_once(sizes.keys) {
                 engine.merge(&key((number + turn) % sizes.keys), values.take())?;
@@ -52,11 +52,11 @@ pub fn max<E: Engine>(
     session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
 }
 
-/// Passes over small values in both directions, and seeks; everything at rest and in the block
-/// cache.
+/// Passes over small values in both directions, and seeks. Background work rests, and everything is
+/// in the block cache.
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn scans<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
     let mut values = Values::new(sizes.value, sizes.compressed);
@@ -75,10 +75,10 @@ pub fn scans<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Ve
     session.finish(runs)
 }
 
-/// Puts to random keys until background work rests, then passes over all of them.
+/// Puts to random keys, waits until background work rests, then passes over all entries.
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn fill_then_scan<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
     let filled = fill_random(&mut session, sizes)?;
@@ -92,7 +92,7 @@ pub fn fill_then_scan<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> 
     session.finish(vec![filling, reading])
 }
 
-/// One pass that is not counted, then the median of `count`.
+/// Makes one pass that does not count, then returns the median of `count` passes.
 fn passes<E: Engine>(engine: &E, scan: Scan<'_>, count: usize) -> Result<Recorded> {
     pass(engine, scan)?;
     let began = Instant::now();

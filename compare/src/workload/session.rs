@@ -1,8 +1,8 @@
-//! One database from its opening to its digest, and what is looked at on the way.
+//! One database from its opening to its digest, and the measurements on the way.
 //!
 //! ```text
 //! open -> load -> stopped (memory, debt) -> rested (time, bytes written, space, runs) -> finish (digest)
-//!                  reading may lie anywhere behind the load
+//!                  reads may come anywhere after the load
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -28,16 +28,16 @@ pub struct Session<E> {
     directory: PathBuf,
     written_before: Written,
     opened: Instant,
-    /// From opening to the beginning of what is timed last.
+    /// Seconds from the open to the start of the last timed work.
     began: f64,
     /// Bytes stored into mapped files before the database was opened again.
     mapped_before: u64,
-    /// Whether the engine's own statistics saw everything: not after opening it again.
+    /// Whether the engine's own statistics cover all work: not after a second open.
     opened_once: bool,
     entries_written: u64,
 }
 
-/// How the database was when the clock stopped.
+/// The figures of the database when the clock stopped.
 #[derive(Clone, Debug, Default)]
 pub struct Stopped {
     peak_memory: Option<u64>,
@@ -45,7 +45,7 @@ pub struct Stopped {
     events: Vec<BackgroundEvent>,
 }
 
-/// How it is when background work rests.
+/// The figures of the database once background work rests.
 #[derive(Clone, Debug, Default)]
 pub struct Rested {
     seconds: f64,
@@ -58,7 +58,7 @@ impl<E: Engine> Session<E> {
     /// Opens a new database.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     pub fn open(sizes: &Sizes, directory: &Path) -> Result<Session<E>> {
         let written_before = Written::now()?;
         let opened = Instant::now();
@@ -79,7 +79,7 @@ impl<E: Engine> Session<E> {
     /// Closes the database, does `meanwhile` and opens it again.
     ///
     /// # Errors
-    /// Of the engine or of `meanwhile`.
+    /// Fails if a call of the engine or `meanwhile` fails.
     pub fn reopen(self, meanwhile: impl FnOnce(&Path) -> Result<()>) -> Result<Session<E>> {
         let Session { engine, sizes, directory, .. } = self;
         let mapped_before = self.mapped_before + engine.state().mapped;
@@ -90,7 +90,7 @@ impl<E: Engine> Session<E> {
         Ok(Session { engine, sizes, directory, opened, mapped_before, opened_once: false, ..self })
     }
 
-    /// Has `threads` threads do `work` from a common start, each `operations` times.
+    /// Runs `work` on `threads` threads from a common start, `operations` times on each.
     ///
     /// # Errors
     /// The first error of a thread.
@@ -129,14 +129,14 @@ impl<E: Engine> Session<E> {
         self.entries_written += entries;
     }
 
-    /// Looks at the database when the clock has stopped.
+    /// Takes the figures of the database after the clock has stopped.
     pub fn stopped(&self) -> Stopped {
         let peak_memory = system::peak_memory();
         let State { owed, .. } = self.engine.state();
         Stopped { peak_memory, owed, events: self.events() }
     }
 
-    /// Flushes and compactions, counted from the beginning of what was timed.
+    /// Returns the flushes and compactions, in seconds since the start of the timed work.
     fn events(&self) -> Vec<BackgroundEvent> {
         let shifted = |event: BackgroundEvent| BackgroundEvent {
             began: (event.began - self.began).max(0.0),
@@ -146,10 +146,10 @@ impl<E: Engine> Session<E> {
         self.engine.events().into_iter().map(shifted).filter(|event| event.ended >= 0.0).collect()
     }
 
-    /// Waits until background work rests, everything in tables, and looks again.
+    /// Flushes, waits until background work rests, and takes the figures again.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     pub fn rested(&self) -> Result<Rested> {
         let stopped = Instant::now();
         self.engine.rest(true)?;
@@ -166,10 +166,10 @@ impl<E: Engine> Session<E> {
         Ok(Rested { seconds, runs_per_read, written, space: system::space(&self.directory) })
     }
 
-    /// Takes the digest and closes the database: the runs are complete then.
+    /// Computes the digest, closes the database, and returns the completed runs.
     ///
     /// # Errors
-    /// Of the engine.
+    /// Fails if a call of the engine fails.
     pub fn finish(self, mut runs: Vec<Run>) -> Result<Vec<Run>> {
         let digest = digest::of(&self.engine)?;
         self.engine.close()?;
@@ -182,7 +182,7 @@ impl<E: Engine> Session<E> {
     }
 }
 
-/// A run of `row`, but for what [`Session::finish`] adds.
+/// Returns a run of `row`, without the parts that [`Session::finish`] adds.
 pub fn run(row: &Row, recorded: Recorded, stopped: Stopped, rested: Rested) -> Run {
     Run {
         workload: row.name.to_owned(),
@@ -202,14 +202,14 @@ pub fn run(row: &Row, recorded: Recorded, stopped: Stopped, rested: Rested) -> R
     }
 }
 
-/// Says how much memory the load of a job needed, beside a run that only read.
+/// Adds the peak memory of the load to the notes of a run that only reads.
 pub fn note_load(run: &mut Run, load: &Stopped) {
     if let Some(bytes) = load.peak_memory {
         run.notes.push(format!("peak memory of the load: {bytes} bytes"));
     }
 }
 
-/// The row of `job` of this place.
+/// Returns the row of `job` at this index.
 pub fn row(job: &Job, place: usize) -> &'static Row {
     &job.rows[place]
 }

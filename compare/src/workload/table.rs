@@ -5,11 +5,11 @@ use crate::engine::{Name, Preset};
 use crate::failure::{Failure, Result};
 
 const M: u64 = 1_000_000;
-/// Engines that merge, and write nothing but tables when told to.
+/// Engines that merge, and that can run without a log.
 const MERGING: &[Name] = &[Name::Foldb, Name::RocksDb];
-/// Those whose log is on, whether they merge or not.
+/// Engines for workloads with a log. Some of them cannot merge.
 const LOGGING: &[Name] = &[Name::Foldb, Name::RocksDb, Name::Fjall, Name::LevelDb];
-/// The comparison of compaction.
+/// Engines of the comparison of compaction styles.
 const COMPACTING: &[Name] = &[
     Name::Foldb,
     Name::LevelDb,
@@ -18,9 +18,9 @@ const COMPACTING: &[Name] = &[
     Name::Fjall,
     Name::MergeDb,
 ];
-/// Those that keep large values outside the tree, and who does not.
+/// Engines of the comparison of separated values. LevelDB keeps values in the tree.
 const SEPARATING: &[Name] = &[Name::Foldb, Name::RocksDb, Name::LevelDb];
-/// A cache that holds all of what is read.
+/// Bytes of a cache that holds all read data.
 const AMPLE: Option<usize> = Some(1 << 30);
 
 const fn row(name: &'static str, about: &'static str) -> Row {
@@ -45,7 +45,7 @@ impl Row {
     }
 }
 
-/// What jobs have in common: 8-byte counters, no log, as `db_bench` begins.
+/// The common settings of jobs: 8-byte counters, no log, the defaults of `db_bench`.
 const COUNTERS: Job = Job {
     name: "",
     task: Task::Merge { threads: 1 },
@@ -322,7 +322,7 @@ pub const JOBS: &[Job] = &[
     },
 ];
 
-/// All rows, in the order of the table, with their jobs.
+/// Returns all rows, in the order of the table, with their jobs.
 pub fn rows() -> impl Iterator<Item = (&'static Job, &'static Row)> {
     JOBS.iter().flat_map(|job| job.rows.iter().map(move |row| (job, row)))
 }
@@ -337,11 +337,11 @@ pub fn row_named(name: &str) -> Option<&'static Row> {
     rows().map(|(_, row)| row).find(|row| row.name == name)
 }
 
-/// The jobs that `names` ask for, in the order of the table: each `all`, a row, or what stands
-/// before the slash.
+/// Returns the jobs that `names` select, in the order of the table. A name is `all`, a row, or the
+/// part of a row's name before the slash.
 ///
 /// # Errors
-/// A name that is none, with those that are.
+/// Fails for an unknown name; the error lists the known ones.
 pub fn select(names: &[String]) -> Result<Vec<&'static Job>> {
     let known = |name: &str| name == "all" || rows().any(|(job, row)| matches(job, row, name));
     if let Some(unknown) = names.iter().find(|name| !known(name)) {

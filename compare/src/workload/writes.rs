@@ -18,7 +18,7 @@ const WARM: u64 = 2000;
 /// Merges on random keys (RocksDB: `MergeRandom`).
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn merge<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
     let recorded = merge_random(&mut session, sizes)?;
@@ -45,7 +45,7 @@ fn merge_random<E: Engine>(session: &mut Session<E>, sizes: &Sizes) -> Result<Re
 /// Gets, each with a put of a new value to the same key (RocksDB: `UpdateRandom`).
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn update<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
     let values = Values::new(sizes.value, sizes.compressed);
@@ -66,11 +66,11 @@ pub fn update<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<V
     session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
 }
 
-/// Merges, then reads of random keys, everything warm; the memtable is as the merges left it. The
-/// merges are a row of their own where the job has two.
+/// Merges, then reads random keys with warm caches. No flush comes between, so reads find the
+/// memtable of the merges. In a job of two rows, the merges are a row of their own.
 ///
 /// # Errors
-/// Of the engine.
+/// Fails if a call of the engine fails.
 pub fn merge_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) -> Result<Vec<Run>> {
     let mut session = Session::<E>::open(sizes, directory)?;
     let merged = merge_random(&mut session, sizes)?;
@@ -100,7 +100,7 @@ fn read_random<E: Engine>(engine: &E, sizes: &Sizes, recorder: &mut Recorder) ->
     Ok(())
 }
 
-/// Reads everything in order, and a fifth as many random keys as will be read.
+/// Reads all entries in order, then a fifth of the timed number of random keys.
 fn warm<E: Engine>(engine: &E, sizes: &Sizes) -> Result<()> {
     engine.scan(Scan::Forward, |key, value| {
         used(key);

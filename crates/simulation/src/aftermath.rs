@@ -1,5 +1,4 @@
-//! What happens to a database between its lives: repairs of a copy after a stop, and writes that
-//! went to the wrong place.
+//! Changes to a database between its lives: repairs of a copy after a stop, and misdirected writes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +19,9 @@ const REPAIRED: &str = "/repaired";
 
 impl World<'_> {
     /// Repairs a copy of the files after a stop, for some seeds and stops. The repaired database
-    /// shows a moment that the stop may leave. After some kills and closes the manifest is removed,
-    /// if it names every existing file: only the manifest tells which other files do not count.
+    /// must show a moment that the stop may leave. After some kills and closes, this removes the
+    /// manifest first, but only if it names every file: without a manifest, a repair would also
+    /// use files that are not part of the database.
     pub(crate) fn repair_copy(&mut self, life: u64) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "repair", &[life]);
         if self.features.repairs == 0 || rng.u8(..self.features.repairs) > 0 {
@@ -43,7 +43,7 @@ impl World<'_> {
         let report = match Db::repair_with(PATH, options, &how) {
             Ok(report) => report,
             Err(error) => {
-                // Perhaps nothing was ever durable.
+                // The stop may have come before any write was durable.
                 let kinds = [ErrorKind::DatabaseMissing, ErrorKind::Corruption];
                 let (mut checker, nothing) = (self.checker.clone(), self.nothing());
                 let may_be_nothing = checker.begin_life(u64::MAX, self.keeps_all, &nothing).is_ok();
@@ -59,19 +59,19 @@ impl World<'_> {
         let opened = self.open(path, &disk, life).map_err(failed)?;
         let (number, found) = opened.entries().map_err(failed)?;
         opened.db.verify().map_err(|error| format!("does not verify: {error}"))?;
-        // Without a manifest and with no records left, no file tells the last number.
+        // Without a manifest and without records, no file has the last number.
         let number = if is_rebuild { u64::MAX } else { number };
         self.checker.clone().begin_life(number, self.keeps_all, &found).map(drop)
     }
 
-    /// Returns what an empty database shows.
+    /// Returns the answers of an empty database.
     fn nothing(&self) -> Vec<Seen> {
         let empty = |keyspace| Seen::Entries { keyspace, range: None, entries: Vec::new() };
         (0..self.features.operators.len()).map(empty).collect()
     }
 
-    /// After a clean close, misdirects a write. Every answer is right or is `Corruption`, and a
-    /// verification that finds no fault is right too.
+    /// After a clean close, misdirects a write. Every answer must be right or `Corruption`. If a
+    /// verification finds no fault, every answer must be right.
     pub(crate) fn damaged_life(&mut self) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "damage", &[]);
         let damage = misdirect(&self.files, Path::new(PATH), &mut rng);

@@ -15,7 +15,7 @@ use crate::disk::Disk;
 use crate::features::Features;
 use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Ticks, Write};
 
-/// What all clients of one life share.
+/// State that all clients of one life share.
 pub struct Stage<'a> {
     /// The features of the seed.
     pub features: &'a Features,
@@ -33,7 +33,7 @@ pub struct Stage<'a> {
     pub options: foldb::Options,
 }
 
-/// A view that a client reads later.
+/// A view of one moment, which a client reads later.
 enum Held {
     Snapshot(Snapshot),
     /// An iterator: when it was made, its keyspace and its range.
@@ -53,14 +53,14 @@ pub struct Client<'a> {
     rng: fastrand::Rng,
     held: Vec<Held>,
     history: History,
-    /// Makes every value unique.
+    /// Counter that makes every value unique.
     next_value: u64,
 }
 
 /// The outcome of a call.
 type Answer<T> = Result<T, foldb::Error>;
 
-/// Whether a client goes on after an excusable error.
+/// Whether a client continues after an error that the disk or a deadline explains.
 enum After {
     GoOn,
     Stop,
@@ -136,7 +136,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Records a read that was made between two moments.
+    /// Records a read and the ticks between which it ran.
     fn saw(&mut self, began: Tick, at: Option<u64>, seen: Seen) {
         let returned = self.stage.ticks.next();
         self.history.reads.push(Read { began, returned, at, seen });
@@ -218,7 +218,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Walks forwards or backwards.
+    /// Returns the entries of an iterator, which it walks forwards or backwards.
     fn entries(&mut self, iterator: Iter) -> Answer<Vec<(Vec<u8>, Vec<u8>)>> {
         let taken = |entry: Answer<(Vec<u8>, foldb::Value)>| {
             entry.map(|(key, value)| (key, value.to_vec()))
@@ -256,7 +256,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Makes a checkpoint and reads it: it shows one moment.
+    /// Makes a checkpoint and reads it. The checkpoint must show one moment.
     fn checkpoint(&mut self) -> Answer<()> {
         let path = format!("/checkpoint-{}", self.next_value());
         let began = self.stage.ticks.next();
@@ -291,7 +291,7 @@ impl<'a> Client<'a> {
             Ok(()) => Outcome::Done { synced: sync },
             Err(_) => Outcome::Open,
         };
-        // A write that gave up at once, and a delete of an empty range, got no number.
+        // A write that gave up at once got no number; neither did a delete of an empty range.
         if let Some(Given { numbers, turn }) = numbering::last_write() {
             let write = Write { began, returned, numbers, turn, operations, outcome };
             self.history.writes.push(write);
@@ -405,7 +405,7 @@ impl<'a> Client<'a> {
         value
     }
 
-    /// Returns the length of a value that fills some frames with its record, to the byte.
+    /// Returns the length of a value whose record fills some frames of the log exactly.
     fn whole_frames(&mut self, frame: usize, key: usize) -> usize {
         // The batch's header; kind, keyspace and the key's length; the value's length.
         let around = 17 + 3 + key;

@@ -23,7 +23,7 @@ macro_rules! counted {
 counted! {
     /// Calls of clients.
     Operation,
-    /// Writes among them.
+    /// Writes of clients.
     Write,
     /// Writes that gave up at their deadline.
     Busy,
@@ -57,7 +57,7 @@ counted! {
     Stall,
     /// Calls of the disk that failed.
     FailedCall,
-    /// Failed syncs among these.
+    /// Failed syncs of files; `FailedCall` counts them too.
     FailedSync,
     /// Closed databases that were damaged.
     Damage,
@@ -84,7 +84,7 @@ impl Counts {
         self.0[counted as usize].fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// Returns the count of an event.
     pub fn get(&self, counted: Counted) -> u64 {
         self.0[counted as usize].load(Ordering::Relaxed)
     }

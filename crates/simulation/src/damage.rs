@@ -1,4 +1,4 @@
-//! A misdirected write: sectors of one file over those of another.
+//! A misdirected write: it puts sectors of one file over sectors of another file.
 //!
 //! Invariant: the bytes of at least one sector change.
 
@@ -10,8 +10,8 @@ use foldb_env::{FileSystem, MemFs};
 /// Bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// Copies a sector of some file over a sector of some file in `directory`. Returns a description,
-/// or `None` where the draw changes nothing.
+/// Copies sectors of a random file in `directory` over sectors of a random file there. Returns a
+/// description, or `None` if the chosen sectors change nothing.
 ///
 /// # Errors
 /// Errors of the file system.

@@ -1,7 +1,7 @@
 //! The disk of the machine: files in memory, calls that take time or fail, and a power cut.
 //!
-//! Invariant: after the power cut no call reaches the files. So the next life finds the files of
-//! that moment.
+//! Invariant: after the power cut, no call reaches the files. So the next life finds the files as
+//! the power cut left them.
 
 use std::io;
 use std::path::Path;
@@ -56,7 +56,7 @@ struct State {
     rng: fastrand::Rng,
     temper: Temper,
     stop: Stop,
-    /// Changes until the power fails.
+    /// Changes until the power fails; `None`: no power cut.
     fuse: Option<u64>,
     /// The files that the power cut left.
     left: Option<MemFs>,
@@ -67,7 +67,7 @@ struct State {
 /// The events on a disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Happened {
-    /// Calls that failed by the draw, with failed syncs.
+    /// Calls that failed at random, failed syncs included.
     pub failures: u64,
     /// Syncs that failed.
     pub failed_syncs: u64,
@@ -87,7 +87,7 @@ impl Disk {
         self.state().left.is_some()
     }
 
-    /// Cuts the power, unless it has failed, and returns the files that are left.
+    /// Cuts the power, unless it has already failed, and returns the files that are left.
     pub fn cut(&self) -> MemFs {
         let mut state = self.state();
         if state.left.is_none() {

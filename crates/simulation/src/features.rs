@@ -1,4 +1,5 @@
-//! What a seed decides: settings, clients, the disk's temper and the ends of lives.
+//! Draws the features of a run from its seed: settings, clients, the disk's temper and the ends of
+//! lives.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct Features {
     pub manual_work: bool,
     /// Whether checkpoints are made and compared.
     pub checkpoints: bool,
-    /// Whether all operators of bytes merge into the keys of bytes.
+    /// Whether every operator whose operands are any bytes merges into each key that holds bytes.
     pub mixed_operators: bool,
     /// Whether clients merge with operators that they define at that moment.
     pub new_operators: bool,
@@ -78,11 +79,11 @@ pub struct Features {
 pub enum End {
     /// By a clean close.
     Close,
-    /// By a stop at a change of the disk that the fuse counts down to.
+    /// By a stop after some changes of the disk.
     Fuse {
         /// What the stop leaves.
         stop: Stop,
-        /// Changes until then.
+        /// Changes until the stop.
         changes: u64,
     },
     /// By a stop after all threads have done their operations.
@@ -191,7 +192,7 @@ impl Features {
         if self.own_order { with_check_byte(&key) } else { key }
     }
 
-    /// Returns the range as the database gets it. Its bounds are no beginnings of keys.
+    /// Returns the range as the database gets it. No key begins with one of its bounds.
     pub fn stored_range(&self, range: &Range<Vec<u8>>) -> Range<Vec<u8>> {
         let stored = |bound: &Vec<u8>| {
             if self.own_order { with_check_byte(bound) } else { bound.clone() }
@@ -199,7 +200,7 @@ impl Features {
         stored(&range.start)..stored(&range.end)
     }
 
-    /// Returns one of a few operators that do not exist before their first use.
+    /// Returns one of a few operators that the client defines at their first use.
     pub fn new_operator(&self, rng: &mut fastrand::Rng) -> Operator {
         Operator::Append(rng.u8(b'A'..=b'Z'))
     }

@@ -1,20 +1,20 @@
 //! The clients' calls and their answers: the record that a checker reads.
 //!
-//! Time is a counter that every call moves twice: when it begins and when it returns. A call that
-//! returned before another began has the smaller numbers.
+//! Time is a counter. Every call increments it twice: when the call begins and when it returns. If
+//! a call returned before another began, it has the smaller numbers.
 //!
-//! Invariant: an entry has only what its client could see. The exception is the sequence numbers of
-//! writes, which the engine tells its tests.
+//! Invariant: an entry has only data that its client could see. The exception is the sequence
+//! numbers of writes, which the engine reports to its tests.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldb_stress::Operator;
 
-/// A moment, by the counter of a [`Ticks`].
+/// A moment: a value of the counter [`Ticks`].
 pub type Tick = u64;
 
-/// The counter.
+/// The counter of moments.
 #[derive(Debug, Default)]
 pub struct Ticks(AtomicU64);
 
@@ -39,23 +39,24 @@ pub struct Operation {
 pub enum Change {
     /// A key gets a value.
     Put(Vec<u8>, Vec<u8>),
-    /// A key goes.
+    /// A key is deleted.
     Delete(Vec<u8>),
     /// An operand is merged into a key's value.
     Merge(Operator, Vec<u8>, Vec<u8>),
-    /// The keys of a range go.
+    /// The keys of a range are deleted.
     DeleteRange(Range<Vec<u8>>),
 }
 
 /// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It returned `Ok`. With a sync, it is durable.
+    /// The write returned `Ok`. With a sync, the write is durable.
     Done {
         /// Whether it asked for a sync.
         synced: bool,
     },
-    /// It returned an error, or a stop interrupted it. The whole write may be visible, or nothing.
+    /// The write returned an error, or a stop interrupted it. The whole write may be visible, or no
+    /// part of it.
     Open,
 }
 
@@ -68,7 +69,7 @@ pub struct Write {
     pub returned: Tick,
     /// Sequence numbers of its operations.
     pub numbers: RangeInclusive<u64>,
-    /// Orders the writes of a run as they got their numbers.
+    /// Place of the write in the order in which the writes of a run got their numbers.
     pub turn: u64,
     /// Its operations, which are atomic.
     pub operations: Vec<Operation>,
@@ -103,20 +104,21 @@ pub enum Seen {
     Together(Vec<Seen>),
 }
 
-/// One read. For an iterator, when it was made, because it shows that moment.
+/// One read. The read of an iterator begins when the iterator is made: the iterator shows that
+/// moment.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// When it was begun.
     pub began: Tick,
     /// When it returned.
     pub returned: Tick,
-    /// The number of the snapshot that it was made at.
+    /// The sequence number of the read's snapshot, if it has one.
     pub at: Option<u64>,
     /// What it found.
     pub seen: Seen,
 }
 
-/// What one thread, or all threads, did in one life of a database.
+/// The calls of one thread, or of all threads, in one life of a database.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Writes that got sequence numbers.

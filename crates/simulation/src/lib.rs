@@ -3,7 +3,7 @@
 //! ```text
 //!  world ── lives of one database: open, compare, work, stop
 //!    ├─ client ── threads that write and read, and record the answers (history)
-//!    ├─ checker ── is there one order that explains every answer?
+//!    ├─ checker ── finds one order of all calls that explains every answer
 //!    ├─ damage ── misdirected writes, in a database that was closed
 //!    ├─ disk ── files in memory; calls take time, fail, hang; the power fails
 //!    └─ machine ── one scheduler owns threads, locks, time and randomness

@@ -1,4 +1,4 @@
-//! Every version of every key: what a database shows at each sequence number.
+//! Every version of every key: the contents of a database at each sequence number.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +25,8 @@ impl Versions {
         Versions { keyspaces: vec![BTreeMap::new(); keyspaces] }
     }
 
-    /// Adds an operation that is visible from `number` on, the greatest number so far.
+    /// Adds an operation that is visible from `number` on. No earlier operation has a greater
+    /// number.
     pub fn apply(&mut self, operation: &Operation, number: u64) {
         let keys = &mut self.keyspaces[operation.keyspace];
         let mut set = |key: &[u8], value| match keys.get_mut(key) {
@@ -73,7 +74,7 @@ impl Versions {
             for versions in keys.values_mut() {
                 let later = versions.partition_point(|(from, _)| *from <= number);
                 versions.truncate(later);
-                // No later read can see versions before the last one.
+                // Later reads see only the last of the remaining versions.
                 if later > 1 {
                     versions.drain(..later - 1);
                 }

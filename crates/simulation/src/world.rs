@@ -39,7 +39,7 @@ pub(crate) struct World<'a> {
     pub(crate) counts: &'a Arc<Counts>,
     /// The files that the next life finds.
     pub(crate) files: MemFs,
-    /// Whether the end of the last life kept all acknowledged writes.
+    /// Whether the last life ended with all acknowledged writes kept.
     pub(crate) keeps_all: bool,
     operations: u64,
     stops: u64,
@@ -110,7 +110,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         self.end_by_stop(&disk, stop);
-        // The database's threads find that the power has failed.
+        // The database's threads now get the errors of the failed power.
         drop(opened);
         Ok(())
     }
@@ -137,8 +137,8 @@ impl<'a> World<'a> {
         self.counts.add_many(Counted::FailedSync, happened.failed_syncs);
     }
 
-    /// Opens the database and compares it with what must have survived. Returns `None` if the power
-    /// failed.
+    /// Opens the database and compares it with the writes that must have survived. Returns `None`
+    /// if the power failed.
     fn open_and_compare(&mut self, disk: &Arc<Disk>, life: u64) -> Result<Option<Opened>, Wrong> {
         for attempt in 0..2 {
             let outcome = self.open(PATH, disk, life).and_then(|opened| {

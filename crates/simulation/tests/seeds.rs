@@ -1,4 +1,4 @@
-//! Runs the binary as a user does: seeds are right, and it finds a planted bug.
+//! Runs the binary as a user does: seeds give right answers, and runs detect deliberate bugs.
 
 #![cfg(debug_assertions)]
 

@@ -1,4 +1,4 @@
-//! Flushes and compactions, as RocksDB tells its listeners.
+//! Flushes and compactions, from RocksDB's event listener.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -10,14 +10,14 @@ use foldb_report::results::BackgroundEvent;
 use librocksdb_sys as ffi;
 use rocksdb::{AsRawPtr, Options};
 
-/// What RocksDB told so far.
+/// Collects the events of RocksDB.
 #[derive(Debug)]
 pub struct Listener(Arc<Mutex<Told>>);
 
 #[derive(Debug)]
 struct Told {
     opened: Instant,
-    /// When jobs began that have not ended, by number.
+    /// Start times of running jobs, by job number.
     running: HashMap<i32, f64>,
     events: Vec<BackgroundEvent>,
 }
@@ -51,7 +51,7 @@ impl Listener {
         Listener(told)
     }
 
-    /// What ended so far.
+    /// Returns the flushes and compactions that ended so far.
     pub fn events(&self) -> Vec<BackgroundEvent> {
         self.0.lock().expect("no listener panics").events.clone()
     }
@@ -69,7 +69,7 @@ impl Told {
     }
 }
 
-/// Does `what` with the state behind a listener.
+/// Calls `what` with the state of a listener.
 ///
 /// # Safety
 /// `state` is what [`Listener::attach`] gave to RocksDB, not released.

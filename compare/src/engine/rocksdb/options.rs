@@ -1,4 +1,4 @@
-//! From nominal settings to RocksDB's options.
+//! Turns nominal settings into RocksDB's options.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -37,7 +37,7 @@ pub fn options(nominal: &Nominal, universal: bool) -> Result<Options> {
         options.enable_statistics();
     }
     if nominal.separated {
-        // Its garbage collection is off by default, and would then give no space back at all.
+        // RocksDB's garbage collection of blob files is off by default, and would reclaim nothing.
         options.set_enable_blob_files(true);
         options.set_enable_blob_gc(true);
     }
@@ -48,7 +48,8 @@ pub fn options(nominal: &Nominal, universal: bool) -> Result<Options> {
     Ok(options)
 }
 
-/// What RocksDB's `db_bench` sets without being asked, where that is not the library's default.
+/// Sets the options that RocksDB's `db_bench` sets without flags and that differ from the library's
+/// defaults.
 fn set_as_db_bench_does(options: &mut Options) {
     options.set_enable_pipelined_write(true);
     options.set_level_compaction_dynamic_level_bytes(false);

@@ -1,8 +1,8 @@
 //! The history checker: is there one order of all calls that explains every answer?
 //!
 //! Writes have the order of their sequence numbers. The checker finds a moment for each read. The
-//! moment is after every call that had returned before the read began. It is before every call that
-//! began after the read returned. And the read's answer fits it.
+//! moment is after every call that had returned before the read began, and before every call that
+//! began after the read returned. The database at this moment gives the read's answer.
 //!
 //! ```text
 //!  writes     a=1 ────┤    a=2 ─────────┤
@@ -20,7 +20,7 @@
 use crate::history::{History, Outcome, Read, Seen, Tick, Write};
 use crate::versions::Versions;
 
-/// An error found by the checker, as a sentence.
+/// The description of a wrong answer, as a sentence.
 pub type Wrong = String;
 
 /// The checker of one database, over all of its lives.
@@ -29,12 +29,13 @@ pub struct Checker {
     versions: Versions,
     /// Sequence number at which this life began.
     base: u64,
-    /// Moments of this life: a batch is visible from its last number on.
+    /// Moments of this life: the last sequence number of each batch. The batch is visible from that
+    /// number on.
     moments: Vec<u64>,
-    /// The latest moment that must survive a power cut, and a kill.
+    /// The latest moment that must survive a power cut. It must also survive a kill.
     durable: u64,
     written: u64,
-    /// Failed writes whose numbers another failed write has too: either may become visible.
+    /// Failed writes that share their numbers with another failed write: either may become visible.
     rivals: Vec<Write>,
 }
 
@@ -81,10 +82,11 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks that a database opened after a stop shows one of its moments, and one that may follow
-    /// this stop. `number` is that of its last write, or later. With `was_kill`, every acknowledged
-    /// write must be there; else only every synced one. `found` has all entries of all keyspaces.
-    /// Returns how many numbers of acknowledged writes are lost.
+    /// Checks that a database opened after a stop shows one of its moments, and a moment that this
+    /// stop may leave. `number` is the sequence number of its last write, or a later one. With
+    /// `was_kill`, every acknowledged write must be present; otherwise only every synced write.
+    /// `found` has all entries of all keyspaces. Returns how many sequence numbers of acknowledged
+    /// writes are lost.
     pub fn begin_life(
         &mut self,
         number: u64,
@@ -222,10 +224,13 @@ fn shown(value: Option<&Vec<u8>>) -> String {
     })
 }
 
-/// Orders writes as they got their numbers. Leaves out failed writes whose numbers a later one got.
-/// Returns those of them that may be in the log instead, because the later one failed too. Fails if
-/// two successful writes have the same numbers. Also fails if one began after another with greater
-/// numbers had returned.
+/// Returns the writes in the order of their numbers. Leaves out failed writes whose numbers a later
+/// write got. Also returns the left-out writes that may be in the log instead, because the later
+/// write failed too.
+///
+/// # Errors
+/// Fails if two successful writes have the same numbers, or if a write began after another write
+/// with greater numbers had returned.
 fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
     writes.sort_by_key(|write| write.turn);
     let mut kept: Vec<Write> = Vec::with_capacity(writes.len());
@@ -255,7 +260,7 @@ fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
     Ok((kept, rivals))
 }
 
-/// The moments that a read may show, by when it began and returned.
+/// The moments that a read may show, given when the read began and returned.
 struct Windows {
     /// When a write returned, and the greatest number returned by then.
     returned: Vec<(Tick, u64)>,
@@ -300,7 +305,7 @@ impl Windows {
     }
 }
 
-/// The latest moment that reads had shown, by when they returned.
+/// For each time at which a read returned: the latest moment that reads had shown by then.
 #[derive(Default)]
 struct SeenSoFar(Vec<(Tick, u64)>);
 

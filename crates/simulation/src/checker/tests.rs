@@ -1,4 +1,4 @@
-//! Correct histories, and the most similar wrong ones.
+//! Checks correct histories, and similar histories with one wrong answer.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ fn put(key: &str, value: &str) -> Operation {
 fn write(ticks: [Tick; 2], numbers: RangeInclusive<u64>, operations: &[Operation]) -> Write {
     let [began, returned] = ticks;
     let outcome = Outcome::Done { synced: false };
-    // They get their numbers when they return.
+    // Writes get their numbers when they return.
     let (turn, operations) = (returned, operations.to_vec());
     Write { began, returned, numbers, turn, operations, outcome }
 }
@@ -46,7 +46,7 @@ fn a_read_sees_what_had_returned_before_it_began() {
 }
 
 #[test]
-fn a_read_beside_a_write_sees_it_or_not() {
+fn a_read_during_a_write_may_see_it_or_not() {
     let writes = [write([0, 5], 1..=1, &[put("a", "1")])];
     check(&writes, &[read([2, 3], "a", "1")]).unwrap();
     check(&writes, &[read([2, 3], "a", "")]).unwrap();
@@ -112,9 +112,9 @@ fn a_failed_write_gives_its_number_away() {
     check(&[failed, next], &[read([4, 5], "a", "1")]).unwrap_err();
 }
 
-/// Both writes fail, the second one only while it waits for its sync: until then it is visible.
+/// Both writes fail. The second one fails while it waits for its sync, and is visible until then.
 #[test]
-fn the_later_of_two_writes_that_failed_with_one_number_may_show() {
+fn of_two_failed_writes_with_one_number_the_later_may_show() {
     let failed = |ticks, value| {
         let mut write = write(ticks, 1..=1, &[put("a", value)]);
         write.outcome = Outcome::Open;
@@ -148,7 +148,7 @@ fn a_stop_loses_only_what_was_not_promised() {
 }
 
 #[test]
-fn of_two_writes_that_failed_with_one_number_either_may_be_there() {
+fn after_a_stop_either_of_two_failed_writes_with_one_number_may_show() {
     let failed = |value| {
         let mut write = write([0, 9], 1..=1, &[put("a", value)]);
         write.outcome = Outcome::Open;

@@ -42,7 +42,7 @@ pub(crate) struct Seeds {
     /// Succeed even if some expected event never happened, as in short runs.
     #[arg(long)]
     pub allow_gaps: bool,
-    /// A bug to plant in the engine, to see that the run finds it.
+    /// A deliberate bug to switch on in the engine, to see that the run finds it.
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,
 }
@@ -50,9 +50,9 @@ pub(crate) struct Seeds {
 /// One seed.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Seed {
-    /// Which one.
+    /// The seed.
     pub seed: u64,
-    /// A bug to plant in the engine.
+    /// A deliberate bug to switch on in the engine.
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,
 }

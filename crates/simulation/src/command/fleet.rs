@@ -1,7 +1,7 @@
 //! Many seeds: each in a process of its own, several at once.
 //!
-//! A fresh process makes a seed's run independent of earlier runs. The program's locks and lazily
-//! made values are new, and memory has the same addresses.
+//! A fresh process makes a seed's run independent of earlier runs. Its locks and lazily made values
+//! are new, and memory has the same addresses.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,7 +29,8 @@ struct Sum {
 /// Runs all seeds.
 ///
 /// # Errors
-/// The wrong seeds. Unless gaps are allowed, also the events that never happened.
+/// Fails if a seed gave a wrong answer. Unless gaps are allowed, also fails if an expected event
+/// never happened.
 pub(crate) fn run(seeds: &Seeds) -> Result<(), String> {
     let jobs = seeds.jobs.or_else(|| thread::available_parallelism().ok().map(usize::from));
     let progress = ProgressBar::new(seeds.seeds);
@@ -109,7 +110,7 @@ fn in_a_process(seed: u64, plant: Option<&str>) -> Result<Report, String> {
     if let Some(fault) = plant {
         command.args(["--plant", fault]);
     }
-    // A planted fault causes many panics, and the report names the result.
+    // A deliberate bug causes many panics. Backtraces of them would hide the report.
     command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
     let output = command.output().map_err(|error| format!("cannot start a process: {error}"))?;
     match Report::parse(&String::from_utf8_lossy(&output.stdout)) {

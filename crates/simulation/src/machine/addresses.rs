@@ -7,8 +7,8 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Restarts this program without random addresses, unless it runs so already. Where the system
-/// refuses, the program goes on: two runs of a seed may then differ.
+/// Restarts this program without random addresses, unless they are already off. If the system
+/// refuses, the program continues: two runs of a seed may then differ.
 pub fn fix_addresses() {
     /// Reads the setting and changes nothing.
     const ASK: libc::c_ulong = 0xffff_ffff;

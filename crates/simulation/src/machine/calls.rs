@@ -1,7 +1,8 @@
-//! The C library's calls as the machine answers them.
+//! Definitions of C library calls in place of the library's own.
 //!
-//! The linker takes these definitions before those of the C library. The scheduler answers threads
-//! of a run. [`real`] answers all other threads, and calls that the machine does not own.
+//! The linker prefers these definitions to those of the C library. In threads of a run, the
+//! scheduler answers the calls. [`real`] passes the calls of all other threads to the C library,
+//! and all calls that the machine does not own.
 
 #![allow(unsafe_code)]
 
@@ -65,14 +66,14 @@ pub(super) fn as_first_thread<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-/// Asks the machine, for the thread that holds the baton. Returns `None` if this thread belongs to
-/// no run.
+/// Calls `ask` with the machine, if this thread belongs to a run and so holds the baton. Otherwise
+/// returns `None`.
 fn with<T>(ask: impl FnOnce(&mut Machine, ThreadId) -> T) -> Option<T> {
     let me = ME.get()?;
     Some(switched(|switched| ask(&mut switched.machine, me)))
 }
 
-/// Returns the machine's answer. The caller is a thread of the run and so holds the baton.
+/// Calls `ask` with the machine. The caller is a thread of the run and so holds the baton.
 fn switched<T>(ask: impl FnOnce(&mut Switched) -> T) -> T {
     // SAFETY: the caller holds the baton. No `ask` calls back into this module: none allocates a
     // lock, reads a clock or starts a thread.
@@ -262,7 +263,7 @@ unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: u32) -
     length as isize
 }
 
-/// What a new thread of the run needs to begin.
+/// The data that a new thread of the run starts with.
 struct Beginning {
     me: ThreadId,
     baton: std::sync::Arc<Baton>,
@@ -346,7 +347,7 @@ unsafe extern "C" fn pthread_create(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
     if let Some(me) = ME.get() {
-        // The newest one: the system gives the name of an ended thread to another thread.
+        // Takes the newest match: the system reuses the name of an ended thread.
         let joined = switched(|now| {
             now.handles.iter().rev().find(|(name, _)| *name == thread).map(|&(_, id)| id)
         });

@@ -2,11 +2,12 @@
 //!
 //! The program itself defines the C library's calls for locks (`syscall` of a futex), clocks,
 //! sleeps, randomness and threads (`calls`). The standard library and every crate reach the system
-//! through them, so code needs no changes to run here. A thread outside a run gets the C library's
-//! own calls (`real`).
+//! through these calls, so code needs no changes to run here. A thread outside a run gets the C
+//! library's own calls (`real`).
 //!
-//! The machine does not own the order of memory accesses between two calls. One thread runs at a
-//! time, so each run sees them in one order. Loom and Miri check code that depends on more.
+//! The machine does not reorder memory accesses between two calls. One thread runs at a time, so
+//! all threads of a run see the accesses in one order. Loom and Miri check code that depends on
+//! weaker orders.
 //!
 //! Invariant: two runs of one seed and one body make the same decisions ([`Trace::hash`]).
 
@@ -33,8 +34,8 @@ pub struct Run<T> {
 /// Runs `body` on a machine drawn from `seed`. Every thread that it starts, every lock, clock,
 /// sleep and random number belongs to the run. Runs of other threads wait for their turn.
 ///
-/// If all threads of a run wait, none can be ended: the process exits with code 3 and prints `seed`
-/// on the standard error.
+/// If every thread of a run waits without a deadline, the run cannot end. Then the process prints
+/// `seed` on standard error and exits with code 3.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The C library's own calls, behind the ones that this program replaces.
+//! The C library's own versions of the calls that this program replaces.
 //!
 //! Invariant: nothing here is recorded or replayed. The scheduler waits through these calls, and
 //! threads outside a simulation use them through [`super::calls`].
@@ -75,7 +75,7 @@ real! {
 pub(super) struct Baton(AtomicU32);
 
 impl Baton {
-    /// Hands the baton over; the thread that waits for it goes on.
+    /// Hands the baton over: the thread that waits for it continues.
     pub(super) fn give(&self) {
         self.0.store(1, Ordering::Release);
         // SAFETY: a futex call on a word that lives as long as `self`.

@@ -1,8 +1,8 @@
 //! The scheduler decides which thread runs, what time it is, and the random numbers.
 //!
-//! One thread runs at a time: the one that holds the baton. It hands the baton on where it waits,
-//! and now and then where it calls the machine. Time moves a little with each call, and jumps to
-//! the next deadline when every thread waits. So a run is a function of its seed.
+//! One thread runs at a time: the one that holds the *baton*. It passes the baton on when it waits,
+//! and at some of its calls to the machine. Time moves a little with each call, and jumps to the
+//! next deadline when every thread waits. So a run is a function of its seed.
 //!
 //! ```text
 //!  writer   lock ── futex wait ─┐                     ┌─ goes on
@@ -56,14 +56,14 @@ pub(super) enum Wait {
     TimedOut,
 }
 
-/// The reason why no thread can go on.
+/// The reason why no thread can continue.
 #[derive(Debug)]
 pub(super) struct Stuck(pub(super) String);
 
 /// The pace of a run, drawn from the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How many of 1 000 calls hand the baton on although their thread could go on.
+    /// How many of 1 000 calls pass the baton on although their thread could continue.
     pub switches: u32,
     /// How many of 1 000 futex waits end without a cause, as the system call allows.
     pub spurious: u32,
@@ -99,7 +99,7 @@ pub(super) struct Machine {
     trace: u64,
 }
 
-/// A run in a few numbers.
+/// Figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// A hash of every decision of the scheduler.
@@ -155,14 +155,15 @@ impl Machine {
         self.now
     }
 
-    /// Returns whether this call hands the baton on.
+    /// Returns whether this call passes the baton on.
     pub(super) fn gives_way(&mut self) -> bool {
         self.calls += 1;
         self.rng.u32(..1000) < self.pace.switches
     }
 
-    /// Returns until when the thread loses its processor at this scheduling point, if it does.
-    /// Other threads get far meanwhile, as when the system suspends a thread.
+    /// Returns until when the thread loses its processor at this scheduling point; `None` if it
+    /// keeps the processor. Other threads make much progress in that time, as if the system had
+    /// suspended the thread.
     pub(super) fn is_away_until(&mut self) -> Option<Nanos> {
         let is_away = self.pace.points > 0 && self.rng.u32(..1000) < self.pace.points;
         is_away.then(|| self.now + self.rng.u64(..=self.pace.away_nanos))
@@ -172,7 +173,7 @@ impl Machine {
         self.rng.u32(..1000) < self.pace.spurious
     }
 
-    /// Chooses the next thread while the running one could go on.
+    /// Chooses the next thread although the running one could continue.
     pub(super) fn give_way(&mut self) -> Result<ThreadId, Stuck> {
         self.now();
         self.next()
