@@ -14,14 +14,16 @@
 //! [`MergeOperator::full`], above the unknown with `partial`.
 //!
 //! A chain may be *covered* up to a sequence number: a range delete at that number includes the
-//! key. Older records are gone, wherever they lie (H10). Newer records stand on nothing:
+//! key. Older records are gone, wherever they lie (H10). Newer records fold as if the key had no
+//! base:
 //!
 //! ```text
 //! a.MERGE.9(+1) covered to 7 a.MERGE.5(+2) a.PUT.1(10)   ->   a.MERGE.9(+1) on nothing: 1
 //! ```
 //!
-//! A stretch that fails is a *wall* (H8). The fold passes it on unchanged, keeps what is below it
-//! folded, and folds what is above it only partially. Nothing is dropped except under a base:
+//! A stretch that fails is a *wall* (H8). The fold passes the wall on unchanged. It folds the
+//! records below the wall onto their base, and the operands above the wall only partially. It drops
+//! records only under a base:
 //!
 //! ```text
 //! PUT.1 A2 U4(fails) A5 A6   ->   PUT.2 U4 A6'
@@ -46,7 +48,7 @@ pub(crate) struct Record {
     pub(crate) value: Value,
 }
 
-/// What lies below the oldest operand, when the chain itself does not say.
+/// What lies below the oldest operand of a chain without a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Below {
     /// Older records may exist: operands can only fold among themselves.
@@ -132,8 +134,7 @@ impl Chain {
         self.base.take_if(|base| base.header.seqno < seqno);
     }
 
-    /// Returns whether a source with records up to `largest_seqno` holds nothing that still
-    /// matters.
+    /// Returns whether the chain's cover deletes all records up to `largest_seqno`.
     #[inline]
     pub(crate) fn is_covered_above(&self, largest_seqno: SeqNo) -> bool {
         largest_seqno < self.covered
@@ -171,9 +172,10 @@ impl Chain {
         (base.header.kind, base.value) = (Kind::Put, value);
     }
 
-    /// Takes the base out. The operands then fold as over something unknown.
+    /// Takes the base out of the chain. The operands then fold as if the base were unknown.
     pub(crate) fn set_base_apart(&mut self) -> Option<Record> {
-        // A base hides what is older, as the cover below it would.
+        // The cover deletes only records older than the base, and no such record is pushed any
+        // more.
         self.covered = 0;
         self.base.take()
     }
@@ -184,7 +186,8 @@ impl Chain {
     }
 
     /// Returns the operands, newest first, and the base, for callers that show a chain. The chain
-    /// must have been collected newest first. A cover becomes the delete that it stands for.
+    /// must have been collected newest first. A cover without a base becomes a delete with the
+    /// cover's sequence number.
     pub(crate) fn into_records(self) -> (SmallVec<[Record; 4]>, Option<Record>) {
         debug_assert!(!self.oldest_first, "the chain was collected newest first");
         let cover = (self.covered > 0).then(|| base_record(self.covered, None));
@@ -194,7 +197,7 @@ impl Chain {
     /// Returns the value that a reader sees. `scratch` is a reusable buffer.
     ///
     /// # Errors
-    /// `MergeFailed`, naming key and operator.
+    /// `MergeFailed`, with key and operator, if a stretch fails or its operator is missing.
     #[inline]
     pub(crate) fn value(
         &mut self,
@@ -229,7 +232,7 @@ impl Chain {
         Ok(newest.filter(|record| record.header.kind == Kind::Put).map(|record| record.value))
     }
 
-    /// Folds a single operand over nothing. In a walk over merges most folds are of this form.
+    /// Folds a single operand over nothing. In a scan of merged keys, most folds have this form.
     #[inline]
     fn value_of_one(
         &mut self,
@@ -252,7 +255,8 @@ impl Chain {
         }
     }
 
-    /// Folds the chain as far as its laws allow, and empties it. Nothing lies below a cover.
+    /// Folds the chain as far as the operators' laws allow, and empties it. If the chain is
+    /// covered, `below` does not matter: older records are deleted.
     pub(crate) fn fold(
         &mut self,
         key: &[u8],
@@ -317,8 +321,8 @@ pub(crate) enum Outcome {
     Fail { too_long: Option<usize> },
 }
 
-/// Folds operands over a base. An operator that panics fails, and so does one whose output is
-/// longer than a value may be.
+/// Folds operands over a base. The fold fails if the operator panics, or if its output is longer
+/// than [`MAX_VALUE_BYTES`].
 #[inline]
 pub(crate) fn full(
     implementation: &dyn MergeOperator,
@@ -342,7 +346,7 @@ pub(crate) fn full(
     }
 }
 
-/// Frees the memory of a useless output. Returns its length.
+/// Frees the memory of an output that is too long. Returns the length of the output.
 #[cold]
 fn discarded(scratch: &mut Vec<u8>) -> usize {
     std::mem::take(scratch).len()
@@ -354,7 +358,7 @@ enum Ground {
     /// The last record of the output is a base, or the output is empty and the key has no older
     /// record. The next stretch folds fully.
     Solid,
-    /// Unknown, or a wall. The next stretch folds only partially.
+    /// Unknown records or a wall. The next stretch folds only partially.
     Open,
 }
 
@@ -425,7 +429,7 @@ impl Fold<'_> {
         };
         let newest = stretch[stretch.len() - 1].header;
         match outcome {
-            // Treat them as operands that do not compose: their result over a base may be shorter.
+            // Keep the operands: their result over a base may be shorter.
             Partial::Operand | Partial::Value if self.scratch.len() > MAX_VALUE_BYTES => {
                 discarded(self.scratch);
                 self.keep(stretch);
@@ -443,7 +447,8 @@ impl Fold<'_> {
         }
     }
 
-    /// Makes a stretch's result the base: nothing older matters, walls included.
+    /// Makes the result of a stretch the base. The result does not depend on older records, so they
+    /// and any walls are dropped.
     fn base_whatever_below(&mut self, base: Record) {
         self.out.records.clear();
         self.out.records.push(base);
@@ -451,7 +456,7 @@ impl Fold<'_> {
         self.ground = Ground::Solid;
     }
 
-    /// Keeps a stretch that cannot be folded. Nothing newer reaches the base.
+    /// Keeps a stretch that cannot be folded. No newer stretch folds onto the base.
     fn wall(&mut self, failure: Failure, stretch: &mut [Record]) {
         self.out.failed.get_or_insert(failure);
         self.keep(stretch);
@@ -470,7 +475,8 @@ fn base_record(seqno: SeqNo, value: Option<Value>) -> Record {
     Record { header, value: value.unwrap_or_default() }
 }
 
-/// Turns the operator's output into a value. A small one leaves the buffer for the next fold.
+/// Turns the operator's output into a value. A small value is copied, so the next fold reuses the
+/// buffer.
 pub(crate) fn take_output(scratch: &mut Vec<u8>) -> Value {
     Value::inline(scratch).unwrap_or_else(|| Value::from(std::mem::take(scratch)))
 }

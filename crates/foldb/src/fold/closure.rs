@@ -7,12 +7,13 @@ use crate::fold::operator::{Full, MergeOperator};
 /// Makes a merge operator of a closure that folds all operands of a key at once.
 ///
 /// The closure gets the value below the operands, if there is one, and the operands, oldest first.
-/// It returns the new value, or `None` for an operand or value that it cannot read: then reads of
-/// that key fail, and nothing is lost. The same input must always give the same answer. The name
-/// has a dot and is stored beside each operand; the operator must be given at every open.
+/// It returns the new value, or `None` if it cannot read an operand or the value. Reads of that key
+/// then fail, and the engine keeps all operands. The same input must always give the same answer.
+/// The name must contain a dot. The database stores the name, so every open needs an operator of
+/// this name.
 ///
-/// Operands are kept apart until they meet their value. An operator that can fold operands among
-/// themselves implements [`MergeOperator`] and its `partial` method instead.
+/// The engine keeps the operands apart until they meet their value. An operator that can fold
+/// operands among themselves implements [`MergeOperator`] and its `partial` method instead.
 ///
 /// # Example
 /// ```

@@ -7,14 +7,15 @@
 //! +--------+---------+----------+------+----------------+------------+
 //! ```
 //!
-//! Files store the parameters, not a hash of them: a tool that has only the file can fold it (H27).
+//! Files store the parameters, not a hash of them. So a tool that has only the file can fold its
+//! operands (H27).
 
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::fold::operator::MergeOperator;
 use crate::key::OperatorId;
 
-/// What an operator id stands for.
+/// The operator that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// The id in merge records.

@@ -1,8 +1,8 @@
 //! The law kit: one call checks whether an operator keeps the laws stated on [`MergeOperator`]. An
 //! operator that keeps them may be folded anywhere in the tree, in any grouping.
 //!
-//! Each round draws a base and operands from the given ones. It also generates some where the
-//! operator's text form or its own check allows that. It compares bytes, never with tolerance:
+//! Each round draws a base and operands from the given ones. It also generates operands that the
+//! operator's check accepts. It compares results byte for byte:
 //!
 //! ```text
 //! stepwise   full(base, [a b c]) = full(full(full(base, [a]), [b]), [c])
@@ -27,12 +27,12 @@ use crate::user_code::guarded;
 const KEY: &[u8] = b"key";
 const LONGEST: usize = 6;
 
-/// The advice for an operand that is accepted and cannot be folded.
+/// Advice for the author of an operator that accepts an operand and cannot fold it.
 const REFUSE: &str = "let MergeOperator::check_operand refuse what full cannot read";
 
 /// The declared laws of an operator and the inputs to check them with.
 ///
-/// Every check includes the laws that each operator keeps.
+/// A check always includes the laws that hold for every operator.
 ///
 /// # Example
 /// ```
@@ -128,7 +128,7 @@ impl Check {
     /// Checks an operator.
     ///
     /// # Errors
-    /// The first violation.
+    /// The first violation found.
     pub fn run(&self, operator: &dyn MergeOperator) -> Result<(), Violation> {
         for round in 0..u64::from(self.rounds) {
             let seed = self.seed.wrapping_add(round);
@@ -255,8 +255,8 @@ impl Case<'_> {
         Err(("accepted", format!("the operand '{operand}' {how}: {REFUSE}")))
     }
 
-    /// Checks that the newer version makes of upgraded operands what the older one makes of its
-    /// own.
+    /// Checks that the newer version folds the upgraded operands to the result of the older
+    /// version.
     fn check_upgrade(&self, newer: &dyn MergeOperator) -> Checked {
         let version = self.operator.version();
         if self.operands.is_empty() {
@@ -311,7 +311,7 @@ impl Case<'_> {
         (self.operator.partial(KEY, &slices, &mut out), out)
     }
 
-    /// Folds after folding the newer operands among themselves.
+    /// Folds the newer operands among themselves, then all onto the base.
     fn fold_partially(
         &self,
         base: &Outcome,

@@ -43,8 +43,8 @@ pub enum Growth {
 
 /// Expresses a read-modify-write as one blind write.
 ///
-/// `db.merge(key, operand)` stores the operand. Later the operator says what base and operands
-/// give. The engine always passes operands oldest first.
+/// `db.merge(key, operand)` stores the operand. Later the operator computes the value from the base
+/// and the operands. The engine always passes operands oldest first.
 ///
 /// # Limits
 /// The output of `full`, `partial` or `upgrade` may have up to
@@ -59,7 +59,7 @@ pub enum Growth {
 /// - stepwise: `full(base, [a, b]) = full(full(base, [a]), [b])`;
 /// - partial: `full(base, [partial(a, b)]) = full(base, [a, b])` unless `partial` says
 ///   [`Partial::Keep`];
-/// - word: what `fold_word(a, b)` answers, if anything, is `partial([a, b])`.
+/// - word: if `fold_word(a, b)` returns an operand, it equals `partial([a, b])`.
 ///
 /// # Example
 /// ```
@@ -86,7 +86,8 @@ pub enum Growth {
 /// ```
 pub trait MergeOperator: Debug + Send + Sync {
     /// Returns the name under which the database remembers the operator. It has at most 255 bytes,
-    /// a dot and no colon: names without a dot are foldb's. An open with another name fails.
+    /// a dot and no colon: names without a dot are foldb's. If a name breaks these rules, the open
+    /// fails.
     fn name(&self) -> &str;
 
     /// Returns the version of the operand format. A database refuses to open if it holds operands
@@ -96,14 +97,15 @@ pub trait MergeOperator: Debug + Send + Sync {
     }
 
     /// Returns whether [`MergeOperator::upgrade`] reads operands of another version. The engine
-    /// does not rewrite values: a result of the other version must be a valid base for this one.
+    /// does not rewrite values: a value that the other version made must be a valid base for this
+    /// version.
     fn reads_version(&self, _other: u32) -> bool {
         false
     }
 
     /// Upgrades an operand of version `other`: writes it to `out` in this version's format. Returns
-    /// `false` if the operand cannot be read; merges of its key then fail. Reads upgrade on the
-    /// fly, flushes and compactions permanently.
+    /// `false` if the operand cannot be read; reads of its key then fail. A read upgrades operands
+    /// in memory; flushes and compactions store the upgraded ones.
     ///
     /// # Law
     /// `full_of_other(base, [operand]) = full(base, [upgrade(operand)])`, checked by
@@ -128,8 +130,8 @@ pub trait MergeOperator: Debug + Send + Sync {
 
     /// Folds an accumulator and one more operand, both of 8 bytes. Returns exactly what
     /// [`MergeOperator::partial`] makes of the two, or `None` if that is not an operand of 8 bytes.
-    /// The memtable uses it to fold hot keys in place, with one store a merge. Other writers wait
-    /// during the call, so it must be quick.
+    /// The memtable uses this method to fold operands in place, with one atomic store for each
+    /// merge. Other writers wait during the call, so it must be quick.
     ///
     /// # Example
     /// ```
@@ -148,11 +150,11 @@ pub trait MergeOperator: Debug + Send + Sync {
         Growth::Grows
     }
 
-    /// Checks whether an operand is well formed. A malformed operand is refused before it is
-    /// logged.
+    /// Checks whether an operand is well formed. The engine refuses a malformed operand before it
+    /// logs the write.
     ///
     /// # Errors
-    /// What was expected, as the end of a sentence: `8 bytes, not 3`.
+    /// Text that completes the sentence "an operand must be …", such as `8 bytes, not 3`.
     fn check_operand(&self, _operand: &[u8]) -> Result<(), String> {
         Ok(())
     }

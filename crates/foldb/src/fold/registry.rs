@@ -1,12 +1,12 @@
 //! The operators that a database knows, and the ids by which its records name them.
 //!
-//! A record names its operator by id (H27). Ids below 128 are built-ins, the same everywhere. Every
-//! other (name, version, parameters) gets the next id of this database. The manifest holds the id
-//! before the first record uses it, and the database never forgets it. So old operands keep their
-//! meaning, whatever the default operator is later.
+//! A record names its operator by id (H27). Ids below 128 are built-in operators and mean the same
+//! in every database. Every other (name, version, parameters) gets the next id of this database.
+//! The manifest holds the id before the first record uses it, and the database never forgets it. So
+//! old operands keep their meaning when the default operator changes.
 //!
-//! An operator may take over the operands of its older versions. Those keep their id on disk until
-//! a fold meets them and passes them on as operands of the newer version:
+//! An operator may read operands that its older versions wrote. Such operands keep their old id on
+//! disk. A fold that meets one upgrades it and writes it under the id of the newer version:
 //!
 //! ```text
 //! 128 acme.list v1, 129 acme.list v2 reads v1
@@ -32,7 +32,8 @@ pub(crate) const FIRST_DYNAMIC_ID: OperatorId = 128;
 
 /// Returns the spec: `NAME` or `NAME:PARAM`.
 fn spec_of(definition: &Definition) -> String {
-    // Without its parameter, the spec of a parameterised built-in would mean the default parameter.
+    // If a built-in takes a parameter, a spec without one means the default. So an empty parameter
+    // needs its colon.
     let optional = builtin(&definition.name).is_none_or(|builtin| builtin.id.is_some());
     if definition.parameters.is_empty() && optional {
         return definition.name.clone();
@@ -43,9 +44,9 @@ fn spec_of(definition: &Definition) -> String {
 /// The operators known at one moment. It is immutable, so folds look operators up without a lock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolver {
-    /// By id; built-ins below [`FIRST_DYNAMIC_ID`].
+    /// Indexed by id. Built-ins are below [`FIRST_DYNAMIC_ID`].
     known: Vec<Option<Known>>,
-    /// Whether some operator takes over operands of another id.
+    /// Whether some operator upgrades operands of another id.
     upgrades: bool,
 }
 
@@ -62,9 +63,10 @@ struct Known {
 enum Standing {
     /// The operator itself.
     Implemented(Arc<dyn MergeOperator>),
-    /// A newer version, under its own id once the id is settled.
+    /// A newer version. `id` is the id of that version after `settle_upgrades`, and the old id
+    /// before.
     Upgraded { newer: Arc<dyn MergeOperator>, id: OperatorId },
-    /// None: the open did not get the operator.
+    /// No operator: the caller of open did not pass it.
     Unresolved,
 }
 
@@ -161,7 +163,7 @@ impl Resolver {
             self.known.resize(slot + 1, None);
         }
         self.upgrades |= matches!(standing, Standing::Upgraded { .. });
-        // An operator that panics counts as one that gives no answer.
+        // An operator that panics here counts as one whose operands grow.
         let growth = match &standing {
             Standing::Implemented(own) => guarded(|| own.growth()).ok(),
             Standing::Upgraded { .. } | Standing::Unresolved => None,
@@ -182,7 +184,7 @@ impl Resolver {
     }
 }
 
-/// The operators known now, kept by a caller that asks often.
+/// A cache of the operators known now, for a caller that looks them up often.
 pub(crate) type CachedResolver = Cache<Arc<ArcSwap<Resolver>>, Arc<Resolver>>;
 
 /// The operators of an open database.
@@ -203,7 +205,7 @@ impl Registry {
     /// operands finds out whether any record still needs it.
     ///
     /// # Errors
-    /// `Corruption` if its id is taken or is not the next one.
+    /// `Corruption` if the id belongs to another definition, or if ids below it are missing.
     pub(crate) fn adopt(&self, definition: &Definition) -> Result<()> {
         let mut resolver = Resolver::clone(&self.resolver.load());
         if let Some(known) = resolver.known(definition.id) {
@@ -232,7 +234,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives an id to every operator that takes over an older version's operands. The caller calls
+    /// Gives an id to every operator that upgrades an older version's operands. The caller calls
     /// this once all stored definitions are known, and stores the id before it stores a fold.
     pub(crate) fn settle_upgrades(&self) {
         let mut resolver = Resolver::clone(&self.resolver.load());
@@ -260,7 +262,7 @@ impl Registry {
         });
         let hint = match other {
             Some(other) => format!(
-                "Options::operators has version {}, which does not read it",
+                "but Options::operators has version {}, which cannot read the stored operands",
                 other.version()
             ),
             None => "which is not built in: add it to Options::operators".to_owned(),
@@ -326,8 +328,8 @@ impl Registry {
         Definition::of(self.resolver.load().next_id(), operator)
     }
 
-    /// Returns the operator that folds an id, to keep, and the id under which it writes. The ids
-    /// differ if it took over an older version.
+    /// Returns the operator that folds operands of an id, and the id under which the operator
+    /// writes. The ids differ if the operands are of an older version.
     pub(crate) fn standing_for(
         &self,
         id: OperatorId,
@@ -339,7 +341,8 @@ impl Registry {
         }
     }
 
-    /// Returns a cached view of the operators known at any time. A lookup costs one load.
+    /// Returns a cache that stays current: each lookup checks for new operators with one atomic
+    /// load.
     pub(crate) fn cached_resolver(&self) -> CachedResolver {
         Cache::new(Arc::clone(&self.resolver))
     }
@@ -418,10 +421,11 @@ impl Operator {
         Arc::ptr_eq(&self.registry, registry)
     }
 
-    /// Checks an operand. A malformed one fails, and so does one over which the check panics.
+    /// Checks that an operand is well formed.
     ///
     /// # Errors
-    /// `InvalidArgument`, saying what was expected.
+    /// `InvalidArgument` if the operand is malformed or if the check panics. The message says which
+    /// operands the operator takes, or how it panicked.
     #[inline]
     pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
         if self.id >= FIRST_DYNAMIC_ID {

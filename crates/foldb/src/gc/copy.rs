@@ -1,5 +1,5 @@
-//! Copies the live records of one segment from one file to another: reads in large steps, checks,
-//! and appends the records as they are.
+//! Copies the live records of one segment from one file to another. It reads in large steps, checks
+//! the records, and appends them unchanged.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::segment::section::Section;
 use crate::segment::tails::Kept;
 use crate::separated::extents::{Extent, Extents};
 
-/// Largest gap between two stretches that is read with them, in bytes.
+/// Largest gap between two live extents, in bytes, that one read includes.
 const MOST_SKIPPED: u64 = 16 << 10;
 
 /// A copy in progress.
@@ -24,12 +24,12 @@ pub(super) struct Copy<'a> {
     chunk: u64,
     check: RecordCheck,
     window: Window,
-    /// Stretches whose places are known already.
+    /// The next live extents, whose places in the file are known already.
     ahead: VecDeque<Span>,
     pub(super) read: u64,
 }
 
-/// Where a live stretch lies in the file.
+/// Where a live extent lies in the file.
 struct Span {
     position: u64,
     start: u64,
@@ -50,13 +50,13 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Returns the bytes that the copy takes, with those gathered for writing.
+    /// Returns the memory of the copy in bytes, with the buffer that gathers writes.
     pub(super) fn memory_bytes(&self) -> usize {
         let ahead = self.ahead.capacity() * size_of::<Span>();
         self.window.bytes.capacity() + self.chunk as usize + ahead + self.kept.memory_bytes()
     }
 
-    /// Copies stretches that lie behind all stretches copied before.
+    /// Copies live extents. All of them must lie after the extents copied before.
     pub(super) fn run(
         &mut self,
         live: &Extents,
@@ -101,7 +101,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Finds the places of as many stretches as one read may hold.
+    /// Finds the places of the next extents, as many as one read may hold.
     fn look_ahead(&mut self, stretches: &mut impl Iterator<Item = Extent>) -> Result<()> {
         let most = (self.chunk / 1024) as usize;
         while self.ahead.len() < most
@@ -113,7 +113,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Returns the bytes up to the next gap worth skipping, and at most a chunk.
+    /// Returns the number of bytes up to the next gap that is too large to read, at most a chunk.
     fn worth_reading(&self, at: u64, end: u64) -> u64 {
         let mut until = end;
         for next in &self.ahead {

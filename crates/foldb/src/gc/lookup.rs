@@ -1,40 +1,41 @@
 //! Finds the live records of a segment in bounded memory.
 //!
-//! A lookup gathers stretches from tables in any order, several times where tables share them. When
-//! the room is full, it joins neighbouring stretches. If that does not help, it gives up those at
-//! the largest positions, and its result is complete only up to there:
+//! A lookup gathers live extents from tables, in any order. If tables share an extent, it comes
+//! several times. When the room is full, the lookup joins neighbouring extents. If the room is
+//! still nearly full, the lookup drops the half at the largest positions. Its result is then
+//! complete only up to the first dropped extent, and a further pass begins there:
 //!
 //! ```text
 //! room for 4      found  30-40  0-10  70-80  50-60        full: 0-10 30-40 | until 50
 //!                 next pass from 50 on                            50-60 70-80
 //! ```
 //!
-//! Stretches begin and end where records do, so a part never ends inside a record.
+//! Extents begin and end at record boundaries, so a part never ends inside a record.
 
 use crate::segment::map::Placement;
 use crate::separated::address::SegmentId;
 use crate::separated::extents::{Extent, Extents};
 
-/// Smallest room of a lookup, in stretches.
+/// Smallest room of a lookup, in extents.
 const LEAST_ROOM: usize = 64;
 
-/// A search for the live stretches of a segment, from a position on.
+/// A search for the live extents of a segment, from a position on.
 #[derive(Debug)]
 pub(super) struct Lookup {
     pub(super) segment: SegmentId,
     stretches: Vec<Extent>,
-    /// Most stretches held at once.
+    /// Most extents held at once.
     room: usize,
     from: u64,
-    /// Where the stretches begin that the lookup gave up.
+    /// Where the first dropped extent begins, if extents were dropped.
     until: Option<u64>,
 }
 
-/// Live stretches of a segment, from one position up to another.
+/// Live extents of a segment, from one position up to another.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) live: Extents,
-    /// Where the next part begins.
+    /// Where the next part begins; `None` for the last part.
     pub(super) until: Option<u64>,
 }
 
@@ -44,19 +45,21 @@ impl Lookup {
         Lookup { segment, stretches: Vec::new(), room, from, until: None }
     }
 
-    /// Returns the most stretches that a segment can need: each record in another table than its
-    /// neighbours, and some found twice.
+    /// Returns the most extents that a segment is expected to need: each record in another table
+    /// than its neighbours, and an eighth of them found twice.
     pub(super) fn most_of(placement: &Placement) -> usize {
         let values = usize::try_from(placement.values).unwrap_or(usize::MAX);
         values.saturating_add(values / 8).saturating_add(LEAST_ROOM)
     }
 
-    /// Returns the bytes of this many stretches, with their copy while the memory for them grows.
+    /// Returns the bytes of this many extents, with the smaller old copy that exists while the
+    /// memory grows.
     pub(super) fn bytes_of(stretches: usize) -> usize {
         stretches.saturating_add(stretches.div_ceil(2)).saturating_mul(size_of::<Extent>())
     }
 
-    /// Adds a stretch. If the memory grew, returns the bytes held while it did.
+    /// Adds an extent. If the memory grew, returns the bytes of the old and the new memory
+    /// together.
     pub(super) fn add(&mut self, stretch: Extent) -> Option<usize> {
         let end = self.until.map_or(stretch.end, |until| stretch.end.min(until));
         let stretch = Extent { start: stretch.start.max(self.from), end };
@@ -122,10 +125,10 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However little room there is, the parts together are the union, in order, and no part
+        /// With any room, the parts together are the sorted union of all extents, and no part
         /// exceeds the room.
         #[test]
-        fn parts_together_are_all_that_was_found(
+        fn parts_together_hold_all_found_extents(
             found in proptest::collection::vec((0..900u64, 1..4u64), 0..700),
             room in 64..300usize,
         ) {

@@ -4,14 +4,13 @@
 //! 31: | 7: a b c d | 9: e f |      live: b d e       40: | 7: b d | 9: e |
 //! ```
 //!
-//! The live values are the union of what the tables of one version refer to. For an existing
-//! segment this union only shrinks: a new table refers to what older tables did, or to new
-//! segments. So the rewritten segment holds every value that any later version may need, whatever
-//! is written meanwhile. A rewrite compares nothing with writes and undoes none. The switch is one
-//! edit.
+//! The live values are all values that the tables of one version refer to. For an existing segment,
+//! later versions refer to the same values or fewer: a new table refers to values of older tables,
+//! or to new segments. So the rewritten segment holds every value that a later version may need,
+//! even if writes arrive during the rewrite. One edit switches to the new file.
 //!
-//! [`pick`] says which files (pure), [`lookup`] finds their live records, [`copy`] copies these,
-//! and [`rewrite`] does it all in bounded memory.
+//! [`pick`] chooses the files and is a pure function. [`lookup`] finds their live records, [`copy`]
+//! copies those records, and [`rewrite`] runs both in bounded memory.
 
 mod copy;
 mod lookup;

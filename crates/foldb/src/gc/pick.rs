@@ -11,15 +11,15 @@ pub(crate) struct Bound {
     pub(crate) segment_size: u64,
 }
 
-/// A file shorter than a full one divided by this is a crumb.
+/// A *crumb* is a file shorter than `segment_size` divided by this number.
 const CRUMB: u64 = 8;
 
 /// Most crumbs that stay as they are.
 const MOST_CRUMBS: usize = 16;
 
-/// Returns the files to rewrite into one, those with the largest dead share first. There are as
-/// many as the bound needs and one file can take. While the bound holds, returns crumbs if there
-/// are many of them, else nothing.
+/// Returns the files to rewrite into one, largest dead share first. Stops when the bound would hold
+/// or when the new file is full. If the bound holds already, returns crumbs if there are more than
+/// [`MOST_CRUMBS`], and otherwise nothing.
 pub(crate) fn pick(files: impl IntoIterator<Item = FileUse>, bound: Bound) -> Vec<FileUse> {
     let mut files: Vec<FileUse> = files.into_iter().collect();
     let mut all: u64 = files.iter().map(|file| file.used()).sum();
@@ -61,7 +61,7 @@ mod tests {
 
     const BOUND: Bound = Bound { dead_fraction: 0.25, segment_size: 1000 };
 
-    /// A file with this number of record bytes and of live bytes.
+    /// Makes a file with this number of used bytes and of live bytes.
     fn file(number: u64, used: u64, live: u64) -> FileUse {
         let segment_files: Arc<SegmentFiles> = Arc::default();
         FileUse {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_dead_go_first_and_no_more_than_it_takes() {
+    fn files_with_most_dead_bytes_go_first_until_the_bound_holds() {
         assert_eq!(picked(&[(1000, 900), (1000, 100), (1000, 300)]), [2, 3]);
         assert_eq!(picked(&[(1000, 900), (1000, 300), (1000, 900)]), [2]);
     }

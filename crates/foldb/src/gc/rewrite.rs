@@ -1,9 +1,9 @@
 //! Rewrites segments without their dead values.
 //!
-//! The memory budget holds however large files, values and the tables' references are. As many
-//! segments as fit are looked up together. A segment that does not fit alone is looked up in parts
-//! ([`super::lookup`]). Values, moves and hints pass through buffers. Records are checked on the
-//! way and copied as they are.
+//! The memory budget holds for files, values and table references of any size. The rewrite looks up
+//! as many segments together as fit the budget. It looks up a segment that does not fit alone in
+//! parts ([`super::lookup`]). Values, moves and hints pass through buffers. The rewrite checks the
+//! records and copies them unchanged.
 //!
 //! ```text
 //! budget 64    lookups 0..32    values 8    moves, hints 2 each
@@ -33,18 +33,19 @@ use crate::version::{OpenTables, Version};
 /// Smallest budget that a rewrite can work with, in bytes. Smaller budgets are raised to it.
 const LEAST_MEMORY: usize = 64 << 10;
 
-/// What a rewrite needs from its surroundings.
+/// The inputs of a rewrite.
 pub(crate) struct RewriteContext<'a> {
     pub(crate) writer: WriterContext<'a>,
     pub(crate) segments: &'a OpenSegments,
     pub(crate) tables: &'a OpenTables,
-    /// Every value that this version refers to is kept.
+    /// The rewrite keeps every value that this version refers to.
     pub(crate) version: &'a Version,
     /// Bytes that lookups, buffers and hints may take.
     pub(crate) memory: usize,
-    /// Receives the bytes read and written. An error from it ends the rewrite.
+    /// Called with the number of bytes just read or written. If it returns an error, the rewrite
+    /// ends.
     pub(crate) progress: &'a dyn Fn(u64) -> Result<()>,
-    /// Receives damage that costs no value.
+    /// Called for damage that loses no value.
     pub(crate) damaged: &'a dyn Fn(Error),
 }
 
@@ -63,12 +64,12 @@ pub(crate) struct Rewritten {
     pub(crate) peak_memory: usize,
 }
 
-/// A rewrite in progress. Dropped before [`Rewrite::finish`], it removes what it wrote.
+/// A rewrite in progress. If it is dropped before [`Rewrite::finish`], it removes its new file.
 pub(crate) struct Rewrite<'a> {
     context: RewriteContext<'a>,
     out: Option<Growing>,
     done: Rewritten,
-    /// Bytes of lookups that are released only when their group is done.
+    /// Bytes of finished lookups, which stay until their group of segments is rewritten.
     held: usize,
 }
 
@@ -82,7 +83,8 @@ impl<'a> Rewrite<'a> {
     /// Rewrites these segments of the version into one file.
     ///
     /// # Errors
-    /// `Corruption` with the path of the damaged file; `Io`, `NoSpace`.
+    /// `Corruption` with the path if a file is damaged or missing; `Io` or `NoSpace` if a read or
+    /// write fails.
     pub(crate) fn run(&mut self, segments: &[SegmentId]) -> Result<()> {
         let version = self.context.version;
         let found: Vec<&Segment> =
@@ -95,8 +97,8 @@ impl<'a> Rewrite<'a> {
             let room = |segment: &&Segment| Lookup::most_of(&segment.placement);
             let fits = room(&group[0]) <= most;
             let lookups = group.iter().map(|segment| {
-                // A segment that does not fit is held as two parts: the first one and the current
-                // one.
+                // If a segment does not fit, two of its parts are in memory: the first and the
+                // current one.
                 let room = if fits { room(segment) } else { most / 2 };
                 Lookup::new(segment.placement.segment, 0, room)
             });
@@ -113,7 +115,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Returns the result. The new file is durable but for its name.
+    /// Returns the result. The contents of the new file are durable, but its name is not.
     pub(crate) fn finish(mut self) -> Rewritten {
         if let Some(out) = self.out.take() {
             out.seal();
@@ -121,12 +123,12 @@ impl<'a> Rewrite<'a> {
         std::mem::take(&mut self.done)
     }
 
-    /// Returns how many stretches lookups may hold at once.
+    /// Returns how many extents all lookups together may hold at once.
     fn lookup_room(&self) -> usize {
         self.context.memory / 2 / Lookup::bytes_of(1)
     }
 
-    /// Returns how many of these segments are looked up together.
+    /// Returns how many of these segments one lookup pass takes.
     fn fitting(&self, segments: &[&Segment]) -> usize {
         let mut room = 0_usize;
         let fit = segments.iter().take_while(|segment| {
@@ -136,7 +138,8 @@ impl<'a> Rewrite<'a> {
         fit.count()
     }
 
-    /// Finds what the version's tables refer to in some segments, given in ascending order.
+    /// Finds the extents of some segments that the version's tables refer to. The lookups must be
+    /// in ascending order of segment.
     fn look_up(&mut self, mut lookups: Vec<Lookup>) -> Result<Vec<Part>> {
         let mut files: HashSet<u64> = HashSet::new();
         let mut bytes = 0;
@@ -171,7 +174,7 @@ impl<'a> Rewrite<'a> {
         Ok(lookups.into_iter().map(Lookup::finish).collect())
     }
 
-    /// Visits the live stretches of a segment part by part, from the first part on.
+    /// Visits the live extents of a segment part by part, from the first part on.
     fn each_part(
         &mut self,
         segment: SegmentId,
@@ -198,7 +201,7 @@ impl<'a> Rewrite<'a> {
         self.done.peak_memory = self.done.peak_memory.max(self.held + more);
     }
 
-    /// Returns how many bytes of values one read takes; as many are gathered before each write.
+    /// Returns how many bytes one read of values takes. A write takes as many.
     fn chunk(&self) -> usize {
         (self.context.memory / 16).clamp(4 << 10, 1 << 20)
     }
@@ -230,7 +233,7 @@ impl<'a> Rewrite<'a> {
         file.check_section(from)?;
         let is_whole = first.until.is_none() && first.live.bytes() == from.records_len;
         let mut flags = if is_whole { from.flags } else { from.flags | MOVED };
-        // Records copied from a log stand in an ordinary section.
+        // Records copied from a log go to an ordinary section.
         flags &= !ADOPTED;
         if !from.is_keyed()
             && let Err(error) = self.check_hints(file, from)
@@ -238,8 +241,8 @@ impl<'a> Rewrite<'a> {
             if error.kind() != ErrorKind::Corruption {
                 return Err(error);
             }
-            // Hints serve repair alone. Keeping damaged ones would mean keeping the dead values
-            // too.
+            // Only repair needs hints. If damaged hints ended the rewrite, the dead values would
+            // stay forever.
             (self.context.damaged)(error);
             flags |= UNHINTED;
         }
@@ -261,7 +264,7 @@ impl<'a> Rewrite<'a> {
         Ok(placement)
     }
 
-    /// Reads all hints of a section, or all of a log.
+    /// Reads all hints of a section, or all frames of a log, to find damage.
     ///
     /// # Errors
     /// `Corruption` if the hints are damaged now or were lost before.
@@ -279,7 +282,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Reports how much of a log was read, about once per chunk.
+    /// Reports the bytes of a log that were read, about once per chunk.
     fn tell_passed(&mut self, told: &mut u64, passed: u64) -> Result<()> {
         let new = passed - *told;
         if new < self.chunk() as u64 {
@@ -310,7 +313,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Writes which stretches are left, unless all are.
+    /// Writes the extents that the new section keeps, unless it keeps all records.
     fn write_moves(
         &mut self,
         segment: SegmentId,
@@ -324,7 +327,7 @@ impl<'a> Rewrite<'a> {
             let (mut pieces, mut last) = (PieceWriter::default(), None::<Extent>);
             self.each_part(segment, first, |rewrite, live| {
                 for stretch in live.iter() {
-                    // The last stretch of one part and the first of the next may be neighbours.
+                    // The last extent of one part and the first of the next may be neighbours.
                     match &mut last {
                         Some(last) if last.end == stretch.start => last.end = stretch.end,
                         last => {
@@ -410,7 +413,7 @@ impl<'a> SectionHints<'a> {
         })
     }
 
-    /// Returns the bytes of a log that were passed. Hints are few and not counted.
+    /// Returns the bytes of a log that the walk has read. Hints are small and do not count.
     fn passed(&self) -> u64 {
         match self {
             SectionHints::Tail(_) => 0,
@@ -435,7 +438,7 @@ impl<'a> SectionHints<'a> {
 
 impl Drop for Rewrite<'_> {
     fn drop(&mut self) {
-        // The rewrite did not finish: no version refers to the file.
+        // The rewrite did not finish, so no version refers to the new file.
         if let Some(file) = self.done.file.take() {
             file.set_obsolete(true);
         }

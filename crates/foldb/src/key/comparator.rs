@@ -17,13 +17,13 @@ use crate::user_code::guarded;
 /// The engine first compares each such key with itself. If `compare` panics, or does not call the
 /// key equal to itself, the call fails with `InvalidArgument` and nothing is written.
 ///
-/// A comparator may still panic, or contradict itself: it is not total, not transitive, or answers
-/// differently the second time. Such a comparator harms its keyspaces and nothing else. When
-/// background work notices, the keyspace takes no more writes (`ComparatorFailed`) and an
-/// [`crate::Event::BackgroundError`] says what happened. The logs that hold the keyspace's writes
-/// are kept until a reopen with a comparator that is a total order. Until then reads of these
-/// keyspaces may miss keys. A panic inside a read unwinds into its caller and leaves an interrupted
-/// iterator invalid.
+/// A comparator may still panic later, or contradict itself: its order is not total, not
+/// transitive, or changes between calls. Such a comparator harms only the keyspaces that use it.
+/// When background work notices the failure, writes to the keyspace fail with `ComparatorFailed`,
+/// and a [`crate::Event::BackgroundError`] describes the failure. The database keeps the logs with
+/// the keyspace's writes until it is reopened with a comparator that is a total order. Until then,
+/// reads of the keyspace may miss keys. A panic inside a read unwinds into the caller of the read.
+/// An iterator that it interrupts becomes invalid.
 ///
 /// The database stores the name, and refuses to open with a comparator of another name. It also
 /// refuses a comparator that contradicts the order of stored tables (`ComparatorFailed`); such an
@@ -57,8 +57,8 @@ pub trait Comparator: Debug + Send + Sync {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
     /// Returns whether `compare` is exactly the order of the bytes.
     fn bytewise_order(&self) -> bool;
-    /// Returns whether keys that compare equal have the same bytes. A database cannot yet be opened
-    /// without this promise: hashes and filters would miss keys.
+    /// Returns whether keys that compare equal have the same bytes. Without this promise an open
+    /// fails, because hashes and filters would miss keys.
     fn bytewise_equality(&self) -> bool;
 }
 
@@ -88,7 +88,7 @@ impl Comparator for BytewiseComparator {
 /// Checks that a comparator can compare a key.
 ///
 /// # Errors
-/// `InvalidArgument`, saying what the comparator did.
+/// `InvalidArgument` if the comparator panics or does not call the key equal to itself.
 #[cold]
 pub(crate) fn check_key(comparator: &dyn Comparator, key: &[u8]) -> Result<()> {
     if planted(Fault::TakeAnyKey) {
@@ -110,7 +110,7 @@ pub(crate) fn check_key(comparator: &dyn Comparator, key: &[u8]) -> Result<()> {
 /// Checks that a comparator can compare both ends of a range.
 ///
 /// # Errors
-/// `InvalidArgument`.
+/// `InvalidArgument` as [`check_key`], for either end.
 pub(crate) fn check_ends(comparator: &dyn Comparator, (start, end): KeyBounds<'_>) -> Result<()> {
     if comparator.bytewise_order() {
         return Ok(());

@@ -26,8 +26,8 @@ pub(crate) type KeyspaceId = u32;
 /// The keyspace that every database has.
 pub(crate) const DEFAULT_KEYSPACE: KeyspaceId = 0;
 
-/// The operator that folds a merge record. Ids below 128 are built-ins and never change; 0 is
-/// "none".
+/// The id of the operator that folds a merge record. Ids below 128 are built-ins and never change.
+/// The id 0 means that there is no operator.
 pub(crate) type OperatorId = u32;
 
 /// The operator id of records that are not merges.
@@ -37,22 +37,23 @@ pub(crate) const NO_OPERATOR: OperatorId = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
-    /// Deletes the key, whatever is below.
+    /// Deletes the key. Older records of the key no longer matter.
     Delete = 0,
-    /// Sets the key to this value, whatever is below.
+    /// Sets the key to this value. Older records of the key no longer matter.
     Put = 1,
     /// A put whose value is separated: the record holds the address of the value in a segment. Only
     /// table records have this kind. Its number is that of a put with the flag for separation.
     Separated = 0x41,
-    /// Makes the key's value from this operand and what is below; the operator says how.
+    /// Holds an operand. The operator folds it onto the older records of the key.
     Merge = 2,
-    /// Deletes all keys of a range, whatever is below. Only operations (in batches and the log)
-    /// have this kind: memtables and tables keep range tombstones apart from the records of keys.
+    /// Deletes all keys of a range. Only operations (in batches and the log) have this kind:
+    /// memtables and tables keep range tombstones apart from the records of keys.
     DeleteRange = 3,
 }
 
 impl Kind {
-    /// Returns whether a chain ends here: nothing below this record matters.
+    /// Returns whether the record is a base: the chain ends there, because older records do not
+    /// matter.
     #[inline]
     pub fn is_base(self) -> bool {
         self != Kind::Merge

@@ -1,7 +1,7 @@
 //! Ranges of keys, as callers give them.
 //!
 //! The crate has its own trait instead of [`std::ops::RangeBounds`]. That trait is generic over the
-//! type of a key, which `..` does not have, and it makes `..b"z"` a range of two types. A range of
+//! key type. The range `..` has no key type, and `..b"z"` would fit two types. A range of
 //! [`KeyRange`] has one type of key, so the compiler asks for no annotation.
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};

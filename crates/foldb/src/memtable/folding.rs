@@ -1,23 +1,24 @@
 //! Folds that the writer does as it writes, so that chains stay short however often a key is
 //! merged. The writer never reads a table.
 //!
-//! *In place*: one atomic store folds an operand of 8 bytes into the newest record. The conditions:
-//! no reader can tell (`foldb_chains::Pins`; H2), and no range delete lies between:
+//! *In place*: one atomic store folds an operand of 8 bytes into the newest record. Two conditions
+//! hold: no reader can see the difference (`foldb_chains::Pins`; H2), and no range delete came
+//! between the record and the operand:
 //!
 //! ```text
 //! a.MERGE.90(+1), write 101 is a += 1, no pin at 90 or later     a.MERGE.90(+2)
 //! ```
 //!
-//! *By sixteens*: when a key gets its 16th, 32nd, … record, the newest 16 are folded into one
-//! record, which is laid over them. When it gets its 256th, the newest 16 of those are folded, and
-//! so on, like the digits of a counter. So O(n) calls fold n operands, and each byte is copied
-//! O(log n) times. A chain of n operands has at most 15 log16(n) records. A snapshot finds its own
-//! record among the folded ones by going down as many levels (H3, H9). Folded records stay readable
-//! behind the fold, so snapshots do not keep chains long; a flush writes the part that each
-//! snapshot sees.
+//! *By sixteens*: when a key gets its 16th, 32nd, … record, the writer folds the newest 16 into one
+//! record and puts that record in front of them. At the 256th record, the writer folds the newest
+//! 16 folded records, and so on, like the digits of a counter. So n operands cost O(n) operator
+//! calls, and each byte is copied O(log n) times. A chain of n operands has at most 15 log16(n)
+//! records. The folded record links to the records that it replaces. So a snapshot inside the 16
+//! does not prevent the fold: its reader follows one link for each level (H3, H9). A flush writes
+//! for each snapshot the part that the snapshot sees.
 //!
-//! Operands that grow when they are folded are left alone once they have [`LARGE`] bytes on
-//! average: a read then spends more time on their bytes than on finding them.
+//! If folding makes operands grow, the writer stops once they average more than [`LARGE`] bytes.
+//! From that size on, a read spends more time on their bytes than on finding them.
 
 use foldb_chains::folded_bytes_needed;
 
@@ -31,7 +32,8 @@ use crate::value::Value;
 
 /// How many records one fold replaces.
 const FAN_IN: usize = 16;
-/// The smallest number worth a fold. A stretch ends at a base or at another operator's operand.
+/// Fewest records that a fold replaces. A stretch can have fewer than [`FAN_IN`], because it ends
+/// at a base or at another operator's operand.
 const LEAST: usize = FAN_IN / 4;
 /// Size in bytes from which operands that grow are no longer folded. Finding a record costs a cache
 /// miss, which takes about as long as copying this many bytes.
@@ -40,8 +42,8 @@ const LARGE: usize = 1 << 10;
 /// The rules for folding while a write is applied.
 #[derive(Clone, Copy)]
 pub(crate) struct Folding<'a> {
-    /// Records above this sequence number may change in place: no reader sees them yet, or no
-    /// reader can tell.
+    /// Records above this sequence number may change in place: either no reader sees them yet, or
+    /// no reader can see the difference.
     pub(crate) floor: SeqNo,
     pub(crate) operators: &'a Resolver,
 }
@@ -66,7 +68,7 @@ pub(super) fn fold_word(
 }
 
 impl MemtableWriter {
-    /// Folds the records that are due, now that the key of `operation` has this number of records.
+    /// Folds every level that is due once the key of `operation` has `records` records.
     #[inline]
     pub(super) fn fold_due(
         &mut self,
@@ -87,7 +89,8 @@ impl MemtableWriter {
         }
     }
 
-    /// Folds the newest records of this level. Returns whether any could be folded.
+    /// Folds the newest records of this level into one. Returns `false` without a fold if they are
+    /// not worth one, their operator cannot fold them, or memory is short.
     fn fold_level(&mut self, hash: u64, key: &[u8], level: u8, operators: &Resolver) -> bool {
         let Some(stretch) = self.stretch(hash, key, level, operators) else { return false };
         let FoldBuffers { chain, scratch } = &mut self.buffers;
@@ -101,8 +104,8 @@ impl MemtableWriter {
         self.writer.fold_newest(hash, key, stretch, kind, operator, value).is_ok()
     }
 
-    /// Collects the newest neighbours of one operator and level. Returns their number, if it is
-    /// worth a fold.
+    /// Collects the newest records in a row that have one operator and this level. Returns their
+    /// number if they are worth a fold.
     fn stretch(&mut self, hash: u64, key: &[u8], level: u8, operators: &Resolver) -> Option<usize> {
         let chain = &mut self.buffers.chain;
         chain.clear();

@@ -34,7 +34,7 @@ pub(crate) use usual::{Usual, fold_usual};
 pub(crate) struct Memtable {
     chains: Arc<Chains>,
     comparator: Arc<dyn Comparator>,
-    /// Deleted ranges, as an immutable set that each range delete replaces.
+    /// Deleted ranges, as an immutable set. Each range delete replaces the set.
     range_tombstones: ArcSwapOption<RangeTombstones>,
     /// Sequence number of the last range delete. At 0 there is none, and readers skip the set.
     last_range_delete: AtomicU64,
@@ -42,9 +42,9 @@ pub(crate) struct Memtable {
     range_bytes: AtomicUsize,
     /// Last sequence number applied, set when the memtable is sealed.
     sealed_through: AtomicU64,
-    /// Set when only readers that already hold it need it.
+    /// Set when only the readers that already hold the memtable still need it.
     released: AtomicBool,
-    /// Set when its comparator panicked on a worker: no worker sorts it again.
+    /// Set when the comparator panicked on a worker. No worker sorts the memtable again.
     unordered: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct MemtableWriter {
     writer: Writer,
     /// Bytes of the index before it grows.
     empty_bytes: usize,
-    /// Sequence number of the last range delete: no fold crosses it.
+    /// Sequence number of the last range delete. No fold joins records from before and after it.
     last_delete_range: SeqNo,
     /// Space that is kept for the rest of the batch being applied.
     reserved: usize,
@@ -96,7 +96,8 @@ impl MemtableWriter {
     }
 
     /// Returns whether records of this size (see [`record_bytes`]) still fit. They must fit into
-    /// the memory there is and, index included, into the write buffer the memtable was made for.
+    /// the available memory. With the index, they must also fit into the write buffer for which the
+    /// memtable was made.
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let chains = self.writer.chains();
@@ -104,29 +105,30 @@ impl MemtableWriter {
         chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
     }
 
-    /// Returns whether records of this size fit into the memory there is.
+    /// Returns whether records of this size fit into the available memory.
     #[inline]
     pub(crate) fn has_space(&self, bytes: usize) -> bool {
         self.writer.chains().fits(bytes)
     }
 
-    /// Returns the bytes of the write buffer that its writes use, index included.
+    /// Returns the bytes of the write buffer that the memtable's writes use, index included.
     #[inline]
     pub(crate) fn grown(&self) -> usize {
         self.memtable.bytes() - self.empty_bytes
     }
 
-    /// Reserves space for a batch of this size: folds leave it free. Each write applied from now on
-    /// uses its part.
+    /// Reserves space for a batch of this size. Folds do not use that space. Each write of the
+    /// batch takes its part of the reservation.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) {
         self.reserved = bytes;
     }
 
-    /// Applies one write, and folds where that is due.
+    /// Applies one write, and folds the records of its key if a fold is due.
     ///
     /// # Panics
-    /// If it does not fit. The caller asks [`MemtableWriter::fits`] for the whole batch first.
+    /// If the write does not fit. The caller must ask [`MemtableWriter::fits`] for the whole batch
+    /// first.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
         let Operation { kind, operator, key, value, .. } = *operation;
@@ -157,8 +159,8 @@ impl MemtableWriter {
         let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
         memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
         memtable.range_tombstones.store(Some(Arc::new(next)));
-        // Stored before the write is published: a reader that may see the write also sees this
-        // number.
+        // Store the number before the write is published, so that a reader that sees the write also
+        // sees the number.
         memtable.last_range_delete.store(seqno, Ordering::Release);
         self.last_delete_range = seqno;
         self.writer.note_range_delete(seqno);
@@ -167,7 +169,7 @@ impl MemtableWriter {
 
 const _: () = assert!(Kind::Delete as u8 == foldb_chains::DELETED);
 
-/// Bytes of a range tombstone beside itself: its places in trees and skylines.
+/// Estimated bytes that a range tombstone takes in trees and skylines, in addition to its own.
 const RANGE_OVERHEAD: usize = 256;
 
 /// Returns the ends of a range delete; `None` if no key can lie between them.
@@ -183,8 +185,8 @@ fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge
         Bound::Included(key) => Edge::Behind(key.into()),
         Bound::Excluded(key) => Edge::Before(key.into()),
     };
-    // The write is already logged. A comparator that panics only now, over ends that it compared
-    // before, panics again in background work, which reports it.
+    // The write is already logged. If the comparator panics only now, it panics again in background
+    // work, which reports the panic.
     let is_range = guarded(|| start.compare(comparator, &end).is_lt()).unwrap_or(true);
     is_range.then_some((start, end))
 }
@@ -203,7 +205,7 @@ pub(crate) fn bytes_needed(write: &Operation<'_>) -> usize {
 
 impl Memtable {
     /// Pushes the records of `key` up to `seqno` onto the chain, newest first. Returns whether
-    /// older records elsewhere still matter.
+    /// records in older memtables and tables still matter.
     #[inline]
     pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
         if let Some(tombstones) = self.range_tombstones() {
@@ -218,8 +220,8 @@ impl Memtable {
         true
     }
 
-    /// Shows the records of `key` up to `seqno`, newest first, and the bytes of their values.
-    /// Returns the sequence number up to which a range delete covers the key, 0 for none.
+    /// Calls `visit` with the records of `key` up to `seqno`, newest first, and the bytes of their
+    /// values. Returns the sequence number up to which a range delete covers the key, 0 for none.
     pub(crate) fn records_of(
         &self,
         hash: u64,
@@ -248,8 +250,8 @@ impl Memtable {
         self.range_tombstones.load_full()
     }
 
-    /// Returns a cursor over all records, for a flush that writes what each of these snapshots
-    /// sees.
+    /// Returns a cursor over all records, for a flush that writes the records that each of these
+    /// snapshots sees.
     pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
         self.chains.cursor_for(snapshots)
     }
@@ -264,17 +266,17 @@ impl Memtable {
         self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes the memtable's last sequence number. No write goes to it any more.
+    /// Notes the memtable's last sequence number. The memtable takes no more writes.
     pub(crate) fn seal(&self, through: SeqNo) {
         self.sealed_through.store(through, Ordering::Release);
     }
 
-    /// Returns the last sequence number applied before it was sealed.
+    /// Returns the last sequence number applied before the memtable was sealed.
     pub(crate) fn sealed_through(&self) -> SeqNo {
         self.sealed_through.load(Ordering::Acquire)
     }
 
-    /// Notes that it was flushed or discarded: from now on only readers keep it.
+    /// Notes that the memtable was flushed or discarded. From now on only readers need it.
     pub(crate) fn release(&self) {
         self.released.store(true, Ordering::Release);
     }
@@ -284,8 +286,8 @@ impl Memtable {
         self.chains.wants_order() && !self.unordered.load(Ordering::Relaxed)
     }
 
-    /// Sorts some of the keys while the memtable is filled. Returns whether enough of them were new
-    /// to be worth the work.
+    /// Sorts some of the keys while the memtable is filled. Returns whether enough keys were new
+    /// for the work to pay off.
     pub(crate) fn advance_order(&self) -> bool {
         self.wants_order() && self.chains.advance_order()
     }

@@ -1,9 +1,10 @@
 //! Folds the usual chain of a memtable in place.
 //!
 //! Most chains are a value, or a few operands of one operator on a value or on nothing. Folding
-//! them keeps nothing: values are borrowed, and only the answer is pinned. Invariant: the answer is
-//! that of [`Chain::value`](crate::fold::Chain::value). Every unusual chain is left to that
-//! function: several operators, an older version's operands, or a fold that fails.
+//! such a chain copies and pins no operand: values are borrowed, and only the answer is pinned.
+//! Invariant: the answer equals that of [`Chain::value`](crate::fold::Chain::value). This module
+//! leaves unusual chains to that function: several operators, operands of an older version, or a
+//! fold that fails.
 
 use foldb_chains::{ValueBytes, Version};
 use smallvec::SmallVec;
@@ -37,7 +38,7 @@ pub(crate) fn fold_usual<'a>(
     operators: impl FnOnce() -> &'a Resolver,
     scratch: &mut Vec<u8>,
 ) -> Option<(Usual<'a>, usize)> {
-    // Filled in place: it is large, and a scan asks for one per key.
+    // Fill the list in place: it is large, and a scan needs one for each key.
     let mut operands = Newest::new();
     let Under { operator, base } = collect(versions, &mut operands)?;
     if operands.is_empty() {

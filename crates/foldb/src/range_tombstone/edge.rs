@@ -1,8 +1,9 @@
 //! Places between keys: where a range begins or ends.
 //!
-//! Under a user's comparator the key that follows a given key is unknown. So an exclusive end
-//! cannot express an end that includes its key. A place just *behind* a key can, and makes every
-//! range half open: `a..=k` is the range from "before a" to "behind k".
+//! Under a user's comparator the key that follows a given key is unknown. So no exclusive end key
+//! can express an end that includes its key. A place directly *behind* a key can: behind means
+//! after the key and before every greater key. All ranges are then half open: `a..=k` is the range
+//! from "before a" to "behind k".
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::key::Comparator;
 /// A key that many fragments share.
 pub(crate) type Key = Arc<[u8]>;
 
-/// A place between two neighbouring keys, or at either end of all of them.
+/// A place between two neighbouring keys, or at either end of all keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
     /// Before every key.

@@ -1,5 +1,5 @@
-//! Range tombstones: deletes of whole key ranges. They answer one question: *up to which sequence
-//! number is this key deleted, for a reader at a given one?*
+//! Range tombstones: deletes of whole key ranges. They answer one question: for a reader at a given
+//! sequence number, *up to which sequence number is this key deleted?*
 //!
 //! ```text
 //! [a, m)@5 [f, z)@9            a        f        m        z
@@ -35,13 +35,13 @@ pub(crate) struct RangeTombstone {
 }
 
 impl RangeTombstone {
-    /// Returns whether a key lies inside.
+    /// Returns whether a key lies inside the range.
     #[inline]
     pub(crate) fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         self.start.is_before(comparator, key) && !self.end.is_before(comparator, key)
     }
 
-    /// Returns the part between two edges, if there is any.
+    /// Returns the part of the tombstone between two edges; `None` if that part is empty.
     pub(crate) fn clipped(
         &self,
         comparator: &dyn Comparator,

@@ -2,7 +2,7 @@
 //!
 //! The set is immutable. Adding a tombstone makes another set that shares all but a few nodes with
 //! it. A set is a list of trees, newest first, whose sizes at least double (Bentley and Saxe's
-//! logarithmic method). Each tree covers a stretch of sequence numbers and has two halves:
+//! logarithmic method). Each tree covers consecutive sequence numbers and has two halves:
 //!
 //! ```text
 //! seqnos   9 | 7..8 | 1..6          a tree's skyline serves readers at or above its newest;
@@ -10,10 +10,11 @@
 //!                  3   4..6         needs its own halves again
 //! ```
 //!
-//! The first reader that needs a skyline makes it from the halves' skylines. So each doubling works
-//! on a tombstone once. For 10 000 nested tombstones with a read after each, this costs 10^5 steps.
-//! Copying and fragmenting the list each time would cost 10^8, and so would storing, for each
-//! fragment, all sequence numbers that ever covered it.
+//! A skyline is the newest tombstone over each key. The first reader that needs the skyline of a
+//! tree makes it from the skylines of the halves. So each tombstone is processed once for each
+//! doubling of the tree. For 10 000 nested tombstones with a read after each, this costs 10^5
+//! steps. Copying and fragmenting the list after each delete would cost 10^8 steps. Storing, for
+//! each fragment, all sequence numbers that ever covered it would cost as many.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,7 +22,7 @@ use crate::key::{Comparator, SeqNo};
 use crate::range_tombstone::skyline::{self, Skyline};
 use crate::range_tombstone::{Edge, RangeTombstone};
 
-/// Immutable. Cheap to clone.
+/// An immutable set of range tombstones, cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeTombstones {
     /// Newest first, each at most half as large as the next.
@@ -48,7 +49,7 @@ enum Parts {
     },
 }
 
-/// Tombstones that are searched one by one.
+/// Up to this many tombstones are searched one by one, without a skyline.
 const FEW: usize = 16;
 
 impl RangeTombstones {
@@ -80,8 +81,8 @@ impl RangeTombstones {
         self.search(comparator, key, at, &mut |_, _| {})
     }
 
-    /// Returns [`RangeTombstones::cover`], and calls `narrow` with stretches of keys around this
-    /// one. The keys that lie in all of these stretches have the same cover.
+    /// Returns [`RangeTombstones::cover`], and calls `narrow` with key ranges around this key. All
+    /// keys that lie in every one of these ranges have the same cover.
     pub(crate) fn search(
         &self,
         comparator: &dyn Comparator,
@@ -107,7 +108,7 @@ impl RangeTombstones {
 }
 
 impl Tree {
-    /// Makes a tree of tombstones given oldest first; at least one.
+    /// Makes a tree of at least one tombstone.
     fn new(oldest_first: Vec<RangeTombstone>) -> Tree {
         Tree::build(oldest_first.into())
     }
@@ -182,8 +183,8 @@ impl Tree {
         }
     }
 
-    /// Shows the skyline if it was already made, else a temporary one: a reader that asks for a
-    /// tree seldom asks for its halves.
+    /// Passes on the skyline if it exists already, otherwise a temporary one. A tree whose own
+    /// skyline is needed seldom needs those of its halves again, so they are not kept.
     fn with_skyline<T>(
         &self,
         comparator: &dyn Comparator,

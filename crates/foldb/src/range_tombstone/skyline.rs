@@ -26,7 +26,7 @@ pub(crate) fn overlay(
             let cut = Edge::earlier(comparator, &above.start, &below.end);
             push_between(&mut out, comparator, below, start, cut);
             if above.end.compare(comparator, &below.end).is_ge() {
-                // The tombstone continues behind this fragment, or lies behind it altogether.
+                // The tombstone continues after this fragment, or begins after its end.
                 break;
             }
             push(&mut out, above.clone());
@@ -49,7 +49,8 @@ pub(crate) fn of(comparator: &dyn Comparator, oldest_first: &[RangeTombstone]) -
     }
 }
 
-/// Returns the cover of a key. Calls `narrow` with a stretch of keys around it with the same cover.
+/// Returns the cover of a key. Calls `narrow` with a range around the key in which all keys have
+/// the same cover.
 #[inline]
 pub(crate) fn search(
     skyline: &[RangeTombstone],

@@ -1,4 +1,4 @@
-//! The set and its skylines against what is true by definition: a look at every tombstone.
+//! Compares the set and its skylines with a scan over all tombstones.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::key::{BytewiseComparator, MAX_SEQNO};
 
-/// The order of the bytes, backwards.
+/// Orders keys by their bytes, largest first.
 #[derive(Debug)]
 struct Descending;
 
@@ -29,7 +29,7 @@ impl Comparator for Descending {
     }
 }
 
-/// The order of the bytes, and how often it was asked for.
+/// Orders keys by their bytes, and counts the comparisons.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -64,7 +64,7 @@ fn edge() -> impl Strategy<Value = Edge> {
     ]
 }
 
-/// Tombstones oldest first, sequence numbers 10, 20, ...
+/// Makes the edges of fewer than `most` tombstones, oldest first.
 fn tombstones(most: usize) -> impl Strategy<Value = Vec<(Edge, Edge)>> {
     vec((edge(), edge()), 0..most)
 }
@@ -97,7 +97,7 @@ fn comparators() -> [Box<dyn Comparator>; 2] {
 }
 
 proptest! {
-    /// Every lookup, of every key at every sequence number, however the set was made.
+    /// Looks up every key at every sequence number, in a set that grew and in a set made at once.
     #[test]
     fn h10_a_set_covers_what_its_tombstones_cover(edges in tombstones(70), reads in vec(0..70usize, 0..9)) {
         for comparator in comparators() {
@@ -107,7 +107,7 @@ proptest! {
             for (at, tombstone) in all.iter().enumerate() {
                 grown = grown.with(tombstone.clone());
                 if reads.contains(&at) {
-                    // Some reader makes the skylines of what is there.
+                    // This read makes the skylines of the tombstones so far.
                     grown.cover(comparator, b"", MAX_SEQNO);
                 }
             }
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// Keys inside the stretch that a search names have the same cover.
+/// Checks that all keys inside the bounds that a search reports have the same cover.
 fn check_narrowing(
     comparator: &dyn Comparator,
     set: &RangeTombstones,
@@ -168,26 +168,29 @@ fn check_narrowing(
     Ok(())
 }
 
-/// Steps (comparisons) of deleting `count` nested ranges and reading after each.
+/// Deletes `count` ranges, nested or side by side, and reads twice after each delete. Returns the
+/// number of comparisons.
 fn steps_of(count: u32, nested: bool) -> u64 {
     let comparator = Counting::default();
     let mut set = RangeTombstones::default();
     for n in 0..count {
-        // Nested: each holds all before it. Else: each beside the one before.
+        // Each nested range contains all earlier ranges. Otherwise each range lies after the one
+        // before.
         let from = if nested { count - n } else { 2 * n };
         let to = if nested { count + n + 1 } else { 2 * n + 1 };
         let at = |n: u32| Edge::Before(Key::from(&n.to_be_bytes()[..]));
         set = set.with(RangeTombstone { start: at(from), end: at(to), seqno: u64::from(n) + 1 });
         let probe = from.to_be_bytes();
         assert_eq!(set.cover(&comparator, &probe, MAX_SEQNO), u64::from(n) + 1);
-        // A reader of the past.
+        // Reads at an older sequence number.
         assert!(set.cover(&comparator, &count.to_be_bytes(), u64::from(n / 2)) <= u64::from(n / 2));
     }
     comparator.0.load(AtomicOrdering::Relaxed)
 }
 
-/// Ten times as many range deletes, each followed by reads, cost little more than ten times as
-/// many steps: fragmenting anew each time would cost a hundred times as many.
+/// Ten times as many range deletes, each followed by reads, cost less than twenty times the
+/// comparisons. If each read fragmented all tombstones again, they would cost a hundred times as
+/// many.
 #[test]
 fn h10_ten_thousand_range_deletes_are_not_a_hundred_million_steps() {
     for nested in [true, false] {

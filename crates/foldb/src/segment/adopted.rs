@@ -1,8 +1,9 @@
 //! A log that is about to become a segment.
 //!
 //! While a flush writes the tables, the log has a hard link under the name of the segment file. The
-//! edit that adds the tables says where the segment lies. If this is dropped before, the link is
-//! removed. A crash leaves the link as an orphan file, and the log unchanged.
+//! edit that adds the tables says where the segment lies. If an [`AdoptedLog`] is dropped before
+//! that edit, it removes the link. A crash leaves the link as an orphan file, and the log
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub(crate) struct AdoptedLog {
     pub(crate) keyspace: KeyspaceId,
     pub(super) placement: Placement,
     values: Arc<SeparableValues>,
-    /// Taken when the segment belongs to the flush's edit.
+    /// The link. It is taken out when the segment becomes part of the flush's edit.
     pub(super) file: Option<Arc<SegmentFile>>,
     /// Bytes of the records that the flush refers to.
     pub(super) used: u64,
@@ -31,7 +32,7 @@ impl AdoptedLog {
         AdoptedLog { keyspace, placement, values, file: Some(file), used: 0 }
     }
 
-    /// Returns where the value of a write lies, if it lies in this log.
+    /// Returns the address of the value of a write, if this log holds the value.
     pub(super) fn take(&mut self, seqno: SeqNo, value: &[u8]) -> Option<Address> {
         let address = self.values.address(self.placement.segment, seqno, value)?;
         self.used += address.record_len();

@@ -25,6 +25,6 @@ pub(crate) fn references(bytes: &[u8]) {
     reader.begin();
     while !piece.is_empty() {
         let Ok(stretch) = reader.next(&mut piece) else { return };
-        assert!(stretch.start < stretch.end, "a stretch has bytes");
+        assert!(stretch.start < stretch.end, "an extent has bytes");
     }
 }

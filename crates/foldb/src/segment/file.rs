@@ -11,23 +11,24 @@ use arc_swap::ArcSwapOption;
 use crate::files::{FileKind, InUse, PooledFile, Trash};
 use crate::segment::open::OpenFile;
 
-/// After this many failed reads, garbage collection leaves a file alone.
+/// After this many failed reads, garbage collection no longer picks the file.
 const MOST_FAILURES: u32 = 3;
 
-/// A segment file. One object per file is shared by its writer and by every version with a segment
-/// in it: see [`SegmentFiles::get`].
+/// A segment file. Its writer and every version with a segment in the file share one object: see
+/// [`SegmentFiles::get`].
 pub(crate) struct SegmentFile {
     number: u64,
     /// The open file, while it is open.
     pub(crate) open: ArcSwapOption<OpenFile>,
-    /// Set at each use, cleared as the eviction hand passes.
+    /// Set at each use. The pool clears the flag when it looks for files to close, and closes files
+    /// without it.
     pub(crate) used: AtomicBool,
     /// Whether segments may still be appended. Once false, it stays false.
     growing: AtomicBool,
     /// Whether the file is a log. Once true, it stays true.
     adopted: AtomicBool,
-    /// Whether the file or its hints were found damaged. Garbage collection leaves such a file
-    /// alone.
+    /// Whether the file or its hints were found damaged. Garbage collection does not pick such a
+    /// file.
     damaged: AtomicBool,
     /// How often a garbage collection failed to read the file.
     failures: AtomicU32,
@@ -55,7 +56,7 @@ impl SegmentFile {
         self.number
     }
 
-    /// Returns whether segments may still be appended. Then a checkpoint copies the file and never
+    /// Returns whether segments may still be appended. A checkpoint copies such a file and never
     /// links it (H12).
     pub(crate) fn is_growing(&self) -> bool {
         self.growing.load(Ordering::Acquire)
@@ -82,21 +83,21 @@ impl SegmentFile {
         self.damaged.store(true, Ordering::Release);
     }
 
-    /// Notes that a garbage collection failed to read the file. After several failures, it is left
-    /// alone.
+    /// Notes that a garbage collection failed to read the file. After [`MOST_FAILURES`] failures,
+    /// garbage collection no longer picks the file.
     pub(crate) fn note_failure(&self) {
         if self.failures.fetch_add(1, Ordering::AcqRel) + 1 >= MOST_FAILURES {
             self.mark_damaged();
         }
     }
 
-    /// Sets whether the current version has no segment in the file. The file is then removed when
-    /// its last reader and its writer have dropped it. The caller holds the tree's lock.
+    /// Sets whether the current version has no segment in the file. An obsolete file is removed
+    /// when its last reader and its writer have dropped it. The caller holds the tree's lock.
     pub(crate) fn set_obsolete(&self, obsolete: bool) {
         self.obsolete.store(obsolete, Ordering::Release);
     }
 
-    /// Returns whether no segment will ever be in the file again.
+    /// Returns whether the file is obsolete and takes no more segments.
     pub(crate) fn is_replaced(&self) -> bool {
         self.is_obsolete() && !self.is_growing()
     }
@@ -163,12 +164,13 @@ impl SegmentFiles {
     pub(crate) fn awaits_readers(&self) -> bool {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files_in_use: Vec<_> = files.values().filter_map(Weak::upgrade).collect();
-        // Dropped without the lock: this thread may be the last holder of one.
+        // Drop the files after the lock is released, because this thread may be the last holder of
+        // one.
         drop(files);
         files_in_use.iter().any(|file| file.is_replaced())
     }
 
-    /// Returns whether a file waits to be unlinked, or will after its readers drop it.
+    /// Returns whether a file waits to be unlinked, now or after its readers drop it.
     pub(crate) fn expects_trash(&self) -> bool {
         self.trash.is_expected() || self.awaits_readers()
     }

@@ -28,13 +28,13 @@
 //! ```
 //!
 //! Checksums of records are seeded with the segment and their position *as first written*. Those of
-//! chunks are seeded with the flags, the kind of tail and the number of chunks before. File and
-//! offset are no part of the seed. So a record can be copied to another file unchanged, and a
-//! record of another segment still fails.
+//! chunks are seeded with the flags, the kind of tail and the number of chunks before. The seed
+//! does not include file and offset. So a rewrite can copy a record to another file unchanged, and
+//! a record of another segment still fails its check.
 //!
-//! Tails consist of chunks so that writers and readers hold little of them, however many values
-//! there are. Sections are independent, so a file may grow by one at each flush until it has
-//! `segment_size` bytes. Bytes behind the last section in the manifest do not exist.
+//! Tails consist of chunks, so writers and readers need little memory for any number of values.
+//! Sections are independent, so a file may grow by one section at each flush until it has
+//! `segment_size` bytes. Readers ignore bytes after the last section in the manifest.
 
 use crate::encoding::format::{FORMAT_VERSION, MAGIC_LEN, SEGMENT};
 use crate::encoding::{ByteReader, checksum, checksum_seed};
@@ -49,7 +49,7 @@ pub(crate) const SECTION_MAGIC: [u8; 4] = *b"sect";
 pub(crate) const FILE_HEADER_LEN: u64 = 40;
 /// Bytes of a section's header.
 pub(crate) const SECTION_HEADER_LEN: u64 = 24;
-/// Bytes of a chunk of a tail besides its payload.
+/// Bytes of a chunk of a tail in addition to its payload.
 pub(crate) const CHUNK_OVERHEAD: u64 = 12;
 
 /// Flag: records were left out.
@@ -86,7 +86,7 @@ impl FileHeader {
     /// Reads the header of a file.
     ///
     /// # Errors
-    /// `Corruption`; `Unsupported` for another format version.
+    /// `Corruption` if the bytes are not a file header; `Unsupported` for another format version.
     pub(crate) fn decode(bytes: &[u8]) -> Result<FileHeader> {
         let mut reader = ByteReader::new(bytes);
         SEGMENT.check_magic(reader.take(MAGIC_LEN, "magic")?)?;
@@ -110,7 +110,7 @@ pub(crate) fn put_section_header(out: &mut Vec<u8>, segment: SegmentId, flags: u
     out.extend_from_slice(&sum.to_le_bytes());
 }
 
-/// Returns the segment and flags of a section's header; `None` if the bytes are no valid header.
+/// Returns the segment and flags of a section's header; `None` if the bytes are not a valid header.
 pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
     let mut reader = ByteReader::new(bytes.strip_prefix(&SECTION_MAGIC)?);
     let flags = reader.u32("flags").ok()?;
@@ -121,7 +121,8 @@ pub(crate) fn parse_section_header(bytes: &[u8]) -> Option<(SegmentId, u32)> {
 /// Checks a section's header against the manifest's placement.
 ///
 /// # Errors
-/// `Corruption`; `Unsupported` for an unknown flag.
+/// `Corruption` if the header is damaged or not that of the placement; `Unsupported` for an unknown
+/// flag.
 pub(crate) fn check_section_header(bytes: &[u8], segment: SegmentId, flags: u32) -> Result<()> {
     let mut expected = Vec::new();
     put_section_header(&mut expected, segment, flags);
@@ -147,7 +148,7 @@ pub(crate) enum Tail {
     Hints = 1,
 }
 
-/// A chunk: which tail it belongs to, and its index there from 0.
+/// A chunk: the tail to which it belongs, and its index in that tail from 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkOf {
     pub(crate) segment: SegmentId,
@@ -162,7 +163,7 @@ impl ChunkOf {
         checksum_seed(checksum_seed(self.segment, tail), self.index)
     }
 
-    /// Appends the chunk. One without a payload ends the tail.
+    /// Appends the chunk. A chunk without a payload ends the tail.
     pub(crate) fn put(&self, out: &mut Vec<u8>, payload: &[u8]) {
         let start = out.len();
         let len = u32::try_from(payload.len()).expect("only a long key makes a chunk long");
@@ -172,7 +173,7 @@ impl ChunkOf {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns the bytes of the chunk that begins with these four.
+    /// Returns the length of the chunk that begins with these four bytes.
     pub(crate) fn len(head: [u8; 4]) -> u64 {
         u64::from(u32::from_le_bytes(head)) + CHUNK_OVERHEAD
     }

@@ -1,6 +1,6 @@
 //! Hints: the keys of a section's values, so that repair finds them without reading the values.
 //!
-//! The layout is drawn in [`super::format`]. There is one hint per record, in the order of the
+//! Module [`super::format`] draws the layout. There is one hint per record, in the order of the
 //! records. So a record's position follows from the lengths before it and the section's moves.
 
 use crate::encoding::{ByteReader, common_prefix, put_length_delimited, put_varint};
@@ -75,7 +75,7 @@ pub(crate) struct Hints<'a> {
     chunk: Vec<u8>,
     at: usize,
     hint: Hint,
-    /// Where the next record begins, if the section kept all records before it.
+    /// Where the next record would begin if the section had kept all records before it.
     next: u64,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Hints<'a> {
     /// Opens the hints of a section.
     ///
     /// # Errors
-    /// `Corruption`, `Io`.
+    /// As [`TailReader::hints`].
     pub(crate) fn new(file: &'a OpenFile, placement: &Placement) -> Result<Hints<'a>> {
         Ok(Hints {
             tail: TailReader::hints(file, placement)?,
@@ -98,7 +98,7 @@ impl<'a> Hints<'a> {
     /// Returns the next hint.
     ///
     /// # Errors
-    /// `Corruption` with file and offset for bytes that are no hints; `Io`.
+    /// `Corruption` with file and offset if the bytes are not hints; `Io` if a read fails.
     pub(crate) fn next(&mut self) -> Result<Option<&Hint>> {
         if self.at == self.chunk.len() {
             let Some(chunk) = self.tail.next()? else { return Ok(None) };
@@ -209,9 +209,9 @@ mod tests {
         assert_eq!(positions, [200, 300, 400, 500, 600, 800]);
     }
 
-    /// Each changed bit of a tail is an error that names its place.
+    /// Each changed bit of a tail causes an error that contains its offset.
     #[test]
-    fn damaged_hints_are_noticed() {
+    fn damaged_hints_are_reported() {
         let moves = [Extent { start: 200, end: 300 }, Extent { start: 800, end: 900 }];
         let (placement, bytes) = section(&["apple", "apply"], &moves);
         for at in placement.records_end() as usize + 1..bytes.len() {

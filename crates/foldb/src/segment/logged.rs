@@ -1,14 +1,15 @@
-//! A log as a segment: the records of its values stand where they were logged, between the other
-//! contents of its frames.
+//! A log as a segment: the records of its values stay where they were logged, between the other
+//! contents of the frames.
 //!
 //! ```text
 //! log 7:   header  | frame: batch, a.PUT.5, [record] | frame: batch, b.PUT.6, [record] | ...
 //! segment 7, addresses:               (7, 120)                           (7, 4300)
 //! ```
 //!
-//! A position is the record's offset in the file less the bytes of a section's header. So a read
-//! finds it as in any section that was never rewritten. The frames name the values' keys: a walk
-//! over them replaces hints. Garbage collection copies the live values into an ordinary section.
+//! A record's position is its offset in the file minus the length of a section's header. So a read
+//! finds the record as in any section that was never rewritten. The frames contain the keys of the
+//! values, so a walk over the frames replaces hints. Garbage collection copies the live values into
+//! an ordinary section.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -34,7 +35,8 @@ const MOST_HEAD: u64 = 10;
 /// Checks that a file is a log of this number and database.
 ///
 /// # Errors
-/// `Corruption` with the file; `Unsupported`; `Io`.
+/// `Corruption` if the header is another file's or damaged; `Unsupported` for another format
+/// version; `Io` if the read fails.
 pub(crate) fn check_header(file: &OpenFile, log: u64, database: u64) -> Result<()> {
     let header = log_header(file, log)?;
     if (header.log, header.database) == (log, database) {
@@ -72,8 +74,8 @@ pub(crate) struct LoggedValue {
     pub(crate) hint: Hint,
 }
 
-/// A walk over the separable values of a log. It holds little memory, however long frames and
-/// values are, and only one key.
+/// A walk over the separable values of a log. Its memory is bounded for frames and values of any
+/// length. It holds one key at a time.
 pub(crate) struct LoggedValues<'a> {
     file: &'a OpenFile,
     log: u64,
@@ -94,7 +96,7 @@ struct Frame {
     end: u64,
     sum: u32,
     hasher: Xxh3,
-    /// Operations still to come, and the sequence number of the next.
+    /// Operations of the frame that follow, and the sequence number of the next one.
     left: u32,
     seqno: SeqNo,
 }
@@ -115,11 +117,11 @@ impl<'a> LoggedValues<'a> {
         }
     }
 
-    /// Returns the next value, whose own checksum held. The frame's checksum is known to hold when
-    /// the walk has passed the frame.
+    /// Returns the next value and checks its own checksum. The walk checks the frame's checksum at
+    /// the end of the frame, after it has returned the frame's values.
     ///
     /// # Errors
-    /// `Corruption` with file and offset for bytes that are not as they were logged; `Io`.
+    /// `Corruption` with file and offset if the bytes are damaged; `Io` if a read fails.
     pub(crate) fn next(&mut self) -> Result<Option<&LoggedValue>> {
         let found = self.find_next().map_err(|error| match error.path() {
             Some(_) => error,
@@ -133,7 +135,7 @@ impl<'a> LoggedValues<'a> {
         &self.value
     }
 
-    /// Returns the bytes behind the walk.
+    /// Returns the number of bytes that the walk has read.
     pub(crate) fn passed(&self) -> u64 {
         self.at
     }
@@ -151,7 +153,8 @@ impl<'a> LoggedValues<'a> {
         loop {
             while self.frame.left > 0 {
                 self.frame.left -= 1;
-                // A damaged frame may begin with any number. Its damage shows at its end.
+                // A damaged frame may begin with any number. The walk reports the damage at the end
+                // of the frame.
                 self.frame.seqno = self.frame.seqno.wrapping_add(1);
                 if self.operation()? {
                     return Ok(true);
@@ -192,13 +195,14 @@ impl<'a> LoggedValues<'a> {
         self.frame.hasher.update(rest);
         self.at += HEADER_LEN as u64;
         self.frame.end = self.at + length as u64;
-        // A record of several frames has no separable values.
+        // A log record that spans several frames has no separable values.
         if header.part != Part::Whole || length < BatchHeader::LEN {
             return Ok(());
         }
         if let Some(batch) = BatchHeader::of_record(self.peek(BatchHeader::LEN as u64)?)? {
             self.pass(BatchHeader::LEN as u64, |_| {})?;
-            // Counted up before each operation, so it begins one below the first.
+            // The walk increments the number before each operation, so it begins one below the
+            // first.
             (self.frame.left, self.frame.seqno) = (batch.count, batch.first_seqno.wrapping_sub(1));
         }
         Ok(())
@@ -213,7 +217,7 @@ impl<'a> LoggedValues<'a> {
         check_sum("frame", u64::from(self.frame.sum), u64::from(found))
     }
 
-    /// Passes an operation. Returns whether it has a separable value.
+    /// Reads an operation. Returns whether it has a separable value.
     fn operation(&mut self) -> Result<bool> {
         let mut kind = 0;
         self.pass(1, |byte| kind = byte[0])?;
@@ -247,7 +251,7 @@ impl<'a> LoggedValues<'a> {
         Ok(true)
     }
 
-    /// Passes a record. Returns the length of its value.
+    /// Reads a record. Returns the length of its value.
     fn record(&mut self, position: u64) -> Result<u64> {
         let mut hasher = Xxh3::with_seed(record_seed(self.log, position));
         let (len, head) = self.peek_varint()?;
@@ -278,7 +282,7 @@ impl<'a> LoggedValues<'a> {
         Ok((number, len as u64))
     }
 
-    /// Returns a few next bytes, all of them in the frame.
+    /// Returns the next `len` bytes, without passing them. All of them must be in the frame.
     fn peek(&mut self, len: u64) -> Result<&[u8]> {
         self.check_room(len)?;
         let start = self.at.wrapping_sub(self.window_at);
@@ -289,7 +293,7 @@ impl<'a> LoggedValues<'a> {
         Ok(&self.window[start..start + len as usize])
     }
 
-    /// Passes bytes of the frame, piece by piece.
+    /// Passes the next `len` bytes of the frame, piece by piece.
     fn pass(&mut self, len: u64, mut visit: impl FnMut(&[u8])) -> Result<()> {
         self.check_room(len)?;
         let end = self.at + len;

@@ -1,9 +1,9 @@
 //! The segments of a version: where each lies, and how many of its bytes are live.
 //!
 //! The map is part of a version, so a reader of an older version finds the older file. An edit
-//! places segments and adds and removes tables; everything else follows. A segment's live bytes are
-//! the sum over the references of the version's tables. A file is removed when tables refer to none
-//! of its segments. So no counter can drift from the tables.
+//! places segments, adds tables and removes tables. The map derives all other facts. A segment's
+//! live bytes are the sum over the references of the version's tables. A file is removed when
+//! tables refer to none of its segments. So no counter can drift from the tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::segment::format::{
 };
 use crate::separated::address::SegmentId;
 
-/// Where a segment lies: its section.
+/// Where a segment lies: its file, and its section in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(crate) segment: SegmentId,
@@ -35,22 +35,22 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Returns the placement of a segment that no file has. It lies in a file that does not exist:
-    /// no other file has a segment's number.
+    /// Returns the placement of a segment that no file holds. The placement names a missing file
+    /// with the segment's own number, which no existing file has.
     pub(crate) fn lost(segment: SegmentId, records_len: u64) -> Placement {
         let len = SECTION_HEADER_LEN + records_len;
         let (file, offset) = (segment, FILE_HEADER_LEN);
         Placement { segment, file, offset, len, records_len, values: 0, flags: 0 }
     }
 
-    /// Returns the placement of a log of this many bytes that became a segment. Everything in it
-    /// but the records of values counts as dead from the start.
+    /// Returns the placement of a log of this many bytes that became a segment. All bytes other
+    /// than the records of values count as dead from the start.
     pub(crate) fn adopted(log: u64, len: u64, values: u64) -> Placement {
         let (segment, file, records_len) = (log, log, len - SECTION_HEADER_LEN);
         Placement { segment, file, offset: 0, len, records_len, values, flags: ADOPTED }
     }
 
-    /// Returns the beginning of a log, up to where a frame ends.
+    /// Returns the placement of the beginning of a log. `end` is the end of a frame.
     pub(crate) fn up_to(&self, end: u64) -> Placement {
         Placement { len: end, ..*self }
     }
@@ -87,7 +87,7 @@ impl Placement {
         self.flags & ADOPTED != 0
     }
 
-    /// Appends the form of the manifest: seven varints in the order of the fields.
+    /// Appends the encoding in the manifest: seven varints in the order of the fields.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         for number in [
             self.segment,
@@ -102,10 +102,10 @@ impl Placement {
         }
     }
 
-    /// Reads the form of the manifest.
+    /// Reads the encoding in the manifest.
     ///
     /// # Errors
-    /// `Corruption`.
+    /// `Corruption` if the bytes are too few, or if the numbers contradict each other.
     pub(crate) fn decode(body: &mut ByteReader<'_>) -> Result<Placement> {
         let placement = Placement {
             segment: body.varint("segment")?,
@@ -118,8 +118,11 @@ impl Placement {
         };
         let rest = placement.records_len.saturating_add(SECTION_HEADER_LEN);
         let end = placement.offset.checked_add(placement.len);
-        if rest > placement.len || end.is_none_or(|end| end > 1 << 62) {
-            return Err(Error::corruption("a segment that is shorter than its records"));
+        if rest > placement.len {
+            return Err(Error::corruption("a value segment is shorter than its records"));
+        }
+        if end.is_none_or(|end| end > 1 << 62) {
+            return Err(Error::corruption("the end of a value segment is past 2^62 bytes"));
         }
         let whole_log = || Placement::adopted(placement.segment, placement.len, placement.values);
         if placement.is_adopted() && placement != whole_log() {
@@ -137,7 +140,7 @@ pub(crate) struct Segment {
     pub(crate) file: Arc<SegmentFile>,
     /// Bytes of records that tables refer to, added up over the tables.
     referenced: u64,
-    /// Number of tables that refer to it.
+    /// Number of tables that refer to the segment.
     tables: u64,
 }
 
@@ -148,7 +151,7 @@ impl Segment {
         self.referenced
     }
 
-    /// Returns the bytes of live records. It is too large where tables share records.
+    /// Returns the bytes of live records. The result is too large if tables share records.
     pub(crate) fn live(&self) -> u64 {
         self.referenced.min(self.placement.records_len)
     }
@@ -158,20 +161,20 @@ impl Segment {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentMap(Arc<BTreeMap<SegmentId, Segment>>);
 
-/// A segment file, as its segments describe it.
+/// What the segments in a file tell about the file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileUse {
     pub(crate) file: Arc<SegmentFile>,
     /// Offset of the end of the last segment in it.
     pub(crate) end: u64,
-    /// Bytes until there that are live records with their overhead.
+    /// Bytes of live records before `end`, with their share of headers and hints.
     pub(crate) live: u64,
     /// The segments in it that tables refer to.
     pub(crate) segments: Vec<SegmentId>,
 }
 
 impl FileUse {
-    /// Returns the bytes behind the file's header.
+    /// Returns the bytes after the file's header.
     pub(crate) fn used(&self) -> u64 {
         self.end.saturating_sub(FILE_HEADER_LEN)
     }
@@ -211,7 +214,7 @@ impl SegmentMap {
                 segments: Vec::new(),
             });
             file.end = file.end.max(placement.end());
-            // The overhead shrinks with the records.
+            // Headers and hints count as live in proportion to the live records.
             let (live, records) =
                 (segment.live() as u128, u128::from(placement.records_len.max(1)));
             file.live += (u128::from(placement.len) * live / records) as u64;
@@ -222,11 +225,12 @@ impl SegmentMap {
         files
     }
 
-    /// Places a segment, in place of its earlier section.
+    /// Notes where a segment lies. This place replaces the segment's earlier place, if it had one.
     ///
     /// # Errors
-    /// `Corruption` if a rewrite of the segment cannot have left this section. Reads would find
-    /// records of another segment, and their checksums would hold.
+    /// `Corruption` if the new section has another length than the earlier one, but is not marked
+    /// as moved. No rewrite leaves such a section, so two segments have the same id. Reads would
+    /// return values of the wrong segment, and the checksums would not show it.
     pub(crate) fn place(&mut self, placement: Placement, file: Arc<SegmentFile>) -> Result<()> {
         let segments = Arc::make_mut(&mut self.0);
         if placement.is_adopted() {
@@ -279,7 +283,7 @@ impl SegmentMap {
     /// Removes a table that refers to these bytes of segments.
     ///
     /// # Errors
-    /// `Corruption` if it was never added.
+    /// `Corruption` if the counts show that the table was never added.
     pub(crate) fn remove_table(&mut self, references: &[(SegmentId, u64)]) -> Result<()> {
         if references.is_empty() {
             return Ok(());
@@ -300,8 +304,8 @@ impl SegmentMap {
         Ok(())
     }
 
-    /// Drops the segments of files in which tables refer to none. Until then a dead segment stays,
-    /// because it tells the file's length.
+    /// Drops all segments of each file that no table refers to. In other files a dead segment
+    /// stays, because the file's length follows from it.
     pub(crate) fn prune(&mut self) {
         if self.0.values().all(|segment| segment.tables > 0) {
             return;
@@ -314,7 +318,7 @@ impl SegmentMap {
         }
     }
 
-    /// Tells the files of both versions whether the next version has segments in them.
+    /// Marks the files of both maps: a file is obsolete if `next` has no segment in it.
     pub(crate) fn mark_files(&self, next: &SegmentMap) {
         if Arc::ptr_eq(&self.0, &next.0) {
             return;

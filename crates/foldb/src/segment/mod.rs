@@ -1,8 +1,8 @@
-//! Value segments: large values, written once and left alone.
+//! Value segments: large values, stored apart from the tables. Compactions do not copy them.
 //!
-//! A value that a flush or compaction separates goes to a segment. The tree keeps its [`Address`],
-//! which never changes. A *segment* is a section of a *segment file*. Files grow by a section at
-//! each flush ([`writer`]) until they have `segment_size` bytes.
+//! A flush or compaction separates a large value: it writes the value to a segment. The tree keeps
+//! the value's [`Address`], which never changes. A *segment* is a section of a *segment file*.
+//! Files grow by a section at each flush ([`writer`]) until they have `segment_size` bytes.
 //!
 //! ```text
 //! table  k1 -> (7, 0)  k2 -> (9, 0)  k3 -> (7, 300)         file 31: | segment 7 | segment 9 |
@@ -10,10 +10,10 @@
 //!
 //! The live values are those that the tables of a version refer to ([`references`]). A version
 //! knows where its segments lie and how many bytes of each are live ([`map`]). A file is removed
-//! when tables refer to none of its segments. Other files are rewritten without their dead values
-//! (`gc`). The new file keeps the positions, and the next version has the segment there. A rewrite
-//! changes no address and no table, so it cannot undo a concurrent write (H6). Readers of an older
-//! version finish in the old file.
+//! when tables refer to none of its segments. Garbage collection (`gc`) rewrites other files
+//! without their dead values. In the new file, values keep their positions, and the next version
+//! finds the segment in that file. A rewrite changes no address and no table, so it cannot undo a
+//! concurrent write (H6). Readers of an older version continue in the old file.
 //!
 //! Reading order: [`address`], [`format`], [`extents`], [`references`], [`map`]; then [`writer`],
 //! [`open`], [`scan`]; then `gc`.

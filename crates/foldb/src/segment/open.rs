@@ -1,7 +1,8 @@
-//! Reads values: open segment files, found without a lock and bounded in number, and one read for
-//! each value.
+//! Reads values from open segment files. Finding an open file takes no lock, each value takes one
+//! read, and the number of open files is bounded.
 //!
-//! Invariant: a value is returned only after its checksum held, which is seeded with its address.
+//! Invariant: a value is returned only if its checksum holds. The checksum is seeded with the
+//! value's address.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,9 +36,9 @@ use crate::value::Value;
 pub(crate) struct OpenFile {
     file: Arc<dyn RandomAccessFile>,
     path: PathBuf,
-    /// Where the records of moved segments lie, for the segments that were asked for.
+    /// Where the records of moved segments lie, for the segments that were read.
     moves: ArcSwap<BTreeMap<(SegmentId, u64), Known>>,
-    /// Counts the file among the open tables, and its moves among their indexes.
+    /// Counts the file as an open table, and the memory of its moves as that of a table's index.
     held: HeldFiles,
 }
 
@@ -45,7 +46,8 @@ pub(crate) struct OpenFile {
 #[derive(Clone, Debug)]
 enum Known {
     Moves(Arc<Moves>),
-    /// The places of the chunks of moves: the budget has no space for the moves.
+    /// Only the places of the chunks of moves, because the memory budget has no space for the
+    /// moves.
     Chunks(Arc<(MoveChunks, Charge)>),
 }
 
@@ -53,9 +55,9 @@ enum Known {
 #[derive(Debug)]
 pub(crate) struct Moves {
     pub(crate) kept: Extents,
-    /// Where each stretch lies now, relative to the first record.
+    /// Where each extent of `kept` begins now, relative to the first record.
     starts: Vec<u64>,
-    /// Charged while the moves are kept for later readers.
+    /// The memory charge, for as long as the moves are kept for later readers.
     charge: Option<Charge>,
 }
 
@@ -75,7 +77,7 @@ impl Moves {
         Moves { kept, starts, charge: None }
     }
 
-    /// Returns where `[position, end)` lies now, if it was kept.
+    /// Returns where `[position, end)` lies now, if the rewrite kept that range.
     pub(crate) fn find(&self, position: u64, end: u64) -> Option<u64> {
         let (index, extent) = self.kept.around(position)?;
         (end <= extent.end).then(|| self.starts[index] + (position - extent.start))
@@ -116,7 +118,7 @@ impl OpenFile {
         self.read_moves(placement).map(Some)
     }
 
-    /// Returns where `[position, end)` of a moved segment lies, if it was kept.
+    /// Returns where `[position, end)` of a moved segment lies, if the rewrite kept that range.
     pub(crate) fn find_moved(
         &self,
         placement: &Placement,
@@ -130,8 +132,8 @@ impl OpenFile {
         }
     }
 
-    /// Reads the moves of a segment. Keeps all of them, or where the budget has no space, the
-    /// places of their chunks.
+    /// Reads the moves of a segment and keeps them. If the budget has no space for the moves, keeps
+    /// only the places of their chunks.
     #[cold]
     fn read_moves(&self, placement: &Placement) -> Result<Arc<Moves>> {
         let (mut kept, mut stretches) = (Kept::new(self, placement), Vec::new());
@@ -158,7 +160,7 @@ impl OpenFile {
         Ok(moves)
     }
 
-    /// Checks the header of a section. A log has none.
+    /// Checks the header of a section. A log has no section header.
     pub(crate) fn check_section(&self, placement: &Placement) -> Result<()> {
         if placement.is_adopted() {
             return Ok(());
@@ -186,7 +188,7 @@ pub(crate) struct Located {
     pub(crate) number: u64,
     pub(crate) offset: u64,
     pub(crate) address: Address,
-    /// Where the surrounding records end.
+    /// Offset of the end of the segment's records.
     pub(crate) records_end: u64,
 }
 
@@ -196,7 +198,7 @@ impl Located {
         self.address.record_len() - self.address.key_part
     }
 
-    /// Returns the value in a buffer that has the record at `start`.
+    /// Returns the value from a buffer in which the record begins at `start`.
     pub(crate) fn value_in(&self, buffer: &Arc<[u8]>, start: usize, key: &[u8]) -> Result<Value> {
         let Address { segment, position, len, .. } = self.address;
         let record = &buffer[start..start + self.len() as usize];
@@ -227,7 +229,8 @@ impl OpenSegments {
     /// Returns the value at an address, which the tree holds for `key`.
     ///
     /// # Errors
-    /// `Corruption` with file, offset and key, also for a missing file; `Io`.
+    /// `Corruption` with file, offset and key if the value is damaged or its file is missing; `Io`
+    /// if a read fails.
     pub(crate) fn value(
         &self,
         keyspace: KeyspaceId,
@@ -255,7 +258,7 @@ impl OpenSegments {
     ) -> Result<Located> {
         let address = Address::decode(address).map_err(|error| about(error, key))?;
         let segment = map.get(address.segment).ok_or_else(|| {
-            let message = format!("value segment {} is not there", address.segment);
+            let message = format!("value segment {} does not exist", address.segment);
             about(Error::corruption(message), key)
         })?;
         let file = self.get(keyspace, &segment.file).map_err(|error| about(error, key))?;
@@ -285,10 +288,11 @@ impl OpenSegments {
         })
     }
 
-    /// Returns a file, and opens it if needed.
+    /// Returns the handle of a file. Opens the file if it is closed.
     ///
     /// # Errors
-    /// `Corruption` if it is missing or is another file; `Io`.
+    /// `Corruption` if the file is missing or its header is that of another file; `Io` if the
+    /// system cannot open or read it.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -304,13 +308,13 @@ impl OpenSegments {
         self.open(keyspace, file)
     }
 
-    /// Takes in a file that was opened before.
+    /// Stores the handle of a file that is already open.
     pub(crate) fn take_in(&self, file: &SegmentFile, open: Arc<OpenFile>) {
         file.open.store(Some(open));
     }
 
-    /// Opens a file without a lock. If two threads open it at once, the first one's handle stays,
-    /// and no thread waits for the system.
+    /// Opens a file without a lock. If two threads open the same file at once, both use the handle
+    /// that was stored first. So no thread waits while another opens the file.
     #[cold]
     fn open(&self, keyspace: KeyspaceId, file: &Arc<SegmentFile>) -> Result<Arc<OpenFile>> {
         let own = self.open_own(keyspace, file).map_err(|error| self.closed.explain(error))?;
@@ -350,7 +354,7 @@ impl OpenSegments {
     }
 }
 
-/// Adds the key whose value the error is about.
+/// Adds to an error the key whose value could not be read.
 #[cold]
 pub(crate) fn about(error: Error, key: &[u8]) -> Error {
     let shown = &key[..key.len().min(64)];
@@ -382,8 +386,7 @@ mod tests {
     use crate::segment::SegmentFiles;
     use crate::table::BlockCache;
 
-    /// The share is part of all files that a pool may have open, however many databases use the
-    /// pool.
+    /// Segment files get a quarter of the handles of a pool, however many databases use the pool.
     #[test]
     fn databases_of_one_pool_share_the_handles_of_segment_files() {
         let pool = BlockCache::new(0).store().file_pool(16);

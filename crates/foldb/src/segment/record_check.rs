@@ -1,5 +1,5 @@
-//! Checks records as their bytes pass, in pieces of any size: a value may be too large to hold at
-//! once.
+//! Checks records whose bytes arrive in pieces of any size, because a value may be too large for
+//! the memory budget.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -27,12 +27,12 @@ enum Field {
 pub(crate) struct RecordCheck {
     segment: SegmentId,
     keyed: bool,
-    /// Where the record began when the segment was first written.
+    /// Position of the record when the segment was first written.
     position: u64,
     /// Bytes of the record so far.
     seen: u64,
     field: Field,
-    /// An incomplete number.
+    /// Bytes of an incomplete number.
     pending: Vec<u8>,
     hasher: Xxh3,
     records: u64,
@@ -59,10 +59,10 @@ impl RecordCheck {
         Ok(())
     }
 
-    /// Returns the number of records so far, which are all complete.
+    /// Returns the number of records so far.
     ///
     /// # Errors
-    /// `Corruption` in the middle of a record.
+    /// `Corruption` if the bytes ended in the middle of a record.
     pub(crate) fn end(&self) -> Result<u64> {
         if self.seen > 0 {
             let message = format!("expected more of the record at position {}", self.position);
@@ -74,7 +74,7 @@ impl RecordCheck {
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// `Corruption` for bytes that are no record, or not the one written here.
+    /// `Corruption` if the bytes are not the record that was written at this position.
     pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.seen == 0
@@ -89,7 +89,7 @@ impl RecordCheck {
             let taken = self.feed_field(bytes)?;
             self.seen += taken as u64;
             if self.field == Field::Head && taken > 0 && self.pending.is_empty() {
-                // The fields came round: the record is complete.
+                // The next field is the first again, so the record is complete.
                 self.position += self.seen;
                 self.seen = 0;
                 self.records += 1;
@@ -99,7 +99,8 @@ impl RecordCheck {
         Ok(())
     }
 
-    /// Returns the bytes of the record at the front, checked, if it is there completely.
+    /// Checks the record at the front of `bytes`. Returns its length, or `None` if the record is
+    /// not complete.
     fn whole_record(&self, bytes: &[u8]) -> Result<Option<u64>> {
         let Some((len, head)) = decode_varint(bytes) else { return Ok(None) };
         let Some(len) = len.checked_sub(1) else { return Err(self.no_record()) };
@@ -116,7 +117,7 @@ impl RecordCheck {
         Error::corruption(format!("expected a record at position {}, found none", self.position))
     }
 
-    /// Takes bytes of one field. Returns how many.
+    /// Takes bytes of one field. Returns the number of bytes taken.
     fn feed_field(&mut self, bytes: &[u8]) -> Result<usize> {
         match self.field {
             Field::Head => {
@@ -201,7 +202,7 @@ mod tests {
     use crate::separated::record::{put_key_part, put_record};
 
     proptest! {
-        /// However the bytes are cut, all records pass, and one changed bit is noticed.
+        /// However the bytes are cut, all records pass the check, and any changed bit fails it.
         #[test]
         fn records_are_checked_in_pieces_of_any_size(
             values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 1..8),

@@ -19,12 +19,12 @@ const STEP: u64 = 256 << 10;
 const MOST_HEAD: u64 = 10;
 
 impl OpenSegments {
-    /// Visits the values of a segment: key, sequence number and address. Where there are hints, it
+    /// Visits the values of a segment: key, sequence number and address. If the segment has hints,
     /// reads no values.
     ///
     /// # Errors
-    /// `Corruption` for a file that is missing, or damaged where it must be read; `Io`; errors of
-    /// `visit`.
+    /// `Corruption` if the file is missing, or damaged in a part that must be read; `Io` if a read
+    /// fails; errors of `visit`.
     pub(crate) fn visit_values(
         &self,
         keyspace: KeyspaceId,
@@ -62,7 +62,7 @@ fn visit_logged(
     placement: &Placement,
     visit: &mut impl FnMut(&[u8], SeqNo, Address) -> Result<()>,
 ) -> Result<()> {
-    // The contents of a frame are checked only when the walk is behind it.
+    // The checksum of a frame is checked only after the walk has passed the frame.
     let mut check = LoggedValues::new(file, placement, STEP as usize);
     let damage = loop {
         match check.next() {
@@ -83,7 +83,7 @@ fn visit_logged(
     damage.map_or(Ok(()), Err)
 }
 
-/// Walks the records of a section that have their keys with them.
+/// Walks the records of a section with keys: each record is followed by its key.
 fn walk(
     file: &OpenFile,
     placement: &Placement,
@@ -131,7 +131,7 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Returns bytes from an offset on, all of them in the section.
+    /// Returns `len` bytes from an offset on. All of them must be in the section.
     fn at(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
         let end = offset.checked_add(len).filter(|&end| end <= self.end).ok_or_else(no_record)?;
         if offset < self.offset || end > self.offset + self.bytes.len() as u64 {

@@ -1,9 +1,10 @@
-//! Reads values for a walk over keys, and reads ahead where they lie one after another.
+//! Reads values for a walk over keys, and reads ahead where the values are neighbours in a file.
 //!
 //! Values are written in key order, so a walk over keys that were flushed together meets them in
-//! file order. After two such values, it reads stretches of growing length at once and returns
-//! values from them without a copy. Each value keeps its stretch alive. A value elsewhere is read
-//! alone. Keys of several flushes lie in several files, each of them in order:
+//! file order. After three neighbours in a row, the reader fetches a read-ahead window
+//! ([`Stretch`]) and returns values from the window without a copy. Later windows are longer. Each
+//! value keeps its window alive. The reader fetches a value outside the window alone. Values of
+//! several flushes lie in several files, in key order within each file:
 //!
 //! ```text
 //! keys   a b c d e f        file 3: a c f        file 5: b d e        one stream each
@@ -17,14 +18,15 @@ use crate::segment::map::SegmentMap;
 use crate::segment::open::{Located, OpenSegments, about};
 use crate::value::Value;
 
-/// First and longest stretch that is read ahead, in bytes.
+/// Lengths of the first and the longest read-ahead window, in bytes.
 const FIRST_STRETCH: u64 = 16 << 10;
 const LONGEST_STRETCH: u64 = 256 << 10;
 
-/// Most files that are read ahead at the same time. Together they hold what one may.
+/// Most files that are read ahead at the same time. A new window gets at most [`LONGEST_STRETCH`]
+/// divided by the number of files that have a window.
 const STREAMS: usize = 6;
 
-/// Largest gap between two values that is read with them, in bytes.
+/// Largest gap in bytes between two values that still count as neighbours.
 const MOST_SKIPPED: u64 = 16 << 10;
 
 /// Reads the values of a walk.
@@ -32,21 +34,21 @@ pub(crate) struct ValueReader {
     segments: Arc<OpenSegments>,
     keyspace: KeyspaceId,
     map: SegmentMap,
-    /// The files of the last values, the latest one last.
+    /// One stream for each of the last files read, the latest last.
     streams: Vec<Stream>,
 }
 
 /// A walk through one file.
 struct Stream {
     file: u64,
-    /// Where the last value ended.
+    /// Offset of the end of the last value.
     end: u64,
-    /// How many values came one after another.
+    /// Number of values in a row that followed a neighbour.
     streak: u32,
     stretch: Option<Stretch>,
 }
 
-/// Bytes of one read.
+/// A read-ahead window: the bytes of one read.
 struct Stretch {
     offset: u64,
     bytes: Arc<[u8]>,
@@ -73,8 +75,8 @@ impl ValueReader {
         self.stream_of(located.number).value(&located, longest, key)
     }
 
-    /// Returns the stream of a file. If there are many streams, replaces the one unused for
-    /// longest.
+    /// Returns the stream of a file. A new stream replaces the least recently used one if there are
+    /// already [`STREAMS`].
     fn stream_of(&mut self, file: u64) -> &mut Stream {
         let known = self.streams.iter().position(|stream| stream.file == file);
         match known {
@@ -91,7 +93,8 @@ impl ValueReader {
 }
 
 impl Stream {
-    /// Returns the next value, and reads at most `longest` bytes ahead of it.
+    /// Returns a value. If it must be read, one read fetches the value and at most `longest` bytes
+    /// in all, or the value alone if it is longer.
     fn value(&mut self, located: &Located, longest: u64, key: &[u8]) -> Result<Value> {
         let (offset, end) = (located.offset, located.offset + located.len());
         let follows = self.end > 0 && (self.end..=self.end + MOST_SKIPPED).contains(&offset);
@@ -120,7 +123,7 @@ impl Stream {
 }
 
 impl Stretch {
-    /// Returns where a record begins in the stretch, if the stretch has all of it.
+    /// Returns the offset of a record in the window, if the window holds all of the record.
     fn find(&self, located: &Located) -> Option<usize> {
         let start = located.offset.checked_sub(self.offset)?;
         (start + located.len() <= self.bytes.len() as u64).then_some(start as usize)
@@ -147,7 +150,8 @@ mod tests {
     const VALUES: u64 = 600;
     const LEN: u64 = 500;
 
-    /// Writes files with a segment each, whose values name themselves.
+    /// Writes files with one segment each. The bytes of each value depend on its file and its
+    /// index.
     fn written() -> (Arc<OpenSegments>, SegmentMap) {
         let (fs, names, segment_files) =
             (MemFs::new(), FileNames::new(Path::new("db")), Arc::<SegmentFiles>::default());
@@ -182,8 +186,8 @@ mod tests {
         Address { position: n * first.record_len(), ..first }
     }
 
-    /// Keys of several flushes alternate between files. Each file is read ahead, and together they
-    /// hold no more than one would.
+    /// Keys of several flushes alternate between files. The reader reads ahead in each file. The
+    /// windows of all files together hold at most twice [`LONGEST_STRETCH`].
     #[test]
     fn a_walk_reads_ahead_in_several_files() {
         let (segments, map) = written();

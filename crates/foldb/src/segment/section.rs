@@ -20,11 +20,11 @@ use crate::separated::address::SegmentId;
 /// Bytes gathered before they are written.
 pub(crate) const WRITE_STEP: usize = 256 << 10;
 
-/// Bytes written between two syncs, so that a sync of the log does not wait behind many of them
-/// (H23).
+/// Bytes written between two syncs of the file, so that a sync of the log does not wait long for
+/// the device (H23).
 const SYNC_STEP: u64 = 1 << 20;
 
-/// A file that may get more sections.
+/// A file to which sections may be appended.
 #[derive(Debug)]
 pub(crate) struct Growing {
     pub(crate) meta: Arc<SegmentFile>,
@@ -38,13 +38,13 @@ impl Growing {
         &self.meta
     }
 
-    /// Ends the file: nothing more is appended to it.
+    /// Ends the file. No section is appended to it any more.
     pub(crate) fn seal(self) {
         self.meta.set_growing(false);
     }
 }
 
-/// What a writer of values needs from its surroundings.
+/// The inputs of a writer of values.
 #[derive(Clone, Copy)]
 pub(crate) struct WriterContext<'a> {
     pub(crate) fs: &'a Arc<dyn FileSystem>,
@@ -56,7 +56,7 @@ pub(crate) struct WriterContext<'a> {
 }
 
 impl WriterContext<'_> {
-    /// Creates a file that only the caller knows.
+    /// Creates a new file. No version refers to it yet.
     pub(crate) fn create(&self) -> Result<Growing> {
         let number = (self.next_number)();
         let path = self.names.segment(number);
@@ -70,7 +70,7 @@ impl WriterContext<'_> {
     }
 }
 
-/// Bytes that go to the end of a file.
+/// Appends bytes to the end of a file.
 pub(crate) struct Appender {
     pub(crate) growing: Growing,
     /// Gathered bytes, before they are written.
@@ -128,7 +128,7 @@ impl Appender {
 /// A section being written.
 pub(crate) struct Section {
     id: SegmentId,
-    /// Offset of its header.
+    /// Offset of the section's header.
     offset: u64,
     flags: u32,
     pub(crate) values: u64,
@@ -159,7 +159,7 @@ impl Section {
         self.id
     }
 
-    /// Appends bytes of records or of tails. At most `most` bytes are gathered.
+    /// Appends bytes of records or of tails. Writes the buffer once it holds `most` bytes.
     pub(crate) fn append(&mut self, bytes: &[u8], most: usize, names: &FileNames) -> Result<()> {
         let buffer = &mut self.appender.buffer;
         if buffer.len() + bytes.len() > most && !buffer.is_empty() {
@@ -167,7 +167,7 @@ impl Section {
         }
         let buffer = &mut self.appender.buffer;
         if buffer.capacity() < buffer.len() + bytes.len() {
-            // Reserves no more than asked for: doubling might exceed the caller's budget.
+            // Do not let the buffer double on its own: it might exceed the caller's budget.
             let wanted = (2 * buffer.capacity()).min(most).max(buffer.len() + bytes.len());
             buffer.reserve_exact(wanted - buffer.len());
         }
@@ -180,7 +180,7 @@ impl Section {
         self.appender.position() - self.offset - SECTION_HEADER_LEN
     }
 
-    /// Ends the records. The two tails follow, moves first.
+    /// Ends the records. The caller then appends the two tails, moves first.
     pub(crate) fn end_records(&mut self) {
         self.records_len = Some(self.records_len());
         self.appender.buffer.push(0);
@@ -195,7 +195,7 @@ impl Section {
         hints.end(out);
     }
 
-    /// Syncs the section. The file's next section begins behind it.
+    /// Syncs the section. The file's next section begins after it.
     pub(crate) fn finish(mut self, names: &FileNames) -> Result<(Placement, Appender)> {
         let records_len = self.records_len.expect("the records were ended");
         let end = self.appender.position();

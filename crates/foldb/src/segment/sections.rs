@@ -27,12 +27,12 @@ const SUM: u64 = crate::separated::record::CHECKSUM_LEN;
 #[derive(Clone, Debug)]
 pub(crate) struct FoundSection {
     pub(crate) placement: Placement,
-    /// The positions that it has.
+    /// The positions whose records the section holds.
     kept: Extents,
 }
 
 impl FoundSection {
-    /// Returns how many bytes of these stretches it has.
+    /// Returns how many bytes of these extents the section holds.
     pub(crate) fn covers(&self, wanted: &Extents) -> u64 {
         let has = |extent: &Extent| {
             self.kept.around(extent.start).is_some_and(|(_, kept)| extent.end <= kept.end)
@@ -42,8 +42,8 @@ impl FoundSection {
 }
 
 impl OpenSegments {
-    /// Returns a log that became a segment, if this file is one, and its keyspace: that of most of
-    /// its values.
+    /// If this file is a log that became a segment, returns its section and its keyspace. The
+    /// keyspace is that of most of its values.
     ///
     /// # Errors
     /// `Io`.
@@ -67,7 +67,7 @@ impl OpenSegments {
                     *bytes_of.entry(*keyspace).or_default() += hint.value_len;
                 }
                 Ok(None) => break,
-                // Values behind the damage can still be read.
+                // Values after the damage can still be read.
                 Err(error) if error.kind() == ErrorKind::Corruption => break,
                 Err(error) => return Err(error),
             }
@@ -81,7 +81,7 @@ impl OpenSegments {
     /// begins at any whole header, and ends with whole tails.
     ///
     /// # Errors
-    /// `Corruption` if it is missing or another file; `Io`.
+    /// `Corruption` if the file is missing or is another file; `Io` if a read fails.
     pub(crate) fn sections(
         &self,
         keyspace: KeyspaceId,
@@ -101,7 +101,7 @@ impl OpenSegments {
                 }
             };
         }
-        // A part that cannot be read now is not damaged.
+        // A failed read does not prove damage, so it is an error.
         walk.failed.map_or(Ok(found), Err)
     }
 }
@@ -169,7 +169,7 @@ impl Walk<'_> {
         (kept.bytes() == records_len).then_some(FoundSection { placement, kept })
     }
 
-    /// Visits the chunks of the tail at `offset`, and moves `offset` behind it.
+    /// Visits the chunks of the tail at `offset`, and moves `offset` to the end of the tail.
     fn tail(
         &mut self,
         offset: &mut u64,

@@ -1,7 +1,7 @@
 //! The tails of a section, written and read chunk by chunk, so that no code holds a whole tail.
 //!
-//! The layout is drawn in [`super::format`]. A walk over the bytes before a tail finds it: the
-//! moves begin behind the zero that ends the records, the hints behind the moves.
+//! Module [`super::format`] draws the layout. The moves begin after the zero that ends the records.
+//! The hints begin after the moves, so a reader of hints first walks over the moves.
 
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
@@ -40,7 +40,8 @@ impl TailWriter {
 pub(crate) struct TailReader<'a> {
     file: &'a OpenFile,
     of: ChunkOf,
-    /// Where the last chunk and the next one begin, and where the section ends.
+    /// Offset of the last chunk read. `next` is the offset of the next chunk, `end` that of the
+    /// section's end.
     last: u64,
     offset: u64,
     end: u64,
@@ -71,15 +72,15 @@ impl<'a> TailReader<'a> {
     /// Opens the hints of a section.
     ///
     /// # Errors
-    /// `Corruption` where the moves before them do not lead there.
+    /// `Corruption` if the moves before the hints are damaged; `Io` if a read fails.
     pub(crate) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
         let mut moves = TailReader::moves(file, placement);
         while moves.skip()? {}
         Ok(TailReader::new(file, placement, Tail::Hints, moves.offset))
     }
 
-    /// Reads what lies between the records and the hints. If nothing was moved, no read of a value
-    /// needs it, but a repair does.
+    /// Checks the bytes between the records and the hints. If no record was moved, reads of values
+    /// do not need these bytes, but a repair does.
     ///
     /// # Errors
     /// `Corruption` with file and offset; `Io`.
@@ -118,7 +119,7 @@ impl<'a> TailReader<'a> {
         Ok((range > 0).then(|| &self.window[start..start + range]))
     }
 
-    /// Skips a chunk unread. Returns whether there was one.
+    /// Skips a chunk without its payload. Returns whether a chunk followed.
     fn skip(&mut self) -> Result<bool> {
         let len = self.chunk_len()?;
         self.pass(len);
@@ -131,7 +132,7 @@ impl<'a> TailReader<'a> {
         self.of.index += 1;
     }
 
-    /// Returns the bytes of the next chunk, all of them in the section.
+    /// Returns the length of the next chunk, which must end in the section.
     fn chunk_len(&mut self) -> Result<u64> {
         let room = self.end.saturating_sub(self.offset);
         let mut len = CHUNK_OVERHEAD;
@@ -160,7 +161,7 @@ impl<'a> TailReader<'a> {
     }
 }
 
-/// The stretches of a segment that a section has, one after another, and where each lies.
+/// Walks the extents of a segment that a section holds, with the place of each.
 pub(crate) struct Kept<'a> {
     /// `None` if every record is where it was written.
     moves: Option<TailReader<'a>>,
@@ -168,7 +169,7 @@ pub(crate) struct Kept<'a> {
     at: usize,
     reader: PieceReader,
     current: Option<(Extent, u64)>,
-    /// Where the next stretch lies, relative to the first record.
+    /// Where the next extent lies, relative to the first record.
     place: u64,
 }
 
@@ -185,7 +186,7 @@ impl<'a> Kept<'a> {
         Kept { moves, piece, at, reader, current: None, place: 0 }
     }
 
-    /// Returns the next stretch, and where it lies.
+    /// Returns the next extent and its place.
     ///
     /// # Errors
     /// `Corruption` with file and offset; `Io`.
@@ -207,7 +208,7 @@ impl<'a> Kept<'a> {
         Ok(Some((stretch, place)))
     }
 
-    /// Returns the first stretch that ends behind a position. Positions must ascend.
+    /// Returns the first extent that ends after a position. Positions must ascend.
     ///
     /// # Errors
     /// As [`Kept::next`].
@@ -233,7 +234,7 @@ impl<'a> Kept<'a> {
         Ok(found.map(|(stretch, place)| place + (start - stretch.start)))
     }
 
-    /// Returns the index of the last stretch's chunk, and the chunk's offset.
+    /// Returns the index and the offset of the chunk that holds the last extent.
     pub(crate) fn chunk(&self) -> Option<(u64, u64)> {
         self.moves.as_ref().map(|moves| (moves.of.index - 1, moves.last))
     }
@@ -255,15 +256,15 @@ impl TailReader<'_> {
     }
 }
 
-/// Where the chunks of a segment's moves lie, in 24 bytes for each 2 KiB of them. It is kept where
-/// the budget has no space for the moves. A lookup then reads one chunk.
+/// Where the chunks of a segment's moves lie: 24 bytes of memory for each 2 KiB of moves. If the
+/// budget has no space for the moves, only this index is kept, and each lookup reads one chunk.
 #[derive(Debug, Default)]
 pub(crate) struct MoveChunks(Vec<ChunkStart>);
 
 /// The beginning of a chunk.
 #[derive(Debug)]
 struct ChunkStart {
-    /// Where its first stretch was written, and where that lies.
+    /// Position of the chunk's first extent. `place` is where that extent lies now.
     position: u64,
     place: u64,
     /// Offset of the chunk in the file.
@@ -271,8 +272,7 @@ struct ChunkStart {
 }
 
 impl MoveChunks {
-    /// Takes in the last answer of [`Kept::next`]. The caller passes all answers, from the first
-    /// on.
+    /// Takes in the last answer of [`Kept::next`]. The caller must pass every answer, in order.
     pub(crate) fn note(&mut self, kept: &Kept<'_>, stretch: Extent, place: u64) {
         let Some((index, offset)) = kept.chunk() else { return };
         if index == self.0.len() as u64 {

@@ -20,7 +20,7 @@ impl OpenSegments {
     /// bytes.
     ///
     /// # Errors
-    /// The first fault found, as `Corruption`; `Io`.
+    /// `Corruption` for the first damage found; `Io` if a read fails.
     pub(crate) fn verify(&self, keyspace: KeyspaceId, map: &SegmentMap) -> Result<u64> {
         let headers = map.files().into_values().filter(|file| !file.file.is_adopted()).count();
         let mut bytes = headers as u64 * FILE_HEADER_LEN;
@@ -43,10 +43,10 @@ impl OpenSegments {
 }
 
 impl OpenSegments {
-    /// Checks that every value that a table refers to is in its segment. It reads no values.
+    /// Checks that every value that a table refers to is in its segment. Reads no values.
     ///
     /// # Errors
-    /// `Corruption` with the missing value; `Io`.
+    /// `Corruption` that names the first missing value; `Io` if a read fails.
     pub(crate) fn verify_references(
         &self,
         keyspace: KeyspaceId,

@@ -1,4 +1,5 @@
-//! Table files: the manifest's facts about each, and its removal when no version needs it.
+//! Table files: what the manifest stores about each, and the removal of files that no version
+//! needs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::separated::SegmentId;
 use crate::version::bounds::{Key, Upper};
 use crate::version::open_tables::TableSlot;
 
-/// The manifest's facts about a table file.
+/// What the manifest stores about a table file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileFacts {
     pub(crate) number: u64,
@@ -21,22 +22,24 @@ pub(crate) struct FileFacts {
     pub(crate) merges: u64,
     /// Number of range tombstones.
     pub(crate) range_deletes: u64,
-    /// Estimated number of older records that they deleted when the file was written.
+    /// Estimated number of older records that the range tombstones deleted when the file was
+    /// written.
     pub(crate) range_deleted: u64,
-    /// Where its records and range tombstones begin.
+    /// Smallest key of a record, or start of a range tombstone, whichever is smaller.
     pub(crate) smallest: Key,
-    /// Where they end.
+    /// Upper bound of the keys of records and range tombstones.
     pub(crate) end: Upper,
     /// Smallest sequence number of records and range tombstones.
     pub(crate) smallest_seqno: SeqNo,
     pub(crate) largest_seqno: SeqNo,
-    /// The newest snapshot that kept records of the file from being folded; 0 for none. Once it is
-    /// gone, the file is worth rewriting.
+    /// The newest snapshot that kept records of the file from being folded; 0 for none. After the
+    /// release of that snapshot, the file is worth rewriting.
     pub(crate) kept_apart: SeqNo,
     /// Keys evenly spaced by bytes, to estimate how many bytes of the file lie in a range. For a
-    /// file with only range tombstones, samples of the keys that they delete.
+    /// file with only range tombstones, samples of the keys that the tombstones delete.
     pub(crate) samples: Arc<[Key]>,
-    /// The value segments that its records refer to, with the bytes of the records there.
+    /// The value segments that the file's records refer to. The number is the total bytes of those
+    /// value records.
     pub(crate) references: Arc<[(SegmentId, u64)]>,
 }
 
@@ -60,7 +63,7 @@ impl FileMeta {
         &self.facts
     }
 
-    /// Marks the file for removal when its last reader drops it.
+    /// Marks the file as obsolete. The file is removed when its last reader drops it.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
             self.trash.expect_table();

@@ -1,4 +1,4 @@
-//! The changes of one keyspace in an edit: its section of the edit, in the form drawn in `edit`.
+//! The changes that an edit makes to one keyspace. Module `edit` draws their encoding.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::key::{KeyspaceId, OperatorId, SeqNo};
 use crate::settings::KeyspaceSettings;
 use crate::version::edit::{Fields, TreeEdit, tag};
 
-/// Changes of one keyspace. Fields that are `None` stay as they are.
+/// Changes of one keyspace. A field that is `None` changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KeyspaceEdit {
     pub(crate) id: KeyspaceId,
@@ -16,7 +16,7 @@ pub(crate) struct KeyspaceEdit {
     pub(crate) num_levels: Option<u64>,
     pub(crate) default_operator: Option<OperatorId>,
     pub(crate) settings: Option<KeyspaceSettings>,
-    /// Writes up to this one need no log.
+    /// Tables hold all writes up to this sequence number, so replay skips them.
     pub(crate) flushed_through: Option<SeqNo>,
     pub(crate) dead_share: Option<f64>,
     /// Changes of the tree, applied in this order.

@@ -10,8 +10,9 @@
 //! dense, from 4097 registers:    | 2 | 16384 ranks u8 |
 //! ```
 //!
-//! The hash is XXH3-64, fixed by the format. Its upper 14 bits name the register; the rank is one
-//! more than the zeros that follow them, 1 to 51. A sketch has one spelling: sparse if it may be.
+//! The hash is XXH3-64, fixed by the format. Its upper 14 bits name the register. The rank is one
+//! more than the number of zero bits that follow, 1 to 51. Each sketch has one spelling: sparse up
+//! to 4096 registers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! Values have one spelling: no spaces, keys ascending. So equal documents are equal bytes. Numbers
 //! other than 64-bit integers are 64-bit fractions.
 //!
-//! Some pairs of patches are not equal to one patch (H7), so `partial` composes only pairs that
-//! are:
+//! Some pairs of patches have no single patch with the same effect (H7). `partial` keeps such
+//! pairs:
 //! ```text
 //! {"a":1} {"b":2}          ->  {"a":1,"b":2}
 //! {"a":null} {"a":{"b":1}} ->  kept: no patch says "replace what was in a"
@@ -46,7 +46,8 @@ fn apply(document: Value, patch: Value) -> Value {
     Value::Object(members)
 }
 
-/// Returns the single patch with the effect of the first and then the second, if there is one.
+/// Returns the single patch with the effect of the first patch and then the second, if there is
+/// one.
 fn compose(first: Value, second: Value) -> Option<Value> {
     let Value::Object(second) = second else { return Some(second) };
     let Value::Object(mut members) = first else { return None };

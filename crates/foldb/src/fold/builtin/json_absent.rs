@@ -1,13 +1,13 @@
 //! `json_merge_patch` in a build without the cargo feature `json`.
 //!
-//! It folds nothing and takes no operand. Stored operands keep their name and stay as they are; a
-//! build with the feature folds them.
+//! It folds nothing and takes no operand. Stored operands keep their operator's name and stay
+//! unchanged. A build with the feature folds them.
 
 use std::sync::Arc;
 
 use crate::fold::operator::{Full, MergeOperator};
 
-/// The feature that has the operator.
+/// The cargo feature that adds the operator.
 pub(super) const MISSING_FEATURE: Option<&str> = Some("json");
 
 #[derive(Debug)]

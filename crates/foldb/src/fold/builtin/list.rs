@@ -5,8 +5,9 @@
 //! operand = partial result = value:   any number of   | length varint | element |
 //! ```
 //!
-//! A value of one element is also an operand of one element, so a put of it equals a merge onto
-//! nothing. `listlast` takes operands of at most N elements, and cuts a longer base to its last N.
+//! A value of one element is also an operand of one element, so a put of such a value equals a
+//! merge onto nothing. `listlast` takes operands of at most N elements, and cuts a longer base to
+//! its last N.
 
 use std::sync::Arc;
 
@@ -67,10 +68,10 @@ pub(super) fn make_list(parameter: Option<&[u8]>) -> Option<Arc<dyn MergeOperato
     parameter.is_none().then(|| Arc::new(List) as Arc<dyn MergeOperator>)
 }
 
-const GRAMMAR: &str = "a list (elements, each behind its length as a varint)";
+const GRAMMAR: &str = "a list (elements, each after its length as a varint)";
 
 impl List {
-    /// Joins well-formed pieces.
+    /// Joins the pieces. Returns whether all of them are lists.
     fn join<'a>(pieces: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Vec<u8>) -> bool {
         out.reserve(pieces.clone().map(<[u8]>::len).sum());
         for piece in pieces {

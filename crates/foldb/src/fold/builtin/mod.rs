@@ -1,4 +1,4 @@
-//! The built-in operators, by RocksDB's names where RocksDB has one.
+//! The built-in operators. An operator that RocksDB has too bears RocksDB's name.
 //!
 //! Operators without parameters have ids that never change. The others get an id from the database
 //! at their first use.
@@ -37,7 +37,7 @@ pub struct BuiltinInfo {
     pub example: &'static str,
     /// The permanent id of the operator without a parameter.
     pub(crate) id: Option<OperatorId>,
-    /// The cargo feature that this build lacks to have it.
+    /// The cargo feature that the operator needs, if this build lacks it.
     missing_feature: Option<&'static str>,
     make: Make,
 }
@@ -274,7 +274,7 @@ impl BuiltinInfo {
         self.make(parameter)
     }
 
-    /// Makes the operator, or what stands in its place in this build.
+    /// Makes the operator. If this build lacks its cargo feature, makes one that folds nothing.
     ///
     /// # Errors
     /// `InvalidArgument` if it takes no such parameter.

@@ -1,7 +1,7 @@
 //! `float64add`, `uint64max` and `uint64min`: 8-byte little-endian numbers other than counters.
 //!
 //! A sum of fractions depends on the order of its terms. So `float64add` never folds without the
-//! base (H7): it adds from the oldest operand to the newest, and a flush changes no answer. A sum
+//! base (H7). It adds from the oldest operand to the newest, so a flush changes no answer. A sum
 //! that is not a number (NaN) has one bit pattern on every machine.
 //!
 //! ```text

@@ -1,4 +1,5 @@
-//! `putifabsent`: the first value stays. One blind write stores a claim or a creation time.
+//! `putifabsent`: the first value stays. A program can store a claim or a creation time without
+//! reading the key first.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `set`: blind writes add and remove members. The newest change of a member counts.
+//! `set`: blind writes add and remove members. The newest change of a member decides whether the
+//! set has it.
 //!
 //! ```text
 //! operand = partial result:   any number of   | '+' or '-' | length varint | member |
@@ -6,8 +7,8 @@
 //! ```
 //!
 //! Members are strictly ascending. A partial result keeps its removals, because the members below
-//! are unknown: `+x -x` gives `-x`, not nothing. A key whose set becomes empty is deleted. A
-//! removal in a base that the user put removes nothing, and the next fold drops it.
+//! are unknown: `+x -x` gives `-x`, not nothing. A key whose set becomes empty is deleted. If the
+//! caller puts a value with a removal, the removal has no effect, and the next fold drops it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,7 +105,8 @@ pub(super) fn make_set(parameter: Option<&[u8]>) -> Option<Arc<dyn MergeOperator
     parameter.is_none().then(|| Arc::new(Set) as Arc<dyn MergeOperator>)
 }
 
-/// Returns the last sign of each member. Pieces come oldest first; a malformed piece gives `None`.
+/// Returns the last sign of each member. `pieces` is oldest first. Returns `None` if a piece is
+/// malformed.
 fn latest<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<BTreeMap<&'a [u8], u8>> {
     let mut latest = BTreeMap::new();
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! What each built-in operator says, beyond the laws.
+//! Tests the results of each built-in operator. Module `laws` tests the laws.
 
 use proptest::prelude::*;
 
@@ -41,9 +41,9 @@ fn strict_counters_refuse_other_widths() {
     }
 }
 
-/// As RocksDB's uint64add: a value of another width counts as 0, base and operand alike.
+/// As in RocksDB's uint64add, a base or operand that is not 8 bytes counts as 0.
 #[test]
-fn lenient_counters_take_other_widths_for_zero() {
+fn lenient_counters_count_other_widths_as_zero() {
     let lenient = "uint64add:rocksdb_lenient";
     let five = 5u64.to_le_bytes();
     assert_eq!(fold(lenient, Some(b"123"), &[&five]), value(five));
@@ -119,7 +119,7 @@ fn lists_keep_their_elements_apart() {
     }
 }
 
-/// H7: what is below `+x -x` may hold x, so the two do not cancel out.
+/// H7: the set below `+x -x` may hold x, so the two operands do not cancel out.
 #[test]
 fn sets_keep_removals_until_the_base() {
     let (plus, minus) = (set::add("x"), set::remove("x"));
@@ -168,7 +168,8 @@ fn json_patches_that_are_no_one_patch_are_kept() {
     assert_eq!(out, gone);
 }
 
-/// Both forms, within four standard errors; the hash is fixed, so this never varies.
+/// Estimates of sparse and dense sketches are within four standard errors. The hash is fixed, so
+/// the test always gives the same result.
 #[test]
 fn hyperloglog_estimates_within_its_error() {
     for count in [0u32, 1, 100, 3_000, 20_000, 100_000] {
@@ -182,7 +183,7 @@ fn hyperloglog_estimates_within_its_error() {
     assert!(operator("hyperloglog").check_operand(b"foldb").is_err());
 }
 
-/// The text form of a built-in's example is an operand it takes.
+/// The example of each built-in parses to an operand that the operator accepts.
 #[test]
 fn examples_are_operands() {
     for info in builtins() {
@@ -202,7 +203,8 @@ proptest! {
         prop_assert_eq!(min, value(all().min().unwrap()));
     }
 
-    /// put(a), merge(b) reads as merge(a), merge(b), for everything that only joins or compares.
+    /// A read after put(a), merge(b) equals a read after merge(a), merge(b), for all operators that
+    /// only join or compare.
     #[test]
     fn a_put_is_a_merge_onto_nothing(a: Vec<u8>, b: Vec<u8>) {
         for spec in [

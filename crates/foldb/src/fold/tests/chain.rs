@@ -1,4 +1,4 @@
-//! The one routine that folds, on histories written as text.
+//! Tests the routine that folds chains, on histories written as text.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -13,7 +13,7 @@ fn resolver() -> Resolver {
     Resolver::clone(&toys::registry().resolver())
 }
 
-/// A chain of these records, collected as a reader meets them: newest first, up to the base.
+/// Collects a chain of these records as a reader does: newest first, up to the base.
 fn collected(events: &[Event]) -> Chain {
     let mut events = events.to_vec();
     events.sort_by_key(|event| std::cmp::Reverse(event.header.seqno));
@@ -26,7 +26,7 @@ fn collected(events: &[Event]) -> Chain {
     chain
 }
 
-/// The same, collected from the oldest record on.
+/// Collects the same chain, oldest record first.
 fn collected_backwards(events: &[Event]) -> Chain {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.header.seqno);
@@ -37,7 +37,7 @@ fn collected_backwards(events: &[Event]) -> Chain {
     chain
 }
 
-/// What the records fold to, oldest first.
+/// Returns the records that the chain folds to, oldest first.
 fn fold_events(events: &[Event], below: Below) -> Vec<Event> {
     let folded = collected(events).fold(b"a", below, &resolver(), &mut Vec::new());
     let records = folded.records.iter();
@@ -53,7 +53,7 @@ fn read(mut chain: Chain) -> Result<Option<Vec<u8>>> {
     Ok(value.map(|value| value.into_owned()))
 }
 
-/// What a reader sees: the value, `-` for nothing, `!` for a failed merge.
+/// Returns the result of a read: the value, `-` for nothing, `!` for a failed merge.
 fn seen(chain: Chain) -> String {
     match read(chain) {
         Ok(Some(value)) => value.escape_ascii().to_string(),
@@ -76,7 +76,7 @@ fn folds_as_far_as_the_laws_allow() {
         (Nothing, "a.DEL.1 a.MERGE.2(+1)", "a.PUT.2(1)", "1"),
         (Nothing, "a.MERGE.2(+1)", "a.PUT.2(1)", "1"),
         (Nothing, "a.DEL.1", "a.DEL.1", "-"),
-        // Something unknown below: partial, of two at least.
+        // Unknown records below: at least two operands fold partially.
         (Unknown, "a.MERGE.2(+1)", "a.MERGE.2(+1)", "1"),
         (Unknown, "a.MERGE.2(+1) a.MERGE.3(+2) a.MERGE.4(-5)", "a.MERGE.4(-2)", "-2"),
         (Unknown, "a.MERGE.2(~x) a.MERGE.3(~y)", "a.MERGE.2(~x) a.MERGE.3(~y)", "~x~y"),
@@ -85,7 +85,7 @@ fn folds_as_far_as_the_laws_allow() {
         (Nothing, "a.PUT.1(1) a.MERGE.2(+1) a.MERGE.3(+1) a.MERGE.4(,x)", "a.PUT.4(3,x)", "3,x"),
         (Unknown, "a.MERGE.2(+1) a.MERGE.3(+1) a.MERGE.4(,x) a.MERGE.5(,y) a.MERGE.6(+1)",
                   "a.MERGE.3(+2) a.MERGE.5(,x,y) a.MERGE.6(+1)", "!"),
-        // Outcomes that are no value.
+        // Outcomes other than a new value.
         (Nothing, "a.PUT.1(10) a.MERGE.2(.)", "a.PUT.2(10)", "10"),
         (Nothing, "a.DEL.1 a.MERGE.2(.)", "a.DEL.2", "-"),
         (Nothing, "a.MERGE.2(.)", "a.DEL.2", "-"),
@@ -108,8 +108,8 @@ fn folds_as_far_as_the_laws_allow() {
     }
 }
 
-/// H8: what fails or is unknown is a wall. Below it records fold among themselves, above it only
-/// partially, and nothing is dropped but under a base.
+/// H8: a stretch that fails, or whose operator is unknown, is a wall. Records below the wall fold
+/// onto their base, records above it only partially. Only records under a base are dropped.
 #[test]
 fn h8_walls() {
     use Below::{Nothing, Unknown};
@@ -123,7 +123,7 @@ fn h8_walls() {
                   "a.PUT.2(3) a.MERGE.4(%) a.MERGE.5(%) a.MERGE.6(+6)"),
         (Unknown, "a.MERGE.1(+1) a.MERGE.2(+2) a.MERGE.4(?) a.MERGE.5(+5) a.MERGE.6(+6)",
                   "a.MERGE.2(+3) a.MERGE.4(?) a.MERGE.6(+11)"),
-        // No base is invented for what stands over a wall.
+        // Operands above a wall do not fold onto nothing.
         (Nothing, "a.MERGE.4(*) a.MERGE.5(+5) a.MERGE.6(+6)", "a.MERGE.4(*) a.MERGE.6(+11)"),
         (Nothing, "a.DEL.3 a.MERGE.4(*) a.MERGE.5(+5)", "a.DEL.3 a.MERGE.4(*) a.MERGE.5(+5)"),
         // A base that its operator refuses is kept, and so are the operands.
@@ -132,7 +132,7 @@ fn h8_walls() {
         // Two walls.
         (Nothing, "a.PUT.1(1) a.MERGE.2(*) a.MERGE.3(+1) a.MERGE.4(+1) a.MERGE.5(?)",
                   "a.PUT.1(1) a.MERGE.2(*) a.MERGE.4(+2) a.MERGE.5(?)"),
-        // A base over a wall drops it, also one that only a partial fold reveals.
+        // A base above a wall drops the wall. So does a base that a partial fold makes (below).
         (Nothing, "a.MERGE.2(*) a.PUT.3(7)", "a.PUT.3(7)"),
     ];
     for (below, history, folded) in cases {
@@ -162,7 +162,7 @@ fn failed_reads_name_key_and_operator() {
 
 /// Bytes that a failed or panicked operator left in the buffer reach no value.
 #[test]
-fn the_scratch_buffer_is_clean_for_everybody() {
+fn each_fold_starts_with_a_clean_scratch_buffer() {
     let mut scratch = b"rest of something else".to_vec();
     let history = history::parse("a.PUT.1(x) a.MERGE.2(+1) a.MERGE.3(,a) a.MERGE.4(,b)");
     let folded = collected(&history).fold(b"a", Below::Nothing, &resolver(), &mut scratch);
@@ -199,7 +199,7 @@ fn large_values_fold_uncopied() {
     assert_eq!(value.as_slice().as_ptr(), address);
 }
 
-/// The faults planted in the chain routine are ones that these tests see.
+/// These tests detect the planted faults (deliberate bugs) of the chain routine.
 #[test]
 fn planted_faults_show() {
     let history = history::parse("a.PUT.1(1) a.MERGE.2(,x) a.MERGE.3(,y)");
@@ -213,7 +213,7 @@ fn planted_faults_show() {
     assert_eq!(stopped, ",x,y");
 }
 
-/// Any record but one whose operator is asked for an index.
+/// Makes records of all toy operators except the one that answers an operand's index.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let operand = select(vec![
         "+1", "-1", "+x", "#1", "#-1", ",x", ",y", "~x", "=1", "=x", "!", ".", "*", "?",
@@ -230,15 +230,15 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    /// Forwards and backwards, a reader sees the same.
+    /// A chain collected newest first reads the same as one collected oldest first.
     #[test]
     fn both_directions_see_the_same(events in events()) {
         prop_assert_eq!(seen(collected(&events)), seen(collected_backwards(&events)));
         prop_assert_eq!(collected(&events).is_empty(), collected_backwards(&events).is_empty());
     }
 
-    /// Whatever is folded first, on whatever side of any cut, a reader sees the same: what flushes
-    /// and compactions rely on.
+    /// A chain cut anywhere, with each piece folded first, reads the same. Flushes and compactions
+    /// rely on this.
     #[test]
     fn folding_in_pieces_changes_no_answer(
         events in events(),
@@ -261,7 +261,7 @@ proptest! {
         prop_assert_eq!(seen(collected(&pieces)), expected, "{}", history::print(&pieces));
     }
 
-    /// A fold that can change nothing more is at rest.
+    /// A second fold changes nothing.
     #[test]
     fn folding_is_idempotent(events in events(), bottom: bool) {
         let below = if bottom { Below::Nothing } else { Below::Unknown };
@@ -270,7 +270,8 @@ proptest! {
     }
 }
 
-/// A cover ends a chain exactly as a delete of its sequence number would, wherever it is learnt.
+/// A cover ends a chain exactly like a delete with its sequence number, whenever the chain learns
+/// of it.
 #[test]
 fn h10_a_cover_is_a_delete() {
     let events = history::parse("a.MERGE.9(,c) a.MERGE.7(,b) a.MERGE.5(,a) a.PUT.3(x)");
@@ -280,7 +281,8 @@ fn h10_a_cover_is_a_delete() {
         if cover > 0 {
             as_delete.push(Event::delete("a", cover));
         }
-        // Read: known before the records, after some of them, after all, and backwards.
+        // The chain learns of the cover before the records, after some, or after all; then also
+        // backwards.
         let expected = seen(collected(&as_delete));
         for late in 0..=events.len() {
             let mut chain = Chain::default();
@@ -304,7 +306,7 @@ fn h10_a_cover_is_a_delete() {
     }
 }
 
-/// Of a folded chain nothing is left that is covered, and no delete takes its place.
+/// A fold drops covered records and adds no delete for them.
 #[test]
 fn h10_what_is_covered_is_not_folded() {
     let folded = |cover: u64| {
@@ -327,8 +329,8 @@ fn h10_what_is_covered_is_not_folded() {
     assert_eq!(folded(10), "");
 }
 
-/// The short cut for one operand over nothing agrees with the full routine, also for operators that
-/// fail, delete or are unknown.
+/// The short cut for one operand over nothing agrees with the full routine. The cases include
+/// operators that fail, delete or are unknown.
 #[test]
 fn one_operand_reads_as_it_folds() {
     let mut outcomes = std::collections::BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The public law kit accepts what keeps the laws and rejects what does not.
+//! The public law kit accepts operators that keep the laws and rejects operators that do not.
 
 use crate::fold::laws::Check;
 use crate::fold::tests::laws::all_builtins;
@@ -37,7 +37,7 @@ fn declared_properties_are_checked() {
 #[derive(Debug)]
 struct NonAssociative;
 
-/// Joins, but partially as if the order of operands did not matter.
+/// Joins bytes, but `partial` sorts the operands first.
 #[derive(Debug)]
 struct OrderBlind;
 
@@ -96,7 +96,7 @@ fn the_kit_rejects_a_non_associative_operator_and_replays_the_seed() {
     assert_eq!(replayed, violation);
 }
 
-/// Adds, but in place only half of it.
+/// Adds numbers, but `fold_word` adds only half of the operand.
 #[derive(Debug)]
 struct HalfInPlace;
 
@@ -126,7 +126,7 @@ impl MergeOperator for HalfInPlace {
 }
 
 #[test]
-fn the_kit_rejects_an_operator_that_folds_otherwise_in_place() {
+fn the_kit_rejects_an_operator_that_folds_differently_in_place() {
     let violation = Check::new([3u64.to_le_bytes()]).run(&HalfInPlace).unwrap_err();
     assert_eq!(violation.law, "word");
     assert!(violation.case.contains("fold_word"), "{violation}");
@@ -139,7 +139,8 @@ fn the_kit_rejects_an_order_blind_operator() {
     assert!(violation.to_string().contains("operands ['"), "{violation}");
 }
 
-/// Adds numbers, and takes every operand for one; or panics where it is none.
+/// Adds numbers and accepts every operand. On an operand that is not a number, `full` fails or
+/// panics.
 #[derive(Debug)]
 struct Unchecked {
     panics: bool,
@@ -161,9 +162,9 @@ impl MergeOperator for Unchecked {
     }
 }
 
-/// Its first word was once that two answers differ, which said nothing about the cause.
+/// The kit once reported only that two answers differ, which did not show the cause.
 #[test]
-fn the_kit_names_check_operand_to_an_operator_without_it() {
+fn the_kit_advises_check_operand_if_an_operator_lacks_it() {
     for panics in [false, true] {
         for seed in 0..20 {
             let check = Check::new([1u64.to_le_bytes()]).seed(seed);

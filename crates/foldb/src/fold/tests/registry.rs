@@ -1,4 +1,4 @@
-//! Which operator an id names, for ever (H27).
+//! Tests that an id always means the same operator (H27).
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::ErrorKind;
 use crate::fold::registry::FIRST_DYNAMIC_ID;
 use crate::fold::{Definition, Full, MergeOperator, Registry, builtins};
 
-/// A custom operator with everything that is part of its identity.
+/// A custom operator whose version and parameters the test chooses.
 #[derive(Debug)]
 struct Custom {
     version: u32,
@@ -39,7 +39,7 @@ fn bare() -> Registry {
     Registry::new(Vec::new())
 }
 
-/// Registers a spec as a database does, and answers its id.
+/// Registers a spec as a database does, and returns its id.
 fn register(registry: &Registry, spec: &str) -> u32 {
     let operator = registry.parse(spec).unwrap();
     registry.id_of(&*operator).unwrap_or_else(|| {
@@ -49,7 +49,8 @@ fn register(registry: &Registry, spec: &str) -> u32 {
     })
 }
 
-/// On disk in every merge record: this test failing means old databases change their meaning.
+/// Every merge record on disk holds such an id. If this test fails, old databases change their
+/// meaning.
 #[test]
 fn builtin_ids_never_change() {
     let ids: Vec<_> = builtins().iter().map(|info| (info.name, info.id)).collect();
@@ -95,7 +96,8 @@ fn other_operators_get_the_next_id() {
     assert_eq!(registry.resolver().name(FIRST_DYNAMIC_ID + 1), "test.custom:p");
 }
 
-/// A spec, registered, told by name, and registered in the next open, is the same operator.
+/// A registered spec keeps its operator when the test parses its name again, and after the next
+/// open.
 #[test]
 fn specs_round_trip() {
     let registry = with_custom(0, b"");
@@ -161,9 +163,10 @@ fn a_gap_of_ids_is_damage() {
     }
 }
 
-/// It is taken in, so that a database that no longer needs it opens; what needs it gets this error.
+/// The registry accepts an operator without an implementation. So a database opens if no record
+/// needs the operator. Otherwise the open fails with this error.
 #[test]
-fn an_operator_nobody_gave_is_named() {
+fn an_error_names_the_missing_operator() {
     let registry = bare();
     let stored = definition(128, "acme.topk", 2, b"10");
     registry.adopt(&stored).unwrap();
@@ -202,11 +205,11 @@ fn another_version_or_parameter_is_another_operator() {
     assert_eq!(
         with_custom(2, b"p").unknown_operator(&stored).to_string(),
         "the database uses merge operator 'test.custom:p' version 1, \
-         Options::operators has version 2, which does not read it"
+         but Options::operators has version 2, which cannot read the stored operands"
     );
 }
 
-/// A custom operator goes before a built-in of its name, and a parameter must be its own.
+/// `parse` finds custom operators first. A parameter in the spec must equal the operator's.
 #[test]
 fn parse_looks_at_custom_operators_first() {
     let registry = with_custom(0, b"p");

@@ -1,4 +1,4 @@
-//! Operands of an older version are taken over by the newer operator.
+//! Tests that a newer version of an operator upgrades and folds operands of an older one.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::fold::{Below, Chain, Definition, Full, MergeOperator, Partial, Regist
 use crate::key::{Kind, RecordHeader};
 use crate::value::Value;
 
-/// Joins words. Operands of version 1 are the word; of version 2 the word behind its length, which
-/// is how it can join operands without a base.
+/// Joins words. An operand of version 1 is the word. An operand of version 2 is words, each after
+/// its length, so version 2 can join operands without a base.
 #[derive(Debug)]
 struct Words {
     version: u32,
-    /// Upgrades wrongly, for the kit to notice.
+    /// Whether `upgrade` gives a wrong result, which the law kit must detect.
     broken: bool,
 }
 
@@ -85,7 +85,7 @@ impl MergeOperator for Words {
     }
 }
 
-/// A registry of a database that version 1 wrote, opened with version 2.
+/// Returns the registry of a database that version 1 wrote and version 2 opens.
 fn upgraded() -> Registry {
     let registry = Registry::new(vec![Words::boxed(2)]);
     registry.adopt(&Definition::of(128, &*Words::boxed(1))).unwrap();
@@ -98,7 +98,7 @@ fn merge(seqno: u64, operator: u32) -> RecordHeader {
     RecordHeader { seqno, kind: Kind::Merge, operator }
 }
 
-/// The ids of the stored definitions stay theirs; the newer version gets the next one.
+/// Stored definitions keep their ids. The newer version gets the next id.
 #[test]
 fn a_newer_version_gets_an_id_of_its_own() {
     let registry = upgraded();
@@ -121,8 +121,8 @@ fn a_newer_version_gets_an_id_of_its_own() {
     assert_eq!(reopened.resolver().dynamic_definitions().count(), 3);
 }
 
-/// `a.MERGE.9(2: y) a.MERGE.5(1: x)` with and without the base: old and new operands are one
-/// stretch, and what is kept is an operand of the newer version.
+/// Folds `a.MERGE.9(2: y) a.MERGE.5(1: x)` over nothing and over unknown records. Old and new
+/// operands are one stretch, and the result is an operand of the newer version.
 #[test]
 fn operands_of_an_older_version_fold_with_newer_ones() {
     let registry = upgraded();
@@ -141,7 +141,7 @@ fn operands_of_an_older_version_fold_with_newer_ones() {
     assert_eq!(&*folded.records[0].value, [framed(b"x"), framed(b"y")].concat());
 }
 
-/// A lone old operand is upgraded too: compaction is what finishes an upgrade.
+/// A fold also upgrades a lone old operand, so compactions complete the upgrade.
 #[test]
 fn a_lone_operand_is_upgraded_by_a_fold() {
     let registry = upgraded();
@@ -152,7 +152,7 @@ fn a_lone_operand_is_upgraded_by_a_fold() {
     assert_eq!(&*folded.records[0].value, framed(b"x"));
 }
 
-/// One that cannot be read, or makes the operator panic, fails its key and is kept as it was.
+/// If the upgrade fails or panics, the fold of the key fails and the operand stays unchanged.
 #[test]
 fn an_operand_that_cannot_be_upgraded_is_a_wall() {
     let registry = upgraded();

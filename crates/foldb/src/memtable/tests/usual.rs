@@ -1,4 +1,4 @@
-//! The short cut against the routine that it cuts short.
+//! Compares the short cut with the full routine, [`Chain`].
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::value::Value;
 
 const KEY: &[u8] = b"k";
 
-/// Operators, the last id unknown: counter, max, append, put.
+/// Ids of operators: counter, max, append, put, and an unknown one.
 const OPERATORS: [u32; 5] = [1, 3, 5, 6, 200];
 
-/// A write of `k`: kind, which operator, value.
+/// Makes a write of `k`: kind, index into [`OPERATORS`], value.
 fn write() -> impl Strategy<Value = (Kind, usize, Vec<u8>)> {
     let kind = prop_oneof![
         1 => Just(Kind::Put),
@@ -78,7 +78,7 @@ proptest! {
     }
 }
 
-/// Not vacuous: the plainest chains are cut short.
+/// The short cut takes the plainest chains, so the comparison above tests something.
 #[test]
 fn usual_chains_are_taken() {
     let registry = Registry::new(Vec::new());

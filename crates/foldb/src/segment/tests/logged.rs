@@ -1,5 +1,5 @@
-//! Walks over logs that became segments: each value comes with its key and number, and no damage
-//! passes.
+//! Tests walks over logs that became segments. Each value comes with its key and number, and the
+//! walk reports all damage.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::wal::{BatchHeader, LogWriter, SeparableValues};
 
 const LOG: u64 = 7;
 
-/// A value of the walk: keyspace, key, number, length, position.
+/// A value of the walk: keyspace, key, sequence number, length, position.
 type Met = (KeyspaceId, Vec<u8>, u64, u64, u64);
 
 /// The writes of one record.
@@ -33,7 +33,7 @@ fn logged(records: &[Record]) -> (Vec<u8>, Vec<Met>) {
     logged_from(100, records)
 }
 
-/// Returns the same for writes whose numbers begin with this one.
+/// Returns the same for writes whose sequence numbers begin with `seqno`.
 fn logged_from(mut seqno: u64, records: &[Record]) -> (Vec<u8>, Vec<Met>) {
     let fs = MemFs::new();
     let handle: Arc<dyn FileSystem> = Arc::new(fs.clone());
@@ -44,7 +44,7 @@ fn logged_from(mut seqno: u64, records: &[Record]) -> (Vec<u8>, Vec<Met>) {
         let place = (log.number(), log.len());
         let frame = log.begin();
         match record {
-            // Longer than a frame, or a definition.
+            // A batch longer than a frame, or a definition.
             Record::Other(len) => {
                 frame.push(2);
                 frame.resize(frame.len() + len, 9);
@@ -106,8 +106,8 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
-    /// However little is read at once, the walk meets all values in order. It notices any changed
-    /// bit, at the latest behind its frame.
+    /// With any read size, the walk returns all values in order. It reports any changed bit, at the
+    /// latest at the end of the frame.
     #[test]
     fn every_value_of_a_log_is_met_and_no_damage_passes(
         records in proptest::collection::vec(record(), 0..12),
@@ -128,9 +128,9 @@ proptest! {
     }
 }
 
-/// No writer begins with 0, but a damaged frame may say so.
+/// No writer begins with sequence number 0, but a damaged frame may contain it.
 #[test]
-fn numbers_that_begin_with_zero_are_counted() {
+fn a_frame_may_begin_with_sequence_number_zero() {
     let put = |key: &[u8]| (Kind::Put, true, 0, key.to_vec(), 300);
     let (bytes, expected) = logged_from(0, &[Record::Batch(vec![put(b"a"), put(b"b")])]);
     assert_eq!(expected.iter().map(|met| met.2).collect::<Vec<_>>(), [0, 1]);
@@ -138,7 +138,7 @@ fn numbers_that_begin_with_zero_are_counted() {
 }
 
 #[test]
-fn records_of_several_frames_are_passed_over() {
+fn a_walk_skips_records_of_several_frames() {
     let large = |key: &[u8]| Record::Batch(vec![(Kind::Put, true, 0, key.to_vec(), 5000)]);
     let (bytes, expected) = logged(&[large(b"a"), Record::Other(3 << 20), large(b"b")]);
     assert_eq!(expected.len(), 2);

@@ -1,4 +1,5 @@
-//! The page of segment files shows what is written, and can be read.
+//! Tests that the worked example in the format page of segment files is what the engine writes and
+//! reads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,9 +25,10 @@ const PAGE: &str = include_str!("../../../../../docs/format/value_segment.md");
 const DATABASE: u64 = 0xdb;
 const FILE: u64 = 12;
 
-/// The rest of segment 8, by key, sequence number and position; "honey" lay between.
+/// The values left in segment 8: key, sequence number, position and value. "honey" lay between
+/// them.
 const FIRST: [(&str, u64, u64, &str); 2] = [("apple", 300, 0, "pie"), ("tea", 305, 26, "green")];
-/// Segment 11, whose records have their keys with them.
+/// The value of segment 11, in which each record is followed by its key.
 const SECOND: (&str, u64, u64, &str) = ("bee", 310, 0, "wax");
 
 fn names() -> FileNames {
