@@ -1,4 +1,4 @@
-//! Every decoder of bytes that come from files, by name, for fuzzing.
+//! All decoders of bytes that come from files, by name, for fuzzing.
 //!
 //! A decoder receives unchecked bytes, as if a checksum had been forged. It never panics, never
 //! loops, and allocates at most a small multiple of its input. Bytes that it accepts and can encode

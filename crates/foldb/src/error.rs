@@ -18,15 +18,18 @@ pub enum ErrorKind {
     /// The call itself is wrong: bad options, a malformed operand, or a merge without an operator.
     /// Fix the input.
     InvalidArgument,
-    /// The directory holds no database and `create_if_missing` is off. Turn it on, or fix the path.
+    /// The directory holds no database and `create_if_missing` is off. Turn the option on, or fix
+    /// the path.
     DatabaseMissing,
     /// The directory already holds a database and `error_if_exists` is on.
     DatabaseExists,
-    /// Another process, or another handle in this one, has the database open. Close it first.
+    /// Another process, or another handle in this process, has the database open. Close it there
+    /// first.
     Locked,
-    /// The database uses an operator that the open did not get. Register it in `Options`.
+    /// The database uses an operator that the caller of open did not pass. Register the operator in
+    /// `Options`.
     UnknownOperator,
-    /// A comparator that the open did not get orders one of the keyspaces. Add it to
+    /// A keyspace uses a comparator that the caller of open did not pass. Add it to
     /// `Options::comparators`.
     UnknownComparator,
     /// No keyspace has that name. Create it.
@@ -38,14 +41,15 @@ pub enum ErrorKind {
     /// The merge operator rejected this key's operands. Only reads of this key are affected.
     MergeFailed,
     /// The comparator of a keyspace panicked in background work, or contradicted itself. Only this
-    /// keyspace is affected. It takes no more writes and is no longer flushed, and the logs that
-    /// hold its writes are kept. Reopen the database with a comparator that is a total order.
+    /// keyspace is affected. The keyspace takes no more writes and is no longer flushed. The
+    /// database keeps the logs that hold its writes. Reopen the database with a comparator that is
+    /// a total order.
     ///
-    /// An open also fails with this kind if the stored keys do not ascend in the order of the
-    /// comparator that it got. Such an open changes nothing: give it the comparator that wrote the
-    /// keys.
+    /// An open also fails with this kind if the stored keys do not ascend in the order of the given
+    /// comparator. Such an open changes nothing. Open with the comparator that wrote the keys.
     ComparatorFailed,
-    /// Bytes on disk are not the bytes that were written. Restore from a copy, or repair.
+    /// Bytes on disk are not the bytes that were written. Restore the database from a copy, or
+    /// repair it.
     Corruption,
     /// This version or build does not know the format of a file, or a requested codec. The file
     /// stays as it is. Use the foldb that wrote it, or a build with the cargo feature that the
@@ -90,7 +94,7 @@ struct Inner {
     offset: Option<u64>,
     /// The key whose operands could not be folded, and their operator, for a failed merge.
     failed_merge: Option<(Vec<u8>, String)>,
-    /// The error of the operating system behind it.
+    /// The operating system's error that caused this one.
     source: Option<Arc<io::Error>>,
 }
 
@@ -144,7 +148,7 @@ impl Error {
         self
     }
 
-    /// Adds the byte offset. A layer above adds the file.
+    /// Adds the byte offset. A calling layer adds the file.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Error {
         if self.0.offset.is_none() {
@@ -191,7 +195,8 @@ impl Error {
     }
 }
 
-/// What a failed call of the operating system means: a full disk becomes `NoSpace`.
+/// Returns the kind for a failed call of the operating system: `NoSpace` for a full disk, otherwise
+/// `Io`.
 fn kind_of(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
@@ -223,13 +228,13 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {
-    /// Returns the [`io::Error`] of the operating system, where a call of it failed.
+    /// Returns the operating system's [`io::Error`], if a system call failed.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_deref().map(|source| source as _)
     }
 }
 
-/// An [`io::Error`] that says the same: the standard library's cannot be cloned.
+/// Returns a copy of an [`io::Error`], which the standard library cannot clone.
 fn copy_of(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
@@ -238,8 +243,8 @@ fn copy_of(error: &io::Error) -> io::Error {
 }
 
 impl From<Error> for io::Error {
-    /// Keeps the error as the inner one. Its kind is that of the operating system's error, or the
-    /// nearest there is.
+    /// Wraps the error. The kind of the result is that of the operating system's error. Without
+    /// such an error, it is the nearest kind of the standard library.
     ///
     /// ```
     /// fn count(path: &std::path::Path) -> std::io::Result<usize> {
@@ -275,9 +280,9 @@ impl From<Error> for io::Error {
 }
 
 impl From<io::Error> for Error {
-    /// An error that a file system, or a program's own code between calls of the engine, returned:
-    /// [`ErrorKind::NoSpace`] for a full disk, else [`ErrorKind::Io`]. An error that was one of the
-    /// engine's comes back as it was.
+    /// Converts an error of a file system or of the program's own code: [`ErrorKind::NoSpace`] for
+    /// a full disk, otherwise [`ErrorKind::Io`]. If the error wraps an error of the engine, returns
+    /// that one.
     ///
     /// ```
     /// use foldb::{Error, ErrorKind};

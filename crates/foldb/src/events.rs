@@ -1,8 +1,8 @@
-//! Events: what the engine did or met, reported as it happens.
+//! Events: work that the engine did and problems that it met.
 //!
 //! A database reports to its [`EventListener`]s, and to the process' `tracing` subscriber if there
-//! is one. The thread that met an event reports it afterwards, sometimes while it holds locks of
-//! the database. A listener that panics cannot harm the database.
+//! is one. The thread that causes an event reports it afterwards, sometimes while the thread holds
+//! locks of the database. A listener that panics cannot harm the database.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -22,13 +22,13 @@ pub enum Event {
         keyspace: Arc<str>,
         /// How many memtables were flushed together.
         memtables: usize,
-        /// Records in them. Each operand of a key counts.
+        /// Records in the memtables. Each operand of a key counts.
         records_in: u64,
         /// Records written, after folding.
         records_out: u64,
         /// Bytes of the tables written.
         bytes_written: u64,
-        /// Bytes of values in logs that became value segments as they are.
+        /// Bytes of values that stayed in a log, which became a value segment.
         bytes_adopted: u64,
         /// How long the flush took.
         duration: Duration,
@@ -37,7 +37,7 @@ pub enum Event {
     Compaction {
         /// Name of the keyspace.
         keyspace: Arc<str>,
-        /// The level that the slice was written to.
+        /// The level to which the slice was written.
         output_level: usize,
         /// Bytes of tables read.
         bytes_read: u64,
@@ -70,8 +70,8 @@ pub enum Event {
     },
     /// The operands of a key could not be folded. The engine keeps them, and reads of the key fail.
     MergeFailed(FailedMerge),
-    /// The open found bytes behind the end of the manifest or of a log and dropped them. They are
-    /// writes that were not synced when the machine lost power.
+    /// The open found bytes after the end of the manifest or of a log and dropped them. Such bytes
+    /// come from writes that were not synced when the machine lost power.
     TailDropped(DroppedTail),
     /// A step of background work failed. A worker tries it again, unless the database no longer
     /// takes writes.
@@ -96,9 +96,9 @@ pub enum StallReason {
 
 /// What an open dropped at the end of a file.
 ///
-/// A log has no end mark: it ends where no whole record follows. The bytes behind that are a write
-/// that never finished or was never synced, and the open drops them. If a later record says that
-/// they were synced, the open fails with [`Corruption`](crate::ErrorKind::Corruption). After a
+/// A log has no end mark: it ends where no whole record follows. The bytes after that come from a
+/// write that never finished or was never synced. The open drops such bytes. If a later record says
+/// that they were synced, the open fails with [`Corruption`](crate::ErrorKind::Corruption). After a
 /// clean close an open drops nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -109,7 +109,7 @@ pub struct DroppedTail {
     pub offset: u64,
     /// Bytes dropped, up to the last one that is not zero.
     pub bytes: u64,
-    /// Whole frames among them.
+    /// Whole frames in the dropped bytes.
     pub frames: u64,
     /// Last sequence number that the database kept.
     pub last_seqno: u64,
@@ -126,15 +126,15 @@ pub struct FailedMerge {
     pub operator: String,
 }
 
-/// Receives the events of a database. The engine calls it on the thread that met the event, and
-/// that thread waits. Return quickly, and hand long work to another thread.
+/// Receives the events of a database. The engine calls the listener on the thread that caused the
+/// event, and that thread waits. Return quickly, and hand long work to another thread.
 ///
-/// A listener may call into its database. Reads, snapshots and iterators work as everywhere. A
-/// write works while there is room. One that would wait for a flush or compaction fails with
-/// `Busy`. Calls that wait for background work (`flush`, `compact`, `wait_for_background`,
-/// `collect_garbage`, `close`) fail with `InvalidArgument`, because that work may be waiting for
-/// the listener. If a listener drops the last handle, the database closes on another thread soon
-/// after.
+/// A listener may call into its database. Reads, snapshots and iterators work as in other code. A
+/// write works while the write buffers have room. A write that would wait for a flush or compaction
+/// fails with `Busy`. Calls that wait for background work (`flush`, `compact`,
+/// `wait_for_background`, `collect_garbage`, `close`) fail with `InvalidArgument`, because that
+/// work may be waiting for the listener. If a listener drops the last handle, the database closes
+/// on another thread soon after.
 ///
 /// # Example
 /// ```
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_panics_keeps_nobody_from_being_told() {
+    fn a_panicking_listener_does_not_stop_other_listeners() {
         let collected = Arc::new(Collected::default());
         let events = Events::new(vec![Arc::new(Panics), collected.clone()]);
         let duration = Duration::from_micros(3);

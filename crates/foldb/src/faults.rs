@@ -1,8 +1,10 @@
-//! Planted faults: bugs that a test switches on to prove that a test detects them.
+//! Planted faults: deliberate bugs that a test switches on, to prove that the tests detect such
+//! bugs.
 //!
-//! They exist only in builds with debug assertions; otherwise `planted` is the constant `false` and
-//! the compiler removes the branches. A test plants a fault for its own thread. Background work on
-//! that thread sees it, and parallel tests do not. A separate program plants it for all threads.
+//! Faults exist only in builds with debug assertions. In other builds `planted` is the constant
+//! `false`, and the compiler removes the branches. A test plants a fault for its own thread.
+//! Background work on that thread has the fault, and parallel tests do not. A separate program
+//! plants a fault for all threads.
 
 /// A bug that the engine could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum Fault {
     ReplayFlushed,
     /// A compaction drops a tombstone above the last level.
     DropTombstoneEarly,
-    /// The engine does not sync the directory after it created files there.
+    /// The engine does not sync a directory after it created files in it.
     SkipDirSync,
     /// A write is published before it is applied.
     PublishBeforeApply,
@@ -42,9 +44,9 @@ pub enum Fault {
     DropRangeDeleteEarly,
     /// The operator of the oldest operand folds all of them, even operands of other operators.
     WrongOperator,
-    /// The memtable changes a record in place that a snapshot sees.
+    /// The memtable changes, in place, a record that a snapshot sees.
     FoldInPlaceUnderSnapshot,
-    /// A flush does not unfold a memtable's record for a snapshot that sees a part of it.
+    /// A flush writes a folded record whole, although a snapshot sees only some of its operands.
     FlushFoldedWhole,
     /// Garbage collection ignores the references of one table.
     GcDropsLiveValue,
@@ -61,7 +63,7 @@ pub enum Fault {
     KeepFailedFrames,
     /// A write accepts a key that the comparator cannot compare.
     TakeAnyKey,
-    /// A synced batch of no operations syncs nothing.
+    /// A synced batch without operations does not sync the log.
     EmptySyncSyncsNothing,
     /// Files that a failed open or a rejected write created stay in the directory.
     LeaveAttempts,
@@ -77,9 +79,9 @@ pub enum Fault {
     CurrentBeforeNames,
     /// If a callback drops the last handle, the close runs on the worker it waits for.
     CloseInCallback,
-    /// The search behind a torn tail hashes every byte sequence that looks like a frame.
+    /// The search after a torn tail hashes every byte sequence that looks like a frame.
     UnboundedTailSearch,
-    /// A write pays its pause before it seals the full memtable.
+    /// A write pauses before it seals the full memtable.
     PauseBeforeSeal,
     /// A level 0 that stops writers does not trigger a compaction.
     StopWithoutReason,
@@ -87,12 +89,12 @@ pub enum Fault {
     DamageIsUnsupported,
     /// Nothing wakes the workers.
     LoseWakeUp,
-    /// A caller that waits for background work goes to sleep although a step finished since it
-    /// looked.
+    /// A caller that waits for background work sleeps although a step finished after the caller's
+    /// last check.
     SleepThroughStep,
     /// A read takes its sequence number before it loads the memtables and tables.
     NumberBeforeView,
-    /// The open does not check the bytes behind the end of a log.
+    /// The open does not check the bytes after the end of a log.
     TornTailIsEnd,
     /// Verification of a table skips its data blocks.
     VerifySkipsBlocks,

@@ -1,4 +1,5 @@
-//! The layers below the database, for this crate's benches. Not a stable interface.
+//! Functions of the layers below the database, for this crate's benches. The interface is not
+//! stable.
 
 use std::hint::black_box;
 
@@ -29,8 +30,8 @@ pub enum Into {
 }
 
 /// Merges and folds all runs and memtables of a database's default keyspace, with the code of
-/// compactions and flushes. The tree does not change. Returns how many records went in and came
-/// out.
+/// compactions and flushes. The tree does not change. Returns the number of records read and the
+/// number of records after folding.
 ///
 /// # Errors
 /// As [`Db::flush`].

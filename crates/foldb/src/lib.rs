@@ -4,8 +4,8 @@
 //! memtable to the last level, *folds* chains. So changing a value is one blind write that never
 //! reads.
 //!
-//! Start at [`Db`]. [`WriteOptions`] says what a returned write guarantees, and [`MergeOperator`]
-//! how to write an operator.
+//! Start at [`Db`]. [`WriteOptions`] says what a write guarantees when it returns.
+//! [`MergeOperator`] says how to write an operator.
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
@@ -24,8 +24,8 @@
 //! # Ok::<(), foldb::Error>(())
 //! ```
 //!
-//! `docs/merge.md` introduces counters, lists, sets and operators of the program's own in ten
-//! minutes. [`laws`] checks an operator.
+//! `docs/merge.md` introduces counters, lists, sets and your own operators in ten minutes. [`laws`]
+//! checks an operator.
 //!
 //! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
 //! `iterator`, `rewriting`, `compaction`, `db`. ARCHITECTURE.md has the order of the layers.

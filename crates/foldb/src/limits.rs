@@ -45,7 +45,7 @@ pub const fn max_batch_bytes(write_buffer_size: usize) -> usize {
 /// range.
 ///
 /// # Errors
-/// `InvalidArgument`, naming the limit.
+/// `InvalidArgument` if the key is too long. The message names the limit.
 #[inline]
 pub(crate) fn check_key(what: &str, key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_BYTES {
@@ -57,7 +57,7 @@ pub(crate) fn check_key(what: &str, key: &[u8]) -> Result<()> {
 /// Checks that a value or an operand is short enough to store.
 ///
 /// # Errors
-/// `InvalidArgument`, naming the limit.
+/// `InvalidArgument` if it is too long. The message names the limit.
 #[inline]
 pub(crate) fn check_value(value: &[u8]) -> Result<()> {
     if value.len() > MAX_VALUE_BYTES {
@@ -69,7 +69,7 @@ pub(crate) fn check_value(value: &[u8]) -> Result<()> {
 /// Checks that a batch fits into the memtables.
 ///
 /// # Errors
-/// `InvalidArgument`, naming the limit.
+/// `InvalidArgument` if the batch is too large. The message names the limit.
 #[inline]
 pub(crate) fn check_batch(memtable_bytes: usize, write_buffer_size: usize) -> Result<()> {
     let most = max_batch_bytes(write_buffer_size);

@@ -1,7 +1,7 @@
-//! Memory use, item by item, and the counters behind the items.
+//! Memory use, item by item, and the gauges that count it.
 //!
-//! A [`Charge`] that an object owns charges the object's memory to a [`Gauge`]. So memory counts
-//! exactly as long as it exists: a table that was closed during a read still counts.
+//! An object owns a [`Charge`], which adds the object's memory to a [`Gauge`]. So memory counts
+//! exactly as long as the object exists: a table that was closed during a read still counts.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldb_chains::Chains;
 
-/// The memory use of a [`crate::Runtime`], in bytes: of one database, or of all that share the
-/// runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers pin.
+/// The memory use of a [`crate::Runtime`], in bytes: of one database, or of all databases that
+/// share the runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers
+/// pin.
 ///
-/// It excludes memory of the caller (batches, copied values), the heads of files (about 2 KiB a
-/// table), and memory that the allocator keeps for itself.
+/// It excludes memory of the caller (batches, copied values), the engine's description of each file
+/// (about 2 KiB for a table), and memory that the allocator keeps for itself.
 ///
 /// # Example
 /// ```
@@ -44,7 +45,7 @@ pub struct MemoryUsage {
     pub block_cache: u64,
     /// Indexes of open tables, and of open value segments that garbage collection rewrote.
     pub indexes: u64,
-    /// Filters of open tables. A filter is loaded when a read first asks it.
+    /// Filters of open tables. A filter is loaded when a read first needs it.
     pub filters: u64,
     /// Read-ahead, gathered data and folds of the flushes and compactions in progress.
     pub background: u64,
@@ -84,7 +85,7 @@ impl Gauge {
     }
 }
 
-/// Bytes charged to a gauge until this is dropped.
+/// Bytes that count in a gauge until the charge is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     gauge: Arc<Gauge>,
@@ -113,15 +114,16 @@ impl Drop for Charge {
 
 /// A write buffer as the memory ledger sees it.
 pub(crate) trait WriteBuffer: Debug + Send + Sync {
-    /// Returns whether it is being filled.
+    /// Returns whether the buffer takes writes.
     fn is_active(&self) -> bool;
-    /// Returns whether it waits for its flush.
+    /// Returns whether the buffer waits for its flush.
     fn is_waiting(&self) -> bool;
-    /// Returns whether it holds no write.
+    /// Returns whether the buffer holds no write.
     fn is_empty(&self) -> bool;
-    /// Returns the memory of its records. A value that lies in it may keep it for longer.
+    /// Returns the memory of the buffer's records. A value that a reader pins keeps this memory
+    /// after the buffer is gone.
     fn chains(&self) -> &Arc<Chains>;
-    /// Returns the bytes it uses beside its chains.
+    /// Returns the bytes that the buffer uses in addition to its chains.
     fn bytes_beside_chains(&self) -> usize;
 }
 
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_charge_counts_as_long_as_it_is_there() {
+    fn a_charge_counts_until_it_is_dropped() {
         let gauge = Arc::new(Gauge::default());
         let first = Charge::new(&gauge, 10);
         let mut second = Charge::new(&gauge, 100);

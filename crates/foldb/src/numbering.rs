@@ -1,7 +1,7 @@
 //! The sequence numbers of a thread's last write, for tests that check the order of writes.
 //!
-//! They exist only in builds with debug assertions. A history checker that knows them need not
-//! search for a possible order.
+//! The numbers exist only in builds with debug assertions. A history checker that knows them need
+//! not search for a possible order.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Given {
     /// The numbers, one for each operation.
     pub numbers: RangeInclusive<u64>,
-    /// The position of the write among all writes of this process. A failed write and a later one
-    /// may have the same numbers; their turns differ.
+    /// The position of the write among all writes of this process. A failed write and a later write
+    /// may have the same numbers. Their turns differ.
     pub turn: u64,
 }
 
@@ -28,8 +28,8 @@ pub fn forget() {
     LAST_WRITE.set(None);
 }
 
-/// Returns the numbers of this thread's last write since [`forget`]. `None`: the write ended
-/// without any.
+/// Returns the numbers of this thread's last write since [`forget`]. `None` if the write received
+/// no number.
 pub fn last_write() -> Option<Given> {
     LAST_WRITE.get().map(|(first, last, turn)| Given { numbers: first..=last, turn })
 }

@@ -1,4 +1,4 @@
-//! One write in the encoding that batches hold and the log stores.
+//! One write, in the encoding of batches and logs.
 //!
 //! ```text
 //! operation:
@@ -15,7 +15,7 @@
 //!   an open start or end has no bytes
 //! ```
 //!
-//! The keyspace stands in every operation because a batch is atomic across keyspaces.
+//! Every operation contains its keyspace, because a batch is atomic across keyspaces.
 
 use std::ops::Bound;
 
@@ -38,7 +38,7 @@ pub(crate) struct Operation<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// Appends the operation in the form drawn above.
+    /// Appends the encoding drawn above.
     #[inline]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.push(self.kind as u8);
@@ -150,7 +150,7 @@ pub(crate) fn encode_range<'a>((start, end): KeyBounds<'a>, value: &mut Vec<u8>)
     start
 }
 
-/// Returns whether a range to delete can contain a key.
+/// Returns whether a range to delete can contain any key.
 ///
 /// # Errors
 /// `InvalidArgument` for a range that ends before it starts, or whose ends cannot be compared.

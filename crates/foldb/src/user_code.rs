@@ -1,15 +1,16 @@
 //! Calls of code from the caller: comparators, operators, listeners.
 //!
-//! Such code may panic: a guarded call returns the panic's message. Such code may also call back
-//! into the database. Some of those calls wait for background work, which may wait for the same
-//! callback. So each thread knows which databases' callbacks it is inside, and whether it is a
-//! worker. A call that would wait for itself is refused, and a close moves to another thread.
+//! Such code may panic. A guarded call then returns the panic's message. Such code may also call
+//! the database. Some of those calls wait for background work, which may itself wait for the
+//! callback to return. So each thread notes the databases whose callbacks it runs, and whether it
+//! is a worker. The engine refuses a call that would wait for its own caller, and closes on another
+//! thread.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls the caller's code.
+/// Calls code from the caller and catches its panics.
 ///
 /// # Errors
 /// The message of a panic.
@@ -29,7 +30,7 @@ thread_local! {
     static INSIDE: RefCell<Vec<DatabaseMark>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Identifies a database as long as it lives: an address.
+/// Identifies an open database, by an address.
 pub(crate) type DatabaseMark = usize;
 
 /// Notes that this thread does background work.
@@ -39,8 +40,9 @@ pub(crate) fn become_worker() {
 
 /// Returns whether a wait on this thread for a database's background work may never end.
 pub(crate) fn must_not_wait(database: DatabaseMark) -> bool {
-    // On a worker only listeners are noted as callbacks: operators and comparators are called too
-    // often. The engine itself never waits for background work on a worker.
+    // On a worker, only calls of listeners are noted in `INSIDE`: noting each call of an operator
+    // or comparator would take too long. The engine itself never waits for background work on a
+    // worker.
     IS_WORKER.get() || INSIDE.with_borrow(|inside| inside.contains(&database))
 }
 

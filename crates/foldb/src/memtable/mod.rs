@@ -220,7 +220,7 @@ impl Memtable {
         true
     }
 
-    /// Calls `visit` with the records of `key` up to `seqno`, newest first, and the bytes of their
+    /// Calls `show` with the records of `key` up to `seqno`, newest first, and the bytes of their
     /// values. Returns the sequence number up to which a range delete covers the key, 0 for none.
     pub(crate) fn records_of(
         &self,

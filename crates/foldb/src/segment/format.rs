@@ -15,7 +15,7 @@
 //!
 //! chunk:    length u32 | payload | checksum u64 of both
 //!
-//! moves:    per chunk a piece of stretches of positions, see `extents`: the records kept here.
+//! moves:    per chunk a piece of a list of extents, see `extents`: the records kept here.
 //!           No moves if all records are kept
 //! hints:    per record: shared varint | unshared varint | rest of the key | seqno varint |
 //!           value length varint. Each key leaves out what it shares with the previous key of the

@@ -40,7 +40,7 @@ impl TailWriter {
 pub(crate) struct TailReader<'a> {
     file: &'a OpenFile,
     of: ChunkOf,
-    /// Offset of the last chunk read. `next` is the offset of the next chunk, `end` that of the
+    /// Offset of the last chunk read. `offset` is that of the next chunk, `end` that of the
     /// section's end.
     last: u64,
     offset: u64,

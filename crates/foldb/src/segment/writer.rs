@@ -1,17 +1,17 @@
 //! Writes values: sections appended to files that grow over many flushes.
 //!
-//! A flush or slice takes a growing file that no other writer uses, or creates one. It appends a
-//! section and returns the file while the file has less than `segment_size` bytes. So segment files
-//! reach that size however small flushes are, and each value is written once. These rules keep it
-//! safe:
+//! A flush or slice takes a growing file that no other writer uses, or creates a file. It appends a
+//! section, and gives the file back if the file has less than `segment_size` bytes. So segment
+//! files reach that size even if flushes are small, and each value is written once. These rules
+//! make sharing a file safe:
 //!
-//! - A section is complete and synced before an edit names it, and never changes after. Bytes that
-//!   a crash leaves behind the last section of the manifest do not exist.
+//! - A section is complete and synced before an edit names it, and it never changes afterwards.
+//!   Readers ignore bytes that a crash leaves after the last section in the manifest.
 //! - Only the session that created a file appends to it: no file grows after a reopen.
 //! - A file whose write or sync failed gets no more sections.
 //! - The writer of a section holds its file until the section is installed ([`NewSegments`]).
-//!   Meanwhile the other segments of the file may die or be rewritten, and the last of them would
-//!   take the file away.
+//!   Otherwise the file could be removed in the meantime, when no table refers to its other
+//!   segments any more.
 //! - A growing file has no hard link: checkpoints copy it (H12).
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,19 +31,20 @@ use crate::separated::record::{put_key_part, put_record};
 /// How a keyspace separates values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Separation {
-    /// Shortest value that goes to a segment, in bytes; `None`: no value does.
+    /// Shortest value that goes to a segment, in bytes; `None` if no value does.
     pub(crate) min: Option<usize>,
-    /// Bytes of a file at which the next one begins.
+    /// Length of a segment file in bytes from which it takes no more sections.
     pub(crate) segment_size: u64,
-    /// Whether sections end with hints. If not, each record has its key with it.
+    /// Whether sections end with hints. If not, each record is followed by its key.
     pub(crate) hints: bool,
-    /// Bytes of hints at which a section ends, so that a rewrite holds a bounded part of them.
+    /// Bytes of hints at which a section ends, so that a rewrite needs bounded memory for the
+    /// hints.
     pub(crate) most_hints: usize,
 }
 
 impl Separation {
-    /// Returns the number of values at which a section ends. So a lookup of its live values takes
-    /// at most a few times the memory of its hints.
+    /// Returns the number of values at which a section ends. The limit bounds the memory of a
+    /// lookup of live values to a few times that of the hints.
     fn most_values(&self) -> u64 {
         (self.most_hints / 8).max(1) as u64
     }
@@ -51,14 +52,14 @@ impl Separation {
 
 /// Segments that were written and are not yet part of the tree.
 ///
-/// They hold their files. Other segments in such a file may die or be rewritten meanwhile, and the
-/// file must not go with the last of them.
+/// This value holds the files of the segments. Otherwise a file could be removed when no table
+/// refers to its other segments any more.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewSegments {
     pub(crate) placed: Vec<Placement>,
     /// Bytes written, with headers and hints.
     pub(crate) bytes: u64,
-    /// Bytes of values in logs that became segments instead.
+    /// Bytes of values that stay in logs, which become segments.
     pub(crate) adopted: u64,
     files: Vec<Arc<SegmentFile>>,
 }
@@ -82,13 +83,13 @@ impl GrowingFiles {
         self.lock().push(growing);
     }
 
-    /// Drops files without a segment. The last holder of such a file has it removed.
+    /// Drops files without a segment. Each is removed when its last holder drops it.
     pub(crate) fn remove_obsolete(&self) {
         self.lock().retain(|growing| {
             let is_used = !growing.meta.is_obsolete();
             if !is_used {
-                // A section that is not yet installed may give it a segment again, but the file
-                // does not grow.
+                // A section that is not yet installed may still give the file a segment, but the
+                // file no longer grows.
                 growing.meta.set_growing(false);
             }
             is_used
@@ -138,8 +139,8 @@ pub(crate) struct ValueWriter<'a> {
     growing: &'a GrowingFiles,
     section: Option<NewSection>,
     finished: NewSegments,
-    /// Files to return. They are returned only after everything succeeded, so that no other writer
-    /// knows the new ones among them.
+    /// Files to give back. The writer gives them back only after all its work succeeded, so until
+    /// then no other writer knows the new files.
     kept: Vec<Growing>,
     created: Vec<Arc<SegmentFile>>,
     /// Logs that become segments.
@@ -167,7 +168,7 @@ impl<'a> ValueWriter<'a> {
         }
     }
 
-    /// Refers to the values in these logs instead of writing them.
+    /// Makes the writer refer to values in these logs instead of writing them.
     pub(crate) fn adopting(mut self, logs: Vec<AdoptedLog>) -> ValueWriter<'a> {
         self.adopted = logs;
         self
@@ -179,8 +180,8 @@ impl<'a> ValueWriter<'a> {
         self.separation.min.is_some_and(|min| len >= min)
     }
 
-    /// Writes a value. Its address is valid once the edit with the result of
-    /// [`ValueWriter::finish`] is.
+    /// Writes a value. The address is valid once the edit with the result of
+    /// [`ValueWriter::finish`] takes effect.
     pub(crate) fn add(&mut self, key: &[u8], seqno: SeqNo, value: &[u8]) -> Result<Address> {
         if let Some(address) = self.adopted.iter_mut().find_map(|log| log.take(seqno, value)) {
             return Ok(address);
@@ -251,7 +252,8 @@ impl<'a> ValueWriter<'a> {
         Ok(())
     }
 
-    /// Ends the last section. Returns the segments written, durable but for the names of new files.
+    /// Ends the last section. Returns the segments written. Their contents are durable, but the
+    /// names of new files are not.
     pub(crate) fn finish(&mut self) -> Result<NewSegments> {
         self.end_section()?;
         self.charge.set(0);
@@ -263,9 +265,9 @@ impl<'a> ValueWriter<'a> {
         Ok(std::mem::take(&mut self.finished))
     }
 
-    /// Lets other writers append behind the finished sections, after everything that refers to
-    /// these is written. Otherwise a step that fails again and again would add garbage to a file
-    /// each time.
+    /// Lets other writers append to the files. The caller calls this after it has written
+    /// everything that refers to the sections. Otherwise a step that fails repeatedly would add
+    /// garbage to a file each time.
     pub(crate) fn give_back(mut self) {
         self.created.clear();
         for mut log in self.adopted.drain(..).filter(|log| log.used > 0) {
@@ -277,7 +279,7 @@ impl<'a> ValueWriter<'a> {
 
 impl Drop for ValueWriter<'_> {
     fn drop(&mut self) {
-        // The written bytes lie behind the last known section, and may be half of one.
+        // The written bytes may be a part of a section, so no writer may append after them.
         let section = self.section.take().map(|new| new.section.appender.growing);
         for growing in section.into_iter().chain(self.kept.drain(..)) {
             growing.meta.set_growing(false);

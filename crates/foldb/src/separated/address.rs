@@ -8,10 +8,10 @@
 //!  k: 1 if the record is followed by a key part, whose length is given then
 //! ```
 //!
-//! The *position* is the value's ordinal, counted in bytes: where its record began when the segment
-//! was first written. It is a name, not a place. A rewrite of a segment without its dead values
-//! keeps the positions of the others and stores where they lie now (`moves`). So a rewrite changes
-//! no address, and a segment that was never rewritten needs no index.
+//! The *position* is the offset at which the value's record began when the segment was first
+//! written. It identifies the record and never changes. A rewrite of a segment without its dead
+//! values keeps the positions of the live records and stores where these lie now (`moves`). So a
+//! rewrite changes no address, and a segment that was never rewritten needs no index.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
@@ -28,13 +28,13 @@ pub(crate) struct Address {
     pub(crate) position: u64,
     /// Bytes of the value.
     pub(crate) len: u64,
-    /// Bytes of the key part behind the record; 0 for none.
+    /// Bytes of the key part after the record; 0 if there is no key part.
     pub(crate) key_part: u64,
 }
 
 impl Address {
-    /// Returns the position of a record that begins at this offset of a log. It counts as if the
-    /// log began with a section's header.
+    /// Returns the position of a record that begins at this offset of a log. Positions count as if
+    /// the log began with a section's header.
     #[inline]
     pub(crate) fn position_in_log(offset: u64) -> u64 {
         offset - SECTION_HEADER_LEN
@@ -76,7 +76,7 @@ impl Address {
     }
 }
 
-/// No segment is nearly this long. Sums of positions and lengths stay far from overflowing.
+/// No segment is this long. The limit keeps sums of positions and lengths from overflowing.
 const MAX_POSITION: u64 = 1 << 60;
 
 /// Returns the bytes of a record's head: the varint of its value's length plus one.

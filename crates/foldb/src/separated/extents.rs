@@ -1,40 +1,40 @@
-//! Sets of bytes in a segment: stretches of records, by position.
+//! Sets of bytes in a segment, as extents: ranges of positions that hold whole records.
 //!
 //! ```text
-//! piece:  per stretch, ascending: gap to the end of the one before varint, length varint
+//! piece:  per extent, ascending: gap to the end of the one before varint, length varint
 //! ```
 //!
-//! They are stored in pieces, so that a reader need not hold all of them. A piece ends with the
-//! stretch that brings it to [`PIECE`] bytes, and the last piece with the last stretch. The first
-//! gap of each piece counts from 0.
+//! Files store the extents in pieces, so that a reader need not hold all extents. A piece ends with
+//! the extent that brings it to [`PIECE`] bytes. The last piece ends with the last extent. The
+//! first gap of each piece counts from 0.
 //!
 //! Records are written in key order, and tables hold keys in order. So a table refers to a few
-//! stretches of a segment, each of which reaches up to the next overwritten value. Neighbours that
-//! touch are one stretch. A bitmap over ordinals would always take one bit a record; this form
-//! takes about four bytes a hole.
+//! extents of a segment, each of which ends at the next overwritten value. Neighbours that touch
+//! are one extent. A bitmap would always take one bit for each record. This form takes about four
+//! bytes for each gap.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 
-/// Bytes at which a piece ends, for stretches and for hints.
+/// Bytes at which a piece ends, for extents and for hints.
 pub(crate) const PIECE: usize = 2 << 10;
 
 /// Longest piece.
 pub(crate) const MOST_PIECE: usize = PIECE + 20;
 
-/// A stretch `[start, end)` of positions.
+/// A range `[start, end)` of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Extent {
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
-/// Stretches in order. They neither overlap nor touch.
+/// Extents in ascending order. They neither overlap nor touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extents(Vec<Extent>);
 
 impl Extents {
-    /// Makes a set of stretches given in any order; they may overlap.
+    /// Makes a set of extents given in any order. The extents may overlap.
     pub(crate) fn of(mut all: Vec<Extent>) -> Extents {
         all.retain(|extent| extent.start < extent.end);
         if !all.is_sorted() {
@@ -63,25 +63,25 @@ impl Extents {
         self.0.len()
     }
 
-    /// Returns the bytes in the stretches.
+    /// Returns the sum of the lengths of the extents.
     pub(crate) fn bytes(&self) -> u64 {
         self.iter().map(|extent| extent.end - extent.start).sum()
     }
 
-    /// Returns the stretch around a position.
+    /// Returns the extent that contains a position, and its index.
     pub(crate) fn around(&self, position: u64) -> Option<(usize, Extent)> {
         let index = self.0.partition_point(|extent| extent.end <= position);
         let extent = *self.0.get(index)?;
         (extent.start <= position).then_some((index, extent))
     }
 
-    /// Returns the bytes that the stretches use in memory.
+    /// Returns the bytes that the extents use in memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<Extent>()
     }
 }
 
-/// Writes stretches in pieces.
+/// Writes extents in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct PieceWriter {
     piece: Vec<u8>,
@@ -89,8 +89,8 @@ pub(crate) struct PieceWriter {
 }
 
 impl PieceWriter {
-    /// Adds a stretch, which lies behind all before it. Returns `true` if the piece is full: the
-    /// caller then takes it.
+    /// Adds an extent, which must lie after all earlier ones. Returns `true` if the piece is full.
+    /// The caller then takes the piece.
     pub(crate) fn add(&mut self, stretch: Extent) -> bool {
         put_varint(&mut self.piece, stretch.start - self.end);
         put_varint(&mut self.piece, stretch.end - stretch.start);
@@ -109,10 +109,11 @@ impl PieceWriter {
     }
 }
 
-/// Reads stretches, piece by piece.
+/// Reads extents, piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct PieceReader {
-    /// The end of the last stretch, and of the last stretch of this piece.
+    /// The end of the last extent of all pieces. `end` is that of the last extent of this piece, or
+    /// 0.
     last: Option<u64>,
     end: u64,
 }
@@ -123,20 +124,20 @@ impl PieceReader {
         self.end = 0;
     }
 
-    /// Reads the next stretch of a piece.
+    /// Reads the next extent of a piece.
     ///
     /// # Errors
-    /// `Corruption` for malformed bytes, or a stretch that does not lie behind the one before.
+    /// `Corruption` if the bytes are malformed, or if the extent does not lie after the one before.
     pub(crate) fn next(&mut self, piece: &mut ByteReader<'_>) -> Result<Extent> {
-        let gap = piece.varint("gap before a stretch")?;
-        let len = piece.varint("length of a stretch")?;
+        let gap = piece.varint("gap before an extent")?;
+        let len = piece.varint("length of an extent")?;
         let start = self.end.checked_add(gap);
         let found = start.and_then(|start| Some(Extent { start, end: start.checked_add(len)? }));
         let lies_behind = |found: &Extent| self.last.is_none_or(|last| found.start > last);
         let found = found.filter(|found| found.start < found.end && lies_behind(found));
         let found = found.ok_or_else(|| {
             Error::corruption(format!(
-                "expected a stretch behind position {}, found one of {len} bytes {gap} behind {}",
+                "expected an extent after position {}, found {len} bytes that begin {gap} after {}",
                 self.last.unwrap_or(0),
                 self.end
             ))
@@ -146,12 +147,13 @@ impl PieceReader {
     }
 }
 
-/// Stretches built record by record.
+/// A set of extents built record by record.
 #[derive(Debug, Default)]
 pub(crate) struct ExtentsBuilder(Vec<Extent>);
 
 impl ExtentsBuilder {
-    /// Adds a record. In the order of positions, touching neighbours become one stretch at once.
+    /// Adds a record. If records come in the order of positions, touching neighbours become one
+    /// extent immediately.
     #[inline]
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         match self.0.last_mut() {
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Stretches hold exactly the positions that were added, and come back as they were
+        /// Extents hold exactly the positions that were added, and are read back as they were
         /// written.
         #[test]
         fn stretches_are_the_union_of_what_was_added(
@@ -197,7 +199,7 @@ mod tests {
             let (mut writer, mut reader) = (PieceWriter::default(), PieceReader::default());
             let mut stretches = extents.iter().peekable();
             while let Some(stretch) = stretches.next() {
-                // Any cut into pieces will do.
+                // Cut the pieces at arbitrary extents.
                 if !(writer.add(stretch) || stretch.end % 3 == 0 || stretches.peek().is_none()) {
                     continue;
                 }

@@ -1,8 +1,8 @@
-//! Separated values: values that lie outside the tree, and what the tree keeps of them.
+//! Separated values: values that lie outside the tree. The tree keeps only their addresses.
 //!
-//! The tree holds a value's [`Address`], which never changes. [`record`] is the form of the value
-//! itself, and [`references`] is what a table stores about the values that it refers to. This
-//! module opens no file: tables, logs and segments all build on it.
+//! The tree holds a value's [`Address`], which never changes. [`record`] encodes the value itself.
+//! [`references`] encodes which values a table refers to. This module opens no file, because
+//! tables, logs and segments all build on it.
 
 pub(crate) mod address;
 pub(crate) mod extents;

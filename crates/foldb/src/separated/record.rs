@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Checksums are seeded with the segment and the position *as first written*. So a rewrite copies a
-//! record unchanged, and a record from elsewhere still fails the check.
+//! record unchanged, and a record of another segment or position fails the check.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -18,7 +18,7 @@ use crate::separated::address::SegmentId;
 /// Bytes of a record's checksum.
 pub(crate) const CHECKSUM_LEN: u64 = 8;
 
-/// Bytes of the section header in front of the records, in every segment.
+/// Bytes of the section header before the records, in every segment.
 pub(crate) const SECTION_HEADER_LEN: u64 = 24;
 
 /// Returns the checksum seed of the record at a position of a segment.
@@ -71,10 +71,10 @@ pub(crate) fn put_key_part(
 }
 
 /// Checks that `record` (head, value and checksum) belongs to a value of `len` bytes at this
-/// position. Returns where the value begins in it.
+/// position. Returns the offset of the value in `record`.
 ///
 /// # Errors
-/// `Corruption`.
+/// `Corruption` if the checksum does not hold, or if the record has another length.
 #[inline]
 pub(crate) fn check_record(
     record: &[u8],
@@ -86,7 +86,7 @@ pub(crate) fn check_record(
     let (checked, sum) = record.split_at(covered);
     let expected = sum.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
     check_sum("value", expected, checksum(record_seed(segment, position), checked))?;
-    // The checked bytes were written with this length, unless the address itself is wrong.
+    // The checksum holds, so a wrong length means that the address is wrong.
     match crate::encoding::decode_varint(checked) {
         Some((found, head)) if found == len + 1 && head as u64 + len == covered as u64 => Ok(head),
         found => Err(Error::corruption(format!(

@@ -3,18 +3,18 @@
 //! ```text
 //! in a table:  piece  piece  ...  entry  entry  ...          each a frame of its own
 //!
-//! piece:       stretches of one segment, as in `extents`; pieces are in order of segment, position
+//! piece:       extents of one segment, as in `extents`; pieces are in order of segment, position
 //! entry:       segment u64 | offset of a piece u64 | bytes of it u32; one a piece, in their order
 //! ```
 //!
-//! The entries are the *directory*, which the table's properties point to. They have a fixed
-//! length, so a reader finds and checks one without looking at the others. Garbage
-//! collection reads only the entries and pieces of its segments, however many more the table refers
-//! to. Pieces are small, so a reader holds few bytes at a time.
+//! The entries are the *directory*, which the table's properties point to. Entries have a fixed
+//! length, so a reader finds and checks an entry without reading the others. Garbage collection
+//! reads only the entries and pieces of its own segments. Pieces are small, so a reader holds few
+//! bytes at a time.
 //!
-//! The live values are the union of these references over the tables of a version. Finding them
-//! needs no key lookup and no reference counts that could drift. A trimmed table counts in full
-//! until its file is removed.
+//! The live values are all values that the references of a version's tables contain. So finding
+//! them needs no key lookup, and no reference counts that could become wrong. A trimmed table
+//! counts in full until its file is removed.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::separated::address::{Address, SegmentId};
 use crate::separated::extents::{Extent, Extents, ExtentsBuilder, PieceReader, PieceWriter};
 
-/// The place of a piece of the references to a segment in its table.
+/// The place in a table of a piece of the references to one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReferencesEntry {
     pub(crate) segment: SegmentId,
@@ -74,10 +74,10 @@ impl References {
         self.0.iter().map(|(&segment, extents)| (segment, extents.bytes())).collect()
     }
 
-    /// Visits the stored pieces, in order.
+    /// Calls `put` with each piece to store, in order.
     ///
     /// # Errors
-    /// Those of `put`.
+    /// Errors of `put`.
     pub(crate) fn pieces(&self, mut put: impl FnMut(SegmentId, &[u8]) -> Result<()>) -> Result<()> {
         let mut writer = PieceWriter::default();
         for (segment, extents) in self.iter() {
@@ -107,7 +107,7 @@ impl FromIterator<(SegmentId, Extents)> for References {
 pub(crate) struct SegmentPieces(PieceReader);
 
 impl SegmentPieces {
-    /// Visits the stretches of the next piece.
+    /// Visits the extents of the next piece.
     ///
     /// # Errors
     /// `Corruption` for malformed bytes.
@@ -155,7 +155,7 @@ mod tests {
         }
         let references = builder.finish();
         assert_eq!(references.totals(), [(3, len), (9, 3 * len)]);
-        assert_eq!(references.of(9).unwrap().len(), 2, "neighbours are one stretch");
+        assert_eq!(references.of(9).unwrap().len(), 2, "neighbours are one extent");
         let (mut found, mut pieces) = (BTreeMap::new(), 0);
         references
             .pieces(|segment, piece| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-/// Bytes within a cached block. They keep the block alive.
+/// Bytes within a cached block, which they keep alive.
 #[derive(Clone, Debug)]
 pub struct BlockBytes {
     block: Arc<[u8]>,
@@ -22,7 +22,7 @@ impl BlockBytes {
 }
 
 impl BlockBytes {
-    /// Pins another value. Within the same block the pin moves and no reference count changes.
+    /// Pins another value instead. If the value lies in the same block, no reference count changes.
     #[inline]
     pub(crate) fn pin_other(&mut self, entry: EntryValue<'_>) {
         if Arc::ptr_eq(&self.block, entry.block) {
@@ -42,8 +42,8 @@ impl Deref for BlockBytes {
     }
 }
 
-/// A record's value where it lies. It becomes a [`Value`] or [`BlockBytes`] only if the caller
-/// keeps it.
+/// A record's value, borrowed from its block. A caller that keeps the value turns it into a
+/// [`Value`] or [`BlockBytes`].
 #[derive(Clone, Copy, Debug)]
 pub struct EntryValue<'a> {
     block: &'a Arc<[u8]>,

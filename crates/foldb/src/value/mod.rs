@@ -1,9 +1,9 @@
 //! Values without copies: a small value is inline, a large one is pinned in the memtable or in a
 //! cached block.
 //!
-//! Invariant (H14): the bytes of a [`Value`] never change. Values of at most 16 bytes are copied
-//! out; among them is every accumulator that a later write may change in place. Larger values pin
-//! the memory they lie in.
+//! Invariant (H14): the bytes of a [`Value`] never change. The engine copies values of at most 16
+//! bytes. This includes every accumulator that a later write may change in place. Larger values pin
+//! the memory in which they lie.
 
 mod block_bytes;
 
@@ -25,8 +25,8 @@ pub(crate) const INLINE_LEN: usize = 16;
 
 /// A value read from the database. A large one is not copied.
 ///
-/// It dereferences to its bytes. A pinned value keeps the memtable or block it lies in alive, so
-/// keep it only as long as needed, or copy it with [`Value::into_owned`].
+/// It dereferences to its bytes. A pinned value keeps its memtable or block in memory. So keep the
+/// value only as long as needed, or copy it with [`Value::into_owned`].
 ///
 /// # Example
 /// ```
@@ -45,9 +45,9 @@ enum Repr {
     Heap(Arc<Vec<u8>>),
 }
 
-/// Bytes of a small value. They are words, like their length, so that a move of the value copies
-/// whole words. A move in pieces that straddle just-written words would stall until those words
-/// reach the cache.
+/// Bytes of a small value, aligned so that a move of the value copies whole words. A copy in other
+/// pieces would read across words that were just written. The processor would then stall until
+/// those words reach the cache.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct InlineBytes([u8; INLINE_LEN]);
@@ -86,15 +86,15 @@ impl Value {
         Some(Value(Repr::Inline { len: value.len(), bytes }))
     }
 
-    /// Returns the value of a version in a memtable: pinned, or copied if small.
+    /// Returns the value of a version in a memtable. A small value is copied, a larger one pinned.
     #[inline]
     pub(crate) fn of_version(chains: &Arc<Chains>, version: Version<'_>) -> Value {
         Value::inline(&version.value)
             .unwrap_or_else(|| Value(Repr::Memtable(PinnedBytes::new(chains, version))))
     }
 
-    /// Takes over bytes that a memtable lends: pinned, or copied if small. An existing pin in the
-    /// same memtable is reused.
+    /// Sets the value to bytes that a memtable lends. Small values are copied, larger ones pinned.
+    /// An existing pin of the same memtable is reused.
     #[inline]
     pub(crate) fn set_lent(&mut self, chains: &Arc<Chains>, bytes: ValueBytes<'_>) {
         if bytes.len() <= INLINE_LEN {
@@ -106,8 +106,8 @@ impl Value {
         }
     }
 
-    /// Takes over bytes that a block lends: pinned, or copied if small. An existing pin in the same
-    /// block is reused.
+    /// Sets the value to bytes that a block lends. Small values are copied, larger ones pinned. An
+    /// existing pin of the same block is reused.
     #[inline]
     pub(crate) fn set_entry(&mut self, entry: EntryValue<'_>) {
         let bytes = entry.as_slice();
@@ -120,8 +120,8 @@ impl Value {
         }
     }
 
-    /// Copies at most [`INLINE_LEN`] bytes in place. Moving a value that was just made would stall
-    /// on its parts.
+    /// Copies at most [`INLINE_LEN`] bytes in place. A new value moved here would stall the
+    /// processor (see [`InlineBytes`]).
     #[inline(always)]
     fn set_small(&mut self, small: &[u8]) {
         if let Repr::Inline { len, bytes } = &mut self.0 {
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// Wraps bytes in a cached block: pinned.
+    /// Makes a value that pins bytes of a cached block.
     #[inline]
     pub(crate) fn from_block(bytes: BlockBytes) -> Value {
         Value(Repr::Block(bytes))
@@ -219,14 +219,14 @@ impl PartialOrd for Value {
     }
 }
 
-/// In the order of the bytes.
+/// Orders values by their bytes.
 impl Ord for Value {
     fn cmp(&self, other: &Value) -> Ordering {
         self.as_slice().cmp(other.as_slice())
     }
 }
 
-/// As its bytes hash.
+/// Hashes a value like its bytes.
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_slice().hash(state);
@@ -239,7 +239,7 @@ impl Borrow<[u8]> for Value {
     }
 }
 
-/// Hands the value over without a copy: the `Bytes` pin the memtable or block it lies in.
+/// Converts without a copy. The `Bytes` pin the value's memtable or block.
 ///
 /// # Example
 /// ```

@@ -14,11 +14,11 @@ use crate::version::file::FileMeta;
 use crate::version::level::{Run, RunId, TableRef, Version};
 
 impl Version {
-    /// Returns the version after these changes. Files already in use are shared, others are
-    /// created.
+    /// Returns the version after these changes. It shares the objects of files already in use, and
+    /// makes objects for other files.
     ///
     /// # Errors
-    /// `Corruption` when an edit names a missing run, or makes an invalid change.
+    /// `Corruption` if an edit names a missing run or makes an invalid change.
     pub(crate) fn apply(
         &self,
         changes: &[TreeEdit],
@@ -28,8 +28,8 @@ impl Version {
         self.apply_all([changes], comparator, segment_files)
     }
 
-    /// Returns the version after several edits. A run that one of them empties no longer exists for
-    /// the next, which may create it again.
+    /// Returns the version after several edits. A run that one edit empties does not exist for the
+    /// next edit, which may create the run again.
     ///
     /// # Errors
     /// As [`Version::apply`].
@@ -81,8 +81,8 @@ impl Version {
         }
     }
 
-    /// Returns the files with separated values that changes may add or remove, and whether they
-    /// exist.
+    /// Returns the files with references to segments that the changes may add or remove, and
+    /// whether this version has them.
     fn tables_at_stake(&self, changes: &[TreeEdit]) -> HashMap<u64, AtStake> {
         let mut files = HashMap::new();
         for change in changes {
@@ -136,8 +136,9 @@ impl Version {
         Ok(())
     }
 
-    /// Returns what a table records about the tree after these edits, which only remove. It names
-    /// the files that are not shown whole, and their visible parts.
+    /// Returns the description of the tree after these edits, for a table to store. The edits must
+    /// only remove. The description lists the files that are only partly visible, with their
+    /// visible parts.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],

@@ -8,8 +8,8 @@ use crate::range_tombstone::Edge;
 
 pub(crate) use crate::range_tombstone::Key;
 
-/// The end of a range. It is a record's key, or it lies before a key: where a range tombstone ends
-/// or a slice was cut.
+/// The end of a range. It includes a record's key, or lies before the key at which a range
+/// tombstone ends or a slice was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Upper {
     /// Ends with this key.
@@ -25,7 +25,7 @@ impl Upper {
         }
     }
 
-    /// Returns the end at an edge; `None` below or above all keys.
+    /// Returns the end at an edge; `None` for an edge below or above all keys.
     pub(crate) fn of(edge: &Edge) -> Option<Upper> {
         match edge {
             Edge::Before(key) => Some(Upper::Excluded(Arc::clone(key))),
@@ -34,7 +34,7 @@ impl Upper {
         }
     }
 
-    /// Returns the edge where it ends.
+    /// Returns the edge at this end.
     pub(crate) fn edge(&self) -> Edge {
         match self {
             Upper::Included(key) => Edge::Behind(Arc::clone(key)),
@@ -64,7 +64,7 @@ impl Default for Upper {
     }
 }
 
-/// A range of keys, `[lo, hi)`; `None` is open.
+/// A range of keys, `[lo, hi)`. `None` means that the range is open at that end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub(crate) lo: Option<Key>,
@@ -77,12 +77,12 @@ impl KeyRange {
         KeyRange::default()
     }
 
-    /// Returns the edge where it starts.
+    /// Returns the edge at which the range starts.
     pub(crate) fn start(&self) -> Edge {
         self.lo.as_ref().map_or(Edge::Lowest, |lo| Edge::Before(Arc::clone(lo)))
     }
 
-    /// Returns the edge where it ends.
+    /// Returns the edge at which the range ends.
     pub(crate) fn end(&self) -> Edge {
         self.hi.as_ref().map_or(Edge::Highest, Upper::edge)
     }
@@ -92,7 +92,7 @@ impl KeyRange {
         self.lo.as_ref().is_none_or(|lo| comparator.compare(lo, key) != Ordering::Greater)
     }
 
-    /// Returns whether a key lies inside.
+    /// Returns whether a key lies inside the range.
     pub(crate) fn contains(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
         self.starts_by(comparator, key)
             && self.hi.as_ref().is_none_or(|hi| hi.admits(comparator, key))

@@ -1,4 +1,4 @@
-//! The record of a clean close: the contents of the manifest and the needed logs, frame for frame.
+//! The record of a clean close: the lengths and digests of the manifest and the needed logs.
 //!
 //! ```text
 //! CLOSED: magic "end/fold" | version u32 | database u64 | manifest (extent) | logs u32 | extents |
@@ -9,12 +9,13 @@
 //!   checksum: XXH3-64 of all before it
 //! ```
 //!
-//! A log has no end mark, so a reader takes damage at its end for a torn tail. After a clean close
-//! there is no torn tail, and this file says where each log ends. It is written last, when
-//! everything that it describes is durable. It gets its name by a rename, so it exists whole or not
-//! at all. The next open removes it durably before another manifest is put in force.
+//! A log has no end mark, so a reader takes damage at the end of a log for a torn tail. After a
+//! clean close no log has a torn tail, and this file says where each log ends. The close writes
+//! this file last, when everything that the file describes is durable. A rename gives the file its
+//! name, so the file exists whole or not at all. The next open removes the file durably before
+//! another manifest takes effect.
 //!
-//! Invariant: while the file exists, manifest and logs are as it says; anything else is damage.
+//! Invariant: while the file exists, manifest and logs match it. Any difference is damage.
 
 use foldb_env::FileSystem;
 
@@ -37,10 +38,11 @@ pub(crate) struct CloseRecord {
 }
 
 impl CloseRecord {
-    /// Reads the record. Returns `None` where the database was not closed cleanly, or is open.
+    /// Reads the record. Returns `None` if the database was not closed cleanly, or is open.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported`, `Io`.
+    /// `Corruption` if the record is damaged; `Unsupported` for another format version; `Io` if a
+    /// read fails.
     pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<CloseRecord>> {
         let path = names.closed();
         let content = match fs.read(&path) {
@@ -54,10 +56,11 @@ impl CloseRecord {
         })
     }
 
-    /// Writes the record, durably. All bytes that it describes are durable already.
+    /// Writes the record, durably. All bytes that it describes must be durable already.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`: the next open finds a database that was not closed.
+    /// `NoSpace` or `Io` if a write or sync fails. The next open then finds a database that was not
+    /// closed.
     pub(crate) fn write(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, path) = (names.closed_temporary(), names.closed());
         let failed = |doing| {
@@ -67,8 +70,8 @@ impl CloseRecord {
         let file = fs.create(&next).map_err(failed("create"))?;
         file.write_at(&self.encode(), 0).map_err(failed("write"))?;
         file.sync().map_err(failed("sync"))?;
-        // First the names of the logs in the record, and of its own temporary file. A power loss
-        // may keep a later change of the directory without an earlier one.
+        // First sync the names of the logs in the record and of the temporary file. A power loss
+        // may keep a later change of the directory and lose an earlier one.
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
         fs.rename(&next, &path).map_err(failed("rename"))?;
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
@@ -89,7 +92,7 @@ impl CloseRecord {
         }
     }
 
-    /// Checks that the manifest in force is the one of the close.
+    /// Checks that `CURRENT` names the manifest that the close recorded.
     ///
     /// # Errors
     /// `Corruption`.
@@ -145,7 +148,7 @@ impl CloseRecord {
         let logs = (0..count).map(|_| extent(&mut bytes)).collect::<Result<Vec<_>>>()?;
         if bytes.remaining() != size_of::<u64>() {
             return Err(Error::corruption(format!(
-                "expected a checksum behind {count} logs, found {} bytes",
+                "expected a checksum after {count} logs, found {} bytes",
                 bytes.remaining()
             )));
         }

@@ -13,7 +13,7 @@
 //!   8 statistics        varints, see `counters`
 //!   9 dropped           keyspace varint: it exists no longer
 //!
-//!  10 keyspace          varint: the keyspace of the fields behind it
+//!  10 keyspace          varint: the keyspace of the fields after it
 //!  11 name              UTF-8: the keyspace is created
 //!  12 comparator        name
 //!  13 levels            varint
@@ -36,9 +36,10 @@
 //! key:        length varint | bytes                  upper: 1 included or 2 excluded u8 | key
 //! ```
 //!
-//! An edit with an unknown tag is refused: a program must not drop fields that it does not know. A
-//! carve and the tables that replace it stand in one edit. So a crash leaves the old or the new,
-//! never both and never neither. For the same reason a flush of several keyspaces is one edit.
+//! The decoder refuses an edit with an unknown tag: a program must not drop fields that it does not
+//! know. One edit holds a carve and the tables that replace the carved part. So after a crash the
+//! tree has either the old records or the new ones. For the same reason a flush of several
+//! keyspaces is one edit.
 
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ use crate::version::file::FileFacts;
 use crate::version::keyspace_edit::KeyspaceEdit;
 use crate::version::level::RunId;
 
-/// One step. Fields that are `None` stay as they are.
+/// One step. A field that is `None` changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Edit {
     pub(crate) database: Option<u64>,
@@ -74,14 +75,14 @@ pub(crate) struct Edit {
 /// One change of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeEdit {
-    /// Adds an empty run, as its level's newest or directly before (newer than) another.
+    /// Adds an empty run: as the newest of its level, or directly before (newer than) another run.
     NewRun { level: usize, run: RunId, before: Option<RunId> },
     /// Adds a table, or a part of one, to a run.
     Insert { run: RunId, file: FileFacts, lo: Key, hi: Upper },
     /// Removes everything in `range` from the run. An empty run is removed.
     Carve { run: RunId, range: KeyRange },
-    /// Places a value segment, in place of its earlier section. After the edit, a file is removed
-    /// if tables refer to none of its segments.
+    /// Notes where a value segment lies. This place replaces the segment's earlier place. After the
+    /// edit, a file is removed if tables refer to none of its segments.
     Place(Placement),
 }
 
@@ -115,7 +116,7 @@ impl Edit {
         Edit { keyspaces: vec![change], ..Edit::default() }
     }
 
-    /// Appends the edit in the form drawn above.
+    /// Appends the encoding drawn above.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let mut fields = Fields { out, body: Vec::new() };
         if let Some(database) = self.database {
@@ -150,7 +151,7 @@ impl Edit {
     /// Reads an edit.
     ///
     /// # Errors
-    /// `Corruption`, or `Unsupported` for an unknown field.
+    /// `Corruption` if a field is malformed; `Unsupported` for an unknown field.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Edit> {
         let mut edit = Edit::default();
         let mut bytes = ByteReader::new(bytes);
@@ -168,8 +169,8 @@ impl Edit {
         Ok(edit)
     }
 
-    /// Reads a field of the database, or the beginning of a keyspace's section. Returns `false` if
-    /// it is neither.
+    /// Reads a field of the database, or the beginning of a keyspace's section. Returns `false` for
+    /// any other field.
     fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<bool> {
         match tag {
             tag::DATABASE => self.database = Some(body.u64("database")?),
@@ -196,7 +197,7 @@ impl Edit {
         Ok(true)
     }
 
-    /// Reads a field of a keyspace. It belongs to the section that it stands in.
+    /// Reads a field of the keyspace whose section began last.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
         if !(tag::NAME..=tag::DEAD_SHARE).contains(&tag) {
             return Err(Error::new(
@@ -338,7 +339,7 @@ fn write_key(out: &mut Vec<u8>, key: &Key) {
     out.extend_from_slice(key);
 }
 
-/// Writes 1 and the last key, or 2 and the key that it ends before.
+/// Writes 1 and the last key, or 2 and the key before which the range ends.
 fn write_upper(out: &mut Vec<u8>, upper: &Upper) {
     out.push(match upper {
         Upper::Included(_) => 1,

@@ -1,7 +1,7 @@
 //! Versions: levels of runs of trimmed table references.
 //!
 //! A [`TableRef`] is (file, lo, hi). Records outside its bounds do not exist for any reader,
-//! compaction or statistic (H1). So a slice of a compaction takes effect at once:
+//! compaction or statistic (H1). So each slice of a compaction takes effect when it is installed:
 //!
 //! ```text
 //! level 1: t [a..z]            slice [a, m) installs     level 1: t [m..z]
@@ -36,12 +36,12 @@ impl TableRef {
         comparator.compare(&self.lo, key) != Ordering::Greater && self.hi.admits(comparator, key)
     }
 
-    /// Returns whether the bounds are the file's own.
+    /// Returns whether the bounds show the whole file.
     pub(crate) fn is_whole(&self) -> bool {
         self.lo == self.file.smallest && self.hi == self.file.end
     }
 
-    /// Returns whether it may show range tombstones.
+    /// Returns whether range tombstones may lie inside the bounds.
     #[inline]
     pub(crate) fn has_range_tombstones(&self) -> bool {
         self.file.range_deletes > 0
@@ -63,7 +63,7 @@ impl TableRef {
         self.file.len * share.clamp(1, samples) / samples
     }
 
-    /// Returns the parts outside `range`: one below it, one above it.
+    /// Returns the part below `range` and the part above it.
     fn without(&self, comparator: &dyn Comparator, range: &KeyRange) -> [Option<TableRef>; 2] {
         let below =
             range.lo.as_ref().filter(|lo| comparator.compare(&self.lo, lo) == Ordering::Less);
@@ -83,7 +83,7 @@ impl TableRef {
                 };
                 Some(TableRef { file: Arc::clone(&self.file), lo, hi: self.hi.clone() })
             }
-            // Slices end before a key; a whole table that moves ends with its last key.
+            // A slice ends before a key, but a whole table that moves ends with its last key.
             Some(end @ Upper::Included(_)) => {
                 assert!(self.hi.compare(comparator, end).is_le(), "a carved range ends in a table");
                 None
@@ -102,8 +102,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Returns the index of the first table that ends at or above `key`: the only one that may hold
-    /// it.
+    /// Returns the index of the first table that ends at or above `key`: the only table that may
+    /// hold the key.
     #[inline]
     pub(crate) fn find(&self, comparator: &dyn Comparator, key: &[u8]) -> usize {
         self.tables.partition_point(|table| !table.hi.admits(comparator, key))
@@ -208,7 +208,7 @@ impl Version {
         self.levels.iter().flat_map(Level::tables)
     }
 
-    /// Returns a run's level and its index there.
+    /// Returns the level of a run, and the index of the run in that level.
     pub(crate) fn position(&self, id: RunId) -> Option<(usize, usize)> {
         self.levels.iter().enumerate().find_map(|(index, level)| {
             level.runs.iter().position(|run| run.id == id).map(|at| (index, at))

@@ -1,9 +1,9 @@
 //! The manifest: the log of edits that led to the current version.
 //!
-//! `CURRENT` names the manifest in force. A manifest begins with one edit that describes the whole
-//! tree, so an old one is not needed after `CURRENT` names a new one. An edit takes effect when it
-//! is synced; everything that it refers to is synced before. So are the names of those files,
-//! because a directory may keep its changes in any order.
+//! The manifest *in force* is the one that `CURRENT` names. A manifest begins with one edit that
+//! describes the whole tree. So the old manifest is not needed after `CURRENT` names a new one. An
+//! edit takes effect when it is synced. Everything that it refers to is synced before. So are the
+//! names of those files, because changes of a directory may become durable in any order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,16 +32,17 @@ pub(crate) struct Manifest {
 pub(crate) struct Recovered {
     pub(crate) number: u64,
     pub(crate) edits: Vec<Edit>,
-    /// Where the last edit ends, and what lies behind it.
+    /// Where the last edit ends. `tail` describes the bytes after it.
     pub(crate) end: u64,
     pub(crate) tail: Tail,
 }
 
-/// Bytes beyond its first edit at which a manifest is replaced by a new one.
+/// If the edits after the first exceed this many bytes, a new manifest replaces the old one.
 const ROLL_LEN: u64 = 16 << 20;
 
 impl Manifest {
-    /// Begins manifest `number` with an edit that describes everything, and puts it in force.
+    /// Begins manifest `number` with an edit that describes the whole database, and puts the
+    /// manifest in force.
     pub(crate) fn create(
         fs: &Arc<dyn FileSystem>,
         names: &FileNames,
@@ -54,14 +55,15 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Returns a stand-in for the manifest of a read-only database. It takes no edits.
+    /// Returns a placeholder for the manifest of a read-only database. It takes no edits.
     pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, names: &FileNames, number: u64) -> Manifest {
         let path = names.manifest(number);
         Manifest { log: LogWriter::unwritable(fs, &path, number), path, base_len: 0 }
     }
 
-    /// Begins manifest `number` with an edit that describes everything. Until it is put in force,
-    /// it and the next `CURRENT` are only files. After an error neither is there.
+    /// Begins manifest `number` with an edit that describes the whole database. It also writes the
+    /// next `CURRENT`. Neither file takes effect before [`Manifest::put_in_force`]. After an error
+    /// neither file exists.
     pub(crate) fn begin(
         fs: &Arc<dyn FileSystem>,
         names: &FileNames,
@@ -77,7 +79,7 @@ impl Manifest {
             if planted(Fault::LeaveAttempts) {
                 return Err(error);
             }
-            // A full disk must not fill with failed attempts. A file that cannot be removed does no
+            // Failed attempts must not fill a full disk. A file that cannot be removed does no
             // harm.
             let _best_effort = fs.remove(&path);
             let _best_effort = fs.remove(&names.current_temporary());
@@ -90,15 +92,15 @@ impl Manifest {
     /// Makes this the manifest that the next open reads.
     ///
     /// # Errors
-    /// `Io`. It is then unknown which manifest is in force.
+    /// `Io` if a sync or the rename fails. It is then unknown which manifest is in force.
     pub(crate) fn put_in_force(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, current) = (names.current_temporary(), names.current());
         let failed = |doing| {
             let current = current.clone();
             move |error: std::io::Error| Error::io(&current, doing, &error)
         };
-        // The record of a clean close is obsolete from here. The new manifest and the first log
-        // have their names, and the record is removed, before `CURRENT` leads to them.
+        // The record of a clean close is obsolete now. Before `CURRENT` names the new manifest, the
+        // names of manifest and first log and the removal of the record must be durable.
         CloseRecord::invalidate(fs, names)?;
         if !planted(Fault::CurrentBeforeNames) {
             fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
@@ -111,7 +113,8 @@ impl Manifest {
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
     }
 
-    /// Appends an edit. After an error nothing was appended, and the next edit takes its place.
+    /// Appends an edit. After an error nothing was appended, and the next edit goes to the same
+    /// offset.
     pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
         edit.encode(self.log.begin());
         self.log.append()
@@ -120,12 +123,12 @@ impl Manifest {
     /// Makes the edits appended so far durable.
     ///
     /// # Errors
-    /// `Io`, now and at every later call: it is unknown which edits are durable.
+    /// `Io` if a sync fails, and at every later call: it is unknown which edits are durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.log.sync_handle().sync_all()
     }
 
-    /// Returns the bytes so far.
+    /// Returns the length of the manifest in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.log.len()
     }
@@ -139,7 +142,7 @@ impl Manifest {
         &self.path
     }
 
-    /// Gives back reserved space, durably.
+    /// Releases the reserved space after the last edit, durably.
     ///
     /// # Errors
     /// `Io`.
@@ -153,8 +156,8 @@ impl Manifest {
         self.log.extent()
     }
 
-    /// Reads the manifest in force, as a clean close left it if there was one. Returns `None` where
-    /// no database is.
+    /// Reads the manifest in force. If the database was closed cleanly, checks that the manifest is
+    /// as the close left it. Returns `None` if the directory holds no database.
     ///
     /// # Errors
     /// `Corruption`, with file and offset.
@@ -218,10 +221,10 @@ impl Manifest {
     }
 }
 
-/// Returns the number of the manifest that `CURRENT` names; `None` where there is no `CURRENT`.
+/// Returns the number of the manifest that `CURRENT` names; `None` if `CURRENT` does not exist.
 ///
 /// # Errors
-/// `Corruption` if it names none.
+/// `Corruption` if `CURRENT` does not name a manifest.
 pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<u64>> {
     let current = names.current();
     let failed = |error| Error::io(&current, "read", &error);
@@ -237,11 +240,11 @@ pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Resul
     Ok(Some(number))
 }
 
-/// Refuses a directory whose `CURRENT` names a manifest of another program. It may be the database
-/// of another engine, which uses the same file names.
+/// Refuses a directory whose `CURRENT` names a manifest of another program. Other engines use the
+/// same file names.
 ///
 /// # Errors
-/// `InvalidArgument`, or `Io`.
+/// `InvalidArgument` if the manifest is another program's; `Io` if a read fails.
 pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
     let current = names.current();
     if !fs.exists(&current) {
@@ -254,7 +257,7 @@ pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<(
     if !fs.exists(&path) || len()? == 0 {
         return Ok(());
     }
-    // A frame that is damaged elsewhere than in its checksum is still ours.
+    // A damaged frame may still be foldb's.
     let header = LogReader::open(fs, &path, number)?.next(&mut Vec::new());
     if !matches!(header, Ok(false)) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The tree's shape: immutable versions, the edits between them, and the manifest that stores
-//! these.
+//! The tree's shape: immutable versions, the edits that lead from one version to the next, and the
+//! manifest that stores the edits.
 //!
 //! Invariant (H4): for each key, walking levels from the top and runs newest first never meets a
 //! larger sequence number after a smaller one, tombstones included.

@@ -1,7 +1,8 @@
-//! Open tables: opened at first use, found without a lock, bounded in number and in memory.
+//! Open tables. They open at first use, lookups take no lock, and their number and memory are
+//! bounded.
 //!
-//! The bounds belong to a [`FilePool`], which several databases may share. A table that is closed
-//! while a reader uses it stays open, and counted, until the reader drops it.
+//! The bounds belong to a [`FilePool`], which several databases may share. If the pool closes a
+//! table while a reader uses it, the table stays open and counts until the reader drops it.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,8 @@ use crate::version::file::FileMeta;
 #[derive(Debug, Default)]
 pub(crate) struct TableSlot {
     table: ArcSwapOption<TableReader>,
-    /// Set at each use, cleared as the eviction hand passes.
+    /// Set at each use. The pool clears the flag when it looks for tables to close, and closes
+    /// tables without it.
     used: AtomicBool,
     /// Held by the thread that opens the table.
     opening: Mutex<()>,
@@ -65,7 +67,7 @@ struct Shared {
 }
 
 impl OpenTables {
-    /// Begins without open tables, for the default keyspace.
+    /// Makes an empty set of open tables, for the default keyspace.
     pub(crate) fn new(
         fs: Arc<dyn FileSystem>,
         names: FileNames,
@@ -87,7 +89,7 @@ impl OpenTables {
         OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
     }
 
-    /// Returns the same for another keyspace.
+    /// Returns the open tables as another keyspace sees them.
     pub(crate) fn for_keyspace(
         &self,
         keyspace: KeyspaceId,
@@ -96,7 +98,8 @@ impl OpenTables {
         OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
     }
 
-    /// Notes for all keyspaces that the database is closed. Called before its lock is released.
+    /// Notes for all keyspaces that the database is closed. The close calls this before it releases
+    /// the database's lock.
     pub(crate) fn note_closed(&self) {
         self.shared.closed.note();
     }
@@ -106,7 +109,7 @@ impl OpenTables {
         &self.shared.segments
     }
 
-    /// Returns the table of a file, and opens it if needed.
+    /// Returns the table of a file. Opens the table if it is closed.
     #[inline]
     pub(crate) fn get(&self, file: &Arc<FileMeta>) -> Result<Guard<Option<Arc<TableReader>>>> {
         let table = file.slot.table.load();
@@ -120,10 +123,10 @@ impl OpenTables {
         Ok(table)
     }
 
-    /// Returns the table of a file, to keep.
+    /// Returns the table of a file, in an `Arc` that the caller may keep.
     pub(crate) fn get_owned(&self, file: &Arc<FileMeta>) -> Result<Arc<TableReader>> {
         loop {
-            // If it was evicted between opening and loading, open it again.
+            // If the pool closed the table between the open and this load, open it again.
             if let Some(table) = &*self.get(file)? {
                 return Ok(Arc::clone(table));
             }
@@ -143,8 +146,7 @@ impl OpenTables {
         table.may_contain(hash)
     }
 
-    /// Takes in the table of a file that was opened before, as [`OpenTables::get_owned`] returned
-    /// it.
+    /// Stores the open table of a file, which [`OpenTables::get_owned`] returned earlier.
     pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
         file.slot.table.store(Some(table));
         self.shared.pool.note_table(as_pooled(file));
@@ -174,7 +176,7 @@ impl OpenTables {
         Ok(table)
     }
 
-    /// Checks that the table is the one that the manifest means.
+    /// Checks that the table has the database, keyspace and length that the manifest expects.
     fn check_identity(&self, file: &FileMeta, table: &TableReader) -> Result<()> {
         let found = table.properties();
         let expected = (self.shared.database, file.len);

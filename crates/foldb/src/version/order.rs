@@ -1,9 +1,9 @@
 //! Checks of the order invariant (H4).
 //!
 //! For each key, walking levels from the top and runs newest first never meets a larger sequence
-//! number after a smaller one. Bounds of files cannot prove it: a trimmed file's bounds cover keys
-//! that it no longer shows. So every install asserts the structure. Builds with debug assertions
-//! also check every key of trees that are small enough.
+//! number after a smaller one. Sequence numbers of whole files cannot prove this: they include keys
+//! that a trimmed reference no longer shows. So every new version asserts only the structure of
+//! runs. Builds with debug assertions also check every key of small trees.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -16,10 +16,10 @@ use crate::table::{CursorOptions, TableCursor};
 use crate::version::level::{Run, Version};
 use crate::version::open_tables::OpenTables;
 
-/// Asserts that tables of a run are in order, inside their files and disjoint.
+/// Asserts that the tables of each run are in order, inside the bounds of their files and disjoint.
 ///
 /// # Panics
-/// When they are not: the engine has a bug, and going on could lose writes.
+/// If they are not. The engine then has a bug, and going on could lose writes.
 pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     for (level, run) in version.runs() {
         for table in &run.tables {
@@ -41,14 +41,14 @@ pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     }
 }
 
-/// Asserts the invariant key by key, with range tombstones. It reads every record, so it is for
-/// small trees.
+/// Asserts the invariant key by key, with range tombstones. The check reads every record, so it is
+/// for small trees.
 ///
 /// # Errors
-/// Errors of reading the tables.
+/// Those of reading the tables.
 ///
 /// # Panics
-/// When the invariant does not hold.
+/// If the invariant does not hold.
 pub(crate) fn check_order(
     version: &Version,
     tables: &OpenTables,
@@ -102,7 +102,8 @@ fn tombstones_of(
     Ok(all)
 }
 
-/// Asserts that range tombstones are older than all newer runs' records in their ranges.
+/// Asserts that the range tombstones of a run are older than the records of newer runs in their
+/// ranges.
 fn check_tombstones(
     place: &str,
     tombstones: &[RangeTombstone],

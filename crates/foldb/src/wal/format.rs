@@ -1,4 +1,4 @@
-//! Frames: how a record lies in a log.
+//! Frames: the encoding of records in a log.
 //!
 //! ```text
 //! 0          4        8      9              16               24           32
@@ -12,10 +12,10 @@
 //!   synced through: frames up to this number were on the medium when this one was written
 //! ```
 //!
-//! *Log number* and *offset* tell a frame from the bytes that an earlier use of the same blocks
-//! left. *Synced through* tells a torn tail from damage. If a later frame calls bad bytes synced,
-//! they were once on the medium: that is damage. Otherwise they may never have been written. The
-//! idea follows Pebble's sync chunks.
+//! *Log number* and *offset* distinguish a frame from old bytes of a file that used the same blocks
+//! before. *Synced through* distinguishes a torn tail from damage. If a later frame says that bad
+//! bytes were synced, the bytes were once on the medium, so they are damage. Otherwise they may
+//! never have been written. The idea follows Pebble's sync chunks.
 
 use crate::encoding::{checksum, checksum_seed};
 
@@ -60,7 +60,7 @@ impl Part {
         }
     }
 
-    /// Returns the part from whether it is the first and the last of its record.
+    /// Returns the part that is or is not the first and the last of its record.
     pub(crate) fn of(first: bool, last: bool) -> Part {
         match (first, last) {
             (true, true) => Part::Whole,
@@ -71,8 +71,8 @@ impl Part {
     }
 }
 
-/// The frames of a log, or of another file of frames. Two files with the same number and digest
-/// hold the same frames.
+/// Describes the frames of a log or another file of frames. Two files with the same number and
+/// digest hold the same frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) number: u64,
@@ -83,10 +83,11 @@ pub(crate) struct Extent {
     pub(crate) digest: u64,
 }
 
-/// Adds one more frame, by its checksum, to the digest of some frames. The empty digest is 0.
+/// Adds a frame's checksum to the digest of the frames before it. The digest of no frames is 0.
 #[inline]
 pub(crate) fn digest_with(digest: u64, frame_checksum: u32) -> u64 {
-    // The multiplier is odd, so the product loses nothing and different orders differ.
+    // The multiplier is odd, so the product loses no bits. The rotation makes different orders
+    // differ.
     (digest.rotate_left(25) ^ u64::from(frame_checksum)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -100,8 +101,8 @@ pub(crate) struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Fills the first [`HEADER_LEN`] bytes of `frame`, whose payload is already in place, for this
-    /// offset of the log. Returns its checksum.
+    /// Fills the first [`HEADER_LEN`] bytes of `frame`, which goes to this offset of the log and
+    /// holds its payload already. Returns the checksum.
     pub(crate) fn seal(&self, frame: &mut [u8], offset: u64) -> u32 {
         let length = (frame.len() - HEADER_LEN) as u32;
         frame[4..8].copy_from_slice(&length.to_le_bytes());
@@ -127,7 +128,7 @@ impl FrameHeader {
         (length <= MAX_PAYLOAD && parsed.synced_through < parsed.frame).then_some((parsed, length))
     }
 
-    /// Returns whether a whole frame, header and payload, is the one written at this offset.
+    /// Returns whether a frame of header and payload is the one that was written at this offset.
     pub(crate) fn verify(&self, frame: &[u8], offset: u64) -> bool {
         frame[..4] == (checksum(checksum_seed(self.log, offset), &frame[4..]) as u32).to_le_bytes()
     }

@@ -1,6 +1,6 @@
 //! The log makes a write survive a crash. The manifest shares its framing.
 //!
-//! Invariant: a reader gets a prefix of what was appended, over all logs together (H11). This
+//! Invariant: a reader gets a prefix of the appended records, over all logs together (H11). This
 //! module never interprets user keys.
 
 #[cfg(any(test, feature = "internals"))]

@@ -1,7 +1,7 @@
-//! Reads a log back: whole records up to the first frame that is not what was written.
+//! Reads the records of a log, up to the first frame that is not as it was written.
 //!
-//! Where the frames end, the reader tells a torn tail from damage. A torn tail is bytes that were
-//! never synced and may be missing. Damage is bytes that were synced:
+//! At the end of the frames, the reader distinguishes a torn tail from damage. A torn tail consists
+//! of bytes that were never synced and may be missing. Damaged bytes were synced:
 //!
 //! ```text
 //! frames 1 2 3 x . . .            torn: nothing later calls frame 4 synced
@@ -35,7 +35,7 @@ pub(crate) struct LogReader {
     frames: u64,
     digest: u64,
     max_synced: u64,
-    /// Bytes hashed in search of frames behind the end.
+    /// Bytes hashed in the search for frames after the end.
     hashed: u64,
     window: Vec<u8>,
     window_offset: u64,
@@ -48,16 +48,16 @@ pub(crate) struct LogEnd {
     pub(crate) offset: u64,
     /// The number of the last whole frame.
     pub(crate) frames: u64,
-    /// The digest of all frames up to there.
+    /// The digest of all frames up to `offset`.
     pub(crate) digest: u64,
     /// The largest "synced through" of any frame: the frames up to this number are known to be
     /// synced.
     pub(crate) max_synced: u64,
-    /// The bytes behind the end.
+    /// The bytes after the end.
     pub(crate) tail: Tail,
 }
 
-/// Bytes behind the end of a log that are not replayed.
+/// Bytes after the end of a log, which an open does not replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// Bytes up to the last one that is not zero.
@@ -66,9 +66,9 @@ pub(crate) struct Tail {
     pub(crate) frames: u64,
 }
 
-/// Bytes that the search for frames behind the end may always hash. [`SEARCH_PER_BYTE`] for each
-/// byte there comes on top. Real frames lie end to end, so they need one byte hashed per byte. Only
-/// values that look like headers of frames of the longest length need more.
+/// Bytes that the search for frames after the end may hash, in addition to [`SEARCH_PER_BYTE`] for
+/// each byte searched. Real frames follow one another directly, so the search hashes each of their
+/// bytes once. It needs more only if values look like headers of long frames.
 pub(super) const SEARCH_AT_LEAST: u64 = 64 << 20;
 pub(super) const SEARCH_PER_BYTE: u64 = 4;
 
@@ -102,7 +102,7 @@ impl LogReader {
         &self.path
     }
 
-    /// Returns the bytes that were hashed in the search behind the end.
+    /// Returns the bytes that the search after the end hashed.
     #[cfg(test)]
     pub(crate) fn hashed(&self) -> u64 {
         self.hashed
@@ -113,8 +113,8 @@ impl LogReader {
         self.offset
     }
 
-    /// Reads the next record into `record`. Returns `false` at the end, which [`LogReader::end`]
-    /// then judges.
+    /// Reads the next record into `record`. Returns `false` at the end. [`LogReader::end`] then
+    /// tells whether the log ends in damage.
     pub(crate) fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
         let (start, start_frames, start_digest) = (self.offset, self.frames, self.digest);
@@ -146,11 +146,12 @@ impl LogReader {
         }
     }
 
-    /// Passes on the frames up to number `last`, many at a time, with the offset of the first. All
-    /// of them were appended, and writers may go on appending. Returns the extent of the frames.
+    /// Calls `take` with the frames up to number `last`, many at a time, and the offset of the
+    /// first. The frames must have been appended already. Writers may append meanwhile. Returns the
+    /// extent of the frames.
     ///
     /// # Errors
-    /// `Corruption` for a damaged frame; `Io`; those of `take`.
+    /// `Corruption` for a damaged frame; `Io` if a read fails; errors of `take`.
     pub(crate) fn copy_through(
         &mut self,
         last: u64,
@@ -177,7 +178,7 @@ impl LogReader {
         Ok(Extent { number, len, frames, digest })
     }
 
-    /// Counts the frame at the end, which is whole.
+    /// Counts the whole frame at the current offset, and moves after it.
     fn count_frame(&mut self) -> Result<()> {
         let sum = self.bytes(self.offset, size_of::<u32>())?;
         let sum = u32::from_le_bytes(*sum.first_chunk().expect("so many bytes were asked for"));
@@ -186,10 +187,10 @@ impl LogReader {
         Ok(())
     }
 
-    /// Judges the end that [`LogReader::next`] reached.
+    /// Checks whether the end that [`LogReader::next`] reached is a torn tail or damage.
     ///
     /// # Errors
-    /// `Corruption` if frames behind the end say that the missing bytes were synced.
+    /// `Corruption` if frames after the end say that the missing bytes were synced.
     pub(crate) fn end(&mut self) -> Result<LogEnd> {
         let mut tail = Tail::default();
         if let Some((offset, header)) = self.search_tail(&mut tail)? {
@@ -204,11 +205,11 @@ impl LogReader {
         Ok(LogEnd { offset, frames, digest, max_synced, tail })
     }
 
-    /// Judges the end like [`LogReader::end`]. After a clean close `closed` says what the file
-    /// holds.
+    /// Checks the end like [`LogReader::end`]. After a clean close, `closed` describes the frames
+    /// of the file.
     ///
     /// # Errors
-    /// `Corruption` also if the file holds anything else.
+    /// As [`LogReader::end`], and `Corruption` if the frames differ from `closed`.
     pub(crate) fn end_as(&mut self, closed: Option<&Extent>) -> Result<LogEnd> {
         let end = self.end()?;
         let Some(closed) = closed else { return Ok(end) };
@@ -225,7 +226,8 @@ impl LogReader {
         .at(&self.path, end.offset.min(closed.len)))
     }
 
-    /// Searches the bytes behind the end, up to an intact frame that calls missing bytes synced.
+    /// Searches the bytes after the end for an intact frame that says that missing bytes were
+    /// synced.
     fn search_tail(&mut self, tail: &mut Tail) -> Result<Option<(u64, FrameHeader)>> {
         let (begin, mut offset) = (self.offset, self.offset);
         let mut budget = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (self.len - begin);
@@ -237,7 +239,7 @@ impl LogReader {
         }
         self.hashed = 0;
         let proves = |header: &FrameHeader, frames: u64| header.synced_through > frames;
-        // If only the payload is damaged, the header still says where the next frame begins.
+        // If only the payload is damaged, the header still tells where the next frame begins.
         if let Some(next) = self.next_by_header()?
             && let Some((header, _)) = self.frame_at(next)?
             && proves(&header, self.frames)
@@ -265,16 +267,16 @@ impl LogReader {
         Ok(None)
     }
 
-    /// Returns where the frame at the end would end by its header. `None` unless a frame with the
-    /// next number seems to be there.
+    /// Returns the offset at which the damaged frame ends according to its header; `None` if its
+    /// bytes do not look like a header with the next frame number.
     fn next_by_header(&mut self) -> Result<Option<u64>> {
         let Some((header, length)) = self.header_at(self.offset)? else { return Ok(None) };
         let is_next = header.frame == self.frames + 1;
         Ok(is_next.then(|| self.offset + (HEADER_LEN + length) as u64))
     }
 
-    /// Returns the intact frame of this log at `offset` if its number was not read yet. `budget`
-    /// limits the bytes that the search may hash.
+    /// Returns the intact frame of this log at `offset`, if there is one with a number not read
+    /// yet. `budget` limits the bytes that the search may hash.
     fn later_frame_at(&mut self, offset: u64, budget: u64) -> Result<Option<(FrameHeader, usize)>> {
         let Some((header, length)) = self.header_at(offset)? else { return Ok(None) };
         let cost = (HEADER_LEN + length) as u64;
@@ -285,8 +287,8 @@ impl LogReader {
         self.frame_at(offset)
     }
 
-    /// Returns how far the search may skip, because a frame's kind is never zero. A header begins
-    /// at the earliest where a run of zeroes from `offset` ends, less the bytes before its kind.
+    /// Returns how many bytes the search may skip. A frame's kind is never zero, so the kind lies
+    /// after the zeroes that begin at `offset`.
     fn zeroes_from(&mut self, offset: u64) -> Result<u64> {
         let length = (self.len - offset).min(WINDOW as u64 / 2) as usize;
         let bytes = self.bytes(offset, length)?;
@@ -301,8 +303,8 @@ impl LogReader {
         Ok(header.verify(frame, offset).then_some((header, length)))
     }
 
-    /// Returns what looks like the header of a frame of this log at `offset`, and the length of the
-    /// payload. All of the payload lies in the file.
+    /// Returns the header of a frame of this log at `offset`, if the bytes there look like one, and
+    /// the length of the payload. The file holds all of the payload.
     fn header_at(&mut self, offset: u64) -> Result<Option<(FrameHeader, usize)>> {
         if offset + HEADER_LEN as u64 > self.len {
             return Ok(None);
@@ -314,8 +316,8 @@ impl LogReader {
         Ok((header.log == number && is_inside).then_some((header, length)))
     }
 
-    /// Reads ahead from `offset`. The space reserved behind the last frame may have been released
-    /// since the log was opened: it reads as zeroes, as before.
+    /// Reads ahead from `offset`. The space reserved after the last frame may have been released
+    /// since the open. Such bytes count as zeroes.
     fn fill(&mut self, offset: u64, length: usize) -> io::Result<()> {
         self.window_offset = offset;
         let mut read = length;

@@ -7,12 +7,13 @@
 //! definition: 2 | definition (see `fold::definition`)
 //! ```
 //!
-//! Operations are those of batches, except for puts whose values lie as in a value segment
-//! (`separable`).
+//! Operations are encoded as in batches, except for puts whose values are encoded as in a value
+//! segment (`separable`).
 //!
-//! The header is the first frame of every log. It names the log before it (0: none), so that a
-//! reader notices a missing end of that log. A definition stands before the first batch that uses
-//! its operator, so a log can be read without the manifest (H27).
+//! The header is the first frame of every log. It contains the number of the log before it (0 for
+//! none), and the end of that log, so that a reader notices if that end is missing. A definition
+//! comes before the first batch that uses its operator, so a log can be read without the manifest
+//! (H27).
 
 use crate::encoding::ByteReader;
 use crate::encoding::format::{FORMAT_VERSION, FileFormat, LOG, MAGIC_LEN};
@@ -24,7 +25,7 @@ const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;
 const TAG_DEFINITION: u8 = 2;
 
-/// What a log, or a manifest, stores about itself and its predecessor.
+/// The header that a log or a manifest stores about itself and its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogHeader {
     pub(crate) database: u64,
@@ -40,7 +41,7 @@ pub(crate) struct LogHeader {
 pub(crate) struct BatchHeader {
     /// Operator of merges that name operator 0.
     pub(crate) default_operator: OperatorId,
-    /// Sequence number of the first operation; the others follow.
+    /// Sequence number of the first operation. Each later operation has the next number.
     pub(crate) first_seqno: SeqNo,
     pub(crate) count: u32,
 }
@@ -75,7 +76,7 @@ impl LogHeader {
     /// Reads the first record of a file of this format.
     ///
     /// # Errors
-    /// `Corruption`; `Unsupported` for another version.
+    /// `Corruption` if the record is not a header; `Unsupported` for another version.
     pub(crate) fn of_record(record: &[u8], format: &FileFormat) -> Result<LogHeader> {
         let mut bytes = ByteReader::new(record);
         match bytes.u8("record tag")? {
@@ -149,7 +150,8 @@ impl<'a> LogRecord<'a> {
     /// Reads a record of a log.
     ///
     /// # Errors
-    /// `Corruption`; `Unsupported` for the header of another format version.
+    /// `Corruption` if the record is malformed; `Unsupported` for the header of another format
+    /// version.
     pub(crate) fn decode(record: &'a [u8]) -> Result<LogRecord<'a>> {
         let mut bytes = ByteReader::new(record);
         match bytes.u8("record tag")? {

@@ -1,5 +1,5 @@
-//! Values that lie in a log as in a value segment. A flush can make such a log a segment instead of
-//! copying its values.
+//! Separable values: values that a log stores with the encoding of a value segment. A flush can
+//! turn such a log into a segment instead of copying its values.
 //!
 //! ```text
 //! separable put:
@@ -11,8 +11,8 @@
 //!           position is where it begins in the file, less the bytes of a section's header
 //! ```
 //!
-//! Only logs have this operation: a batch of the program has puts. A separable put stands for a put
-//! whose record is one whole frame, so no header splits the bytes of a value.
+//! Only logs have this operation. A batch in memory has a put instead. A log record with a
+//! separable put is always one whole frame, so no frame header splits the bytes of a value.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ use crate::wal::record::BatchHeader;
 pub(crate) const SEPARABLE_PUT: u8 = 4;
 
 /// Bytes of a log that accompany a value: the headers of frame and batch, and the operation's
-/// fields. Together with the key they may be at most a quarter of the whole. A log of smaller
-/// values would be adopted with too many bytes that are dead from the start.
+/// fields. Together with the key, these bytes may be at most a quarter of the whole. With smaller
+/// values, a log that becomes a segment would have too many dead bytes from the start.
 const OVERHEAD: usize = 64;
 const LEAST_SHARE: usize = 3;
 
-/// Smallest value that makes up nineteen twentieths of its part of a log.
+/// Length from which a value makes up nineteen twentieths of its part of a log.
 pub(crate) const LEAST_BY_DEFAULT: usize = 19 * OVERHEAD;
 
 /// Smallest value that is separable.
@@ -50,7 +50,7 @@ pub(crate) fn is_separable(key: usize, value: usize) -> bool {
 pub(crate) struct SeparableValue {
     seqno: SeqNo,
     position: u64,
-    /// The checksum of its record.
+    /// The checksum of the value's record.
     checksum: u64,
 }
 
@@ -95,13 +95,14 @@ impl SeparableValues {
         self.values.push(SeparableValue { seqno, position, checksum });
     }
 
-    /// Forgets the values noted behind this mark: their writes failed.
+    /// Forgets the values noted after this mark, because their writes failed.
     pub(crate) fn forget_behind(&mut self, (len, bytes): (usize, u64)) {
         self.values.truncate(len);
         self.bytes = bytes;
     }
 
-    /// Returns the mark with which [`SeparableValues::forget_behind`] returns to this moment.
+    /// Returns a mark for [`SeparableValues::forget_behind`], which forgets the values noted after
+    /// it.
     pub(crate) fn mark(&self) -> (usize, u64) {
         (self.values.len(), self.bytes)
     }
@@ -120,8 +121,8 @@ impl SeparableValues {
         Some(&self.values[at])
     }
 
-    /// Returns the address of this write's value in log `log`, if it is still this value. A fold
-    /// may store another value under the number of the put that it began with.
+    /// Returns the address of a write's value in log `log`, if the log holds this value for the
+    /// write. A fold may have replaced the value under the sequence number of the put.
     pub(crate) fn address(&self, log: u64, seqno: SeqNo, value: &[u8]) -> Option<Address> {
         let SeparableValue { position, checksum, .. } = *self.find(seqno)?;
         let is_it = record_checksum(log, position, value) == checksum;
@@ -130,11 +131,11 @@ impl SeparableValues {
     }
 }
 
-/// A sealed log, and the values that it could contribute as a value segment.
+/// A sealed log, and the values that it would hold as a value segment.
 #[derive(Debug)]
 pub(crate) struct SealedLog {
     pub(crate) number: u64,
-    /// Where its last frame ends.
+    /// Where the log's last frame ends.
     pub(crate) len: u64,
     pub(crate) sync: Arc<crate::wal::LogSync>,
     pub(crate) values: Arc<SeparableValues>,
@@ -155,14 +156,16 @@ impl<'a> Operation<'a> {
         let len = ahead.varint("length of a separable value")?.checked_sub(1);
         let len = len.ok_or_else(|| Error::corruption("expected a separable value, found none"))?;
         let value = ahead.take(usize::try_from(len).unwrap_or(usize::MAX), "separable value")?;
-        // This checksum is for readers of the value alone; here the frame's checksum already held.
+        // Only readers of the single value check this checksum. Here the frame's checksum covers
+        // the value.
         ahead.u64("checksum of a separable value")?;
         *bytes = ahead;
         Ok(Operation { kind: Kind::Put, keyspace, operator: NO_OPERATOR, key, value })
     }
 }
 
-/// Returns whether a record with its frame's header before it is one whole frame.
+/// Returns whether a record fits into one frame. `frame` holds space for the frame's header, then
+/// the record.
 pub(crate) fn is_one_frame(frame: &[u8]) -> bool {
     frame.len() - HEADER_LEN <= longest_payload()
 }

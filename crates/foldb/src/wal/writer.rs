@@ -1,11 +1,11 @@
-//! Appends to a log, and syncs it beside the appends.
+//! Appends to a log, and syncs the log while appends continue.
 //!
-//! An append is one `write_at` per record: when it returns, the operating system has the record.
-//! Syncs go through [`LogSync`], which threads share. A sync does not block appends, and one
-//! `fdatasync` serves every caller whose frames were written before it began.
+//! An append makes one `write_at` call for each record. When the call returns, the operating system
+//! has the record. Syncs go through [`LogSync`], which threads share. A sync does not block
+//! appends, and one `fdatasync` serves every caller whose frames were written before it began.
 //!
-//! An append that fails may leave whole frames behind the log's end. The writer clears them,
-//! durably, before it writes there again: a reader would take them for the records that come next.
+//! An append that fails may leave whole frames after the log's end. A reader would take these
+//! frames for the next records. So the writer clears them, durably, before it writes there again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,11 @@ use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, lon
 use crate::wal::record::LogHeader;
 use crate::wal::separable::{SealedLog, SeparableValues};
 
-/// First reservation of a log's blocks. Each next one doubles the total, up to the step.
+/// Bytes of the first reservation of a log's blocks. Each further reservation doubles the total,
+/// but adds at most the step.
 const FIRST_RESERVATION: u64 = 256 << 10;
 const RESERVATION_STEP: u64 = 16 << 20;
-/// The share of the disk's free space that a reservation may take, as a divisor.
+/// A reservation may take at most the disk's free space divided by this number.
 const SHARE_OF_FREE_SPACE: u64 = 32;
 /// The unit in which file systems allocate.
 const BLOCK: u64 = 4096;
@@ -45,7 +46,7 @@ pub(crate) struct LogWriter {
     buffer: Vec<u8>,
 }
 
-/// The end of a log at some moment.
+/// The end of a log at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogMark {
     offset: u64,
@@ -53,7 +54,7 @@ pub(crate) struct LogMark {
     digest: u64,
 }
 
-/// The half of a log that any thread may sync.
+/// The part of a log that threads share: any thread may sync through it.
 #[derive(Debug)]
 pub(crate) struct LogSync {
     file: Arc<dyn WritableFile>,
@@ -63,7 +64,7 @@ pub(crate) struct LogSync {
     written: AtomicU64,
     /// Last frame known to be on the medium.
     synced: AtomicU64,
-    /// Bytes of memory that note where values lie in the log.
+    /// Bytes of memory of the list that says where values lie in the log.
     noted: AtomicUsize,
     /// Whether tables hold all its writes, so that its file may be unlinked.
     is_retired: AtomicBool,
@@ -76,10 +77,10 @@ pub(crate) struct LogSync {
 struct SyncProgress {
     /// Whether the log's name is durable.
     named: bool,
-    /// The log before this one, until it is known to be wholly on the medium. Before that, no frame
-    /// of this log may count as synced (H11). The reference is weak: once tables hold all the
-    /// writes of the earlier log, it may go. A log that is never synced must not keep all earlier
-    /// ones open.
+    /// The log before this one, until all of that log is known to be on the medium. Before that, no
+    /// frame of this log may count as synced (H11). The reference is weak, because a log that is
+    /// never synced must not keep all earlier logs open. Once tables hold all writes of the earlier
+    /// log, it may be dropped.
     predecessor: Weak<LogSync>,
     /// Why a sync failed. The kernel reports lost writes once, so a second sync that succeeds
     /// proves nothing about them.
@@ -87,8 +88,8 @@ struct SyncProgress {
 }
 
 impl LogWriter {
-    /// Creates log `number` of a database as the successor of another. The caller keeps the other's
-    /// [`LogSync`] until tables hold its writes.
+    /// Creates log `number` of a database as the successor of another log. The caller keeps the
+    /// [`LogSync`] of the other log until tables hold that log's writes.
     pub(crate) fn create(
         fs: &Arc<dyn FileSystem>,
         path: &Path,
@@ -100,8 +101,8 @@ impl LogWriter {
         LogWriter::write_header(created, &LOG, fs, path, number, database, predecessor)
     }
 
-    /// Creates a file of frames whose records have a format of their own. After an error the file
-    /// does not exist: failed attempts must not fill a full disk.
+    /// Creates a file of frames with records of another format, such as the manifest. After an
+    /// error the file does not exist: failed attempts must not fill a full disk.
     pub(crate) fn create_in_format(
         format: &FileFormat,
         fs: &Arc<dyn FileSystem>,
@@ -110,7 +111,7 @@ impl LogWriter {
         database: u64,
         predecessor: Option<&LogWriter>,
     ) -> Result<LogWriter> {
-        // Such a file takes too few appends for a mapping to pay.
+        // Such a file takes so few appends that a mapping would not save time.
         let created = fs.create(path);
         LogWriter::write_header(created, format, fs, path, number, database, predecessor)
     }
@@ -201,7 +202,7 @@ impl LogWriter {
         self.frames
     }
 
-    /// Returns the half that threads can sync beside appends.
+    /// Returns the shared part, through which threads sync while appends continue.
     pub(crate) fn sync_handle(&self) -> &Arc<LogSync> {
         &self.sync
     }
@@ -214,8 +215,8 @@ impl LogWriter {
         &mut self.buffer
     }
 
-    /// Appends the record begun. After an error nothing was appended, and the next record takes its
-    /// place.
+    /// Appends the record begun. After an error nothing was appended, and the next record goes to
+    /// the same offset.
     pub(crate) fn append(&mut self) -> Result<()> {
         if self.left_behind.is_some() {
             self.clear_attempt()?;
@@ -272,10 +273,10 @@ impl LogWriter {
         LogMark { offset: self.offset, frames: self.frames, digest: self.digest }
     }
 
-    /// Takes back the records behind a mark.
+    /// Removes the records after a mark.
     ///
     /// # Errors
-    /// `Io`: the next open may find the records.
+    /// `Io` if a write or sync fails. The next open may then find the records.
     pub(crate) fn retract(&mut self, mark: LogMark) -> Result<()> {
         // An append that panicked may have written its frame without counting it.
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
@@ -289,17 +290,17 @@ impl LogWriter {
     #[cold]
     fn leave_behind(&mut self, end: u64) {
         self.left_behind = Some(end);
-        // On failure the next append tries again, and fails if clearing fails again.
+        // If clearing fails here, the next append tries again, and fails if that fails too.
         let _tried_again = self.clear_attempt();
     }
 
-    /// Makes sure that no frame of a failed append lies behind the end. It overwrites the header of
-    /// each frame, which needs no space; if that fails, it truncates the file. Either is made
-    /// durable: else a power loss could bring such a frame back between frames written in its
-    /// place.
+    /// Makes sure that no frame of a failed append lies after the end. It overwrites the header of
+    /// each such frame, which needs no space. If that fails, it truncates the file. It then syncs
+    /// the file. Otherwise such a frame could reappear after a power loss, between frames written
+    /// later.
     ///
     /// # Errors
-    /// `Io`. The log takes no append until this succeeds.
+    /// `Io` if a write or sync fails. The log takes no append until a later call succeeds.
     #[cold]
     pub(crate) fn clear_attempt(&mut self) -> Result<()> {
         let Some(end) = self.left_behind else { return Ok(()) };
@@ -376,7 +377,7 @@ impl LogWriter {
         SealedLog { number: self.number, len: self.offset, sync: self.sync, values }
     }
 
-    /// Releases the reserved space behind the last frame, with anything that a failed append left
+    /// Releases the reserved space after the last frame, with the frames that a failed append left
     /// there.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.sync.trim(self.offset)?;
@@ -384,7 +385,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Returns what the log holds so far.
+    /// Returns the extent of the frames so far.
     pub(crate) fn extent(&self) -> Extent {
         let LogWriter { number, offset: len, frames, digest, .. } = *self;
         Extent { number, len, frames, digest }
@@ -392,24 +393,24 @@ impl LogWriter {
 }
 
 impl LogSync {
-    /// Returns the bytes of memory that writing to the log uses now.
+    /// Returns the bytes of memory that the log's buffers and mapped window use now.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.file.memory_bytes() + self.noted.load(Ordering::Relaxed)
     }
 
-    /// Counts this many bytes of memory that note where values lie in the log.
+    /// Sets the bytes of memory of the list that says where values lie in the log.
     #[inline]
     pub(crate) fn note_memory(&self, bytes: usize) {
         self.noted.store(bytes, Ordering::Relaxed);
     }
 
-    /// Releases the reserved space behind the last frame, once no writer appends any more.
+    /// Releases the reserved space after the last frame. No writer appends any more.
     pub(crate) fn trim(&self, len: u64) -> Result<()> {
         let trimmed = self.file.truncate(len);
         trimmed.map_err(|error| Error::io(&self.path, "trim the log", &error))
     }
 
-    /// Returns what the log holds; `None` while it takes writes.
+    /// Returns the extent of the frames; `None` while the log takes writes.
     pub(crate) fn sealed(&self) -> Option<Extent> {
         self.sealed.get().copied()
     }
@@ -425,7 +426,8 @@ impl LogSync {
     /// the file another name makes that name durable.
     ///
     /// # Errors
-    /// `Io`. It is then unknown what is durable, and every later sync fails too.
+    /// `Io` if the sync fails. It is then unknown which bytes are durable, and every later sync
+    /// fails too.
     pub(crate) fn sync_bytes(&self) -> Result<()> {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = &progress.failed {
@@ -437,7 +439,7 @@ impl LogSync {
         synced
     }
 
-    /// Notes that tables hold all the log's writes: from now on it may be removed.
+    /// Notes that tables hold all the log's writes, so the log may be removed.
     pub(crate) fn retire(&self) {
         self.is_retired.store(true, Ordering::Release);
     }
@@ -450,7 +452,8 @@ impl LogSync {
     /// Makes the log durable up to a frame, and all logs before it completely.
     ///
     /// # Errors
-    /// `Io`. It is then unknown what is durable, and every later call fails too.
+    /// `Io` if a sync fails. It is then unknown which writes are durable, and every later call
+    /// fails too.
     pub(crate) fn sync_through(&self, frame: u64) -> Result<()> {
         if self.synced.load(Ordering::Acquire) >= frame {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tests of edits as bytes.
+//! Tests the encoding of edits.
 
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ fn placement() -> impl Strategy<Value = Placement> {
         len: u64::from(numbers[2]) + 100,
         records_len: u64::from(numbers[2]).min(u64::from(numbers[3])),
         values: u64::from(numbers[4]),
-        // Other flags are refused where the file is read.
+        // The decoder accepts all other flags; the code that reads the file refuses unknown ones.
         flags: numbers[5] & !8,
     });
     let log = any::<[u32; 3]>().prop_map(|[log, len, values]| {
@@ -179,7 +179,7 @@ fn an_unknown_field_is_refused() {
 
 #[test]
 fn a_field_of_a_keyspace_needs_one_before_it() {
-    // Flushed through 9.
+    // Field 16: flushed through 9.
     let error = Edit::decode(&[16, 1, 9]).unwrap_err();
     assert_eq!(error.to_string(), "corruption: field 16 stands before any keyspace");
     let edit = KeyspaceEdit { id: 3, flushed_through: Some(9), ..KeyspaceEdit::default() };
@@ -198,16 +198,16 @@ fn unknown_settings_are_refused() {
 }
 
 #[test]
-fn bytes_behind_a_field_are_damage() {
-    // A log number of 5, in a field of two bytes.
+fn bytes_after_a_field_are_damage() {
+    // Field 2: a log number of 5, in a field of two bytes.
     let error = Edit::decode(&[2, 2, 5, 0]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert_eq!(error.to_string(), "corruption: field 2 has 1 bytes too many");
 }
 
-/// A count or length beyond the bytes is an error, not an allocation of that size.
+/// A count or length that exceeds the bytes left is an error, not an allocation of that size.
 #[test]
-fn counts_are_not_believed() {
+fn counts_beyond_the_bytes_are_errors() {
     let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
     // A table with 2^64 - 1 samples, one with as many references.
     let no_keys = [&[0; 11][..], &[0, 1, 0]].concat();
@@ -219,7 +219,7 @@ fn counts_are_not_believed() {
         let what = if before.len() == no_keys.len() { "sample" } else { "segment" };
         assert!(error.to_string().contains(what), "{error}");
     }
-    // A field, and a name in one, as long.
+    // A field and a name that claim to be as long.
     assert_eq!(
         Edit::decode(&[&[12][..], &huge].concat()).unwrap_err().kind(),
         ErrorKind::Corruption
@@ -234,7 +234,7 @@ proptest! {
         prop_assert_eq!(Edit::decode(&encoded(&edit)).unwrap(), edit);
     }
 
-    /// Cut anywhere, an edit is an error or one with fewer fields.
+    /// An edit cut anywhere is an error, or decodes to one with fewer fields.
     #[test]
     fn cut_edits_are_errors_or_shorter(edit in edit()) {
         let bytes = encoded(&edit);

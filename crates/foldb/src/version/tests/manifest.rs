@@ -1,4 +1,4 @@
-//! The manifest and `CURRENT`, which names the one in force.
+//! Tests of the manifest and of `CURRENT`, which names the manifest in force.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,9 +63,9 @@ fn the_manifest_in_force_is_the_old_or_the_new() {
     panic!("creating a manifest takes fewer changes");
 }
 
-/// A manifest that is only begun leaves the one in force alone.
+/// A manifest that is begun but not put in force changes nothing for the next open.
 #[test]
-fn a_manifest_that_is_only_begun_is_a_file() {
+fn a_manifest_that_is_only_begun_takes_no_effect() {
     let (mem, fs, names) = setup();
     let mut old = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
     let next = Manifest::begin(&fs, &names, 2, 9, &edit(20)).unwrap();
@@ -100,7 +100,7 @@ fn what_is_missing_or_damaged_is_named() {
     assert_eq!(error.path(), Some(&*names.manifest(7)), "{error}");
 
     for len in 0..whole.len() {
-        // Only a tail that was never synced is cut.
+        // Recovery cuts only a tail that was never synced.
         match Manifest::recover(&write(&path, &whole[..len]), &names, None) {
             Ok(recovered) => assert!(!recovered.unwrap().edits.is_empty()),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
@@ -129,9 +129,9 @@ fn a_failed_sync_ends_the_manifest() {
     append(&mut manifest, 3).unwrap_err();
 }
 
-/// An edit that does not fit the disk leaves its place to the next one.
+/// After an edit that does not fit the disk, the next edit goes to the same offset.
 #[test]
-fn a_full_disk_ends_nothing() {
+fn a_manifest_takes_edits_again_after_a_full_disk() {
     let (mem, fs, names) = setup();
     let mut manifest = Manifest::create(&fs, &names, 1, 9, &edit(1)).unwrap();
     mem.inject(Fault::on(Operation::Write).kind(std::io::ErrorKind::StorageFull).torn_at(30));

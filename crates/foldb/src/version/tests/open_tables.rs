@@ -1,4 +1,4 @@
-//! Open tables stay bounded in number and in memory, whatever readers do.
+//! Tests that open tables stay bounded in number and in memory.
 
 use crate::testing::tree::Workbench;
 use crate::version::Version;

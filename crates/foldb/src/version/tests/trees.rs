@@ -1,4 +1,4 @@
-//! Versions: carved, applied, described and checked.
+//! Tests of versions: carving, applying edits, describing a version, and the checks of its order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::version::{
     FileFacts, Key, KeyRange, RunId, TreeEdit, Upper, Version, check_order, check_structure,
 };
 
-/// A carve like `b..d`, `..d` or `b..`.
+/// Makes a carve from a range like `b..d`, `..d` or `b..`.
 fn carve(run: RunId, range: &str) -> TreeEdit {
     let (lo, hi) = parse_bounds(range);
     let open = |key: &Key| key.is_empty();
@@ -83,7 +83,7 @@ fn carving_spans_tables() {
 }
 
 #[test]
-fn estimates_speak_of_what_is_inside_the_bounds() {
+fn estimates_count_only_bytes_inside_the_bounds() {
     let bench = Workbench::new();
     let events: Vec<_> = (0..200)
         .map(|i| crate::testing::history::Event::put(&format!("{i:04}"), i + 1, &"x".repeat(50)))
@@ -180,7 +180,7 @@ fn a_run_left_empty_is_gone_after_its_edit() {
     // Within one edit, a run may be emptied and filled again.
     let refilled = [new.clone(), insert(1, 1, "a..=c"), carve(1, ".."), insert(1, 2, "a..=c")];
     assert_eq!(apply(&refilled).unwrap().run(1).unwrap().tables.len(), 1);
-    // The next edit creates the run again, as for a job whose first slice left nothing behind.
+    // The next edit creates the run again, as for a job whose first slice wrote no record.
     let edits = [vec![new.clone()], vec![new.clone(), insert(1, 1, "a..=c")]];
     let version = Version::empty(2)
         .apply_all(edits.iter().map(Vec::as_slice), &BytewiseComparator, &Arc::default())
@@ -239,7 +239,7 @@ fn checked(drawing: &str) {
 #[test]
 fn h4_the_order_check_lets_order_pass() {
     checked("L0 r9: [a.MERGE.9(+1) a.MERGE.7(+1)]\nL0 r8: [a.DEL.5]\nL1 r3: [a.PUT.4(1)]");
-    // Records that a trimmed reference hides do not count.
+    // Records outside a trimmed reference's bounds do not count.
     checked("L0 r9: [a.PUT.1(1) c.PUT.9(9)]@b..=c\nL1 r3: [a.PUT.5(5) c.PUT.4(4)]");
 }
 
@@ -256,7 +256,7 @@ fn h4_the_order_check_counts_tombstones() {
 }
 
 proptest! {
-    /// Repeated carves of random ranges against a set of keys.
+    /// Compares repeated carves of random ranges with a set of keys.
     #[test]
     fn carves_against_a_set(ranges in proptest::collection::vec((0..12u8, 0..12u8), 1..6), open in 0..4u8) {
         let letter = |index: u8| Key::from([b'a' + index].as_slice());
@@ -270,7 +270,7 @@ proptest! {
         let mut keys: BTreeSet<u8> = (0..12).filter(|&i| i != 5).collect();
         for (index, (a, b)) in ranges.into_iter().enumerate() {
             let (lo, hi) = (a.min(b), a.max(b));
-            // One of the ranges is open at an end.
+            // `open` makes one of the ranges open at an end.
             let lo = (open != 1 || index > 0).then_some(lo);
             let hi = (open != 2 || index > 0).then_some(hi);
             if lo.is_some() && lo == hi {

@@ -1,4 +1,5 @@
-//! The page of the manifest shows what is written, and can be read.
+//! Tests that the worked example in the format page of the manifest is what the engine writes and
+//! reads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ fn key(bytes: &str) -> Key {
     bytes.as_bytes().into()
 }
 
-/// A table of 40 bytes a record, of these keys and sequence numbers.
+/// Makes a table with 40 bytes for each record, and these smallest and largest keys and sequence
+/// numbers.
 fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFacts {
     FileFacts {
         number,
@@ -37,7 +39,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
     }
 }
 
-/// One more thing in the table: a range tombstone up to "t", which deletes about 40 records.
+/// Adds to the table a range tombstone up to "t", which deletes about 40 records.
 fn with_range_tombstone(table: FileFacts) -> FileFacts {
     FileFacts { range_deletes: 1, range_deleted: 40, end: Upper::Excluded(key("t")), ..table }
 }
@@ -52,7 +54,8 @@ fn carve(run: u64, from: Option<&str>, before: &str) -> TreeEdit {
     TreeEdit::Carve { run, range }
 }
 
-/// The description of a tree with one table, a flush, and a slice of the compaction of both.
+/// Returns three edits: the description of a tree with one table, a flush, and a slice of the
+/// compaction of both.
 fn example() -> [Edit; 3] {
     let operator =
         Definition { id: 128, name: "stringappend".to_owned(), version: 0, parameters: vec![b';'] };
@@ -104,7 +107,7 @@ fn example() -> [Edit; 3] {
         ],
         ..KeyspaceEdit::default()
     };
-    // Its one operand was folded away.
+    // The table's one operand was folded.
     let flush_of_lists =
         KeyspaceEdit { id: 2, flushed_through: Some(304), ..KeyspaceEdit::default() };
     let flush = Edit {
@@ -163,7 +166,7 @@ fn page_can_be_read() {
     assert_eq!((recovered.number, &recovered.edits[..]), (5, &example()[..]));
 }
 
-/// The trees on the page, drawn from the edits.
+/// The page shows the trees that the edits make.
 #[test]
 fn page_shows_the_trees_that_the_edits_make() {
     use crate::key::BytewiseComparator;

@@ -1,4 +1,4 @@
-//! Logs that are not what was written: torn, flipped, misplaced, overwritten.
+//! Tests logs with torn, flipped, misplaced or overwritten bytes.
 
 use foldb_env::mem::{Fault, Operation};
 use proptest::prelude::*;
@@ -21,9 +21,9 @@ fn a_torn_tail_is_cut_at_every_length() {
     }
 }
 
-/// Preallocated blocks behind the end read as zeroes.
+/// Preallocated blocks after the end read as zeroes, which are no records.
 #[test]
-fn zeroes_behind_the_end_are_nothing() {
+fn zeroes_after_the_end_are_ignored() {
     let log = small_log();
     for zeroes in [1, 31, 32, 33, 1 << 20] {
         let mut bytes = log.bytes.clone();
@@ -34,8 +34,8 @@ fn zeroes_behind_the_end_are_nothing() {
     }
 }
 
-/// A flipped bit gives what was written before it, or an error; and an error if some later frame
-/// says that what is damaged was synced.
+/// With a flipped bit, a read returns the records before it, or an error. It always returns an
+/// error if a later frame says that the damaged frame was synced.
 #[test]
 fn a_flipped_bit_is_a_torn_tail_or_damage() {
     let log = small_log();
@@ -64,7 +64,8 @@ fn a_flipped_bit_is_a_torn_tail_or_damage() {
     }
 }
 
-/// H11: pages 2 and 3 were never synced, 3 reached the medium and 2 did not. That is a torn tail.
+/// H11: pages 2 and 3 were never synced. Page 3 reached the medium and page 2 did not. That is a
+/// torn tail.
 #[test]
 fn h11_a_hole_that_was_never_synced_is_the_tail() {
     let log = small_log();
@@ -83,9 +84,9 @@ fn h11_a_hole_that_was_never_synced_is_the_tail() {
     }
 }
 
-/// A hole of any width is passed at once, and what is behind it is found.
+/// The reader skips a hole of any width, and finds the frames after it.
 #[test]
-fn damage_is_found_behind_a_large_hole() {
+fn damage_is_found_after_a_large_hole() {
     for hole in [7usize, 8, 9, 40, 4096, 3 << 20] {
         let fs = MemFs::new();
         let mut log = create(&fs);
@@ -101,7 +102,7 @@ fn damage_is_found_behind_a_large_hole() {
     }
 }
 
-/// What an earlier use of the same blocks left behind belongs to another log.
+/// Old frames in reused blocks belong to another log, so a reader ignores them.
 #[test]
 fn recycled_garbage_is_not_read() {
     let fs = MemFs::new();
@@ -119,7 +120,7 @@ fn recycled_garbage_is_not_read() {
     assert_eq!(end.offset, log.bytes.len() as u64);
 }
 
-/// An intact frame at another offset than it was written for is not one.
+/// An intact frame counts only at the offset for which it was written.
 #[test]
 fn a_frame_belongs_to_its_offset() {
     let log = small_log();
@@ -130,10 +131,10 @@ fn a_frame_belongs_to_its_offset() {
     assert_eq!(end.frames, 7);
 }
 
-/// After a failed append nothing was appended: the next record takes its place, whatever parts of
-/// the failed one are on disk (the last of which has 41 bytes).
+/// After a failed append nothing was appended. The next record goes to the same offset, whichever
+/// parts of the failed record are on disk. The last part has 41 bytes.
 #[test]
-fn a_record_written_half_way_is_nothing() {
+fn a_partly_written_record_is_ignored() {
     for failing_write in 1..=3 {
         for next in [0, 10, MAX_PAYLOAD + 5] {
             let fs = MemFs::new();
@@ -144,7 +145,7 @@ fn a_record_written_half_way_is_nothing() {
             append(&mut log, &vec![b'f'; 2 * MAX_PAYLOAD + 9]).unwrap_err();
             assert_eq!((log.len(), log.frames()), (len, frames));
 
-            // Nothing of it is read, neither now nor behind the record that takes its place.
+            // A reader sees no part of the failed record, neither now nor after the next append.
             assert!(read(&fs).unwrap().0 == [b"before".to_vec()]);
             let next = vec![b'n'; next];
             append(&mut log, &next).unwrap();
@@ -156,9 +157,9 @@ fn a_record_written_half_way_is_nothing() {
     }
 }
 
-/// A record of parts, torn between two of them, is nothing, and is no damage.
+/// A record of several parts that is torn between two parts is ignored and is no damage.
 #[test]
-fn a_torn_record_of_parts_is_nothing() {
+fn a_torn_record_of_parts_is_ignored() {
     let fs = MemFs::new();
     let mut log = create(&fs);
     append(&mut log, b"before").unwrap();
@@ -173,11 +174,11 @@ fn a_torn_record_of_parts_is_nothing() {
         assert_eq!(records, [b"before".to_vec()], "torn at {end}");
         assert_eq!((log_end.offset, log_end.frames), (start as u64, 2));
     }
-    // Its first part lost, the others there: a hole that was never synced.
+    // The first part is lost and the others are on disk: a hole that was never synced.
     let mut hole = bytes.clone();
     hole[start..start + 64].fill(0);
     assert_eq!(read(&file_of(&hole)).unwrap().0, [b"before".to_vec()]);
-    // And when it was synced, it is damage.
+    // If the record was synced, the same hole is damage.
     log.sync_handle().sync_all().unwrap();
     append(&mut log, b"after").unwrap();
     let mut damaged = fs.read(path()).unwrap();
@@ -188,7 +189,7 @@ fn a_torn_record_of_parts_is_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A reader answers whatever the bytes are, and never with a record that was not written.
+    /// A reader handles any bytes, and never returns a record that was not written.
     #[test]
     fn any_bytes_are_a_prefix_or_an_error(
         garbage in prop::collection::vec(any::<u8>(), 0..300),
@@ -206,8 +207,8 @@ proptest! {
     }
 }
 
-/// A value of headers, each of a frame as long as frames get, that calls synced what comes before
-/// it.
+/// Makes a value full of headers. Each claims a frame of the longest length, and says that the
+/// frames before it were synced.
 fn fake_headers(len: usize) -> Vec<u8> {
     let header = FrameHeader { part: Part::Whole, frame: 900, synced_through: 899, log: NUMBER };
     let mut fake = vec![0; HEADER_LEN + 1];
@@ -216,7 +217,8 @@ fn fake_headers(len: usize) -> Vec<u8> {
     fake[..HEADER_LEN].iter().copied().cycle().take(len).collect()
 }
 
-/// Behind a torn frame each of them had a megabyte hashed: a tail of 64 MiB cost minutes.
+/// After a torn frame, the search once hashed a megabyte for each such header. A tail of 64 MiB
+/// took minutes.
 #[test]
 fn values_full_of_fake_headers_bound_the_search_behind_a_torn_tail() {
     let fs = MemFs::new();
@@ -242,7 +244,8 @@ fn values_full_of_fake_headers_bound_the_search_behind_a_torn_tail() {
     assert!(reader.hashed() > 32 << 20, "the headers did not look like any: nothing was proved");
 }
 
-/// The same values in a frame that was synced and is damaged: its header leads to the proof.
+/// The same values, in a damaged frame that was synced. The header of that frame leads to the next
+/// frame, which proves the damage.
 #[test]
 fn damage_among_fake_headers_is_found() {
     let fs = MemFs::new();

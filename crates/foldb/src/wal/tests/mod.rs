@@ -1,5 +1,5 @@
-//! Tests of the log: what is read back is a prefix of what was appended, or an error that says why
-//! it is not.
+//! Tests of the log: a read returns a prefix of the appended records, or an error that says what is
+//! wrong.
 
 mod damage;
 mod round_trip;
@@ -35,14 +35,14 @@ fn append(log: &mut LogWriter, record: &[u8]) -> Result<()> {
     log.append()
 }
 
-/// A file system with one file.
+/// Makes a file system with one file.
 fn file_of(bytes: &[u8]) -> MemFs {
     let fs = MemFs::new();
     fs.create(path()).unwrap().write_at(bytes, 0).unwrap();
     fs
 }
 
-/// The records behind the header, and how the log ends.
+/// Returns the records after the header, and how the log ends.
 fn read(fs: &MemFs) -> Result<(Vec<Vec<u8>>, LogEnd)> {
     let mut reader = LogReader::open(fs, path(), NUMBER)?;
     let (mut records, mut record) = (Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ fn read(fs: &MemFs) -> Result<(Vec<Vec<u8>>, LogEnd)> {
     Ok((records, end))
 }
 
-/// A small log, trimmed, and where each of its records ends (the header's first).
+/// A small, trimmed log. `ends` holds the end of each record, the header's first.
 struct SmallLog {
     bytes: Vec<u8>,
     records: Vec<Vec<u8>>,
@@ -65,7 +65,8 @@ struct SmallLog {
     synced: Vec<u64>,
 }
 
-/// Six records; synced after the header, the second and the fourth, so that frames 3 and 5 say so.
+/// Makes a log of six records, synced after the header, the second and the fourth. Frames 3 and 5
+/// say so.
 fn small_log() -> SmallLog {
     let fs = MemFs::new();
     let mut log = create(&fs);

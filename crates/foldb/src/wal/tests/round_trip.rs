@@ -1,4 +1,4 @@
-//! What was appended comes back, records larger than a frame included.
+//! Tests that a reader returns the appended records, including records larger than a frame.
 
 use proptest::prelude::*;
 
@@ -180,7 +180,7 @@ proptest! {
         prop_assert!(reader.is_empty());
     }
 
-    /// Decoders answer whatever the bytes are.
+    /// Decoders return a result or an error for any bytes.
     #[test]
     fn decoders_are_total(tag in 0..4u8, mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         if let Some(first) = bytes.first_mut() {

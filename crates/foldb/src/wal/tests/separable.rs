@@ -1,5 +1,5 @@
-//! Separable values: where the writer says that they lie they do, and a log may be cut under a
-//! reader.
+//! Tests that separable values lie where the writer notes them, and that a log may be cut while it
+//! is read.
 
 use super::*;
 use crate::encoding::ByteReader;
@@ -35,7 +35,7 @@ fn a_separable_value_lies_where_it_was_noted() {
         assert!(covered.ends_with(&value(n)));
         let sum = u64::from_le_bytes(sum.try_into().unwrap());
         assert_eq!(sum, record_checksum(NUMBER, address.position, &value(n)));
-        // What a fold made of it has its number, but is another value.
+        // A fold's result has the same sequence number, but is another value.
         let mut other = value(n);
         other[7] ^= 1;
         assert_eq!(values.address(NUMBER, 10 + n, &other), None);
@@ -59,7 +59,7 @@ fn a_separable_value_lies_where_it_was_noted() {
 }
 
 #[test]
-fn what_was_not_written_is_forgotten() {
+fn values_of_failed_writes_are_forgotten() {
     let (mut values, mut frame) = (SeparableValues::default(), vec![0; 100]);
     values.put(&mut frame, &put(b"a", &[1; 300]), 5, (NUMBER, 1000));
     let mark = values.mark();
@@ -71,7 +71,7 @@ fn what_was_not_written_is_forgotten() {
     assert!(values.position(5).is_some() && values.position(6).is_none());
 }
 
-/// Only what is mostly value is worth it, and only what fits a frame.
+/// A put is separable only if it consists mostly of its value and fits a frame.
 #[test]
 fn small_and_huge_values_are_not_separable() {
     assert!(!is_separable(16, 200));
@@ -83,10 +83,9 @@ fn small_and_huge_values_are_not_separable() {
     assert!(is_separable(0, LEAST_SEPARABLE));
 }
 
-/// A flush gives back the space behind the last frame while a checkpoint, or another process,
-/// reads.
+/// A flush releases the space after the last frame while a checkpoint or another process reads.
 #[test]
-fn a_log_that_is_cut_under_a_reader_ends_where_it_ended() {
+fn a_log_that_is_cut_during_a_read_keeps_its_end() {
     let fs = MemFs::new();
     let mut log = create(&fs);
     for n in 0..3u8 {

@@ -1,4 +1,4 @@
-//! Which frames are durable when (H11).
+//! Tests which frames are durable after which syncs (H11).
 
 use foldb_env::mem::{Fault, Operation};
 
@@ -41,7 +41,7 @@ fn one_sync_serves_all_frames_before_it() {
     assert_eq!(fs.counts().syncs(), syncs + 1);
 }
 
-/// Nothing in a log is called synced before the logs before it are.
+/// No frame of a log counts as synced before all earlier logs are synced.
 #[test]
 fn h11_predecessors_are_synced_first() {
     let fs = MemFs::new();
@@ -56,7 +56,7 @@ fn h11_predecessors_are_synced_first() {
     assert_eq!(read(&crashed).unwrap().0, [b"in the first".to_vec()]);
     assert!(crashed.exists(names[0]) && crashed.exists(names[1]));
 
-    // Once is enough.
+    // A second sync of the successor does not sync the predecessor again.
     let syncs = fs.counts().syncs();
     let mut third = third;
     append(&mut third, b"x").unwrap();
@@ -76,9 +76,9 @@ fn h11_a_log_whose_predecessor_cannot_be_synced_is_not_synced() {
     assert!(!fs.crash().exists(next));
 }
 
-/// A log whose writes are all in tables is let go, and not kept open by those behind it.
+/// Later logs do not keep a log open whose writes are all in tables.
 #[test]
-fn retired_predecessors_are_let_go() {
+fn retired_predecessors_are_not_kept_open() {
     let fs = MemFs::new();
     let first = create(&fs);
     let next = Path::new("000008.log");

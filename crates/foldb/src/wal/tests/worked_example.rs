@@ -1,4 +1,4 @@
-//! The page of the log shows what is written, and can be read.
+//! Tests that the worked example in the format page of the log is what the engine writes and reads.
 
 use super::*;
 use crate::ErrorKind;
@@ -10,7 +10,7 @@ use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
 
 const PAGE: &str = include_str!("../../../../../docs/format/log.md");
 
-/// Where the example's frames begin.
+/// Offsets of the example's frames.
 const FRAMES: [usize; 5] = [0, 85, 136, 202, 309];
 
 fn definition() -> Definition {
@@ -38,7 +38,7 @@ fn second_batch() -> (BatchHeader, Vec<Operation<'static>>) {
     (header, operations)
 }
 
-/// A put whose value may stay where it is.
+/// Returns a separable put.
 fn third_batch() -> (BatchHeader, Operation<'static>) {
     let header = BatchHeader { default_operator: 1, first_seqno: 306, count: 1 };
     (header, operation(Kind::Put, 0, b"plum", b"violet"))
@@ -51,7 +51,8 @@ fn append_batch(log: &mut LogWriter, (header, operations): (BatchHeader, Vec<Ope
     log.append().unwrap();
 }
 
-/// Log 7, behind log 4 of 2 frames; synced when it had 3, and 4.
+/// Writes log 7, whose predecessor is log 4 with 2 frames. The log is synced after frame 3 and
+/// after frame 4.
 fn example() -> Vec<u8> {
     let fs = MemFs::new();
     let before = Path::new("000004.log");
@@ -73,7 +74,7 @@ fn example() -> Vec<u8> {
     fs.read(path()).unwrap()
 }
 
-/// Format version 1, byte for byte. If this fails the format changed: raise its version.
+/// Format version 1, byte for byte. If this fails, the format changed: raise its version.
 #[test]
 fn page_shows_what_is_written() {
     assert_page_shows(PAGE, &example());
@@ -116,7 +117,7 @@ fn page_can_be_read() {
     assert_eq!((end.offset, end.frames, end.max_synced), (380, 5, 4));
 }
 
-/// What the page says of broken bytes: in the last frame they are a torn tail, in any other damage.
+/// As the page says, broken bytes in the last frame are a torn tail, and in any other frame damage.
 #[test]
 fn page_says_what_broken_bytes_mean() {
     let page = bytes_on_the_page(PAGE);
