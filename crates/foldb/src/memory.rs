@@ -13,8 +13,8 @@ use foldb_chains::Chains;
 /// share the runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers
 /// pin.
 ///
-/// It excludes memory of the caller (batches, copied values), the engine's description of each file
-/// (about 2 KiB for a table), and memory that the allocator keeps for itself.
+/// It excludes memory of the caller, such as batches and copied values. It also excludes about 2
+/// KiB for the description of each table file, and memory that the allocator keeps for itself.
 ///
 /// # Example
 /// ```

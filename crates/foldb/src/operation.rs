@@ -57,7 +57,7 @@ impl<'a> Operation<'a> {
     /// Reads the next operation.
     ///
     /// # Errors
-    /// `Corruption`, naming the field.
+    /// `Corruption` if a field is malformed. The message names the field.
     #[inline]
     pub(crate) fn decode(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
         let kind = bytes.u8("operation kind")?;
@@ -85,7 +85,7 @@ impl<'a> Operation<'a> {
     /// Checks that key and value are short enough to store.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the limit.
+    /// `InvalidArgument` if one of them is too long. The message names the limit.
     #[inline]
     pub(crate) fn check_limits(&self) -> Result<()> {
         if self.kind == Kind::DeleteRange {

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Calls code from the caller and catches its panics.
 ///
 /// # Errors
-/// The message of a panic.
+/// The message of the panic, if the call panics.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message_of(&*panic).to_owned())
 }

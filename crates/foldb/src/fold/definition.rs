@@ -57,7 +57,7 @@ impl Definition {
     /// Reads a definition.
     ///
     /// # Errors
-    /// `Corruption`, naming the field.
+    /// `Corruption` if a field is malformed. The message names the field.
     pub(crate) fn decode(bytes: &mut ByteReader<'_>) -> Result<Definition> {
         let id = bytes.varint32("operator id")?;
         let version = bytes.varint32("operator version")?;

@@ -45,8 +45,8 @@ impl Lookup {
         Lookup { segment, stretches: Vec::new(), room, from, until: None }
     }
 
-    /// Returns the most extents that a segment is expected to need: each record in another table
-    /// than its neighbours, and an eighth of them found twice.
+    /// Returns the room that suffices for a segment whose records each lie in another table than
+    /// their neighbours. An eighth of them may be found twice.
     pub(super) fn most_of(placement: &Placement) -> usize {
         let values = usize::try_from(placement.values).unwrap_or(usize::MAX);
         values.saturating_add(values / 8).saturating_add(LEAST_ROOM)

@@ -14,7 +14,7 @@ pub(crate) struct Bound {
 /// A *crumb* is a file shorter than `segment_size` divided by this number.
 const CRUMB: u64 = 8;
 
-/// Most crumbs that stay as they are.
+/// Most crumbs that garbage collection leaves alone.
 const MOST_CRUMBS: usize = 16;
 
 /// Returns the files to rewrite into one, largest dead share first. Stops when the bound would hold

@@ -1,8 +1,7 @@
 //! The parts of a record's identity: user key, sequence number, kind, operator.
 //!
 //! All versions of a user key are ordered newest first. So a walk that starts at `(key, seqno)`
-//! meets exactly the versions that a reader at `seqno` may see, in the order in which it folds
-//! them.
+//! meets exactly the versions that a reader at `seqno` may see, newest first.
 
 mod comparator;
 mod range;

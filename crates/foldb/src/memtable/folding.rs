@@ -9,8 +9,8 @@
 //! a.MERGE.90(+1), write 101 is a += 1, no pin at 90 or later     a.MERGE.90(+2)
 //! ```
 //!
-//! *By sixteens*: when a key gets its 16th, 32nd, … record, the writer folds the newest 16 into one
-//! record and puts that record in front of them. At the 256th record, the writer folds the newest
+//! *By sixteens*: at the 16th, 32nd, … record of a key, the writer folds the newest 16 into one
+//! record. The new record stands in front of them. At the 256th record, the writer folds the newest
 //! 16 folded records, and so on, like the digits of a counter. So n operands cost O(n) operator
 //! calls, and each byte is copied O(log n) times. A chain of n operands has at most 15 log16(n)
 //! records. The folded record links to the records that it replaces. So a snapshot inside the 16

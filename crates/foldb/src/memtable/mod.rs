@@ -297,7 +297,7 @@ impl Memtable {
         self.unordered.store(true, Ordering::Relaxed);
     }
 
-    /// Sorts all keys at once, ahead of a flush.
+    /// Sorts all keys in one call, before a flush.
     pub(crate) fn order_all(&self) {
         self.chains.order_all();
     }

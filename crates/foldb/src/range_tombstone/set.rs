@@ -75,8 +75,8 @@ impl RangeTombstones {
         RangeTombstones { trees: std::iter::once(newest).chain(kept.iter().cloned()).collect() }
     }
 
-    /// Returns the cover of a key for a reader at `at`: the largest sequence number, at most `at`,
-    /// at which a range around the key was deleted; 0 for none.
+    /// Returns the cover of a key for a reader at `at`: the largest sequence number up to `at` at
+    /// which a range around the key was deleted. Returns 0 if there is none.
     pub(crate) fn cover(&self, comparator: &dyn Comparator, key: &[u8], at: SeqNo) -> SeqNo {
         self.search(comparator, key, at, &mut |_, _| {})
     }

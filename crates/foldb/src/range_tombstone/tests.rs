@@ -97,7 +97,8 @@ fn comparators() -> [Box<dyn Comparator>; 2] {
 }
 
 proptest! {
-    /// Looks up every key at every sequence number, in a set that grew and in a set made at once.
+    /// Looks up every key at every sequence number, in a set that grew tombstone by tombstone and
+    /// in a set made from all of them.
     #[test]
     fn h10_a_set_covers_what_its_tombstones_cover(edges in tombstones(70), reads in vec(0..70usize, 0..9)) {
         for comparator in comparators() {

@@ -181,7 +181,7 @@ impl ChunkOf {
     /// Returns the payload of a whole chunk.
     ///
     /// # Errors
-    /// `Corruption`.
+    /// `Corruption` if the bytes end early or the checksum does not hold.
     pub(crate) fn check<'a>(&self, chunk: &'a [u8]) -> Result<&'a [u8]> {
         let mut reader = ByteReader::new(chunk);
         let len = reader.u32("length of a chunk")?;

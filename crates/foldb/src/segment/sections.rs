@@ -46,7 +46,7 @@ impl OpenSegments {
     /// keyspace is that of most of its values.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Unsupported` for a log of another format version; `Io` if a read fails.
     pub(crate) fn adopted_log(
         &self,
         file: &Arc<SegmentFile>,

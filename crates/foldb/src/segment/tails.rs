@@ -72,7 +72,7 @@ impl<'a> TailReader<'a> {
     /// Opens the hints of a section.
     ///
     /// # Errors
-    /// `Corruption` if the moves before the hints are damaged; `Io` if a read fails.
+    /// `Corruption` if the lengths of the moves before the hints are damaged; `Io` if a read fails.
     pub(crate) fn hints(file: &'a OpenFile, placement: &Placement) -> Result<TailReader<'a>> {
         let mut moves = TailReader::moves(file, placement);
         while moves.skip()? {}
@@ -83,7 +83,7 @@ impl<'a> TailReader<'a> {
     /// do not need these bytes, but a repair does.
     ///
     /// # Errors
-    /// `Corruption` with file and offset; `Io`.
+    /// `Corruption` with file and offset if the bytes are damaged; `Io` if a read fails.
     pub(crate) fn check_moves(file: &'a OpenFile, placement: &Placement) -> Result<()> {
         let (at, mut zero) = (placement.records_end(), [0]);
         file.read(&mut zero, at)?;
@@ -103,7 +103,7 @@ impl<'a> TailReader<'a> {
     /// Returns the payload of the next chunk.
     ///
     /// # Errors
-    /// `Corruption` with file and offset; `Io`.
+    /// `Corruption` with file and offset if the bytes are damaged; `Io` if a read fails.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         if self.ended {
             return Ok(None);
@@ -189,7 +189,7 @@ impl<'a> Kept<'a> {
     /// Returns the next extent and its place.
     ///
     /// # Errors
-    /// `Corruption` with file and offset; `Io`.
+    /// `Corruption` with file and offset if the bytes are damaged; `Io` if a read fails.
     pub(crate) fn next(&mut self) -> Result<Option<(Extent, u64)>> {
         let Some(moves) = &mut self.moves else { return Ok(self.current.take()) };
         while self.at == self.piece.len() {

@@ -81,7 +81,7 @@ impl CloseRecord {
     /// directory.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Io` if the removal fails.
     pub(crate) fn invalidate(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let path = names.closed();
         match fs.remove(&path) {
@@ -95,7 +95,7 @@ impl CloseRecord {
     /// Checks that `CURRENT` names the manifest that the close recorded.
     ///
     /// # Errors
-    /// `Corruption`.
+    /// `Corruption` if `CURRENT` is missing or names another manifest.
     pub(crate) fn check_number(&self, in_force: Option<u64>, names: &FileNames) -> Result<()> {
         match in_force {
             Some(number) if number == self.manifest.number => Ok(()),

@@ -145,7 +145,7 @@ impl Manifest {
     /// Releases the reserved space after the last edit, durably.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Io` if the file cannot be truncated or synced.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.log.trim()?;
         self.log.sync_handle().sync_bytes()
@@ -160,7 +160,7 @@ impl Manifest {
     /// as the close left it. Returns `None` if the directory holds no database.
     ///
     /// # Errors
-    /// `Corruption`, with file and offset.
+    /// `Corruption` with file and offset if the manifest is damaged; `Io` if a read fails.
     pub(crate) fn recover(
         fs: &dyn FileSystem,
         names: &FileNames,
@@ -177,7 +177,7 @@ impl Manifest {
     /// Reads a manifest, in force or not. After a clean close its extent is known.
     ///
     /// # Errors
-    /// `Corruption`, with file and offset.
+    /// `Corruption` with file and offset if the manifest is damaged; `Io` if a read fails.
     pub(crate) fn read(
         fs: &dyn FileSystem,
         names: &FileNames,

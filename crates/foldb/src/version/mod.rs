@@ -1,8 +1,8 @@
 //! The tree's shape: immutable versions, the edits that lead from one version to the next, and the
 //! manifest that stores the edits.
 //!
-//! Invariant (H4): for each key, walking levels from the top and runs newest first never meets a
-//! larger sequence number after a smaller one, tombstones included.
+//! Invariant (H4): for each key, a walk over levels from the top and runs newest first never meets
+//! a larger sequence number after a smaller one. Tombstones count as records.
 
 mod apply;
 mod bounds;

@@ -16,10 +16,11 @@ use crate::table::{CursorOptions, TableCursor};
 use crate::version::level::{Run, Version};
 use crate::version::open_tables::OpenTables;
 
-/// Asserts that the tables of each run are in order, inside the bounds of their files and disjoint.
+/// Asserts that the tables of each run are in order and disjoint, and that no table ends before it
+/// begins.
 ///
 /// # Panics
-/// If they are not. The engine then has a bug, and going on could lose writes.
+/// If the tables are not. The engine then has a bug, and going on could lose writes.
 pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     for (level, run) in version.runs() {
         for table in &run.tables {

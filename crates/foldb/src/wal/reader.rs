@@ -178,7 +178,7 @@ impl LogReader {
         Ok(Extent { number, len, frames, digest })
     }
 
-    /// Counts the whole frame at the current offset, and moves after it.
+    /// Counts the whole frame at the current offset, and adds it to the digest.
     fn count_frame(&mut self) -> Result<()> {
         let sum = self.bytes(self.offset, size_of::<u32>())?;
         let sum = u32::from_le_bytes(*sum.first_chunk().expect("so many bytes were asked for"));

@@ -11,9 +11,9 @@
 //! segment (`separable`).
 //!
 //! The header is the first frame of every log. It contains the number of the log before it (0 for
-//! none), and the end of that log, so that a reader notices if that end is missing. A definition
-//! comes before the first batch that uses its operator, so a log can be read without the manifest
-//! (H27).
+//! none) and the length of that log. So a reader notices if the end of that log is missing. A
+//! definition comes before the first batch that uses its operator, so a log can be read without the
+//! manifest (H27).
 
 use crate::encoding::ByteReader;
 use crate::encoding::format::{FORMAT_VERSION, FileFormat, LOG, MAGIC_LEN};
@@ -107,7 +107,8 @@ impl BatchHeader {
     /// Reads the header of a batch from the first bytes of a record; `None` for another record.
     ///
     /// # Errors
-    /// `Corruption`.
+    /// `Corruption` if the record is too short for the header of a batch, or its sequence numbers
+    /// exceed [`MAX_SEQNO`].
     pub(crate) fn of_record(record: &[u8]) -> Result<Option<BatchHeader>> {
         let mut bytes = ByteReader::new(record);
         match bytes.u8("record tag")? {

@@ -145,7 +145,7 @@ impl<'a> Operation<'a> {
     /// Reads the next operation of a log.
     ///
     /// # Errors
-    /// `Corruption`, naming the field.
+    /// `Corruption` if a field is malformed. The message names the field.
     pub(crate) fn decode_logged(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
         let mut ahead = bytes.clone();
         if ahead.u8("operation kind")? != SEPARABLE_PUT {

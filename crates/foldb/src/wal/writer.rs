@@ -40,7 +40,7 @@ pub(crate) struct LogWriter {
     frames: u64,
     /// The digest of the frames.
     digest: u64,
-    /// End of the bytes that a failed append may have left behind `offset`.
+    /// End of the bytes that a failed append may have left after `offset`.
     left_behind: Option<u64>,
     /// The frame being built: header space, then payload. It is reused for the next record.
     buffer: Vec<u8>,
