@@ -8,10 +8,11 @@
 //!  k: 1 if the record is followed by a key part, whose length is given then
 //! ```
 //!
-//! The *position* is the offset at which the value's record began when the segment was first
-//! written. It identifies the record and never changes. A rewrite of a segment without its dead
-//! values keeps the positions of the live records and stores where these lie now (`moves`). So a
-//! rewrite changes no address, and a segment that was never rewritten needs no index.
+//! The *position* is the offset, from the first record, at which the value's record began when the
+//! segment was first written. It identifies the record and never changes. A rewrite of a segment
+//! without its dead values keeps the positions of the live records and stores where these lie now
+//! (`moves`). So a rewrite changes no address, and a segment that was never rewritten needs no
+//! index.
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
