@@ -3,8 +3,8 @@
 //! Locks, in the order in which a thread may take them:
 //!
 //! 1. `writer`: held while a write is logged, applied and published. It is never held during a
-//!    stall. A thread that holds it uses the disk only to append to the log, to begin the next log,
-//!    or to change the keyspaces or operators.
+//!    stall. Its holder uses the disk only to append to the log, to begin the next log, or to
+//!    change keyspaces or operators.
 //! 2. `background.flushing`: held while sealed memtables are flushed.
 //! 3. `tree`: held while the manifest is written and the next version is made.
 //! 4. the locks of the views, the list of keyspaces, the sealed memtables and the background state:

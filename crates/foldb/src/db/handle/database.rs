@@ -142,7 +142,8 @@ impl Db {
     /// # Errors
     /// As [`Db::open`], and:
     ///
-    /// - `DatabaseMissing` if there is no database, whatever the options say.
+    /// - `DatabaseMissing` if the directory holds no database, even with
+    ///   [`Options::create_if_missing`].
     /// - `ReadOnly` for an [`Options::merge_operator`] that the database has never used.
     /// - `Locked` if writers changed the database too quickly for the open to read it at one
     ///   moment.

@@ -66,7 +66,7 @@ fn flush_alone(db: &Db, keyspace: &Keyspace) {
 }
 
 /// X is flushed, Y is not, and the log has batches over both. Replay skips X's half of each batch
-/// and applies Y's. Nothing counts twice, however often the open is interrupted.
+/// and applies Y's. Nothing counts twice, even if the open is interrupted at any step.
 #[test]
 fn h05_replay_skips_the_half_of_a_batch_that_is_in_tables() {
     let fs = MemFs::new();

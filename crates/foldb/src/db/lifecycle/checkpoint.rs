@@ -3,7 +3,7 @@
 //! A finished table never changes, so the checkpoint gets a hard link to it. If one database
 //! removes its link, the other keeps its own. Files that may still grow are copied (H12). Logs are
 //! copied up to their ends at the moment of the checkpoint. Segment files are copied up to the last
-//! segment of that moment. The manifest is written anew.
+//! segment of that moment. The checkpoint gets a new manifest.
 //!
 //! With the tree locked, the checkpoint notes first the ends of the logs, then the tree:
 //!

@@ -12,9 +12,9 @@ use crate::fold::{Chain, Record};
 use crate::key::{Kind, OperatorId};
 use crate::value::Value;
 
-/// The parts of a key as they are stored now: a base and the operands merged onto it. Flushes and
-/// compactions fold neighbouring operands, so there may be fewer operands than were written.
-/// Applied in order to the base, they always give the value that [`Keyspace::get`] returns.
+/// The stored parts of a key: a base and the operands merged onto it. Flushes and compactions fold
+/// neighbouring operands, so there may be fewer operands than were written. Applied in order to the
+/// base, they always give the value that [`Keyspace::get`] returns.
 ///
 /// # Example
 /// ```

@@ -2,8 +2,8 @@
 //!
 //! A *payment* is that time, as the bytes that a compaction could have read in it. The *account* of
 //! a keyspace adds up the payments ([`ReadAccount`](crate::db::state::read_account::ReadAccount)).
-//! The policy sets the *price* of each compaction that would make reads cheaper: a share of the
-//! bytes that it reads. Once payments reach the price, the policy may pick the compaction.
+//! The policy sets the *price* of each compaction that would make reads cheaper: a share of its
+//! work, counted in bytes too. Once payments reach the price, the policy may pick the compaction.
 //!
 //! A seek positions a cursor in each run. Each step of a scan costs more with each further run. A
 //! point read that no filter stops searches one run after another. In a tree of one run, a read

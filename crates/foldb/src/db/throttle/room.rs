@@ -1,14 +1,14 @@
 //! Making room: what a write waits for before it begins, and for how long.
 //!
-//! A write needs space in memtables and a log below its limit. If compaction is behind it also
-//! pauses ([`crate::db::throttle::pace`]). It waits without the writer lock, so a stalled writer
-//! delays no other call. Writes that fit continue, deadlines hold, and flushes, syncs and new
-//! keyspaces do not wait until a stall ends. A write that holds the lock and has room waits for
+//! A write needs space in memtables and a log below its limit. If compaction is behind, the write
+//! also pauses ([`crate::db::throttle::pace`]). It waits without the writer lock, so a stalled
+//! writer delays no other call. Writes that fit continue, deadlines hold, and flushes, syncs and
+//! new keyspaces do not wait until a stall ends. A write that holds the lock and has room waits for
 //! nothing more. So a write that fails with `Busy` has changed nothing.
 //!
-//! Invariant: a worker works on whatever a write waits for. A full memtable is sealed before any
-//! pause, and every reason to stop writers is a reason to flush or to compact. Builds with debug
-//! assertions check this (`assert_workers_are_at_it`).
+//! Invariant: if a write waits for work, a worker does that work. A full memtable is sealed before
+//! any pause, and every reason to stop writers is a reason to flush or to compact. Builds with
+//! debug assertions check this (`assert_workers_are_at_it`).
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

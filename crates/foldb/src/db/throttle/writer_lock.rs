@@ -2,7 +2,7 @@
 //!
 //! A write touches the heads of chains, the log's window and the sequence numbers. They lie in the
 //! cache of the processor that wrote last. To move them to another processor costs more than the
-//! write itself, so threads that pass the lock back and forth are slower than one thread alone. A
+//! write itself. So threads that pass the lock back and forth are slower than one thread alone. A
 //! queue of sleepers is worse: each unlock then has to wake one (H15). But an occasional writer
 //! must not wait for threads that write all the time. Therefore a waiter does one of three things:
 //!
@@ -287,7 +287,7 @@ mod tests {
     fn h15_threads_that_write_all_the_time_take_turns_and_none_starves() {
         let (done, total) = rush(4, Duration::from_millis(300));
         assert_eq!(done.iter().sum::<u64>(), total, "one at a time");
-        // Four threads get a hundred turns, so each gets some, whatever else the machine does.
+        // Four threads get a hundred turns, so each thread gets some even on a busy machine.
         assert!(done.iter().all(|&done| done > 1000), "{done:?}");
     }
 

@@ -34,7 +34,7 @@ use crate::segment::AdoptedLog;
 use crate::settings::LogAdoption;
 use crate::wal::SealedLog;
 
-/// The largest dead fraction of an adopted log, whatever the bound of dead bytes is.
+/// The largest dead fraction of an adopted log, even if the bound for dead bytes is larger.
 const MOST_DEAD: f64 = 0.5;
 
 /// The largest dead fraction by default. Garbage collection on demand leaves as many dead bytes, so

@@ -4,7 +4,8 @@
 //! of its steps. It still shows one moment, because it reads in this order:
 //!
 //! 1. *the list of keyspaces*;
-//! 2. *the end of the logs*: the last batch in them. Replay ends there, whatever is logged later;
+//! 2. *the end of the logs*: the last batch in them. Replay ends there, even if more is logged
+//!    later;
 //! 3. *the manifest*: its trees hold everything flushed so far, and it knows every keyspace and
 //!    operator that the logs name up to that batch;
 //! 4. *its files*: all of them are opened, and stay open.
@@ -62,7 +63,7 @@ const ATTEMPTS: usize = 32;
 pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Core>> {
     platform::check()?;
     options.validate()?;
-    // The file system rejects every change, whatever the engine tries.
+    // The file system rejects every change that the engine might try.
     options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
     let names = FileNames::new(path);
     if let Some(why) = missing(&*options.env.fs, &names)? {

@@ -113,8 +113,8 @@ impl Core {
     }
 
     /// Waits until the bytes moved since `start` are within the budget. During the wait this worker
-    /// compacts and does other work of the runtime, because a rest may take hours and this may be
-    /// the only worker. The wait ends when a caller wants to collect.
+    /// compacts and does other work of the runtime: the rest may take hours, and this may be the
+    /// only worker. The wait ends when a caller wants to collect.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
         let budget = self.settings.segments.gc_io_budget;
         if budget == 0 {

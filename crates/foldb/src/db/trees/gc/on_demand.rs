@@ -22,13 +22,13 @@ const MOMENTS: [u64; 12] =
     [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 30_000];
 
 impl Db {
-    /// Reclaims the space of separated values that were overwritten or deleted. It ends when at
-    /// most [`GcOptions::max_dead_fraction`] of the segment bytes of each keyspace are known to be
-    /// dead. Background workers collect garbage without this call
-    /// ([`crate::Options::max_dead_fraction`]). Use the call for a lower bound, or to choose the
-    /// time. Reads, writes and snapshots continue. While foreground operations run, the collection
-    /// works one third of the time, or one sixth while synced writes run. It does not flush
-    /// memtables.
+    /// Reclaims the space of separated values that were overwritten or deleted. In each keyspace it
+    /// rewrites segment files until at most [`GcOptions::max_dead_fraction`] of their bytes are
+    /// known to be dead. It also ends when a step makes no progress. Background workers collect
+    /// garbage without this call ([`crate::Options::max_dead_fraction`]). Use the call for a lower
+    /// bound, or to choose the time. Reads, writes and snapshots continue. While foreground
+    /// operations run, the collection works one third of the time, or one sixth while synced writes
+    /// run. It does not flush memtables.
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. The

@@ -119,7 +119,7 @@ impl Verification<'_> {
         self.leftovers(told.as_ref());
     }
 
-    /// Reads the record of a clean close, if there is one.
+    /// Reads the record of a clean close, if the database has one.
     fn record_of_the_close(&mut self) {
         let path = self.names.closed();
         match CloseRecord::read(&*self.fs, &self.names) {

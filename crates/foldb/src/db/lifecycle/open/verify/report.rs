@@ -10,7 +10,7 @@ use crate::error::Error;
 pub struct VerifyReport {
     /// The sound files, which were read to their end.
     pub files: Vec<VerifiedFile>,
-    /// The faults. Each names its file, and the offset if there is one.
+    /// The faults. Each fault names its file, and the offset if it is known.
     pub faults: Vec<Error>,
     /// Files that the database does not need: remains of a crash, and files that are not its own.
     pub leftovers: Vec<PathBuf>,
