@@ -10,12 +10,12 @@
 //! ```
 //!
 //! *By sixteens*: at the 16th, 32nd, … record of a key, the writer folds the newest 16 into one
-//! record. The new record stands in front of them. At the 256th record, the writer folds the newest
-//! 16 folded records, and so on, like the digits of a counter. So n operands cost O(n) operator
-//! calls, and each byte is copied O(log n) times. A chain of n operands has at most 15 log16(n)
-//! records. The folded record links to the records that it replaces. So a snapshot inside the 16
-//! does not prevent the fold: its reader follows one link for each level (H3, H9). A flush writes
-//! for each snapshot the part that the snapshot sees.
+//! record. The new record becomes the newest of the key's chain and links to them. At the 256th
+//! record, the writer folds the newest 16 folded records, and so on, like the digits of a counter.
+//! So n operands cost O(n) operator calls, and each byte is copied O(log n) times. A chain of n
+//! operands has at most 15 log16(n) records. A snapshot inside the 16 does not prevent the fold:
+//! its reader follows one such link for each level (H3, H9). A flush writes for each snapshot the
+//! part that the snapshot sees.
 //!
 //! If folding makes operands grow, the writer stops once they average more than [`LARGE`] bytes.
 //! From that size on, a read spends more time on their bytes than on finding them.

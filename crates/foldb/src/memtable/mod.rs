@@ -286,8 +286,8 @@ impl Memtable {
         self.chains.wants_order() && !self.unordered.load(Ordering::Relaxed)
     }
 
-    /// Sorts some of the keys while the memtable is filled. Returns whether enough keys were new
-    /// for the work to pay off.
+    /// Sorts some of the keys while the memtable is filled. Returns whether enough keys were new to
+    /// make the work worthwhile.
     pub(crate) fn advance_order(&self) -> bool {
         self.wants_order() && self.chains.advance_order()
     }

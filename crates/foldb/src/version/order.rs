@@ -20,7 +20,7 @@ use crate::version::open_tables::OpenTables;
 /// begins.
 ///
 /// # Panics
-/// If the tables are not. The engine then has a bug, and going on could lose writes.
+/// If one of these does not hold. The engine then has a bug, and going on could lose writes.
 pub(crate) fn check_structure(version: &Version, comparator: &dyn Comparator) {
     for (level, run) in version.runs() {
         for table in &run.tables {

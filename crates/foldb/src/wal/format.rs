@@ -60,7 +60,8 @@ impl Part {
         }
     }
 
-    /// Returns the part that is or is not the first and the last of its record.
+    /// Returns the part of a record. `first` and `last` tell whether it begins and whether it ends
+    /// the record.
     pub(crate) fn of(first: bool, last: bool) -> Part {
         match (first, last) {
             (true, true) => Part::Whole,
