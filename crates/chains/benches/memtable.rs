@@ -69,8 +69,8 @@ fn insert(c: &mut Criterion) {
     longest_growth(&recycled, &keys);
 }
 
-/// Not a benchmark: the longest growth of a shard. The same inserts grow the same shards in every
-/// run, what the scheduler does to them differs: hence each insert's best of several runs.
+/// Prints the longest growth of a shard. The same inserts grow the same shards in every run, but
+/// the scheduler delays different ones. So the best of several runs counts for each insert.
 fn longest_growth(pool: &Arc<ArenaPool>, keys: &[Key]) {
     let mut best = vec![Duration::MAX; keys.len()];
     for _ in 0..5 {
@@ -169,7 +169,7 @@ fn order_and_scan(c: &mut Criterion) {
     }
 }
 
-/// Every insert is followed by a cursor and a seek: what order on demand costs at worst.
+/// Creates a cursor and seeks after every insert: the worst case of order on demand.
 fn insert_and_seek(c: &mut Criterion) {
     let keys = random_keys();
     let pool = ArenaPool::new(usize::MAX);

@@ -2,8 +2,8 @@
 //!
 //! The system commits a page at its first touch, so a reservation costs nothing until it is filled.
 //! But the first touch costs microseconds per page (H15). So a pool recycles the arena of a dropped
-//! memtable, whose pages are already there. Invariant: a reader reads only bytes that were written
-//! in this life of the arena.
+//! memtable, whose pages are already committed. Invariant: a reader reads only bytes that the
+//! current memtable wrote into the arena.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -76,7 +76,7 @@ fn evict(free: &mut Vec<Block>, bytes: usize, evicted: &mut Vec<Block>) {
 struct Block {
     base: NonNull<u8>,
     layout: Layout,
-    /// Bytes of memory that the system has committed to it: everything that was ever written.
+    /// Bytes of memory that the system has committed to the block: all that were ever written.
     touched: usize,
 }
 
@@ -166,7 +166,7 @@ impl Arena {
         unsafe { self.base.add(offset) }
     }
 
-    /// Returns the bytes of memory committed to it in its earlier lives.
+    /// Returns the bytes of memory that earlier memtables left committed to the arena.
     pub(crate) fn touched(&self) -> usize {
         self.block.as_ref().map_or(0, |block| block.touched)
     }
@@ -177,7 +177,7 @@ impl Arena {
         bytes.next_multiple_of(granule)
     }
 
-    /// Notes how much of it was written in this life.
+    /// Notes how many bytes the current memtable wrote.
     pub(crate) fn note_touched(&mut self, bytes: usize) {
         if let Some(block) = &mut self.block {
             block.touched = block.touched.max(bytes.min(block.layout.size()));

@@ -15,9 +15,9 @@ pub enum ValueBytes<'a> {
     Lent(&'a [u8]),
 }
 
-/// The 8 bytes of a word, which is read and written whole. As a plain array they would lie at an
-/// odd address behind the tag of [`ValueBytes`]. A copy of a value that was just written would then
-/// wait until both of the words it overlaps are in the cache.
+/// The 8 bytes of a word, which is read and written whole. A plain array would lie at an odd
+/// address after the tag of [`ValueBytes`]. A copy of a value that was just written would then wait
+/// until both of the words that it overlaps are in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(8))]
 pub struct WordBytes(pub [u8; 8]);

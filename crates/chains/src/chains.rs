@@ -3,7 +3,7 @@
 //! Invariants: node numbers below `nodes`, and those found in slots, belong to completely written
 //! nodes. Every version that a published link leads to is completely written, too. The writer
 //! stores both with Release after writing them, and readers reach them only by an Acquire load.
-//! Afterwards only the two atomics of a node and the word of a value of 8 bytes change.
+//! After publication, only the two atomics of a node and the word of a value of 8 bytes change.
 
 use std::fmt;
 
@@ -58,8 +58,8 @@ impl Chains {
         }
     }
 
-    /// Sorts all keys into one stretch, so that cursors need not merge: for a sealed memtable about
-    /// to be flushed. Waits for a sort in progress.
+    /// Sorts all keys into one sorted stretch, so that cursors need not merge. Call it for a sealed
+    /// memtable before its flush. Waits for a sort in progress.
     pub fn order_all(&self) {
         self.order.order_all(self);
     }
@@ -239,7 +239,7 @@ impl<'a> Node<'a> {
         unsafe { std::slice::from_raw_parts(from, key_len) }
     }
 
-    /// Returns how many versions the key was given, including those that a reader may not see yet.
+    /// Returns the number of versions of the key, including those that a reader may not see yet.
     /// A folded version does not count; the versions that it stands for do.
     #[inline]
     pub fn version_count(&self) -> u32 {

@@ -23,7 +23,7 @@ impl Chains {
     ) -> (Writer, Arc<Chains>) {
         let regions = Regions::for_capacity(capacity_bytes);
         let arena = Arena::new(pool, regions.layout());
-        // SAFETY: only the index touches the part behind `data_end`; `data_end` is a multiple of a
+        // SAFETY: only the index touches the part after `data_end`; `data_end` is a multiple of a
         // node's size.
         let (index, growth) = unsafe { Index::new(&arena, regions.data_end, regions.end) };
         let published = Published {

@@ -1,13 +1,15 @@
-//! Runs of deleted keys: a cursor notes what it walked over, and later cursors jump over it.
+//! Runs of deleted keys: a cursor notes the deleted keys that it walks over, and later cursors jump
+//! over them.
 //!
 //! A queue in a memtable (put at one end, delete at the other) begins with a long run of deleted
-//! keys, and each pop would walk over all of them. So a cursor that meets some notes the deleted
-//! entries of a stretch, beside the stretch, and later cursors jump over them.
+//! keys, and each pop would walk over all of them. So a cursor that meets deleted entries of a
+//! sorted stretch notes them in the stretch, and later cursors jump over them.
 //!
 //! A key is *gone* at a sequence number if its newest version, published or not, is a [`DELETED`]
 //! one or lies below a range delete, and both were written at that number or before. A stretch
-//! never gets another key, so only a new version of such a key ends this. The writer notes the
-//! nodes of those keys in a ring, *after* the version, and before the write is published:
+//! never gets another key, so only a new version brings a gone key back. The writer notes the nodes
+//! of gone keys that get a version in a ring, *after* the version, and before it publishes the
+//! write:
 //!
 //! ```text
 //! the walking cursor                     the writer
@@ -16,9 +18,9 @@
 //! notes the run, checked so far          publishes
 //! ```
 //!
-//! Keys under a range delete need no walk at all. With each range delete the writer notes how many
-//! nodes there were before it, and how much of the ring. Nodes of lower numbers between its ends
-//! are gone, except for those that the ring names from there on.
+//! Keys under a range delete need no walk at all. With each range delete, the writer notes the
+//! number of nodes and the position of the ring before it. Older nodes between the ends of the
+//! delete are gone, except for nodes that the ring names from that position on.
 //!
 //! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked`
 //! on names none of its keys. Either the walking cursor sees the version, or the jumping cursor
@@ -32,8 +34,8 @@ use crate::layout::DELETED;
 use crate::order::{Entry, Stretch};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
-/// How many nodes the ring remembers. If more get a new version between two looks at a run, the run
-/// is forgotten.
+/// Number of nodes in the ring. If more nodes come back between two reads of a run, the run is
+/// forgotten.
 const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
 
 /// Most runs of a stretch.
@@ -71,7 +73,7 @@ impl Revived {
             return false;
         }
         (from..to).for_each(|at| show(self.ring[at as usize % RING].load(Ordering::Acquire)));
-        // The writer may be overwriting the place behind the last.
+        // The writer may be overwriting the place after the last.
         self.count() - from < RING as u64
     }
 }
@@ -107,7 +109,7 @@ impl RangeDeletes {
     /// so the lock costs other writes nothing.
     pub(crate) fn note(&self, seqno: u64, nodes: u32, revived: u64) {
         let mut deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // For deletes in a row, the state before the first one serves all.
+        // Consecutive deletes share the state before the first of them.
         if deletes.last().is_none_or(|last| (last.nodes, last.revived) != (nodes, revived)) {
             deletes.push(Before { seqno, nodes, revived });
         }
@@ -159,7 +161,7 @@ pub(crate) struct GoneRun {
     pub(crate) entries: Range<usize>,
     /// The sequence number from which on they are gone.
     pub(crate) seqno: u64,
-    /// How much of the ring was checked.
+    /// The position of the ring up to which the run was checked.
     pub(crate) checked: u64,
 }
 

@@ -7,9 +7,9 @@
 //!
 //! A shard is an open-addressing table with linear probing, at most three quarters full. A key's
 //! probe starts at the top bits of its tag, so growth needs no keys and copies front to back.
-//! Growth doubles one shard in microseconds; one big table would stop the writer for tens of
-//! milliseconds. The old table stays as it is, so a reader inside it finds everything that was
-//! there when the reader came.
+//! Growth doubles one shard in microseconds; growth of one big table would stop the writer for tens
+//! of milliseconds. The old table does not change. So a reader in it finds every key that was there
+//! when the reader loaded the table.
 //!
 //! Invariants: a shard word names a table whose slots are all initialised. A slot names a node that
 //! is completely written. There is always a vacant slot, so a probe ends.
@@ -18,7 +18,7 @@ use crate::arena::Arena;
 use crate::layout::UNIT;
 use crate::sync::{AtomicU64, Ordering};
 
-// Few and small under checkers: a few keys then make them grow.
+// Under checkers, few keys must make a shard grow.
 const SHARDS: usize = if cfg!(any(loom, miri)) { 2 } else { 256 };
 
 const FIRST_SLOTS_LOG2: u32 = if cfg!(any(loom, miri)) { 1 } else { 4 };

@@ -1,4 +1,4 @@
-//! What lies in the arena, and where.
+//! The layout of the arena.
 //!
 //! ```text
 //! 0                                                         data_end           arena end
@@ -7,8 +7,9 @@
 //!
 //! Nodes grow upward, so the node array *is* the key list in insertion order; everything else
 //! grows downward from `data_end`; the memtable is full when they meet. Slot tables (see `index`)
-//! have a part of their own, large enough for any number of nodes, so that a batch that fits
-//! cannot fail half way. Everything but nodes is addressed in 8-byte units by a `u32`: 32 GiB.
+//! have a region of their own, large enough for any number of nodes, so that a batch that fits
+//! cannot fail half way. Versions and spills are addressed by a `u32` in units of 8 bytes, which
+//! reaches 32 GiB.
 //!
 //! ```text
 //! Node, 64 bytes, one cache line                     Version, 32 bytes and its value
@@ -23,8 +24,8 @@
 //! 32 payload               32 bytes
 //! ```
 //!
-//! Of the node's first version, `V` is the value padded (1 to 8 bytes take 8, so that they are a
-//! word of their own that can be replaced by one atomic store, H2):
+//! `V` is the value of the node's first version, padded: a value of 1 to 8 bytes takes 8, so that
+//! one atomic store can replace it (H2).
 //!
 //! ```text
 //! V + key_len <= 32   payload = V, key
@@ -32,11 +33,11 @@
 //! otherwise                                   spill = V, key
 //! ```
 //!
-//! A version that was folded of others has a link to the newest of them, and a word more (H3):
+//! A folded version has a link to the newest version that it stands for, and one more word (H3):
 //!
 //! ```text
 //! 28 unfolded   u32 unit
-//! 32 seqno of the oldest of them << 8 | level   u64; level: 1, of folded ones one more than theirs
+//! 32 seqno of the oldest of them << 8 | level   u64; level: one more than the highest of theirs
 //! 40 value
 //! ```
 
@@ -64,8 +65,8 @@ pub(crate) const PAYLOAD: usize = 32;
 /// The address that means "the version inside the node". Node 0 lies there, so no version can.
 pub(crate) const IN_NODE: u32 = 0;
 
-/// Most bytes of records. With the slot tables that they may need they stay addressable: by units,
-/// and in the address space of the machine.
+/// Most bytes of records. With the slot tables that they may need, all bytes are addressable in
+/// units, and fit into the address space of the machine.
 const MAX_DATA_BYTES: usize = match usize::BITS {
     64.. => 1 << 34,
     _ => 1 << 29,

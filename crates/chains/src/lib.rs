@@ -17,8 +17,8 @@
 //! an accumulator, a value of 8 bytes, may change; readers get a copy of it.
 //!
 //! Chains stay short in two ways. One atomic store may fold a write into the newest version in
-//! place, if no reader can tell ([`Pins`] knows). And several versions may get one *folded* version
-//! on top that stands for them. They stay behind it, for readers older than the newest of them:
+//! place, if no reader can see the difference ([`Pins`] decides). And one *folded* version may
+//! stand for several versions. These stay in memory, for readers older than the newest of them:
 //!
 //! ```text
 //! newest ─► F.110 ── older ──────────────► .79 ─► …      reads at 110 and above

@@ -11,8 +11,8 @@
 //!     │          │ chains are walked   │                        │
 //! ```
 //!
-//! It prefetches as many versions of a key as the walk lately looked at: for overwritten values,
-//! only the newest. Invariant: prefetching never changes what a reader sees.
+//! A walk prefetches as many versions of a key as it looked at for the last keys: for overwritten
+//! values, only the newest. Invariant: prefetching never changes what a reader sees.
 
 use crate::chains::{Chains, Node};
 use crate::layout::{IN_NODE, NODE, Placement, UNIT, VERSION};
@@ -51,7 +51,7 @@ impl Direction {
         }
     }
 
-    /// Returns how many steps `to` lies ahead of `at`; 0 if it lies behind.
+    /// Returns how many steps `to` lies ahead of `at`; 0 if `to` is not ahead.
     #[inline]
     fn distance(self, at: usize, to: usize) -> usize {
         match self {
@@ -113,8 +113,8 @@ impl Lookahead {
         }
     }
 
-    /// Prefetches the chains of a group from entry `first` on, and the nodes behind it. Returns its
-    /// last entry.
+    /// Prefetches the chains of the group that begins at entry `first`, and the nodes after that
+    /// group. Returns the last entry of the group.
     fn fetch_group(
         &mut self,
         chains: &Chains,
@@ -167,7 +167,7 @@ fn fetch(node: Node<'_>, link: u32) -> Option<(Node<'_>, u32)> {
     }
     let at = link as usize * UNIT;
     chains.prefetch(at);
-    // The value may begin on the next line. Behind the last version there are slots or nothing.
+    // The value may begin on the next line. After the last version, the arena has slots or ends.
     chains.prefetch((at + VERSION + UNIT - 1).min(chains.regions.end - 1));
     Some((node, link))
 }

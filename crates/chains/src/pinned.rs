@@ -29,7 +29,7 @@ impl PinnedBytes {
     /// Pins the value of a version of this memtable.
     ///
     /// # Panics
-    /// If the version is another memtable's.
+    /// Panics if the version is another memtable's.
     #[inline]
     pub fn new(chains: &Arc<Chains>, version: Version<'_>) -> PinnedBytes {
         match version.value {
@@ -41,7 +41,7 @@ impl PinnedBytes {
     /// Pins bytes that are borrowed from this memtable, a key or a value.
     ///
     /// # Panics
-    /// If they are not.
+    /// Panics if the bytes are not in this memtable.
     #[inline]
     pub fn pin(chains: &Arc<Chains>, bytes: &[u8]) -> PinnedBytes {
         let (bytes, chains) = (within(chains, bytes), Arc::clone(chains));

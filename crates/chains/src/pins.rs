@@ -8,8 +8,8 @@
 //! a.MERGE.90(+1), snapshot at 100, then write 101 added to the record: the snapshot shows 101
 //! ```
 //!
-//! A reader that needs the same answer twice *pins*. The writer asks, under a mark, how far was
-//! pinned:
+//! A reader that needs the same answer twice *pins* a sequence number. The writer reads the largest
+//! pinned number in a *phase*, which it marks by an odd counter:
 //!
 //! ```text
 //! the pinning reader                        the writer
@@ -81,8 +81,8 @@ impl Pins {
         self.written.published.store(seqno, order);
     }
 
-    /// Pins: returns the last sequence number that reads may see. From now on nothing at or below
-    /// it changes. Takes no lock, but waits for the write that is being applied, if there is one.
+    /// Pins the last sequence number that reads may see, and returns it. From now on, no record at
+    /// or below it changes. Takes no lock, but waits for a write that is being applied.
     pub fn pin(&self) -> u64 {
         self.pinned.pending.fetch_add(1, Ordering::SeqCst);
         store_before_load();
@@ -121,7 +121,7 @@ impl Pins {
     }
 }
 
-/// The writer's mark. It ends when it is dropped, after the write was published.
+/// The writer's phase. It ends on drop, after the write was published.
 #[derive(Debug)]
 pub struct ApplyPhase<'a> {
     pins: &'a Pins,

@@ -1,5 +1,5 @@
-//! Bugs of publication and pinning that a loom test switches on, to prove that it would notice
-//! them. Loom runs all threads of a model on the thread of the test, so a fault affects one test
+//! Deliberate bugs of publication and pinning. A loom test switches one on to prove that it detects
+//! the bug. Loom runs all threads of a model on the thread of the test, so a bug affects one test
 //! only.
 
 /// A bug that the protocols could have.
@@ -11,7 +11,7 @@ pub enum Fault {
     RelaxedLink,
     /// The writer folds in place while a reader is pinning.
     FoldWhilePinning,
-    /// The writer reads how far was pinned before it reads whether a reader is pinning.
+    /// The writer reads the largest pinned number before it reads whether a reader is pinning.
     MaxPinnedFirst,
     /// A pinning reader does not wait for the apply phase in progress.
     PinWithoutWaiting,
@@ -19,7 +19,7 @@ pub enum Fault {
     MergeBesideMerge,
     /// The writer notes that a key is back before the version is in place.
     ReviveEarly,
-    /// A cursor reads how much of the ring it knows after it looked at the version.
+    /// A cursor reads the position of the ring after it looked at the version, not before.
     CheckGoneLate,
 }
 
@@ -31,7 +31,7 @@ mod planting {
         static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
     }
 
-    /// Plants a fault on this thread; `None` removes it.
+    /// Switches a bug on for this thread; `None` switches it off.
     pub fn plant(fault: Option<Fault>) {
         PLANTED.set(fault);
     }

@@ -1,7 +1,7 @@
 //! The atomics and locks, or the model checker's.
 //!
-//! Under `--cfg loom` every atomic becomes one that loom schedules, and [`Written`] lets it see
-//! the plain bytes beside them, so that a missing Release or Acquire is found.
+//! Under `--cfg loom`, every atomic becomes one that loom schedules. [`Written`] reports accesses
+//! to plain bytes to loom, so that it finds a missing Release or Acquire.
 
 #[cfg(not(loom))]
 pub(crate) use arc_swap::ArcSwap;
@@ -17,8 +17,8 @@ pub(crate) use loom::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-/// Stands for the list that is replaced as a whole. Loom cannot look into the crate `arc-swap`,
-/// which has loom tests of its own: a lock gives the same order to loads and replacements.
+/// Replaces the crate `arc-swap` under loom, which cannot look into that crate (it has loom tests
+/// of its own). A lock gives the same order to loads and replacements.
 #[cfg(loom)]
 pub(crate) struct ArcSwap<T>(Mutex<std::sync::Arc<T>>);
 

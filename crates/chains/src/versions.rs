@@ -9,10 +9,9 @@
 //! jump      0    1    0    3    4    3    0
 //! ```
 //!
-//! A folded version replaces the versions that it stands for: depth and jump are as if they were
-//! not there. A reader that may see only a part of them follows `unfolded` when it stands just
-//! above what it may see (H3). It walks among them in the same way, and they lead back down to the
-//! main chain.
+//! A folded version replaces the versions that it stands for: depth and jump do not count them. A
+//! reader that may see only some of these versions follows `unfolded` from the folded version (H3).
+//! It walks among them in the same way, and they lead back down to the main chain.
 //!
 //! ```text
 //! S = 100    F.110 ─► .79      .79 is the newest of this path up to 100, but F.110 begins at 80:

@@ -74,7 +74,7 @@ pub struct Writer {
     ends: Ends,
 }
 
-/// How far the arena is written.
+/// The ends of the written regions of the arena.
 struct Ends {
     growth: IndexGrowth,
     /// Length of the key list.

@@ -1,4 +1,4 @@
-//! Cursors that jump over runs of deleted keys show what those show that walk.
+//! Checks that cursors that jump over runs of deleted keys show the same as cursors that walk.
 #![cfg(not(loom))]
 
 use std::collections::BTreeMap;
@@ -40,7 +40,8 @@ fn first_there(chains: &Arc<Chains>, seqno: u64) -> (Option<u64>, usize) {
     (None, steps)
 }
 
-/// Put at one end, delete at the other: each pop used to walk over all that were popped before.
+/// A queue: put at one end, delete at the other. A regression test: each pop walked over all keys
+/// that were popped before.
 #[test]
 fn a_queue_runs_at_a_constant_rate() {
     let (keys, room) = if cfg!(miri) { (100, 30) } else { (20_000u64, 300) };
@@ -63,8 +64,8 @@ fn a_queue_runs_at_a_constant_rate() {
     assert!(all_steps as u64 <= room * keys / 2, "{all_steps} steps for {} pops", keys / 2);
 }
 
-/// The first walk over what one range delete took away used to look at each key of it; so did a
-/// walk over what was there before some other keys came.
+/// A regression test: the first walk over the keys of one range delete looked at each of them. So
+/// did a walk after other keys had been inserted.
 #[test]
 fn a_walk_jumps_over_a_deleted_range_that_no_walk_met_before() {
     let keys = if cfg!(miri) { 60 } else { 5_000u64 };
@@ -108,7 +109,7 @@ fn a_walk_jumps_over_a_deleted_range_that_no_walk_met_before() {
     }
 }
 
-/// What was written, as a map.
+/// The written keys as a map.
 #[derive(Default)]
 struct Model {
     keys: BTreeMap<u64, Vec<(u64, u8)>>,
@@ -207,7 +208,7 @@ fn walk(chains: &Arc<Chains>, model: &Model, seqno: u64, way: Way, limits: u64) 
 }
 
 #[test]
-fn jumps_show_what_walks_show() {
+fn jumps_and_walks_show_the_same_keys() {
     let (rounds, keys, length) = if cfg!(miri) { (2, 40, 15) } else { (12, 400u64, 120) };
     for round in 0..rounds {
         let mut state = 0x9E37_79B9_7F4A_7C15u64 ^ (round << 32);

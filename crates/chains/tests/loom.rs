@@ -1,5 +1,5 @@
-//! Publication under the model checker: every order of the writer's stores that the memory model
-//! allows a reader to see. Run by `ci/loom.sh`.
+//! Checks publication under the model checker loom, in every order of the writer's stores that the
+//! memory model allows a reader to see. `ci/loom.sh` runs these tests.
 
 #![cfg(loom)]
 
@@ -170,8 +170,8 @@ fn count(chains: &Chains, key: &[u8], seqno: u64) -> u64 {
     values.map(|(_, value)| u64::from_le_bytes(value.try_into().unwrap())).sum()
 }
 
-/// a=1 b=1, then a+=1 twice while a reader pins and reads twice: what it sees is what its sequence
-/// number says, and stays.
+/// a=1 b=1, then a+=1 twice while a reader pins and reads twice. Both reads must show the count at
+/// the pinned sequence number.
 fn pinned_reader() {
     loom::model(|| {
         let (mut counters, chains, pins) = counters();
@@ -191,8 +191,8 @@ fn h2_a_pinned_reader_sees_no_change_in_place() {
     pinned_reader();
 }
 
-/// A snapshot is taken while the writer adds; another reader gets a, then b, then a again without
-/// pinning: it sees everything published, and no going back.
+/// A snapshot is taken while the writer adds. Another reader gets a, then b, then a again without
+/// pinning. It sees everything published, and the second value of a is not older than the first.
 #[test]
 fn h2_gets_beside_a_snapshot_never_go_back() {
     loom::model(|| {
@@ -239,7 +239,7 @@ fn h2_a_multi_get_sees_a_batch_whole() {
     });
 }
 
-/// Two gets beside each other: who saw the later write to b sees the earlier one to a.
+/// Two concurrent gets: if the one of b sees the later write, the one of a sees the earlier write.
 #[test]
 fn h2_changes_in_place_are_seen_in_their_order() {
     loom::model(|| {
@@ -285,16 +285,16 @@ fn h3_a_get_beside_a_fold_loses_nothing() {
     get_during_a_fold();
 }
 
-/// Plays a model with a bug in it, which it must notice.
+/// Runs a model with a deliberate bug, and checks that the model fails.
 fn assert_noticed(fault: Fault, model: fn()) {
     plant(Some(fault));
     let outcome = std::panic::catch_unwind(model);
     plant(None);
-    assert!(outcome.is_err(), "nobody notices {fault:?}");
+    assert!(outcome.is_err(), "the model does not detect {fault:?}");
 }
 
 #[test]
-fn folding_while_somebody_pins_is_noticed() {
+fn folding_while_a_reader_pins_is_noticed() {
     assert_noticed(Fault::FoldWhilePinning, pinned_reader);
 }
 
@@ -318,7 +318,7 @@ fn a_relaxed_link_is_noticed() {
     assert_noticed(Fault::RelaxedLink, get_during_a_fold);
 }
 
-/// What was published is there, whole.
+/// A get sees every published write as a whole.
 #[test]
 fn h2_gets_after_publication() {
     loom::model(|| {
@@ -493,8 +493,8 @@ fn first_there(chains: &Arc<Chains>, seqno: u64, way: Way) -> Option<char> {
     None
 }
 
-/// a and b are deleted. A walk from b to a notes that they are gone, while b is put again. Whatever
-/// the walk noted: a reader that knows of the put jumps from a to b, not over it.
+/// a and b are deleted. A walk from b to a notes that they are gone, while b is put again. A reader
+/// that sees the put must jump from a to b and not over b, whatever the walk noted.
 fn key_that_comes_back() {
     loom::model(|| {
         let (mut letters, chains, published) = Letters::create();
@@ -517,7 +517,7 @@ fn key_that_comes_back() {
 }
 
 #[test]
-fn a_key_that_comes_back_is_jumped_over_by_no_reader() {
+fn no_reader_jumps_over_a_key_that_comes_back() {
     key_that_comes_back();
 }
 
@@ -531,7 +531,8 @@ fn reading_the_ring_after_the_version_is_noticed() {
     assert_noticed(Fault::CheckGoneLate, key_that_comes_back);
 }
 
-/// More keys come back than the ring holds, while a reader jumps: it forgets the run, or sees them.
+/// More keys come back than the ring holds, while a reader jumps. The reader must forget the run,
+/// or see these keys.
 #[test]
 fn a_ring_that_was_written_over_is_not_trusted() {
     loom::model(|| {

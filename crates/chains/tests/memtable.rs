@@ -1,4 +1,4 @@
-//! What a memtable promises, case by case.
+//! Checks the promises of a memtable, case by case.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ fn h16_shards_grow_and_lose_nothing() {
 /// All keys in one shard, all with one tag: the index is slow then, but right, and its part of
 /// the arena suffices.
 #[test]
-fn the_worst_of_hashes_only_costs_time() {
+fn equal_hashes_only_cost_time() {
     let keys = if cfg!(miri) { 40 } else { 2_000 };
     let (mut writer, chains) = create(keys as usize * 64);
     for n in 1..=keys {
@@ -318,8 +318,8 @@ fn h17_background_merges_keep_the_order() {
     assert_eq!(seen, keys);
 }
 
-/// A thread that sorts pieces while the memtable fills leaves little to cursors, and the flush's
-/// one stretch is merged of what it sorted.
+/// If a thread sorts pieces while the memtable fills, cursors sort little. The flush merges the
+/// sorted pieces into its one stretch.
 #[test]
 fn h17_pieces_are_sorted_while_the_memtable_fills_and_never_again() {
     let keys = if cfg!(miri) { 600 } else { 200_000u64 };
@@ -353,7 +353,7 @@ fn h17_pieces_are_sorted_while_the_memtable_fills_and_never_again() {
     }
 }
 
-/// The first cursor over a million keys sorted them all: 36 ms.
+/// A regression test: the first cursor over a million keys sorted all of them, in 36 ms.
 #[test]
 #[cfg_attr(miri, ignore = "many keys")]
 fn the_first_entry_needs_a_few_keys_sorted_however_many_there_are() {
@@ -373,7 +373,7 @@ fn the_first_entry_needs_a_few_keys_sorted_however_many_there_are() {
         let more = now - std::mem::replace(&mut sorted, now);
         assert!(more < most, "{more} keys were sorted for one entry");
     };
-    // A share for everybody, and a window.
+    // A share for all readers, and a window.
     let few = 30_000;
     let mut cursor = chains.cursor(keys);
     cursor.seek_to_first();
@@ -403,7 +403,7 @@ fn the_first_entry_needs_a_few_keys_sorted_however_many_there_are() {
     assert_eq!(chains.keys_sorted(), before, "nothing is left to sort");
 }
 
-/// Keys behind the window of a cursor are sorted once, by the walk that needs them.
+/// Keys after the window of a cursor are sorted once, by the walk that needs them.
 #[test]
 #[cfg_attr(miri, ignore = "many keys")]
 fn a_walk_over_keys_that_are_not_sorted_sorts_them_once() {
@@ -449,7 +449,8 @@ fn h17_cursors_made_at_once_share_one_sort() {
     }
 }
 
-/// A cursor every few keys, while a thread merges: what it has not come to yet cursors merge.
+/// Creates a cursor every few keys, while a thread merges. The cursors merge the stretches that the
+/// thread has not merged yet.
 #[test]
 #[cfg_attr(miri, ignore = "many keys")]
 fn h17_stretches_stay_few_while_a_thread_merges() {
@@ -479,7 +480,7 @@ fn h17_stretches_stay_few_while_a_thread_merges() {
 
 /// k.{80..110} are folded into F.110: a get that began at 100 must not lose 80 to 100.
 #[test]
-fn h3_who_sees_a_part_of_what_was_folded_sees_it_unfolded() {
+fn h3_a_reader_of_a_part_of_a_fold_sees_unfolded_versions() {
     let (mut writer, chains) = create(1 << 16);
     let hash = xxh3_64(b"k");
     for seqno in 70..=110 {
@@ -555,8 +556,8 @@ fn the_version_inside_the_node_stays() {
     let _ = writer.fold_newest(xxh3_64(b"k"), b"k", 2, PUT, 0, b"");
 }
 
-/// Enough keys, and chains of so different lengths, that a walk fetches ahead: what it shows stays
-/// the same, both ways, turning round, and while the chains grow.
+/// Makes enough keys, with chains of different lengths, that a walk prefetches. The walk must show
+/// the same keys in both directions, after a turn, and while the chains grow.
 #[test]
 fn a_walk_shows_the_same_whatever_it_fetches_ahead() {
     let keys = if cfg!(miri) { 50 } else { 300u64 };
@@ -643,8 +644,9 @@ fn a_pin_does_not_move_to_bytes_outside() {
     pinned.pin_other(&chains, &[0; 40]);
 }
 
-/// A comparison that panicked while keys were sorted left the lock poisoned. From then on every
-/// cursor took it for held and sorted all keys for itself: 200 ms each with 200 000 keys.
+/// A regression test: a comparison that panicked during a sort left the lock poisoned. Later
+/// cursors then took the lock for held, and each sorted all keys for itself: 200 ms for 200 000
+/// keys.
 #[test]
 fn a_comparison_that_panics_once_costs_later_cursors_nothing() {
     use std::panic::{AssertUnwindSafe, catch_unwind};

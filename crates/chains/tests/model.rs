@@ -1,4 +1,4 @@
-//! The memtable against a map from key to versions, under random histories.
+//! Compares the memtable with a map from key to versions, under random histories.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const CAPACITY: usize = if cfg!(miri) { 32 << 10 } else { 1 << 20 };
 /// seqno, kind, operator, value
 type Record = (u64, u8, u32, Vec<u8>);
 
-/// A version, and what it was folded of, newest first.
+/// A version, and the versions that it was folded from, newest first.
 #[derive(Clone, Debug)]
 struct Entry {
     record: Record,
@@ -29,7 +29,8 @@ impl Entry {
         self.unfolded.last().map_or(self.record.0, Entry::first)
     }
 
-    /// What a reader of whom `sees_whole(first, last)` knows is shown.
+    /// Adds the records that a reader sees. `sees_whole(first, last)` says whether the reader sees
+    /// all versions of a fold.
     fn show(&self, sees_whole: &impl Fn(u64, u64) -> bool, shown: &mut Vec<Record>) {
         if self.unfolded.is_empty() || sees_whole(self.first(), self.record.0) {
             shown.push(self.record.clone());
@@ -70,7 +71,7 @@ impl Model {
         .collect()
     }
 
-    /// What a flush for these snapshots is shown.
+    /// Returns the records that a flush for these snapshots sees.
     fn records_for(&self, snapshots: &[u64]) -> Vec<(Vec<u8>, Record)> {
         let whole = |first, last| !snapshots.iter().any(|s| (first..last).contains(s));
         let mut all = Vec::new();
@@ -138,7 +139,7 @@ enum Op {
     Insert(Vec<u8>, u8, u32, Vec<u8>),
     /// Inserts a word, or adds it in place.
     Add(Vec<u8>, u32, u64),
-    /// Folds so many of the newest versions to this value.
+    /// Folds this number of the newest versions to this value.
     Fold(Vec<u8>, usize, Vec<u8>),
     /// Creates a cursor, which sorts, and forgets it.
     Order,
@@ -279,7 +280,7 @@ fn apply(ops: &[Op]) -> (Writer, Arc<Chains>, Model, Vec<(u64, Cursor)>) {
             Op::Add(key, operator, word) => {
                 seqno += 1;
                 let word = word.to_le_bytes();
-                // What is behind a cursor is pinned.
+                // A cursor pins the records that it shows.
                 let floor = cursors.last().map_or(0, |(seqno, _)| *seqno);
                 let record = NewRecord { seqno, kind: 9, operator: *operator, value: &word };
                 let added =

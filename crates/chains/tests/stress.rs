@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const READERS: u64 = if cfg!(miri) { 2 } else { 3 };
 
-/// Ends the readers' loops when dropped: a writer that fails leaves nobody reading for ever.
+/// Ends the readers' loops on drop, so that readers also stop if the writer fails.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -161,15 +161,15 @@ fn readers_see_whole_records_of_keys_old_and_new() {
     stress(writes / 4, writes);
 }
 
-/// Returns at a moment in which nobody is pinning.
+/// Returns at a moment in which no reader is pinning.
 fn wait_for_pins(pins: &Pins) {
     while pins.begin_apply().floor().is_none() {
         thread::yield_now();
     }
 }
 
-/// Counters that one thread adds to, in place where it may, and folds; the others pin and check
-/// that what they see is exact and stays. Write n adds 1 to counter n % COUNTERS.
+/// One thread adds to counters, in place if possible, and folds. The others pin, and check that the
+/// counts are exact and do not change. Write n adds 1 to counter n % COUNTERS.
 #[test]
 fn h2_pinned_readers_see_exact_counters() {
     const COUNTERS: u64 = 3;

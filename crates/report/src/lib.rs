@@ -1,9 +1,9 @@
 //! Results of benchmark runs as JSON, and one self-contained page that shows them.
 //!
-//! [`results`] is the format that is kept and checked in. The [`page`] is made of it alone, and
-//! contains it. [`system`] reads what the operating system tells about machine, process and files.
-//! [`timeline`] is for programs that record. [`merges`] does the same for runs of `merge_bench`,
-//! with a page of their own; [`soak`] for long runs over one database.
+//! [`results`] is the format of stored results. The [`page`] is made from results alone, and
+//! contains them. [`system`] reads the operating system's figures of machine, process and files.
+//! [`timeline`] records operations over time. [`merges`] holds the results of `merge_bench`, which
+//! have a page of their own, and [`soak`] those of long runs over one database.
 
 #![forbid(unsafe_code)]
 

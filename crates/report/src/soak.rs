@@ -1,7 +1,7 @@
-//! Samples of a long run over one open database, and whether its end equals its beginning.
+//! Samples of a long run over one open database, and the verdict whether it grew or slowed down.
 //!
-//! Invariant: a verdict compares medians of the first tenth after warming up and of the last. So
-//! one slow second decides nothing.
+//! Invariant: a verdict compares medians of the first tenth of the samples after the warm-up and of
+//! the last tenth. So one slow second does not decide a verdict.
 
 use std::fmt;
 
@@ -85,8 +85,9 @@ pub struct Comparison {
     pub last: f64,
     /// Bound of the last tenth, as a multiple of the first.
     pub bound: f64,
-    /// How many times its first latency the control took at the end, if it took longer. The bound
-    /// applies to the rest. It is 1 for everything but latencies.
+    /// For a latency: the ratio of the control's latency at the end to that at the beginning, at
+    /// least 1. The machine explains this factor, and the bound applies to the rest. For other
+    /// quantities it is 1.
     pub machine: f64,
 }
 
@@ -97,7 +98,7 @@ impl Comparison {
     }
 }
 
-/// Whether a run ended as it began.
+/// The comparisons of all quantities between the beginning and the end of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict(pub Vec<Comparison>);
 
@@ -161,7 +162,7 @@ impl Verdict {
         Some(Verdict(compared.into()))
     }
 
-    /// Returns whether everything is within its bound.
+    /// Returns whether every quantity is within its bound.
     pub fn passes(&self) -> bool {
         self.0.iter().all(Comparison::passes)
     }
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_busy_machine_does_to_all_work_is_no_fault_of_the_database() {
+    fn delays_that_the_control_shares_do_not_count_against_the_database() {
         let busy =
             |n: u64| Percentiles { p999: if n > 100 { 500.0 } else { 50.0 }, ..steady(n).gets };
         let both = |n| Sample { gets: busy(n), control: busy(n), ..steady(n) };
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_warming_up_does_not_count() {
+    fn samples_of_the_warm_up_do_not_count() {
         let begins_small = |n| match n {
             0..20 => Sample { space: 0, ..steady(n) },
             _ => steady(n),

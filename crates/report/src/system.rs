@@ -1,5 +1,5 @@
-//! What the operating system tells about the machine, this process and files, from Linux' `/proc`.
-//! A missing figure is `None` or empty.
+//! The operating system's figures of the machine, this process and files, from Linux' `/proc`. A
+//! missing figure is `None` or empty.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -27,7 +27,7 @@ pub fn machine(directory: &Path) -> Machine {
     }
 }
 
-/// Returns the text behind the first `NAME:` that begins a line.
+/// Returns the text after the first `NAME:` that begins a line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));
     fields.find(|(found, _)| found.trim_end() == name).map(|(_, value)| value.trim())
@@ -104,7 +104,8 @@ pub fn forget_peak_memory() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// Returns the bytes of all blocks of the files below `directory`; `None` if it cannot be read.
+/// Returns the bytes of all blocks of the files below `directory`; `None` if the directory cannot
+/// be read.
 pub fn space(directory: &Path) -> Option<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory).ok()? {

@@ -1,7 +1,8 @@
 //! A timeline that a program records while it runs.
 //!
-//! Intervals begin at 8 ms and double whenever the run outgrows them. So a timeline has a fixed
-//! size, recording never allocates, and each run has the finest timeline that fits.
+//! Intervals begin at 8 ms. When the run is longer than all intervals together, their length
+//! doubles. So a timeline has a fixed size, recording never allocates, and each run has the finest
+//! timeline that fits.
 
 use std::time::Duration;
 
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_after_the_run_counts_in_its_last_interval() {
+    fn operations_after_the_end_of_the_run_count_in_its_last_interval() {
         let mut timeline = Timeline::<u64>::default();
         timeline.record(seconds(0.0101), &1);
         let moments = timeline.moments(seconds(0.005));

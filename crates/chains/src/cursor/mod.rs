@@ -3,7 +3,7 @@
 //! Records come in the order (key ascending, sequence number descending). The cursor merges the
 //! sorted stretches that cover the key list; each is a source with a position. Invariant: the
 //! position of every source is the number of its keys before the current one. This also holds
-//! before the first and behind the last key. So the next key is the least one *at* a position, and
+//! before the first and after the last key. So the next key is the least one *at* a position, and
 //! the previous key is the greatest one *before* a position. Changing direction costs nothing.
 
 mod partial;
@@ -32,9 +32,9 @@ struct Source {
     at: usize,
     /// The entry up to which the walk has prefetched.
     fetched: usize,
-    /// It is a window, and keys of its nodes lie before it.
+    /// Whether it is a window, and keys of its nodes lie before the window.
     ends_below: bool,
-    /// It is a window, and keys of its nodes lie behind it.
+    /// Whether it is a window, and keys of its nodes lie after the window.
     ends_above: bool,
 }
 
@@ -47,7 +47,7 @@ impl Source {
     }
 }
 
-/// Where the cursor stands.
+/// The place of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     /// At no record.
@@ -63,8 +63,9 @@ pub struct Cursor {
     chains: Arc<Chains>,
     max_seqno: u64,
     max_word: u64,
-    /// Snapshots that must find what they see, ascending. If one of them sees only a part of a
-    /// folded version, the cursor shows it unfolded. Empty if `max_seqno` alone decides.
+    /// Snapshots for which the cursor must show every visible record, ascending. If a snapshot sees
+    /// only a part of a folded version, the cursor shows the versions that it stands for. Empty if
+    /// `max_seqno` alone decides.
     snapshots: Box<[u64]>,
     sources: SmallVec<[Source; 6]>,
     /// Set while the last source is a window of unsorted keys.
@@ -74,20 +75,21 @@ pub struct Cursor {
     /// cursor goes backwards among them.
     trail: Vec<u32>,
     lookahead: Lookahead,
-    /// Keys found gone: the last run of each source. Empty until a key was found.
+    /// The last run of gone keys in each source. Empty until the cursor finds a gone key.
     gone: Vec<Gathered>,
 }
 
 /// A run of keys found gone that grows as the cursor walks.
 struct Gathered {
     run: GoneRun,
-    /// Its keys that are not yet noted beside the stretch.
+    /// Number of its keys that are not yet noted in the stretch.
     unnoted: usize,
-    /// The last range delete that removed few neighbours.
+    /// Sequence number of the last range delete that removed few neighbours.
     barren: u64,
 }
 
-/// Keys that a cursor gathers before it notes them. A later cursor walks over at most this many.
+/// Keys that a cursor gathers before it notes them in the stretch. A later cursor walks over at
+/// most this many gone keys.
 const NOTED_EVERY: usize = if cfg!(any(miri, loom)) { 2 } else { 32 };
 
 /// The direction of a jump.
@@ -162,7 +164,7 @@ impl Cursor {
     }
 
     /// Does the first half of a [`Cursor::seek`]: finds the place, and prefetches the memory that
-    /// the second half, [`Cursor::land`], reads. Until then the cursor stands nowhere.
+    /// the second half, [`Cursor::land`], reads. Between the halves, the cursor stands nowhere.
     pub fn approach(&mut self, key: &[u8]) {
         self.position = Position::Nowhere;
         self.rank_sources(key);
@@ -221,12 +223,12 @@ impl Cursor {
     }
 
     /// Moves on from a key that is gone for a reader at `seqno`: deleted, or older than the range
-    /// deletes that `cover` it. It jumps over neighbours that were found gone before, or are under
-    /// the same deletes, but not to `limit` or beyond. Returns whether the key was gone; if not,
-    /// the cursor stays.
+    /// deletes that `cover` it. The cursor jumps over neighbours that an earlier cursor found gone,
+    /// or that the same deletes cover, but it stops before `limit`. Returns whether the key was
+    /// gone; if not, the cursor stays.
     ///
-    /// If other sources may hold older records of the keys passed, the caller must hide those: it
-    /// gives the next of their keys as `limit`.
+    /// Other sources of the caller may hold older records of the passed keys, which the caller must
+    /// hide. So it gives the next key of these sources as `limit`.
     pub fn pass_gone(
         &mut self,
         way: Way,
@@ -270,8 +272,8 @@ impl Cursor {
         true
     }
 
-    /// Adds a key to the run of its source, and notes the run now and then. Returns the run that
-    /// the key is in, if a longer one is known.
+    /// Adds a key to the run of its source, and notes the run after every [`NOTED_EVERY`] keys.
+    /// Returns the run that the key is in, if a longer one is known.
     fn gather(&mut self, source: usize, key: GoneRun) -> Option<GoneRun> {
         let nothing = || Gathered { run: GoneRun::default(), unnoted: 0, barren: 0 };
         if self.gone.is_empty() {
@@ -303,8 +305,8 @@ impl Cursor {
         Some(known)
     }
 
-    /// Notes the keys around a source's key under a range delete. Returns the run that the key is
-    /// in, if that is worth a jump.
+    /// Notes the keys around a source's key that a range delete covers. Returns the run that the
+    /// key is in, if the run is long enough for a jump.
     fn gather_covered(&mut self, source: usize, cover: Cover<'_>) -> Option<GoneRun> {
         let Gathered { run, unnoted, barren } = &mut self.gone[source];
         if *barren == cover.seqno {
@@ -320,14 +322,14 @@ impl Cursor {
         let known = stretch.gone.find(&self.chains, stretch, *at, self.max_seqno);
         match &known {
             Some(known) => (*run, *unnoted) = (known.clone(), 0),
-            // Too many of them were written again.
+            // Too many of the covered keys were written again.
             None => *barren = cover.seqno,
         }
         known
     }
 
     /// Notes how many of the current key's [`Cursor::versions`] the caller looked at. The cursor
-    /// prefetches as many of the next keys.
+    /// prefetches as many versions of the next keys.
     #[inline]
     pub fn looked_at(&mut self, versions: usize) {
         self.lookahead.looked_at(versions);
@@ -357,7 +359,8 @@ impl Cursor {
     /// Returns the key.
     ///
     /// # Panics
-    /// If the cursor is not [`valid`](Cursor::valid), as do all of the following.
+    /// Panics if the cursor is not [`valid`](Cursor::valid), as do the other methods that return a
+    /// part of the record.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.current().0.key()
@@ -401,7 +404,7 @@ impl Cursor {
         self.current().0.versions(self.max_seqno)
     }
 
-    /// Returns how many versions the key was given, including those that the cursor does not show.
+    /// Returns the number of versions of the key, including those that the cursor does not show.
     #[inline]
     pub fn version_count(&self) -> u32 {
         self.current().0.version_count()
@@ -418,7 +421,7 @@ impl Cursor {
         PinnedBytes::new(&self.chains, self.version())
     }
 
-    /// Returns how many sorted stretches of keys it merges (H17).
+    /// Returns how many sorted stretches of keys the cursor merges (H17).
     pub fn stretches(&self) -> usize {
         self.sources.len()
     }
@@ -467,7 +470,7 @@ impl Cursor {
         }
     }
 
-    /// Goes to the first record at or behind the positions of the sources.
+    /// Goes to the first record at or after the positions of the sources.
     #[inline]
     fn land_forward(&mut self) {
         self.trail.clear();
@@ -508,7 +511,8 @@ impl Cursor {
         self.position = Position::Nowhere;
     }
 
-    /// Returns the least entry at a position; `None` where a window ends that it may lie behind.
+    /// Returns the least entry at a position; `None` if a window ends and a smaller entry may lie
+    /// after it.
     #[inline]
     fn least_at(&self) -> Option<(usize, Entry)> {
         let (first, others) = self.sources.split_first()?;
@@ -527,8 +531,8 @@ impl Cursor {
         least
     }
 
-    /// Returns the greatest entry before a position; `None` where a window begins that it may lie
-    /// before.
+    /// Returns the greatest entry before a position; `None` if a window begins and a greater entry
+    /// may lie before it.
     #[inline]
     fn greatest_before(&self) -> Option<(usize, Entry)> {
         let mut greatest: Option<(usize, Entry)> = None;
@@ -554,7 +558,7 @@ impl Cursor {
         }
     }
 
-    /// Prefetches what follows, after the cursor moved to the current entry of a source.
+    /// Prefetches the next entries, after the cursor moved to the current entry of a source.
     #[inline]
     fn look_ahead(&mut self, source: usize, direction: Direction) {
         let Source { stretch, at, fetched, .. } = &mut self.sources[source];
@@ -615,15 +619,15 @@ impl fmt::Debug for Cursor {
 }
 
 impl Chains {
-    /// Makes a cursor over what a reader at `max_seqno` sees. Get the sequence number before the
-    /// cursor: the cursor may leave out keys that come later.
+    /// Makes a cursor over the records that a reader at `max_seqno` sees. Get the sequence number
+    /// before the cursor: the cursor may leave out keys that are inserted later.
     pub fn cursor(self: &Arc<Self>, max_seqno: u64) -> Cursor {
         Cursor::new(Arc::clone(self), max_seqno)
     }
 
-    /// Makes a cursor over all records, for a flush that must write what each of `snapshots`
-    /// (ascending) sees. If one of them sees only a part of a folded version, the cursor shows the
-    /// versions it stands for instead.
+    /// Makes a cursor over all records, for a flush that must keep the answers of each of
+    /// `snapshots` (ascending). If a snapshot sees only a part of a folded version, the cursor
+    /// shows the versions that the folded version stands for instead.
     pub fn cursor_for(self: &Arc<Self>, snapshots: &[u64]) -> Cursor {
         Cursor::for_snapshots(Arc::clone(self), snapshots)
     }

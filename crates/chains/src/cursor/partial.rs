@@ -1,9 +1,9 @@
 //! A cursor over very many unsorted keys.
 //!
-//! Its last source is a window of the keys around its position. When the cursor is repositioned, it
-//! takes another window and looks for keys that background threads sorted meanwhile. When it walks
-//! out of the window, it has the rest sorted, for all readers. Invariant: while the cursor stands
-//! at a record, the window holds the keys between which it stands.
+//! The last source of the cursor is a window: the unsorted keys around its position. When the
+//! cursor is repositioned, it takes another window, and uses keys that background threads have
+//! sorted by then. When it walks out of the window, it sorts the rest for all readers. Invariant:
+//! while the cursor stands at a record, the window holds the neighbours of that position.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::cursor::{Cursor, Source, all_sources, sources_of};
 use crate::order::{Place, compare, key_of};
 
-/// Whether a cursor may need windows.
+/// The state of a cursor that may need windows.
 pub(super) struct Partial {
     /// The length of the key list when the cursor was created.
     nodes: u32,
@@ -80,8 +80,8 @@ impl Cursor {
         self.gone.clear();
     }
 
-    /// Handles a cursor that goes to larger keys and found none: sorts all keys if some may lie
-    /// behind the window. Returns whether it did.
+    /// Handles a cursor that goes to larger keys and found none. Sorts all keys if some may lie
+    /// after the window. Returns whether it sorted.
     #[cold]
     pub(super) fn look_behind_window(&mut self) -> bool {
         let chains = Arc::clone(&self.chains);
@@ -90,7 +90,7 @@ impl Cursor {
             return false;
         };
         let last = key_of(&chains, last.node);
-        // Other sources stay behind if the cursor jumps in this one over keys that are gone.
+        // The positions of other sources stay if the cursor jumps over gone keys in this source.
         let others = self.sources.iter().filter_map(|source| source.entry(source.at));
         let next = others.min_by(|a, b| compare(&chains, *a, *b));
         let next = next.map(|next| key_of(&chains, next.node));
@@ -102,8 +102,8 @@ impl Cursor {
         true
     }
 
-    /// Handles a cursor that goes to smaller keys and found none: sorts all keys if some may lie
-    /// before the window. Returns whether it did.
+    /// Handles a cursor that goes to smaller keys and found none. Sorts all keys if some may lie
+    /// before the window. Returns whether it sorted.
     #[cold]
     pub(super) fn look_before_window(&mut self) -> bool {
         let chains = Arc::clone(&self.chains);
@@ -251,7 +251,7 @@ mod tests {
     /// A cursor passes keys under a range delete in leaps, which lead to the ends of the window.
     /// Keys that were written again lie in another source, and the cursor does not leap over them.
     #[test]
-    fn a_cursor_with_windows_passes_what_is_gone() {
+    fn a_cursor_with_windows_passes_gone_keys() {
         let (seeds, keys, in_order) = if cfg!(miri) { (2, 120, 40) } else { (100, 400, 150) };
         for seed in 0..seeds {
             let mut state = seed;
@@ -301,9 +301,9 @@ mod tests {
         }
     }
 
-    /// While other threads sort, a cursor takes in what is done when it is positioned.
+    /// A cursor uses the keys that other threads have sorted by the time it is positioned.
     #[test]
-    fn a_cursor_with_windows_takes_in_what_was_sorted_meanwhile() {
+    fn a_cursor_with_windows_uses_keys_that_others_sorted() {
         let mut model = Model::new(false);
         (0..500).for_each(|n| model.write(&key(0, n)));
         let sorted = model.sorted();

@@ -34,7 +34,7 @@ impl Entries {
     /// Collects the entries that an iterator gives; there are `len` of them.
     ///
     /// # Panics
-    /// If there are more or fewer.
+    /// Panics if the iterator gives more or fewer.
     pub(crate) fn of(len: usize, entries: impl Iterator<Item = Entry>) -> Entries {
         let bytes = len * size_of::<Entry>();
         let mapped = if bytes < MAPPED_FROM { None } else { map(bytes) };

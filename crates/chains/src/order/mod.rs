@@ -1,10 +1,11 @@
-//! Order on demand (H17): no scan, no sort.
+//! Order on demand (H17): without a scan, no key is sorted.
 //!
-//! The keys of a memtable lie in the order of arrival. Two threads may sort the keys behind the
+//! The keys of a memtable lie in the order of arrival. Two threads may sort the keys after the
 //! sorted part: a background thread, [`PIECE`] keys at a time while the memtable fills, and the
-//! thread that creates a cursor. Both make a new [`Stretch`] for all readers; a few keys a cursor
-//! sorts for itself alone. Stretches cover the key list from its start without a gap. They are
-//! immutable, and their list is replaced as a whole, so readers take no lock.
+//! thread that creates a cursor. Both make a new sorted [`Stretch`] for all readers. If only a few
+//! keys are unsorted, a cursor sorts them for itself alone. Stretches cover the key list from its
+//! start without a gap. They are immutable, and their list is replaced as a whole, so readers take
+//! no lock.
 //!
 //! ```text
 //! key list   0 ─────────────────────────────────────────────── covered ────── length
@@ -12,16 +13,17 @@
 //! ```
 //!
 //! One thread sorts at a time. A cursor that finds many unsorted keys waits for that thread, so
-//! that the same keys are not sorted twice. A cursor that finds very many neither waits nor sorts
-//! them all: it sorts a piece for all readers, and of the rest a [`Window`] for itself.
+//! that the same keys are not sorted twice. A cursor that finds very many unsorted keys neither
+//! waits nor sorts all of them: it sorts a piece for all readers, and a [`Window`] of the rest for
+//! itself.
 //!
 //! A new stretch is merged with its left neighbours while they are at most [`GROWTH`] times as
 //! long. So lengths fall by that factor from left to right, there are few stretches, and a key is
 //! merged a few times per factor of [`GROWTH`]. A merge that would become longer than
 //! [`MAX_FOREGROUND_MERGE`] is left to [`Order::merge_stretches`], which background threads call.
-//! So cursors have no such latency spikes. Without cursors, background threads leave up to
-//! [`MOST_PIECES`] unmerged: merges beside a busy writer cost the writer more than they save a
-//! cursor that may never come.
+//! So no cursor waits for a long merge. Without cursors, background threads leave up to
+//! [`MOST_PIECES`] stretches unmerged: merges slow a busy writer down, and a cursor that gains by
+//! them may never come.
 
 mod entries;
 mod stretch;
@@ -55,8 +57,8 @@ const GROWTH: usize = 8;
 /// Longest stretch that creating a cursor makes by merging: a few hundred microseconds.
 const MAX_FOREGROUND_MERGE: usize = if cfg!(miri) { 256 } else { 64 << 10 };
 
-/// Keys that a background thread sorts at a time. It takes one or two milliseconds: a cursor waits
-/// no longer for it, nor sorts many more keys itself. A piece fits a core's own cache.
+/// Keys that a background thread sorts at a time. One piece takes one or two milliseconds, which
+/// bounds how long a cursor waits. A piece fits a core's own cache.
 pub(crate) const PIECE: usize = match () {
     () if cfg!(loom) => 2,
     () if cfg!(miri) => 64,
@@ -74,16 +76,16 @@ const MAX_PRIVATE: usize = match () {
     () => 4 << 10,
 };
 
-/// Number of unsorted keys from which on a cursor takes windows of them. Sorting fewer takes two
-/// milliseconds.
+/// Least number of unsorted keys at which a cursor takes windows of them. Sorting fewer takes at
+/// most two milliseconds.
 const MIN_WINDOWED: usize = match () {
     () if cfg!(loom) => 4,
     () if cfg!(any(miri, test)) => 64,
     () => 64 << 10,
 };
 
-/// Keys that a cursor with a window sorts for all readers: half a millisecond. Without a background
-/// thread, cursors do all the sorting together, and each for a short time only.
+/// Keys that a cursor with a window sorts for all readers, in half a millisecond. Without a
+/// background thread, cursors share all the sorting, and each sorts for a short time only.
 const SHARE: u32 = match () {
     () if cfg!(loom) => 2,
     () if cfg!(any(miri, test)) => 16,
@@ -187,8 +189,8 @@ impl Order {
         unsorted(&self.stretches.load(), nodes) >= MIN_WINDOWED
     }
 
-    /// Returns sorted stretches, and a window of the nodes behind them, up to `nodes`, whose keys
-    /// lie around a place. There is no window if there are no such nodes.
+    /// Returns the sorted stretches, and a window of the later nodes, up to `nodes`, whose keys lie
+    /// around a place. Returns no window if there are no later nodes.
     pub(crate) fn window(
         &self,
         chains: &Chains,
@@ -284,8 +286,8 @@ impl Order {
         first_mergeable(stretches.iter().map(|stretch| stretch.len()), growth)
     }
 
-    /// Makes a stretch of the keys behind the last one, up to `nodes`. Returns whether there were
-    /// any. The caller holds `sorting`.
+    /// Makes a stretch of the keys after the last stretch, up to `nodes`. Returns `false` if there
+    /// were no such keys. The caller holds `sorting`.
     fn sort_behind(&self, chains: &Chains, nodes: u32) -> bool {
         let behind = covered(&self.stretches.load())..nodes;
         if behind.is_empty() {
@@ -305,8 +307,8 @@ impl Order {
         Arc::new(Stretch::sort(chains, nodes))
     }
 
-    /// Returns the stretches from this one on. The caller merges them without the lock on sorting.
-    /// It holds both locks now.
+    /// Returns the stretches from `first` on. The caller holds both locks now, and merges the
+    /// stretches after it has released the lock on sorting.
     fn begin_merge(&self, first: usize) -> Stretches {
         let stretches = self.stretches.load();
         self.merging_below.store(covered(&stretches), Relaxed);
@@ -421,7 +423,7 @@ fn swallowed(lengths: &[usize], max_merge: usize) -> usize {
     count
 }
 
-/// Returns the first stretch that is at most `growth` times as long as all behind it.
+/// Returns the first stretch that is at most `growth` times as long as all stretches after it.
 fn first_mergeable(lengths: impl Iterator<Item = usize> + Clone, growth: usize) -> Option<usize> {
     let mut behind = lengths.clone().sum::<usize>();
     lengths.enumerate().find_map(|(index, length)| {
@@ -476,7 +478,7 @@ mod tests {
         assert_eq!(first(&[]), None);
     }
 
-    /// Where there are too many pieces, a key is merged about as often as its stretch doubles.
+    /// With too many pieces, a key is merged about as often as its stretch doubles.
     #[test]
     fn pieces_of_about_one_length_are_merged_seldom() {
         let (mut lengths, mut live, mut merged) = (Vec::<usize>::new(), 0, 0);

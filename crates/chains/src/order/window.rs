@@ -6,11 +6,11 @@
 //!
 //! ```text
 //! sample, sorted   ·  ·  ·  low ·  ·  ·  target ·  ·  ·  high ·  ·  ·
-//! window                    [ all unsorted keys of here  )
+//! window                    [ all unsorted keys in here  )
 //! ```
 //!
-//! Invariant: a window holds all keys of its nodes between its first and its last. It holds at
-//! least one key on either side of the target, unless there is none.
+//! Invariant: a window holds all keys of its nodes between its first and its last key. It holds at
+//! least one key on either side of the target, if its nodes have such keys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) enum Place<'a> {
     Last,
     /// Before this key.
     Before(&'a [u8]),
-    /// Behind this key.
+    /// After this key.
     Behind(&'a [u8]),
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Window {
     pub(crate) stretch: Arc<Stretch>,
     /// Whether keys of the nodes may lie before the window.
     pub(crate) ends_below: bool,
-    /// Whether keys of the nodes may lie behind it.
+    /// Whether keys of the nodes may lie after the window.
     pub(crate) ends_above: bool,
 }
 
@@ -96,14 +96,14 @@ fn sampled(nodes: Range<u32>) -> Vec<u32> {
         .collect()
 }
 
-/// Selects the keys from `low` on and before `high`. Eight bytes rule out most keys: those behind
-/// the common prefix of an end and the keys in the middle.
+/// Selects the keys from `low` on and before `high`. Eight bytes rule out most keys: the bytes
+/// after the common prefix of an end and the keys in the middle.
 struct Sieve<'a> {
     chains: &'a Chains,
     low: Option<&'a [u8]>,
     high: Option<&'a [u8]>,
     common: &'a [u8],
-    /// The range of eight bytes in which a key passes that begins with `common`.
+    /// A key that begins with `common` passes if its next eight bytes are in this range.
     inside: (u64, u64),
 }
 
@@ -119,7 +119,7 @@ impl<'a> Sieve<'a> {
         let (low, high) = (low.map(key), high.map(key));
         let end = low.or(high)?;
         let common = &end[..middle.map_or(0, |middle| common_len(end, key(middle)))];
-        // The lower end begins with it if there is one; the upper end may lie behind all such keys.
+        // The lower end, if any, begins with `common`; the upper end may lie after all such keys.
         let prefix = |key: &[u8]| match key.starts_with(common) {
             true => prefix_at(key, common.len()),
             false => u64::MAX,
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::{ArenaPool, KeyOrder};
 
-    /// Wherever it is taken, also where half of the keys begin unlike the others.
+    /// Takes windows at many places, also if half of the keys begin unlike the others.
     #[test]
     fn a_window_misses_no_key_between_its_first_and_its_last() {
         let pool = ArenaPool::new(0);

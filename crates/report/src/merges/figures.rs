@@ -1,4 +1,4 @@
-//! Figures of a garbage collection and of the load beside it, and medians of several.
+//! Figures of a garbage collection and of the load during it, and their medians over repetitions.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +16,15 @@ pub struct MergeFigures {
     /// Requests to the allocator by the whole process meanwhile.
     #[serde(rename = "allocs/op")]
     pub allocs: u64,
-    /// Most bytes allocated at once, above those at the beginning.
+    /// Most bytes allocated at once, above the bytes allocated at the start.
     pub peak_alloc_bytes: u64,
     /// Most bytes held at once to find and move live values.
     pub peak_lookup_bytes: u64,
     /// Longest hold of a lock that a get, iterator, write or sync can wait for.
     pub max_lock_hold_us: f64,
-    /// The same in processor time of the holding thread.
+    /// Longest hold of such a lock, in processor time of the holding thread.
     pub max_lock_hold_cpu_us: f64,
-    /// Number of edits that placed values anew.
+    /// Number of edits that moved live values.
     pub batch_count: u64,
     /// Reduction of all files, in hundredths of their bytes before.
     pub reduction_ratio_pct: f64,
@@ -49,7 +49,7 @@ pub struct MergeFigures {
 }
 
 impl MergeFigures {
-    /// Returns medians; of maxima, the largest.
+    /// Returns the median of each figure; of maxima, the largest.
     pub fn typical(all: &[&MergeFigures]) -> MergeFigures {
         let values = |of: fn(&MergeFigures) -> f64| -> Vec<f64> {
             all.iter().map(|figures| of(figures)).collect()
@@ -107,9 +107,9 @@ pub struct LoadFigures {
     pub write_max_us: Option<f64>,
     /// Writes that were timed.
     pub write_timed_ops: Option<u64>,
-    /// Operations per second before the garbage collection, where that was measured.
+    /// Operations per second before the garbage collection; `None` if not measured.
     pub baseline_ops_per_sec: Option<f64>,
-    /// Operations per second during it.
+    /// Operations per second during the garbage collection.
     pub merge_ops_per_sec: Option<f64>,
     /// 100 · (1 − merge / baseline).
     pub throughput_degradation_pct: Option<f64>,
@@ -120,7 +120,7 @@ pub struct LoadFigures {
 pub struct Side {
     /// Operations per second.
     pub ops_per_sec: f64,
-    /// Their 50th, 95th and 99th percentiles, in microseconds.
+    /// 50th, 95th and 99th percentiles of their latency, in microseconds.
     pub percentiles_us: [f64; 3],
     /// Their maximum.
     pub max_us: f64,
@@ -159,7 +159,7 @@ impl LoadFigures {
         }
     }
 
-    /// Returns medians; of maxima, the largest; of counts, the sum.
+    /// Returns the median of each figure; of maxima, the largest; of counts, the sum.
     pub fn typical(all: &[&LoadFigures]) -> LoadFigures {
         let values = |of: fn(&LoadFigures) -> Option<f64>| -> Vec<f64> {
             all.iter().filter_map(|figures| of(figures)).collect()

@@ -1,7 +1,7 @@
-//! Results of `merge_bench`: every repetition as measured, and medians of them.
+//! Results of `merge_bench`: every measured repetition, and the medians.
 //!
-//! The command's names call a garbage collection of value segments a merge. The fields have the
-//! names of the tables' columns ([`sections`]). A missing figure is `None`, never zero.
+//! In the names of `merge_bench`, a *merge* is a garbage collection of value segments. The fields
+//! have the names of the tables' columns ([`sections`]). A missing figure is `None`, never zero.
 
 mod figures;
 mod tables;
@@ -37,15 +37,16 @@ pub struct MergeRun {
     /// Medians over the repetitions; of maxima, the largest.
     #[serde(flatten)]
     pub merge: MergeFigures,
-    /// The same for the load. Percentiles are medians of the repetitions' percentiles.
+    /// Figures of the load: medians over the repetitions, and of maxima, the largest. A percentile
+    /// is the median of the repetitions' percentiles.
     #[serde(flatten)]
     pub load: LoadFigures,
     /// Live keys that were read after each reopen and were right.
     pub verified_live: u64,
     /// Deleted keys that were looked up and not found.
     pub verified_deleted: u64,
-    /// The longest `fdatasync` of a file beside the database, between repetitions with synced
-    /// writes, microseconds.
+    /// The longest `fdatasync` of a separate file between repetitions, in microseconds; only in
+    /// runs with synced writes.
     pub longest_bare_sync_us: Option<f64>,
     /// The repetitions; none in checked-in results.
     #[serde(default)]
@@ -65,7 +66,7 @@ pub struct MergeCase {
     pub hint: String,
     /// The pattern of overwritten, deleted and appended keys.
     pub pattern: String,
-    /// Whether these keys are spread over all keys.
+    /// Whether the overwritten and deleted keys are spread over all keys.
     pub scatter: bool,
     /// Whether the load's writers sync each write.
     pub sync: bool,
@@ -79,8 +80,8 @@ pub struct MergeCase {
     pub sample_every: u64,
 }
 
-/// One repetition: one garbage collection, or several of fresh copies of the data until the load
-/// has run long enough.
+/// One repetition. It collects the garbage of one copy of the data, or of several copies in turn
+/// until the load has run long enough.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MergeRepetition {
     /// Medians over its garbage collections; of maxima, the largest.
@@ -91,19 +92,19 @@ pub struct MergeRepetition {
     pub load: LoadFigures,
     /// Number of garbage collections, each of a fresh copy.
     pub merges: u64,
-    /// Milliseconds of each.
+    /// Milliseconds of each garbage collection.
     pub merge_ms: Vec<f64>,
     /// Seconds of load during garbage collections.
     pub load_seconds: f64,
     /// When garbage collections ran, in seconds of load. Work between copies is left out.
     pub spans: Vec<Span>,
-    /// Reads through that time.
+    /// Latencies of reads in each interval of the load.
     pub reads: Vec<LatencyMoment>,
-    /// Writes through that time.
+    /// Latencies of writes in each interval of the load.
     pub writes: Vec<LatencyMoment>,
 }
 
-/// A stretch of time.
+/// A span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// Seconds.

@@ -29,7 +29,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Returns the tables of consecutive runs that belong together.
+/// Returns the tables. Consecutive runs with the same title share a section.
 pub fn sections(runs: &[MergeRun]) -> Vec<Section> {
     let belong = |a: &MergeRun, b: &MergeRun| title(a) == title(b);
     runs.chunk_by(belong).map(section).collect()
@@ -83,7 +83,7 @@ fn section(runs: &[MergeRun]) -> Section {
     }
 }
 
-/// Returns what runs of different budgets share.
+/// Returns the parts of the case that runs of different budgets have in common.
 fn data(run: &MergeRun) -> (&str, &str, &str) {
     (&run.case.dataset, &run.case.workload, &run.case.hint)
 }

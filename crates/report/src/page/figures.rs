@@ -37,12 +37,12 @@ const BYTES: [Unit; 5] = [
 ];
 const MICROS: [Unit; 4] = [unit(1e-3, "ns"), unit(1.0, "µs"), unit(1e3, "ms"), unit(1e6, "s")];
 
-/// The unit of an axis of rates up to `most`.
+/// Returns the unit of an axis of rates up to `most`.
 pub(crate) fn rate_axis(most: f64) -> Unit {
     fitting(&RATE_AXES, most)
 }
 
-/// The unit of an axis of bytes up to `most`.
+/// Returns the unit of an axis of bytes up to `most`.
 pub(crate) fn byte_axis(most: f64) -> Unit {
     fitting(&BYTES, most)
 }
@@ -99,7 +99,7 @@ pub(crate) fn bytes(value: f64) -> String {
     with_unit(value, &BYTES)
 }
 
-/// Microseconds, in whatever unit reads best: `14.3 ms`.
+/// Microseconds, in the unit that fits best: `14.3 ms`.
 pub(crate) fn micros(value: f64) -> String {
     if value == 0.0 { "0\u{a0}µs".to_owned() } else { with_unit(value, &MICROS) }
 }

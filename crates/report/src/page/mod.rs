@@ -1,4 +1,4 @@
-//! One page that shows [`Results`]: a table beside each plot, and the results themselves.
+//! One page that shows [`Results`]: a table with each plot, and the results themselves.
 //!
 //! The page fetches nothing and runs no script; its plots are SVG drawn here. A plot is an `svg`
 //! with `data-plot`, and inside a workload `data-workload`. Each of its series is a group with
@@ -6,8 +6,8 @@
 //! values. A value is an element of class `p`, an `H` of a path of class `steps`, or an `M` of a
 //! path of class `marks`.
 //!
-//! Invariant: the page draws only what was measured. A missing value is no point and a dash in its
-//! table; a series without values is left out.
+//! Invariant: the page draws only measured values. A missing value has no point in the plot and a
+//! dash in the table. A series without values is left out.
 
 pub(crate) mod figures;
 mod merges;
@@ -31,8 +31,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page as one HTML document: no other file, no network and no script is needed to read it.
 ///
-/// All text of `results` is escaped. The results are in it as JSON, in the element with the id
-/// `results`.
+/// All text of `results` is escaped. The page contains the results as JSON, in the element with the
+/// id `results`.
 ///
 /// # Example
 /// ```
@@ -62,7 +62,8 @@ pub fn html(results: &Results) -> String {
     document(&title(results, &rows), &surroundings::summary(results), &main, &embedded(results))
 }
 
-/// The samples of a soak as a picture (SVG) that stands alone; the first `warm` bytes are shaded.
+/// Draws the samples of a soak as a self-contained picture (SVG), with the first `warm` bytes
+/// shaded.
 ///
 /// ```
 /// use foldb_report::page;
@@ -76,8 +77,8 @@ pub fn soak(samples: &[Sample], warm: u64) -> String {
     plot::soak::picture(samples, warm).into_string()
 }
 
-/// Rates over those of peers as a picture (SVG) that stands alone, of the `workloads` named; `None`
-/// if none of them has a ratio.
+/// Draws the ratios of rates to those of peers, for the named `workloads`, as a self-contained
+/// picture (SVG). Returns `None` if none of these workloads has a ratio.
 ///
 /// ```
 /// use foldb_report::page;
@@ -148,8 +149,8 @@ fn growth(rows: &Rows<'_>) -> Markup {
     }
 }
 
-/// Writes the results as JSON that cannot end its element: `<`, `>` and `&` occur only within
-/// strings, and are written as escapes there.
+/// Writes the results as JSON that cannot end its HTML element: `<`, `>` and `&` occur only within
+/// strings, and are escaped there.
 fn embedded(results: &impl Serialize) -> String {
     serde_json::to_string(results)
         .expect("results are numbers, strings and lists of them")

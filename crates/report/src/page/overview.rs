@@ -6,7 +6,7 @@ use super::figures::{self, NONE};
 use super::plot;
 use super::rows::{Row, Rows, Verdict, median};
 
-/// The first section: the ratios, and a table of everything with links to it.
+/// The first section: the ratios, and a table of all workloads with links to their sections.
 pub(super) fn section(rows: &Rows<'_>) -> Markup {
     html! {
         section {

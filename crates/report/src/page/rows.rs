@@ -1,6 +1,6 @@
-//! Results in the order of the page: workloads, in each the engines, of each the runs.
+//! Sorts results into the order of the page: workloads, the engines of each, and their runs.
 //!
-//! Workloads and engines that only runs name come after the listed ones.
+//! Workloads and engines that only runs name come after those that the results list.
 
 use crate::results::{MEMORY_RULE, Results, Run, Workload};
 
@@ -34,7 +34,7 @@ pub(crate) struct Contender<'a> {
     pub runs: Vec<&'a Run>,
 }
 
-/// The compared engine's rate over another's, or over its own in another workload.
+/// The ratio of the compared engine's rate to a peer's, or to its own in another workload.
 pub(crate) struct Ratio {
     /// Ratio of the medians.
     pub median: f64,
@@ -78,7 +78,7 @@ impl<'a> Rows<'a> {
         Rows { all, subject: engines.first().copied().unwrap_or_default() }
     }
 
-    /// Returns the rates that `row`'s bar compares with: its peer's, or the subject's own where the
+    /// Returns the rates that `row`'s bar compares with: its peer's, or the subject's own if the
     /// peer names a workload.
     pub(crate) fn peer_rates(&self, row: &Row<'_>) -> Option<Vec<f64>> {
         let peer = row.workload.peer.as_deref()?;
@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
         row.contender(peer).or_else(own).map(Contender::rates)
     }
 
-    /// Returns the subject's ratio to those rates; `None` if one has no rate.
+    /// Returns the ratio of the subject's rates to the peer's; `None` if either side has no rate.
     pub(crate) fn ratio(&self, row: &Row<'_>) -> Option<Ratio> {
         let ours = row.contender(self.subject)?;
         let ratio = Ratio::of(&ours.rates(), &self.peer_rates(row)?)?;
@@ -176,7 +176,7 @@ impl Contender<'_> {
 }
 
 impl Ratio {
-    /// Returns the ratio of rates; `None` without any, or where the others are zero.
+    /// Returns the ratio of rates; `None` if a side has no rates or if their median is zero.
     pub(crate) fn of(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
         let over = |a: Option<f64>, b: Option<f64>| match (a?, b?) {
             (a, b) if b > 0.0 => Some(a / b),

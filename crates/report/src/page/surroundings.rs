@@ -89,7 +89,7 @@ pub(super) fn engines(results: &Results) -> Markup {
     }
 }
 
-/// Shows how steady the machine itself was.
+/// Shows the probes: how steady the machine was without an engine.
 pub(super) fn probes(probes: &[Probe]) -> Markup {
     let figures = plot::probes::figures(probes);
     html! {

@@ -8,7 +8,7 @@ pub(super) fn plain(heads: &[&str], rows: &[Vec<String>]) -> Markup {
     grouped(heads, &marked)
 }
 
-/// The same, with some rows (`true`) that lead those below them.
+/// A table like [`plain`], in which some rows (`true`) head the rows below them.
 pub(super) fn grouped(heads: &[&str], rows: &[(bool, Vec<String>)]) -> Markup {
     html! {
         div class="box" {
@@ -33,7 +33,7 @@ pub(super) fn head(heads: &[&str]) -> Markup {
     html! { thead { tr { @for head in heads { th scope="col" { (head) } } } } }
 }
 
-/// Names and what stands for them, as text.
+/// A list of names with their values, as text.
 pub(super) fn facts(rows: &[(&str, String)]) -> Markup {
     html! {
         dl {
@@ -45,7 +45,7 @@ pub(super) fn facts(rows: &[(&str, String)]) -> Markup {
     }
 }
 
-/// A command line, broken between its words only as long as they fit.
+/// A command line. Lines break between words, and inside a word only if it is wider than the page.
 pub(super) fn command(line: &str) -> Markup {
     html! {
         @if !line.is_empty() {

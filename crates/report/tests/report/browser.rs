@@ -65,8 +65,8 @@ parent.postMessage([...new TextEncoder().encode(JSON.stringify(found))]
     .map((byte) => byte.toString(16).padStart(2, "0")).join(""), "*");
 </script></body>"#;
 
-/// Makes a document around the page, because no window is as narrow as a telephone. It writes down
-/// what it is told.
+/// Makes a document around the page, because no window is as narrow as a telephone. The document
+/// writes down the counts that it receives.
 fn frame(page: &str, width: u32, height: u32) -> String {
     format!(
         r#"<!DOCTYPE html><body style="margin:0"><iframe src="{page}" width="{width}" height="{height}"
@@ -132,7 +132,7 @@ fn browse(program: &Path, directory: &Path, arguments: &[String], file: &Path) -
     fs::read_to_string(printed).expect("a document is text")
 }
 
-/// Returns what is drawn of `page` at `width`.
+/// Returns the drawn elements of `page` at `width`.
 fn found(program: &Path, directory: &Path, page: &str, width: u32) -> Found {
     let file = directory.join("frame.html");
     fs::write(&file, frame(page, width, 1000)).unwrap();

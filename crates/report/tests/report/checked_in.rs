@@ -1,5 +1,5 @@
-//! docs/compare: the results that the tables of docs/performance.md and docs/ratios.svg are made
-//! from. They have the figures of each run, without the series of its plots.
+//! Checks docs/compare, the results behind the tables of docs/performance.md and docs/ratios.svg.
+//! These results have the figures of each run, without the series of its plots.
 
 use std::path::Path;
 
@@ -36,7 +36,8 @@ fn results_of_merges_are_medians_only() {
     }
 }
 
-/// Results as JSON without time lines and background events, each list with one element a line.
+/// Returns results as JSON without timelines and background events; a list has one element on each
+/// line.
 fn figures(mut results: Results) -> String {
     for run in &mut results.runs {
         run.timeline.clear();

@@ -1,5 +1,4 @@
-//! The series that a page must show, computed from the results alone: nothing here uses the page's
-//! code.
+//! The series that a page must show, computed from the results alone, without the page's code.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Results with everything the format has: four engines that ran and one that did not, missing
-//! values, and text that means something to HTML.
+//! Results with every field of the format: four engines that ran and one that did not, missing
+//! values, and text with HTML's special characters.
 
 use foldb_report::results::Results;
 

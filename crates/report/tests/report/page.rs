@@ -109,7 +109,7 @@ fn no_results_make_a_page_that_says_so() {
 }
 
 #[test]
-fn what_was_not_measured_is_not_drawn() {
+fn missing_values_are_not_drawn() {
     let results = Results { runs: vec![run("w", "foldb")], ..Results::default() };
     let (shown, _) = parts(&results);
     assert_eq!(values(&shown, "data-plot"), ["rate"]);
@@ -139,7 +139,7 @@ fn an_absent_engine_says_why() {
 }
 
 #[test]
-fn what_runs_tell_in_words_stands_by_their_name() {
+fn notes_of_runs_stand_next_to_their_names() {
     let mut results = fixture::results();
     let run = &mut results.runs[0];
     run.notes = vec!["a hit read 1.25 blocks".to_owned()];

@@ -1,4 +1,4 @@
-//! docs/ratios.svg: the rows that the README shows, from the results that are checked in.
+//! Checks docs/ratios.svg: the rows that the README shows, from the results in the repository.
 
 use foldb_report::page;
 use foldb_report::results::Results;

@@ -1,4 +1,4 @@
-//! A bar for each engine as long as its median, and on it a dot for each repetition.
+//! Draws a bar for each engine, as long as its median, and on the bar a dot for each repetition.
 
 use maud::{Markup, html};
 
@@ -20,11 +20,11 @@ pub(crate) struct Measure {
     pub plot: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// Whether more is better, in words.
+    /// A note whether longer or shorter bars are better.
     pub better: &'static str,
     /// The value of a run.
     pub of: fn(&Run) -> Option<f64>,
-    /// A value with its unit, briefly.
+    /// Formats a value with its unit.
     pub show: fn(f64) -> String,
     /// The unit of the axis for values up to this.
     pub axis: fn(f64) -> Unit,
@@ -39,7 +39,7 @@ pub(crate) const RATE: Measure = Measure {
     show: figures::rate,
     axis: figures::rate_axis,
 };
-/// Bytes written for each byte of the user's.
+/// Bytes written for each byte that the user wrote.
 pub(crate) const AMPLIFICATION: Measure = Measure {
     plot: "write-amplification",
     title: "Write amplification",
@@ -67,11 +67,11 @@ pub(crate) const MEMORY: Measure = Measure {
     axis: figures::byte_axis,
 };
 
-/// A rate that is asked for: drawn as a line across the bars.
+/// A required or desired rate, drawn as a line across the bars.
 pub(crate) struct Wanted {
-    /// What it is.
+    /// Label of the line.
     pub name: String,
-    /// How much.
+    /// The rate.
     pub value: f64,
 }
 
@@ -139,7 +139,7 @@ fn bar(
     }
 }
 
-/// A line across the bars, its name above it, on the left of it or `right`.
+/// Draws a line across the bars. Its name is above it, to the left of it, or to the `right`.
 fn line(wanted: &Wanted, right: bool, frame: &Frame, at: &impl Fn(f64) -> f64) -> Markup {
     let x = at(wanted.value);
     let (anchor, label) = if right { ("start", x - 2.0) } else { ("end", x + 2.0) };

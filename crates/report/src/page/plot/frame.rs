@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{WIDTH, level, px, upright};
 
-/// The field values are drawn in.
+/// The field in which values are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     /// Its left edge.
@@ -17,7 +17,7 @@ pub(super) struct Frame {
     pub bottom: f64,
 }
 
-/// A mark of an axis: where it is (0 to 1) and what stands there.
+/// A mark of an axis: its place (0 to 1) and its label.
 pub(super) type Tick = (f64, String);
 
 impl Frame {

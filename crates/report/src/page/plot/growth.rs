@@ -1,9 +1,9 @@
-//! Rate over size: the workloads named `growth/...` together.
+//! Draws the rate over the size of the database, for the workloads named `growth/...`.
 //!
 //! `growth/merge-1m` and `growth/merge-10m` are two sizes of one group, and so are `growth/1M` and
-//! `growth/10M`. The size is the `--num=` of the commands, because a name keeps its size where a
-//! run is scaled down. In a group whose names have no sizes, a run's own timeline gives them: its
-//! rate in each interval, over the operations until then.
+//! `growth/10M`. The size is the `--num=` of the commands, because a scaled-down run keeps the name
+//! of the full size. In a group whose names have no sizes, the timeline of a run gives the points:
+//! its rate in each interval, over the operations until then.
 
 use maud::{Markup, html};
 
@@ -178,8 +178,8 @@ fn drawn(curve: &Curve<'_>, at: &impl Fn((f64, f64)) -> (f64, f64)) -> Markup {
     series(curve.name, curve.slot, curve.values.len(), &content)
 }
 
-/// Shows median rates, a row for each size. Timelines have too many sizes, and each engine has its
-/// own.
+/// Shows median rates, a row for each size. It leaves out timelines: they have too many sizes, and
+/// each engine has other ones.
 fn sizes_table(curves: &[Curve<'_>]) -> Markup {
     let mut sizes: Vec<f64> =
         curves.iter().flat_map(|curve| &curve.medians).map(|value| value.0).collect();

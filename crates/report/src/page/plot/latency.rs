@@ -1,4 +1,4 @@
-//! Latency by percentile: equal steps to the right are equal factors in rarity, upwards in time.
+//! Draws latency by percentile. Both axes are logarithmic: rarity to the right, time upwards.
 
 use maud::{Markup, html};
 
@@ -45,7 +45,8 @@ pub(crate) fn percents(row: &Row<'_>) -> Vec<f64> {
     percents
 }
 
-/// Where the columns are: percentiles by rarity, the slowest a step behind the last.
+/// The places of the columns: percentiles by rarity, the slowest operation a step after the last
+/// percentile.
 struct Columns {
     places: Vec<(Column, f64)>,
 }
@@ -121,8 +122,7 @@ pub(crate) fn figure(row: &Row<'_>) -> Option<Markup> {
     Some(svg("latency", Some(&row.workload.name), &label, HEIGHT, &content))
 }
 
-/// Returns the median of `contender`'s last column, where its name stands; not a number without
-/// any.
+/// Returns the median of `contender`'s last column, which places its name; NaN if it has no column.
 fn end(contender: &Contender<'_>, columns: &Columns) -> f64 {
     let medians = columns
         .places

@@ -13,7 +13,7 @@ const HEIGHT: f64 = 206.0;
 /// Least width of a shade, for a garbage collection shorter than a pixel.
 const LEAST_SHADE: f64 = 1.0;
 
-/// A curve: its name, its colour, the value of a moment, and when.
+/// A curve: its name, its colour, the value of an interval, and the intervals.
 struct Curve<'a> {
     name: &'static str,
     slot: usize,
@@ -66,7 +66,7 @@ pub(crate) fn figure(run: &str, repetition: &MergeRepetition) -> Option<Markup> 
     ))
 }
 
-/// The intervals with any operation: where they begin and end, and the curve's value.
+/// Returns the intervals with any operation: their start, their end, and the curve's value.
 fn intervals<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = (f64, f64, f64)> + 'a {
     let mut from = 0.0;
     curve.moments.iter().filter_map(move |moment| {

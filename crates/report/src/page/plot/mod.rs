@@ -33,7 +33,7 @@ fn svg(plot: &str, workload: Option<&str>, label: &str, height: f64, content: &M
     }
 }
 
-/// A picture of `height` that stands alone: an SVG with the style sheet in it.
+/// Makes a self-contained picture of `height`: an SVG with the style sheet in it.
 fn alone(label: &str, height: f64, content: &Markup) -> Markup {
     html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("-4 0 {} {height}", WIDTH + 8.0))
@@ -50,7 +50,7 @@ fn series(name: &str, slot: usize, points: usize, content: &Markup) -> Markup {
     html! { g class={ "s" (slot) } data-series=(name) data-points=(points) { (content) } }
 }
 
-/// A value: a mark in the shape of `slot`, which says `title` when pointed at.
+/// Draws a value: a mark in the shape of `slot`, with `title` as its tooltip.
 fn mark(slot: usize, x: f64, y: f64, title: &str) -> Markup {
     html! { path class="p" d=(shape(slot, x, y)) { title { (title) } } }
 }
@@ -97,7 +97,8 @@ fn line(points: &[(f64, f64)]) -> Markup {
     html! { path class="line" d=(path) {} }
 }
 
-/// The steps of values that each hold from one place to another, which it touches.
+/// Returns the path of steps: each value holds from one place to another. Steps that touch are
+/// joined.
 fn steps(values: impl IntoIterator<Item = (f64, f64, f64)>) -> String {
     let mut path = String::new();
     let mut end = f64::NAN;
@@ -120,7 +121,7 @@ fn shortened(name: &str, letters: usize) -> String {
     }
 }
 
-/// Width of `text`, about.
+/// Returns the approximate width of `text`.
 fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }

@@ -1,4 +1,4 @@
-//! The probes of the bare machine, in the order of time.
+//! Draws the probes, which measure the machine without an engine, in the order of time.
 
 use maud::{Markup, html};
 

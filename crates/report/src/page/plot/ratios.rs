@@ -10,7 +10,7 @@ use crate::page::rows::{Ratio, Row, Rows, Verdict};
 
 /// Height of a workload: its name, and below it the ratio.
 const ROW: f64 = 40.0;
-/// Where in it the ratio is.
+/// Vertical place of the ratio in the row of its workload.
 const TRACK: f64 = 27.0;
 /// Letters of a workload's name.
 const LETTERS: usize = 40;
@@ -21,13 +21,13 @@ pub(crate) fn figure(rows: &Rows<'_>) -> Option<Markup> {
     Some(svg("ratio", None, &label, height, &content))
 }
 
-/// The same as a picture that stands alone.
+/// Returns the figure as a self-contained picture.
 pub(crate) fn picture(rows: &Rows<'_>) -> Option<Markup> {
     let Drawing { height, label, content } = draw(rows)?;
     Some(alone(&label, height, &content))
 }
 
-/// What is drawn, before it has its place.
+/// The content of the figure, before it is placed.
 struct Drawing {
     height: f64,
     label: String,
@@ -100,7 +100,7 @@ fn wanted(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> f64) -> Markup {
     }
 }
 
-/// The ratio of the medians, on a line as long as repetitions are apart.
+/// Draws the ratio of the medians, on a line that spans the ratios of the repetitions.
 fn dot(ratio: &Ratio, y: f64, at: &impl Fn(f64) -> f64) -> Markup {
     let title = format!(
         "{} ({} to {})",

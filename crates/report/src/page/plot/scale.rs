@@ -1,4 +1,4 @@
-//! Scales: where a value lies between 0 and 1 of an axis, and which values are marked.
+//! Scales: the place of a value on an axis, between 0 and 1, and the marked values.
 
 /// Ticks of an axis that begins at zero, at most.
 const TICKS: f64 = 5.0;
@@ -37,7 +37,7 @@ impl Linear {
         Linear { step, steps: ((most / step - 0.001).ceil()).max(1.0) as u32 }
     }
 
-    /// An axis that ends at `most`, wherever that is between its marks: for time.
+    /// Returns an axis for time: it ends exactly at `most`, even between two marks.
     pub(crate) fn exactly(most: f64) -> Exactly {
         Exactly { most: if most > 0.0 { most } else { 1.0 }, marks: Linear::to(most) }
     }
@@ -88,8 +88,8 @@ impl Scale for Exactly {
     }
 }
 
-/// Equal factors are equal lengths: between powers of ten, or halves and fifths of them where
-/// values are nearer to each other.
+/// A logarithmic axis. It begins and ends at powers of ten, or at their halves and fifths if the
+/// values are close to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Logarithmic {
     low: f64,
@@ -97,7 +97,7 @@ pub(crate) struct Logarithmic {
 }
 
 impl Logarithmic {
-    /// An axis that holds `values`; what is not above zero stands at its beginning.
+    /// Returns an axis that holds `values`. A value that is not above zero is at its beginning.
     pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> Logarithmic {
         let (mut least, mut most) = (f64::INFINITY, 0f64);
         for value in values.into_iter().filter(|value| *value > 0.0 && value.is_finite()) {

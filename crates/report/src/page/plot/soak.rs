@@ -1,6 +1,6 @@
-//! A long run over the bytes it has written: memory, handles and space, and latencies.
+//! Draws memory, handles, space and latencies of a long run over its written bytes.
 //!
-//! One picture that stands alone, with a panel for each quantity.
+//! The result is one self-contained picture with a panel for each quantity.
 
 use maud::{Markup, html};
 
@@ -25,7 +25,7 @@ struct Curve {
     of: Worst,
 }
 
-/// Samples of a soak as a picture: `warm` bytes were not judged.
+/// Draws the samples of a soak. The verdict leaves out the first `warm` bytes.
 pub(crate) fn picture(samples: &[Sample], warm: u64) -> Markup {
     let intervals: Vec<&[Sample]> = samples.chunks(samples.len().div_ceil(STEPS).max(1)).collect();
     let latencies = |kind: fn(&Sample) -> Percentiles| {
@@ -92,7 +92,7 @@ fn end(samples: &[Sample]) -> f64 {
     samples.last().map_or(0.0, |sample| sample.written as f64 / 1e9)
 }
 
-/// The time of warming up.
+/// Shades the warm-up.
 fn shade(intervals: &[&[Sample]], warm: u64) -> Markup {
     let (frame, scale) = (frame(), bytes(intervals));
     let width = frame.x(scale.at(warm as f64 / 1e9).min(1.0)) - frame.left;

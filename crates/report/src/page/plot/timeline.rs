@@ -1,8 +1,8 @@
-//! The rate of one engine through time, with its flushes and compactions.
+//! Draws the rate of one engine through time, with its flushes and compactions.
 //!
-//! The repetition with the median rate is drawn strongly and its flushes and compactions are marked
-//! below it; the others are faint. Each engine has its own scales, because the plot shows how even
-//! its rate is. The bars show which engine is faster.
+//! The repetition with the median rate has a strong line, and its flushes and compactions are
+//! marked below it. The other repetitions are faint. Each engine has its own scales, because this
+//! plot shows how even its rate is; the bars show which engine is faster.
 
 use maud::{Markup, html};
 
@@ -53,7 +53,7 @@ fn kinds(run: &Run) -> Vec<&str> {
     kinds
 }
 
-/// The rate of `contender` in `workload` over time; `None` if no run kept it.
+/// Draws the rate of `contender` in `workload` over time; `None` if no run has a timeline.
 pub(crate) fn figure(workload: &str, contender: &Contender<'_>) -> Option<Markup> {
     let timelines: Vec<Vec<Interval>> =
         contender.runs.iter().map(|run| intervals(&run.timeline)).collect();
@@ -121,7 +121,7 @@ fn steps(
     series(&name(contender, run), contender.slot, intervals.len(), &content)
 }
 
-/// A lane of marks, one as long as each event of `kind`.
+/// Draws a lane of marks: each event of `kind` has a mark as long as the event.
 fn marks(
     contender: &Contender<'_>,
     run: &Run,
