@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 const NOTES: &str = "\
-Arguments behind a command replace its default ones:
+Arguments after a command replace its default ones:
   cargo xtask test -p foldb --test engine hazards::
   cargo xtask simulate seed 578
   cargo xtask tsan 10

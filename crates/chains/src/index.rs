@@ -194,7 +194,7 @@ impl Index {
             }
             to[at].store(slot, Ordering::Relaxed);
         }
-        // Release: a thread that sees the word sees all slots, and the nodes behind them.
+        // Release: a thread that sees the word sees all slots, and the nodes that they name.
         self.shards[shard].store(table.to_word(), Ordering::Release);
     }
 }

@@ -176,7 +176,7 @@ impl Placement {
         }
     }
 
-    /// Returns the bytes beside the node.
+    /// Returns the bytes that the key and first value take outside of the node.
     #[inline]
     pub(crate) fn spill_bytes(self, key_len: usize, value_len: usize) -> usize {
         match self {

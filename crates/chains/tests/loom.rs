@@ -87,7 +87,7 @@ fn a_shard_grows_under_its_readers() {
     });
 }
 
-/// A cursor at S shows exactly the writes up to S, whatever the writer does meanwhile.
+/// A cursor at S shows exactly the writes up to S, even if the writer continues.
 #[test]
 fn a_cursor_shows_the_keys_up_to_its_sequence_number() {
     loom::model(|| {

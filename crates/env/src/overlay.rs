@@ -203,7 +203,7 @@ impl FileSystem for OverlayFs {
         Ok(())
     }
 
-    /// Locks the file below, so that no other program changes it meanwhile. If the file does not
+    /// Locks the file below, so that no other program changes the database. If the file does not
     /// exist or may not be written, it locks one above instead.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
         let place = self.find(path, &self.changes());

@@ -142,7 +142,7 @@ fn sum(of: impl Fn(&Shard) -> &AtomicU64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Other tests allocate meanwhile, so the counts are lower bounds.
+    /// Other tests allocate at the same time, so the counts are lower bounds.
     #[test]
     fn requests_bytes_and_peak_are_counted() {
         let _alone = crate::tests::alone();

@@ -85,7 +85,7 @@ fn figures(
     let stats = db.stats();
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    // Bytes that the load flushed meanwhile count on top.
+    // Bytes that the load flushed during the garbage collection count on top.
     let flushed = stats.bytes_segments - before.written;
     let reclaimed = (report.bytes_before + flushed).saturating_sub(report.bytes_after);
     let shrunk = before.files.bytes as f64 - after.bytes as f64;

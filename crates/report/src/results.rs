@@ -1,12 +1,12 @@
-//! Results of benchmark runs: every repetition as measured, without averages.
+//! Results of benchmark runs: every measured repetition, without averages.
 //!
 //! This is the format of `results.json`. A figure that an engine cannot report is `None`, never
 //! zero.
 
 use serde::{Deserialize, Serialize};
 
-/// Most peak memory of an engine, as a multiple of its peer's. A rate reached with more does not
-/// count.
+/// Largest peak memory of an engine, as a multiple of its peer's. A rate reached with more memory
+/// does not count.
 pub const MEMORY_RULE: f64 = 1.25;
 
 /// Everything one call of a benchmark measured.
@@ -40,7 +40,7 @@ pub struct Results {
 pub struct Machine {
     /// Model of the processor, of `/proc/cpuinfo`.
     pub processor: String,
-    /// Processors the system has.
+    /// Number of the system's processors.
     pub cores: u32,
     /// Memory of the system, bytes.
     pub memory: u64,
@@ -57,7 +57,7 @@ pub struct Engine {
     pub name: String,
     /// Its own version.
     pub version: Option<String>,
-    /// Why there are no runs of it: "not built (feature rocksdb is off)".
+    /// Why the engine has no runs: "not built (feature rocksdb is off)".
     pub absent: Option<String>,
 }
 
@@ -70,12 +70,12 @@ pub struct Workload {
     pub about: String,
     /// Its sizes and settings, as `db_bench` flags of the published command.
     pub command: String,
-    /// The engine that the bar compares with. Or another workload: the first engine's own rate
-    /// there.
+    /// The engine that the bar compares with, or another workload. A workload stands for the first
+    /// engine's own rate in it.
     pub peer: Option<String>,
-    /// The multiple of the peer's rate that is required.
+    /// Required multiple of the peer's rate.
     pub bar: Option<f64>,
-    /// The multiple of the peer's rate that is hoped for.
+    /// Desired multiple of the peer's rate.
     pub aim: Option<f64>,
 }
 
@@ -92,9 +92,9 @@ pub struct Run {
     pub settings: String,
     /// Operations within the measured time, over all threads.
     pub operations: u64,
-    /// Seconds they took.
+    /// Seconds that the operations took.
     pub seconds: f64,
-    /// Latency of single operations; empty where the time covers whole passes.
+    /// Latency of single operations; empty if only whole passes were timed.
     pub latencies: Vec<Percentile>,
     /// The slowest single operation, microseconds.
     pub slowest_micros: Option<f64>,
@@ -104,17 +104,17 @@ pub struct Run {
     pub events: Vec<BackgroundEvent>,
     /// Peak resident memory of the process (`VmHWM`), bytes.
     pub peak_memory: Option<u64>,
-    /// Bytes of compaction debt when the measured time ended.
+    /// Bytes of background work that is left when the measured time ends.
     pub owed_bytes: Option<u64>,
-    /// Seconds from then until background work ended.
+    /// Seconds from the end of the measured time until background work rests.
     pub seconds_to_rest: Option<f64>,
-    /// Sorted runs that a read may visit then.
+    /// Sorted runs that a read may visit at the end of the run.
     pub runs_per_read: Option<u32>,
-    /// Bytes written, where the workload loads data.
+    /// Bytes written; `None` for workloads that load no data.
     pub written: Option<Written>,
     /// Blocks of all files at rest, bytes.
     pub space: Option<u64>,
-    /// Digest of a full scan, or why there is none: "not checked".
+    /// Digest of a full scan, or "not checked".
     pub digest: String,
     /// Other measurements, each as a sentence.
     #[serde(default)]
@@ -137,7 +137,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns the bytes written for each byte of the user's.
+    /// Returns the bytes written for each byte that the user wrote.
     pub fn amplification(&self) -> f64 {
         (self.calls + self.mapped) as f64 / self.user.max(1) as f64
     }
@@ -177,7 +177,7 @@ pub struct BackgroundEvent {
 /// Measurements of the bare machine between runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Name of the workload that it ran beside.
+    /// Name of the workload before which the probe ran.
     pub workload: String,
     /// Megabytes (10^6) per second, written in order and synced.
     pub synced_write_mb_per_second: f64,

@@ -48,7 +48,7 @@ fn file_system(directory: &Path) -> Option<String> {
         let (point, kind) = (fields.next()?, fields.next()?);
         directory.starts_with(point).then_some((point.len(), kind))
     });
-    // The later of two mounts on one point hides the earlier.
+    // If two mounts have the same mount point, the later one is visible.
     holding.max_by_key(|(length, _)| *length).map(|(_, kind)| kind.to_owned())
 }
 

@@ -342,7 +342,7 @@ impl Order {
     fn merge(&self, chains: &Chains, parts: &[Arc<Stretch>]) {
         let Some(merged) = merge_all(chains, parts) else { return };
         let nodes = merged.nodes();
-        // Other threads may have appended stretches meanwhile, or merged others.
+        // During the merge, other threads may have appended stretches, or merged other ones.
         self.stretches.rcu(|stretches| {
             let first = stretches.partition_point(|stretch| stretch.nodes().start < nodes.start);
             let end = stretches.partition_point(|stretch| stretch.nodes().end <= nodes.end);

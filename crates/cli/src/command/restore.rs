@@ -105,7 +105,7 @@ impl Restore {
             let column = error.column();
             let why = error.to_string();
             let why = why.split(" at line ").next().unwrap_or_default();
-            format!("expected a line of a dump, but column {column} differs: {why}")
+            format!("expected a line of a dump, but column {column} is wrong: {why}")
         })?;
         match written {
             Written { key: Some(key), value: Some(value), keyspace: None, end: None } => {

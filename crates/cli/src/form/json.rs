@@ -78,7 +78,7 @@ pub(crate) fn entry(line: &[u8]) -> Result<Entry, String> {
     serde_json::from_slice(line).map_err(|error| {
         let (why, column) = (error.to_string(), error.column());
         let why = why.split(" at line ").next().unwrap_or_default();
-        format!("expected {{\"key\":…,\"value\":…}}, but column {column} differs: {why}")
+        format!("expected {{\"key\":…,\"value\":…}}, but column {column} is wrong: {why}")
     })
 }
 

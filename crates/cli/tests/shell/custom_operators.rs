@@ -22,7 +22,7 @@ impl MergeOperator for Longest {
     }
 }
 
-/// Operands in a table and in the log, plain keys beside them.
+/// Makes a database with plain keys, and with operands in a table and in the log.
 fn make(shell: &Shell) {
     let options = Options {
         create_if_missing: true,

@@ -10,10 +10,10 @@ pub struct MergeFigures {
     /// Milliseconds until the files were gone, with the compaction of the index.
     #[serde(rename = "ms/op")]
     pub ms: f64,
-    /// MiB requested from the allocator by the whole process meanwhile.
+    /// MiB that the whole process requested from the allocator during the garbage collection.
     #[serde(rename = "MiB/op")]
     pub mib: f64,
-    /// Requests to the allocator by the whole process meanwhile.
+    /// Requests of the whole process to the allocator during the garbage collection.
     #[serde(rename = "allocs/op")]
     pub allocs: u64,
     /// Most bytes allocated at once, above the bytes allocated at the start.

@@ -114,7 +114,7 @@ fn merge_cells(run: &MergeRun) -> Vec<(&'static str, String)> {
 fn load_cells(run: &MergeRun) -> Vec<(&'static str, String)> {
     let load = &run.load;
     let whole = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.0}"));
-    // The number of operations behind a percentile says how much it tells.
+    // A percentile of few operations says little, so the cell shows their number.
     let reads = |micros: Option<f64>| timed(micros, load.read_timed_ops);
     let writes = |micros: Option<f64>| timed(micros, load.write_timed_ops);
     let degradation = load.throughput_degradation_pct;

@@ -261,7 +261,7 @@ fn timeline_table(row: &Row<'_>) -> Markup {
     table::grouped(&heads(&columns), &repetitions(row, &columns))
 }
 
-/// Shows the cost of a load besides time: bytes written, space, memory, and remaining work.
+/// Shows the cost of a load except its time: bytes written, space, memory, and remaining work.
 fn resources(row: &Row<'_>) -> Markup {
     let measures = [bars::AMPLIFICATION, bars::SPACE, bars::MEMORY];
     let plots: Vec<(&Measure, Markup)> = measures
