@@ -85,7 +85,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallReason {
-    /// Too many memtables wait for their flush: as many as may exist, or enough to slow writes.
+    /// Too many memtables wait for their flush.
     Memtables,
     /// Compaction is behind: writes are slowed or stopped.
     CompactionDebt,

@@ -139,7 +139,7 @@ impl Job {
     /// before them. Otherwise a comparator that contradicts itself would repeat one slice for ever.
     ///
     /// # Errors
-    /// `ComparatorFailed`.
+    /// `ComparatorFailed` if the slice took nothing from either.
     pub(crate) fn check_progress(
         &self,
         before: &Version,
@@ -154,8 +154,8 @@ impl Job {
         if next.is_none() || next != first(before) {
             return Ok(());
         }
-        // A slice that begins in front of the inputs may also end there. It shortens the output
-        // run's table that lies around their first key.
+        // A slice that begins in front of the inputs may also end there. Then it shortens the
+        // output run's table around their first key.
         let around = |version: &Version| {
             let (_, first) = self.first_input_of(version, comparator)?;
             let table = version.run(self.output_run)?.table_of(comparator, &first.lo)?;
@@ -319,7 +319,7 @@ impl Job {
         }
     }
 
-    /// Opens the range tombstones of the job's runs, stripe by stripe.
+    /// Opens the range tombstones of the job's runs, to be asked stripe by stripe.
     fn open_covers(&self, range: &KeyRange, context: &JobContext<'_>) -> Option<Covers> {
         let (tables, comparator) = (context.tables, context.comparator);
         let runs = self.sources(context.version).into_iter();
@@ -353,8 +353,8 @@ fn values_of(context: &JobContext<'_>) -> Option<ValueReader> {
     (!map.is_empty()).then(|| ValueReader::new(segments, keyspace, map))
 }
 
-/// Returns the range tombstones of a slice: those of its inputs, clipped to its range. Those of the
-/// next slice follow without a gap (H10).
+/// Returns the range tombstones of a slice: those of its inputs, clipped to its range. The next
+/// slice's tombstones begin where these end (H10).
 fn tombstones_to_pass_on(
     folder: &Folder<'_>,
     range: &KeyRange,

@@ -1,4 +1,4 @@
-//! How long threads held the locks that readers and writers may wait for.
+//! Measures how long threads hold the locks that readers and writers may wait for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_is_told_once() {
+    fn the_longest_hold_is_returned_once() {
         let longest = LongestHold::default();
         longest.measure(|| std::thread::sleep(Duration::from_millis(5)));
         longest.measure(|| ());

@@ -197,6 +197,6 @@ mod tests {
         for (total, expected) in first.into_iter().zip(1..) {
             assert_eq!(totals.get(total), expected, "{total:?}");
         }
-        assert_eq!(totals.get(Total::FilterNegatives), 22, "new ones go behind it");
+        assert_eq!(totals.get(Total::FilterNegatives), 22, "new ones go after it");
     }
 }

@@ -14,27 +14,27 @@ pub(crate) struct ByteReader<'a> {
 }
 
 impl<'a> ByteReader<'a> {
-    /// A reader at the front of `bytes`.
+    /// Makes a reader at the front of `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> ByteReader<'a> {
         ByteReader { bytes, at: 0 }
     }
 
-    /// Whether everything has been read.
+    /// Returns whether everything has been read.
     pub(crate) fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Bytes not read yet.
+    /// Returns the number of bytes not read yet.
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// The next `len` bytes.
+    /// Reads the next `len` bytes.
     pub(crate) fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
         if len > self.remaining() {
             return Err(Error::corruption(format!(
@@ -48,22 +48,22 @@ impl<'a> ByteReader<'a> {
         Ok(taken)
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub(crate) fn u8(&mut self, what: &str) -> Result<u8> {
         Ok(self.array::<1>(what)?[0])
     }
 
-    /// The next four bytes, little-endian.
+    /// Reads the next four bytes, little-endian.
     pub(crate) fn u32(&mut self, what: &str) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
-    /// The next eight bytes, little-endian.
+    /// Reads the next eight bytes, little-endian.
     pub(crate) fn u64(&mut self, what: &str) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// The next varint.
+    /// Reads the next varint.
     pub(crate) fn varint(&mut self, what: &str) -> Result<u64> {
         let Some((value, len)) = decode_varint(&self.bytes[self.at..]) else {
             return Err(Error::corruption(format!(
@@ -77,7 +77,7 @@ impl<'a> ByteReader<'a> {
         Ok(value)
     }
 
-    /// The next varint, which must fit 32 bits.
+    /// Reads the next varint, which must fit 32 bits.
     pub(crate) fn varint32(&mut self, what: &str) -> Result<u32> {
         let at = self.at;
         let value = self.varint(what)?;
@@ -89,7 +89,7 @@ impl<'a> ByteReader<'a> {
         })
     }
 
-    /// The next byte string: its length as a varint, then its bytes.
+    /// Reads the next byte string: its length as a varint, then its bytes.
     pub(crate) fn length_delimited(&mut self, what: &str) -> Result<&'a [u8]> {
         let len = self.varint(what)?;
         self.take(usize::try_from(len).unwrap_or(usize::MAX), what)

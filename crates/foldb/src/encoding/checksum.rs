@@ -1,4 +1,4 @@
-//! Checksums of what lies on disk.
+//! Checksums of the bytes in files.
 //!
 //! A checksum is seeded with where its bytes belong: file number and offset. Bytes that are intact
 //! but came from elsewhere (a misdirected write, a file under another's name) therefore fail it
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 
-/// Which function a checksum is. The numbers are on disk: never renumber.
+/// The checksum functions. The numbers are on disk: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ChecksumKind {
@@ -17,11 +17,11 @@ pub(crate) enum ChecksumKind {
 }
 
 impl ChecksumKind {
-    /// The kind of this number.
+    /// Returns the kind with this number.
     ///
     /// # Errors
-    /// `Corruption` for another number. A file with checksums of another kind is of a newer format,
-    /// which its footer or header says under a checksum of this kind.
+    /// `Corruption` for another number. A file with checksums of another kind has a newer format
+    /// version; its footer or header, checked before, names that version.
     pub(crate) fn from_u8(byte: u8) -> Result<ChecksumKind> {
         match byte {
             1 => Ok(ChecksumKind::Xxh3),

@@ -1,7 +1,7 @@
 //! What a file says of its format: a magic, which tells its kind, and a version.
 //!
 //! There is one version of each format. A file of another version, or of a format from before
-//! version 1, is refused as it is: no other byte of it is interpreted.
+//! version 1, is refused: no other byte of the file is interpreted.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -72,7 +72,7 @@ impl FileFormat {
         )))
     }
 
-    /// Checks the version of a file. A checksum that covers it holds.
+    /// Checks the version of a file. The caller has already verified a checksum that covers it.
     ///
     /// # Errors
     /// `Unsupported` for any other than [`FORMAT_VERSION`].

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, ErrorKind};
 
 /// Whether the database was closed. After a close another opener owns the files and may remove
-/// them. An iterator that needs a file which is not open either finds the file unchanged, or gets
-/// an error with the reason.
+/// them. An iterator may then need a file that is not open. It finds the file unchanged, or gets an
+/// error that names the close.
 #[derive(Debug, Default)]
 pub(crate) struct Closed(AtomicBool);
 

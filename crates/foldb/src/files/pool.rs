@@ -22,7 +22,7 @@ pub(crate) trait PooledFile: Debug + Send + Sync {
     /// caller drops the returned value.
     ///
     /// # Errors
-    /// It was used.
+    /// [`InUse`] if the file was used since the last call.
     fn close_unless_used(&self) -> Result<Option<Arc<dyn Any + Send + Sync>>, InUse>;
 
     #[cfg(test)]
@@ -36,9 +36,9 @@ pub(crate) struct FilePool {
     indexes: Arc<Gauge>,
     /// Bytes of the filters of open tables.
     filters: Arc<Gauge>,
-    /// Most open at once.
+    /// Most tables open at once. A quarter as many segment files may be open too.
     limit: usize,
-    /// Bytes that indexes and filters may use, beside the one table that a reader needs.
+    /// Bytes that indexes and filters may use, in addition to the one table that a reader needs.
     room: AtomicUsize,
     /// Tables that stay open for read-only databases, beside those that may be closed.
     held: AtomicUsize,
@@ -119,7 +119,7 @@ impl FilePool {
         self.trim();
     }
 
-    /// Closes tables until the others fit.
+    /// Closes tables until the remaining ones fit the limits.
     pub(crate) fn trim(&self) {
         if self.memory_bytes() > self.room.load(Ordering::Relaxed) {
             self.evict(&mut self.lock(), 0);

@@ -1,7 +1,7 @@
 //! The range tombstones of several sources, asked key after key in either direction.
 //!
-//! Neighbouring keys mostly have the same cover. So an answer is kept with the stretch of keys that
-//! it holds for. A walk asks the sources anew only where one of their tombstones begins or ends.
+//! Neighbouring keys mostly have the same cover. So an answer is kept with the key range that it
+//! holds for. A walk asks the sources anew only where one of their tombstones begins or ends.
 //! Without range tombstones, no [`Covers`] is made at all.
 
 use std::sync::Arc;
@@ -141,7 +141,7 @@ impl Covers {
             readers,
             sources,
             comparator: Arc::clone(comparator),
-            // Nothing lies behind the highest edge.
+            // No key lies after the highest edge.
             start: Edge::Highest,
             end: Edge::Highest,
         })
@@ -150,7 +150,7 @@ impl Covers {
     /// Returns the cover of a key for the newest reader; 0 for none.
     ///
     /// # Errors
-    /// Errors of opening a table.
+    /// The error of a table that cannot be opened.
     #[inline]
     pub(crate) fn of(&mut self, key: &[u8]) -> Result<SeqNo> {
         Ok(self.stripes(key)?.first().map_or(0, |newest| newest.seqno))
@@ -164,7 +164,7 @@ impl Covers {
     /// Returns the newest tombstone around a key in one stripe; 0 for none.
     ///
     /// # Errors
-    /// Errors of opening a table.
+    /// The error of a table that cannot be opened.
     pub(crate) fn in_stripe(&mut self, key: &[u8], stripe: usize) -> Result<SeqNo> {
         let covers = self.stripes(key)?;
         let at = covers.partition_point(|cover| cover.stripe > stripe);
@@ -175,7 +175,7 @@ impl Covers {
     /// Returns the newest stripe with a tombstone around a key.
     ///
     /// # Errors
-    /// Errors of opening a table.
+    /// The error of a table that cannot be opened.
     pub(crate) fn newest_stripe(&mut self, key: &[u8]) -> Result<Option<usize>> {
         Ok(self.stripes(key)?.first().map(|newest| newest.stripe))
     }
@@ -225,7 +225,7 @@ impl Covers {
     /// Returns all tombstones between two edges, clipped to them, in no order.
     ///
     /// # Errors
-    /// Errors of opening a table.
+    /// The error of a table that cannot be opened.
     pub(crate) fn between(&self, start: &Edge, end: &Edge) -> Result<Vec<RangeTombstone>> {
         let mut all = Vec::new();
         for source in &self.sources {

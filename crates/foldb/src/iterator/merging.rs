@@ -2,7 +2,7 @@
 //!
 //! Each inner node of the tree remembers the loser of its match. So after the winner moves, one
 //! match per level of the tree finds the next winner (Knuth, TAOCP 5.4.1). The first eight bytes of
-//! the key decide most matches, and they lie beside the tree. Only ties look at the keys
+//! the key decide most matches, and they are stored next to the tree. Only ties look at the keys
 //! themselves.
 //!
 //! Sources are given newest first. Of two records with the same key and sequence number, the record
@@ -217,8 +217,8 @@ impl MergingCursor {
         Ok(())
     }
 
-    /// Moves the source under the cursor behind the rest of `key`, on which it stands. Allowed only
-    /// after a forward positioning.
+    /// Moves the source under the cursor, which stands on `key`, past the rest of `key`. Allowed
+    /// only after a forward positioning.
     #[inline]
     pub(crate) fn next_key_of_source(&mut self, key: &[u8]) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);

@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// Returns the value, pinned where it lies.
+    /// Returns the value, pinned in place.
     #[inline]
     pub(crate) fn pinned_value(&self) -> Value {
         match self {
@@ -114,8 +114,8 @@ impl Source {
     /// finds the memory where the record lies, and prefetches it. Returns whether
     /// [`Source::finish_seek`] has work to do.
     ///
-    /// A caller runs this half for all sources before the second half of any. So their cache misses
-    /// overlap.
+    /// A caller runs this half for all sources before the second half of any. Then the cache misses
+    /// of all sources overlap.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         match self {
             Source::Memtable(cursor) => {
@@ -153,9 +153,9 @@ impl Source {
         Ok(())
     }
 
-    /// Moves behind all records of `key`, on one of which the cursor stands. A memtable knows the
-    /// way. A run steps over a few records, then seeks the key's successor, if the comparator knows
-    /// it.
+    /// Moves past all records of `key`; the cursor stands on one of them. A memtable has a direct
+    /// link to the next key. A run steps over a few records, then seeks the key's successor if the
+    /// order is bytewise.
     pub(crate) fn next_key(&mut self, key: &[u8], bytewise: bool) -> Result<()> {
         let cursor = match self {
             Source::Memtable(cursor) => {

@@ -39,7 +39,7 @@ impl Bounds {
 
     /// Returns the bounds of the keys that begin with a prefix, in the order of the bytes.
     pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
-        // The first key behind them is the prefix without its trailing 0xff bytes, with its last
+        // The first key after them is the prefix without its trailing 0xff bytes, with its last
         // byte raised.
         let mut end = prefix.to_vec();
         while end.last() == Some(&0xff) {
@@ -113,7 +113,7 @@ impl Drop for VisibleParts {
 ///
 /// As a Rust iterator it yields `(key, value)` pairs forwards from its position, or from the first
 /// entry if it was never positioned. An entry whose merge failed is an error of its own, and
-/// iteration continues behind it.
+/// iteration continues after it.
 ///
 /// # Example
 /// ```
@@ -147,7 +147,7 @@ pub struct Iter {
 enum State {
     /// Never positioned.
     Fresh,
-    /// Stands on an entry; the merging cursor stands behind its records.
+    /// Stands on an entry; the merging cursor stands after its records.
     Forward,
     /// Stands on an entry; the merging cursor stands before its records.
     Backward,
@@ -333,7 +333,7 @@ impl Iter {
     }
 
     /// Takes the value of the record under the cursor if the record is the key's whole visible
-    /// chain, and moves behind the key. Then no chain is needed. Returns whether it took the value.
+    /// chain, and moves past the key. Then no chain is needed. Returns whether it took the value.
     #[inline]
     fn take_plain(&mut self) -> Result<bool> {
         let records = &mut self.parts.records;
@@ -358,7 +358,7 @@ impl Iter {
         Ok(true)
     }
 
-    /// Collects the chain of the key under the cursor, and moves behind it.
+    /// Collects the chain of the key under the cursor, and moves past the key.
     #[inline]
     fn collect_forward(&mut self) -> Result<()> {
         self.begin_chain()?;
@@ -380,8 +380,7 @@ impl Iter {
         }
     }
 
-    /// Moves the cursor behind the rest of the key. It passes a thousand versions as quickly as
-    /// two.
+    /// Moves the cursor past the rest of the key. It passes a thousand versions as quickly as two.
     #[cold]
     fn pass_key(&mut self) -> Result<()> {
         let records = &mut self.parts.records;
@@ -524,7 +523,7 @@ impl Iter {
         Some(found)
     }
 
-    /// Collects the chain of the key under the cursor, and moves before it.
+    /// Collects the chain of the key under the cursor, and moves before the key.
     fn collect_backward(&mut self) -> Result<()> {
         self.begin_chain()?;
         let records = &mut self.parts.records;
@@ -622,7 +621,7 @@ impl Iter {
         self.find_backward()
     }
 
-    /// Moves the cursor behind all records of `key`.
+    /// Moves the cursor past all records of `key`.
     fn seek_records_behind(&mut self, key: &[u8]) -> Result<()> {
         let records = &mut self.parts.records;
         records.seek(key)?;

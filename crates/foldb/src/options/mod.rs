@@ -169,8 +169,9 @@ pub struct Options {
     /// more write amplification. RocksDB: universal's `min_merge_width`.
     pub tier_fan_in: usize,
     /// Bytes above the last level, as a fraction of the last level's, at which lazy leveled merges
-    /// the ripest slice into it. Default: 0.25. More: less write amplification. Less: less space
-    /// and shorter reads. RocksDB: universal's `max_size_amplification_percent`.
+    /// a slice into it. It takes the slice with the most bytes to merge for each byte to rewrite.
+    /// Default: 0.25. More: less write amplification. Less: less space and shorter reads. RocksDB:
+    /// universal's `max_size_amplification_percent`.
     pub staging_ratio: f64,
     /// Flushed runs in level 0 that start a compaction. Default: 4. More: less write amplification,
     /// more runs to read. Less: shorter reads, more write amplification. RocksDB:

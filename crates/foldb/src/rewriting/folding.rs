@@ -10,11 +10,11 @@
 //! ```
 //!
 //! A range tombstone around the key ends the chain of its stripe, as a delete would. Older records
-//! are dropped; newer ones fold onto nothing. No delete takes the tombstone's place: it is passed
-//! on apart from the records ([`super::range_deletes`]).
+//! are dropped; newer records fold onto nothing. The output needs no delete for the key, because
+//! the tombstone itself is passed on ([`super::range_deletes`]).
 //!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base" and
-//! tombstones are dropped. There a base that every reader sees gives up its sequence number.
+//! tombstones are dropped. There a base that every reader sees gets the sequence number 0.
 
 use crate::encoding::key_prefix;
 use crate::error::{ErrorKind, Result};
@@ -49,7 +49,7 @@ pub(crate) trait RecordSink {
     fn keep_apart(&mut self, _snapshot: SeqNo) {}
 }
 
-/// Numbers of records that went in and came out.
+/// Numbers of records read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoldCounts {
     pub(crate) records_in: u64,
@@ -132,7 +132,7 @@ impl<'a> Folder<'a> {
         self.covers.as_ref()
     }
 
-    /// Folds all records of the key under `records` into `sink`, and moves behind them.
+    /// Folds all records of the key under `records` into `sink`, and moves past them.
     pub(crate) fn fold_key(
         &mut self,
         records: &mut MergingCursor,
@@ -241,7 +241,7 @@ impl<'a> Folder<'a> {
     /// ```text
     /// snapshot 4    a.MERGE.9 | a.PUT.3     kept apart by 4
     /// snapshot 4    a.MERGE.9 |             at the bottom: kept from becoming a put by 4
-    /// snapshot 4    [a, f).RDEL.7 | a.PUT.3     kept from going by 4
+    /// snapshot 4    [a, f).RDEL.7 | a.PUT.3     4 prevents the drop
     /// ```
     #[inline]
     fn note_left(&mut self, stripe: usize, oldest: Kind) -> Result<()> {

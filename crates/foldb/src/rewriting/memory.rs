@@ -2,8 +2,8 @@
 //!
 //! Three things grow with the work: the read-ahead window of each input, the key hashes of the
 //! table being written, and that table's index. The hashes wait because the filter is made when
-//! their number is known. Windows shrink as inputs get more. A table of very many small records
-//! ends before its hashes exceed their share, whatever its size.
+//! their number is known. The windows shrink as the number of inputs grows. A table of very many
+//! small records ends before its hashes exceed their share, whatever its size.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct WorkMemory {
 }
 
 impl WorkMemory {
-    /// Makes the account of some work: at most `budget` bytes, charged to `gauge`.
+    /// Makes the memory account of one piece of work: at most `budget` bytes, charged to `gauge`.
     pub(crate) fn new(gauge: Arc<Gauge>, budget: usize) -> WorkMemory {
         WorkMemory { gauge, budget }
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_shrink_as_inputs_get_more() {
+    fn windows_shrink_as_the_number_of_inputs_grows() {
         let memory = WorkMemory::new(Arc::default(), 6 << 20);
         assert_eq!(memory.readahead(0), READAHEAD);
         assert_eq!(memory.readahead(8), READAHEAD);

@@ -1,9 +1,9 @@
-//! The tables older than everything in a job, which its records may have to hide.
+//! The tables older than everything in a job. The job's records may have to hide records in them.
 //!
-//! A record may give up its sequence number, and a tombstone may go, only if no older record of the
-//! key exists. The tables' bounds tell which tables may have one, so no table is read. Keys are
-//! asked for in ascending order, so each run's tables are passed once. While keys stay inside the
-//! table found last, their first eight bytes decide.
+//! A record may get the sequence number 0, and a tombstone may be dropped, only if no older record
+//! of the key exists. The tables' bounds tell which tables may have one, so no table is read. Keys
+//! are asked for in ascending order, so each run's tables are passed once. While keys stay inside
+//! the table found last, their first eight bytes decide.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the records of a flush or compaction go: tables.
+//! Writes the records of a flush or compaction into tables.
 //!
 //! Work that fails is tried again, so its output is removed at once. A full disk or a damaged input
 //! must not fill the directory with unfinished tables.
@@ -39,7 +39,7 @@ pub(crate) struct TableOutput<'a> {
     /// All options but the file number.
     pub(crate) options: TableBuilderOptions,
     current: Option<Current>,
-    /// Range tombstones behind the last cut, in the order of their starts.
+    /// Range tombstones after the last cut, in the order of their starts.
     tombstones: VecDeque<RangeTombstone>,
     /// The tables that the range tombstones may delete from.
     older: Option<OlderTables>,
@@ -157,7 +157,7 @@ impl<'a> TableOutput<'a> {
         self.surroundings = Some(surroundings);
     }
 
-    /// Sets all range tombstones behind the last cut, in the order of their starts, and the tables
+    /// Sets all range tombstones after the last cut, in the order of their starts, and the tables
     /// that they may delete from.
     pub(crate) fn set_tombstones(&mut self, passed_on: PassedOn, older: &OlderTables) {
         debug_assert!(self.tombstones.is_empty());
@@ -239,7 +239,7 @@ impl<'a> TableOutput<'a> {
         if planted(Fault::RangeDeleteCutShort) {
             return Ok(());
         }
-        // All of them begin at the cut now. The newer ones go first.
+        // All of them now begin at the cut. Newer tombstones go first.
         behind.sort_by_key(|tombstone| tombstone.seqno);
         behind.into_iter().for_each(|tombstone| self.tombstones.push_front(tombstone));
         Ok(())

@@ -4,7 +4,7 @@
 //! that an older one of the stripe hides in addition. A tombstone reaches no further than what it
 //! may have to hide. In the oldest stripe, these are the older tables around it. In the others,
 //! these are also the records that the job itself keeps for snapshots. So a tombstone over all keys
-//! ends at keys once it is in a table. One with nothing below it is dropped:
+//! ends at keys once it is in a table. A tombstone with nothing below it is dropped:
 //!
 //! ```text
 //! snapshots 4          [..]@9 [b, f)@7 [c, z)@3        older tables: [d..m]

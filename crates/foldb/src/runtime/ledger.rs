@@ -1,4 +1,5 @@
-//! The memory ledger: which part of the engine holds how much memory, and which part gives some up.
+//! The memory ledger: how much memory each part of the engine holds, and which part must release
+//! some.
 //!
 //! A runtime fixes three shares when it is made: the block cache, the background work, and the
 //! limit of memtables. The rest, and what memtables do not use at the moment, is for the indexes
@@ -23,12 +24,12 @@ use crate::memory::{Gauge, MemoryUsage, WriteBuffer};
 use crate::settings::MemoryShares;
 use crate::table::BlockStore;
 
-/// Fewest bytes that all databases write between two checks of the ledger.
+/// Bytes that all databases together write between two checks of the ledger, at least.
 const LOOK_BYTES: u64 = 64 << 10;
 
 /// The same for each memtable that a check visits. A memtable takes 32 KiB from its first write on.
-/// So the ledger lags by a small part of what it counts, and the cost of a check per write does not
-/// depend on the number of memtables.
+/// So the ledger is late by a small part of what it counts, and the cost of a check per write does
+/// not depend on the number of memtables.
 const LOOK_BYTES_EACH: u64 = 1 << 10;
 
 /// The written bytes that a new memtable counts as.
@@ -73,7 +74,8 @@ struct MemtableBytes {
     active: usize,
     sealed: usize,
     pinned: usize,
-    /// Bytes in the pool while all others were held: no arena counts in two places.
+    /// Bytes in the pool of spare arenas, read while all other memtables are held: no arena counts
+    /// twice.
     spare: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Budgets that no options can be set to.
+//! Tests of the ledger with budgets smaller than options allow.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ fn runtime(shares: MemoryShares) -> Runtime {
     Runtime::with_shares(shares, Arc::new(SystemThreads))
 }
 
-/// Where write buffers share memory, an arena that does not fit beside what is filled is given
-/// back.
+/// If write buffers share memory, a spare arena that does not fit in addition to the filled
+/// memtables is freed.
 #[test]
 fn spare_arenas_take_what_memtables_leave() {
     let spare = |with_spare: usize| {
@@ -80,7 +80,7 @@ fn spare_arenas_are_given_back_when_all_is_flushed() {
     assert_given_back(&open());
 }
 
-/// Indexes and filters give way when there is no room for them, and what is read stays right.
+/// Tables are closed when their indexes and filters do not fit, and reads stay correct.
 #[test]
 fn open_tables_keep_to_the_budget() {
     const KEYS: u64 = 60_000;
@@ -113,10 +113,11 @@ fn open_tables_keep_to_the_budget() {
     assert!(have <= 110 << 10, "{have} of {need}");
 }
 
-/// Each look at the books meets every memtable. There was one for each 64 KiB written, and one for
-/// each memtable begun: a put among 4 000 keyspaces took 12 to 16 microseconds instead of one.
+/// Each check of the ledger visits every memtable. Once there was a check for each 64 KiB written,
+/// and one for each new memtable: a put among 4 000 keyspaces took 12 to 16 microseconds instead of
+/// one.
 #[test]
-fn looks_at_the_books_cost_a_write_the_same_however_many_memtables_there_are() {
+fn a_check_of_the_ledger_costs_a_write_the_same_for_any_number_of_memtables() {
     let met_by = |keyspaces: usize| {
         let directory = tempfile::tempdir().unwrap();
         let options = Options {
@@ -134,10 +135,10 @@ fn looks_at_the_books_cost_a_write_the_same_however_many_memtables_there_are() {
         (0..40_000u32).for_each(|n| all[0].put(n.to_be_bytes(), [b'v'; 100]).unwrap());
         (begun, met.load(std::sync::atomic::Ordering::Relaxed))
     };
-    // 4 MiB: about 64 looks where there is one memtable, and one of 500 at each 500 KiB.
+    // 4 MiB: about 64 checks with one memtable; with 500 memtables, one check for each 500 KiB.
     let (begun, met) = met_by(500);
     assert!(begun < 50 * 500, "{begun} memtables met while 500 were begun");
     assert!(met < 50 * 500, "{met} memtables met while one was filled");
     let (_, met) = met_by(1);
-    assert!(met > 20, "the books are looked at: {met}");
+    assert!(met > 20, "the ledger is checked: {met}");
 }

@@ -26,7 +26,7 @@ const AUTOMATIC_BUFFERS: usize = 64 * MIB;
 /// Largest automatic budget of background work on each thread.
 const AUTOMATIC_BACKGROUND: usize = 16 * MIB;
 
-/// The share of a large budget that is kept for open tables.
+/// Bytes of a large budget that are kept for open tables.
 const LEAST_FOR_TABLES: usize = 16 * MIB;
 
 /// Smallest write buffer, in bytes.

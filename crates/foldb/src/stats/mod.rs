@@ -81,10 +81,10 @@ pub struct Stats {
     pub block_cache_misses: u64,
     /// Table lookups that a filter ruled out.
     pub filter_negatives: u64,
-    /// Bytes that the open found behind the ends of manifest and logs and dropped: see
+    /// Bytes that the open found after the ends of manifest and logs and dropped: see
     /// [`crate::DroppedTail`].
     pub dropped_tail_bytes: u64,
-    /// Whole log frames among them.
+    /// Whole log frames among the dropped bytes.
     pub dropped_tail_frames: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_is_told() {
+    fn every_figure_is_exported() {
         let debug = format!("{:?}", Stats::default());
         let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
         // The fields of `segments` count one by one, its struct does not.

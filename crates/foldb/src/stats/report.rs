@@ -63,7 +63,7 @@ impl ReadReport {
         self.0.read_blocks.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of the blocks read, as they lie in the files.
+    /// Returns the bytes of the blocks read, compressed as in the files.
     pub fn bytes_read(&self) -> u64 {
         self.0.bytes_read.load(Ordering::Relaxed)
     }

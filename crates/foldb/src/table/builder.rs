@@ -85,8 +85,8 @@ pub struct TableSummary {
     /// The first user key, or the start of the first range tombstone if that is before it; empty
     /// without either.
     pub smallest: Vec<u8>,
-    /// The last user key, or the end of the last range tombstone if that is behind it; empty
-    /// without either.
+    /// The last user key, or the end of the last range tombstone if that is after it; empty without
+    /// either.
     pub largest: Vec<u8>,
     /// Whether the table holds nothing at `largest` itself, because a range tombstone ends before
     /// it.
@@ -101,11 +101,11 @@ pub struct TableSummary {
     /// about (i + 1) / (n + 1). In bytewise order each is cut to 32 bytes; in any other order they
     /// are whole keys.
     pub samples: Vec<Arc<[u8]>>,
-    /// The value segments that records refer to, and bytes of the records there.
+    /// The value segments that records refer to, and the bytes of the referenced records in each.
     pub references: Vec<(u64, u64)>,
 }
 
-/// Writes one table. A builder that is dropped unfinished leaves a useless file behind.
+/// Writes one table. If the caller drops a builder before `finish`, an incomplete file remains.
 pub struct TableBuilder {
     writer: FrameWriter,
     options: TableBuilderOptions,
@@ -325,7 +325,7 @@ impl TableBuilder {
             }
     }
 
-    /// Checks that a comparator which sorted a key behind the previous one also calls it greater.
+    /// Checks that a comparator which sorted a key after the previous one also calls it greater.
     ///
     /// # Errors
     /// `ComparatorFailed`.

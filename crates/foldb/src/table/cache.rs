@@ -2,8 +2,8 @@
 //!
 //! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`.
 //! Several databases may share one [`BlockStore`]. Each uses it through its own [`BlockCache`],
-//! which counts its hits. File numbers repeat from database to database, so a block's key names
-//! both.
+//! which counts its hits. Two databases may use the same file number, so a block's key holds the
+//! database's number too.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ const ENTRY_OVERHEAD: usize = 96;
 /// Counters over which a database spreads its hits, so that readers do not share a cache line.
 const STRIPES: usize = 8;
 
-/// The blocks of all tables that share a cache, and the memory of those tables beside it.
+/// The blocks of all tables that share a cache, and the memory of those tables' indexes and
+/// filters.
 #[derive(Debug)]
 pub struct BlockStore {
     /// `None` for a capacity of 0.

@@ -2,8 +2,8 @@
 //!
 //! Records come as they are stored: key ascending, versions of one key newest first. A backward
 //! walk meets the same sequence in reverse. Keys are prefix-compressed forwards. So a step back
-//! decodes the whole stretch from the previous restart (at most 16 records) once and keeps it: a
-//! backward walk over everything is linear.
+//! decodes all records from the previous restart on (at most 16) once, and keeps them. A backward
+//! walk over a whole table therefore takes linear time.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub struct CursorOptions {
     /// Whether blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
     /// Bytes of one read ([`READAHEAD`]), for walks over much of a table. At 0 the walk reads block
-    /// by block. With `fill_cache` off such a walk does not use the cache at all. Default: 0.
+    /// by block. With `fill_cache` off, a walk with read-ahead does not use the cache at all.
+    /// Default: 0.
     pub readahead: usize,
     /// Counts what is read. Default: nothing is counted.
     pub report: Option<ReadReport>,
@@ -45,8 +46,8 @@ impl Default for CursorOptions {
     }
 }
 
-/// A position in a table: on a record, or on none ([`TableCursor::valid`] is false). After an error
-/// it is on none.
+/// A position in a table: on a record, or on no record ([`TableCursor::valid`] is false). After an
+/// error it is on no record.
 pub struct TableCursor {
     table: Arc<TableReader>,
     fetch: Fetch,
@@ -183,8 +184,8 @@ impl TableCursor {
     /// Moves to the first record.
     ///
     /// # Errors
-    /// Like all moves: `Corruption` or `Unsupported` for damaged blocks, `Io` if one cannot be
-    /// read.
+    /// Like all moves: `Corruption` or `Unsupported` for damaged blocks, `Io` if reading a block
+    /// fails.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.leave();
         let handle = self.position.first(&self.table, &mut self.fetch)?;
@@ -386,7 +387,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Moves to the last of the records behind.
+    /// Moves to the last of the kept records, the one before the current record.
     #[inline]
     fn step_behind(&mut self) -> Result<()> {
         if let Some(record) = self.behind.records.pop() {

@@ -12,8 +12,8 @@
 //! when a reader meets it.
 //!
 //! A binary search over restarts would touch a cold cache line at each. So in memory, eight bytes
-//! of each restart's key follow a cached sub-block: those behind the common prefix of all keys.
-//! They lie together, and decide the search except for ties.
+//! of each restart's key follow a cached sub-block: those after the common prefix of all keys. The
+//! prefixes lie next to each other, and only ties need the keys themselves.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -194,8 +194,8 @@ impl DataBlock {
         })
     }
 
-    /// Returns the restarts whose keys the prefixes do not tell from `target`. Those before are
-    /// smaller, those behind larger.
+    /// Returns the restarts whose keys the prefixes do not tell from `target`. Restarts before the
+    /// range have smaller keys, restarts after it larger ones.
     #[inline]
     fn restarts_with_prefix_of(&self, target: &[u8], common: usize) -> Result<Range<usize>> {
         let count = self.restarts as usize;
@@ -239,7 +239,7 @@ impl DataBlock {
         }
     }
 
-    /// Returns whether the first record is a version of `key` behind `seqno`.
+    /// Returns whether the first record is a version of `key` newer than `seqno`.
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for a malformed record.
@@ -247,8 +247,9 @@ impl DataBlock {
         self.is_behind(0, key, seqno)
     }
 
-    /// Passes over versions of `key` behind `seqno`, without looking at most of them. `at` and the
-    /// returned position are such versions, and less than two restart intervals of them follow.
+    /// Skips versions of `key` newer than `seqno` without decoding most of them. `at` and the
+    /// returned position are such versions. Fewer than two restart intervals of such versions
+    /// follow the returned position.
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for malformed records.

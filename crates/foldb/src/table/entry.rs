@@ -23,8 +23,9 @@ use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader};
 /// Longest record head: tag, three lengths of 32 bits, a sequence number, an operator.
 pub(super) const MAX_HEAD: usize = 1 + 3 * 5 + 8 + 5;
 
-/// Bytes that must be readable behind the end of the last record, so that the wide loads of a short
-/// record stay in bounds. The restart array is there, and it is never shorter.
+/// Bytes that must be readable after the end of the last record, so that the wide loads of a short
+/// record stay in bounds. The restart array follows the last record, and has at least this many
+/// bytes.
 pub(super) const READABLE_BEHIND: usize = 8;
 
 /// A decoded record: its head, and where in the sub-block its parts are.
@@ -141,7 +142,7 @@ fn encode_long_number(out: &mut [u8], number: usize) -> usize {
     at + 1
 }
 
-/// Reads the record at `at`, which must end at or before `end`. `bytes` continues behind `end`.
+/// Reads the record at `at`, which must end at or before `end`. `bytes` continues after `end`.
 ///
 /// # Errors
 /// An [`EntryFault`] for malformed bytes; any bytes may be given.

@@ -1,4 +1,4 @@
-//! The filter: for most keys that are not in a table, it says so.
+//! The filter of a table. It rules out most keys that are not in the table.
 //!
 //! It is a blocked Bloom filter (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom
 //! Filters", 2007). A key's bits all lie in one block of 512 bits, so a probe touches one cache

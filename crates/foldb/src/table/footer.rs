@@ -1,4 +1,4 @@
-//! The last bytes of a table: what it is, and where the rest begins.
+//! The footer, the last bytes of a table. It identifies the file and locates the table's parts.
 //!
 //! ```text
 //!   0  index       offset u64, length u64      64  file number u64
@@ -8,10 +8,11 @@
 //!                                              88  magic "tbl/fold"
 //! ```
 //!
-//! The checksum is of the 80 bytes before it. A handle of length 0 is absent.
+//! Each part has a *handle*: the offset and length of its frame. A handle of length 0 means that
+//! the table has no such part. The checksum covers the 80 bytes before it.
 //!
-//! Every version keeps length, magic and checksum of the footer as they are drawn. So a footer
-//! whose checksum does not hold is damage, whatever version its bytes claim.
+//! Every format version keeps the footer's length, magic and checksum as drawn. So a footer with a
+//! wrong checksum is damaged, whatever version its bytes claim.
 
 use crate::encoding::format::{FORMAT_VERSION, MAGIC_LEN, TABLE};
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
@@ -19,27 +20,27 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::table::frame::{FRAME_TRAILER, Handle};
 
-/// Bytes of a footer.
+/// Length of a footer in bytes.
 pub(super) const FOOTER_LEN: usize = 96;
 
-/// Bytes that the checksum covers.
+/// Number of bytes that the checksum covers.
 const CHECKED: usize = 80;
 
-/// A table's footer.
+/// The handles that a table's footer stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
-    /// The top index.
+    /// Handle of the top index.
     pub index: Handle,
-    /// The filter, if any.
+    /// Handle of the filter; `None` if the table has no filter.
     pub filter: Option<Handle>,
-    /// The properties.
+    /// Handle of the properties.
     pub properties: Handle,
-    /// The range tombstones, if any.
+    /// Handle of the range tombstones; `None` if the table has no range tombstones.
     pub tombstones: Option<Handle>,
 }
 
 impl Footer {
-    /// Encodes the footer of file `file_number`, to be written at `offset`.
+    /// Encodes the footer of file `file_number`. The caller writes it at `offset`.
     pub(super) fn encode(&self, file_number: u64, offset: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(FOOTER_LEN);
         for handle in [Some(self.index), self.filter, Some(self.properties), self.tombstones] {
@@ -57,11 +58,11 @@ impl Footer {
         out
     }
 
-    /// Decodes the footer read at `offset` of file `file_number`.
+    /// Decodes a footer that the caller read at `offset` of file `file_number`.
     ///
     /// # Errors
-    /// `Corruption` if it is damaged, not a footer, or another file's; `Unsupported` if it is of
-    /// another format version.
+    /// `Corruption` if the bytes are not a footer, are damaged, or name another file number or a
+    /// frame beyond `offset`. `Unsupported` if the footer has another format version.
     pub(super) fn decode(bytes: &[u8], file_number: u64, offset: u64) -> Result<Footer> {
         let mut reader = ByteReader::new(bytes);
         let checked = reader.take(CHECKED, "footer")?;
@@ -89,12 +90,12 @@ impl Footer {
         let ChecksumKind::Xxh3 = ChecksumKind::from_u8(checksum_kind)?;
         if padding != [0; 3] {
             return Err(Error::corruption(format!(
-                "footer: expected three zero bytes behind the checksum type, found {padding:02x?}"
+                "footer: expected three zero bytes after the checksum type, found {padding:02x?}"
             )));
         }
         if written_as != file_number {
             return Err(Error::corruption(format!(
-                "another table under this one's name: expected file number {file_number}, found \
+                "the footer belongs to another table: expected file number {file_number}, found \
                  {written_as}"
             )));
         }

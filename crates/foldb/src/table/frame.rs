@@ -11,8 +11,8 @@
 //!  codec 3: length varint, Zstd frame
 //! ```
 //!
-//! Invariant: the reader looks at a payload only after its checksum held. It never allocates for a
-//! length that is impossible for the number of compressed bytes.
+//! Invariant: the reader uses a payload only after its checksum proved correct. It never allocates
+//! for a length that is impossible for the number of compressed bytes.
 
 use crate::encoding::{ByteReader, ChecksumKind, checksum, checksum_seed};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::settings::Compression;
 use crate::settings::codec_from_u8;
 use crate::table::{snappy, zstd};
 
-/// Bytes of a frame beside its payload.
+/// Bytes of a frame besides its payload: codec, checksum type and checksum.
 pub(super) const FRAME_TRAILER: usize = 10;
 
 /// Returns the best compression ratio of a codec. One byte of length stands for 255 in LZ4, Snappy
@@ -48,7 +48,7 @@ impl Handle {
     }
 }
 
-/// Returns the bytes behind a frame's codec: checksum type and checksum.
+/// Returns the bytes after a frame's codec: checksum type and checksum.
 pub(super) fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
     let mut bytes = [ChecksumKind::Xxh3 as u8; FRAME_TRAILER - 1];
     bytes[1..].copy_from_slice(&checksum.to_le_bytes());
@@ -58,8 +58,8 @@ pub(super) fn checksum_bytes(checksum: u64) -> [u8; FRAME_TRAILER - 1] {
 /// Splits a frame read at `offset` of file `file_number` into payload and codec.
 ///
 /// # Errors
-/// `Corruption` if its checksum does not hold, `Unsupported` for a codec that this version or build
-/// does not know.
+/// `Corruption` if its checksum is wrong, `Unsupported` for a codec that this version or build does
+/// not know.
 pub(super) fn check_frame(
     frame: &[u8],
     file_number: u64,

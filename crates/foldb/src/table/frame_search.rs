@@ -1,9 +1,9 @@
 //! Finds frames by their checksums if the index that points to them cannot be read.
 //!
-//! A frame does not store its length. But its checksum is seeded with file and offset, so it holds
-//! only for the bytes of a whole frame at its place. The end of a frame is the start of the next.
-//! Behind a damaged frame the search guesses a start behind bytes that look like the end of a
-//! frame:
+//! A frame does not store its length. But its checksum is seeded with file and offset, so the
+//! checksum is correct only for a whole frame at its own offset. The end of a frame is the start of
+//! the next. After a damaged frame the search guesses that a frame starts after bytes that look
+//! like the end of a frame:
 //!
 //! ```text
 //! | frame | frame | damaged ... 01 ?? ?? ?? ?? ?? ?? ?? ?? | frame |
@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::encoding::{ChecksumKind, checksum_seed};
 use crate::table::frame::{FRAME_TRAILER, Handle};
 
-/// Bytes of a frame behind its codec.
+/// Bytes of a frame after its codec.
 const CHECKSUM_BYTES: usize = FRAME_TRAILER - 1;
 
 /// The largest codec number in use.
@@ -27,14 +27,14 @@ const LAST_CODEC: u8 = 3;
 /// Longest frame that the search looks for at a guessed start.
 const MOST_GUESSED: usize = 256 << 10;
 
-/// Bytes of checksums that a search computes for each byte searched, and at least.
+/// Bytes that a search may checksum for each byte of the searched part, and at least.
 const EFFORT: u64 = 64;
 const LEAST_EFFORT: u64 = 64 << 20;
 
-/// A stretch of a table's file that is searched.
+/// Searches a part of a table's file.
 pub(super) struct FrameSearch<'a> {
     bytes: &'a [u8],
-    /// Where in the file the stretch begins.
+    /// Offset of the searched part in the file.
     offset: u64,
     file: u64,
     at: usize,
@@ -51,7 +51,7 @@ impl<'a> FrameSearch<'a> {
         FrameSearch { bytes, offset, file, at: 0, known: true, effort }
     }
 
-    /// Returns whether the last frame found ends where the stretch does.
+    /// Returns whether the last frame found ends where the searched part ends.
     pub(super) fn is_at_end(&self) -> bool {
         self.known && self.at == self.bytes.len()
     }

@@ -3,7 +3,8 @@
 //! The builder encodes a frame's payload straight into the chunk ([`FrameWriter::room`],
 //! [`FrameWriter::advance`]), and the writer seals it in place ([`FrameWriter::end_frame`]). So
 //! uncompressed records are copied once, from the caller into the chunk. The writer syncs the file
-//! every [`SYNC_INTERVAL`], because one large sync would delay every log sync beside it (H23).
+//! every [`SYNC_INTERVAL`], because one large sync would delay every log sync that runs at the same
+//! time (H23).
 
 use std::io;
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ use foldb_env::PagedBytes;
 /// Bytes gathered before one write to the operating system.
 const CHUNK: usize = 256 << 10;
 
-/// Space behind the requested bytes. Restarts, codec and checksum follow a large record, and must
+/// Space after the requested bytes. Restarts, codec and checksum follow a large record, and must
 /// not make it move to a larger buffer.
 const SLACK: usize = 16 << 10;
 

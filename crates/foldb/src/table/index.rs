@@ -105,7 +105,7 @@ impl Index {
     }
 
     /// Returns the first child that may hold a key at or after `key`: the first whose separator is
-    /// at or after it. Returns [`Index::len`] if there is none.
+    /// at or after `key`. Returns [`Index::len`] if every separator is before `key`.
     #[inline]
     pub(super) fn search(&self, key: &[u8], order: &KeyOrder) -> usize {
         if !order.is_bytewise() {
@@ -125,8 +125,8 @@ impl Index {
         self.lower_bound(low, high, |separator| separator < rest)
     }
 
-    /// Returns the first child whose separator is behind `key`: no later child holds a version of
-    /// it. Returns [`Index::len`] if there is none.
+    /// Returns the first child whose separator is after `key`: no later child holds a version of
+    /// `key`. Returns [`Index::len`] if no separator is after `key`.
     pub(super) fn search_behind(&self, key: &[u8], order: &KeyOrder) -> usize {
         let all = self.len();
         if !order.is_bytewise() {

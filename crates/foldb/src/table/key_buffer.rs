@@ -27,7 +27,7 @@ impl KeyBuffer {
         self.len
     }
 
-    /// Sets the empty key.
+    /// Makes the key empty.
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }
@@ -49,7 +49,7 @@ impl KeyBuffer {
     }
 
     /// Does what [`KeyBuffer::set_suffix`] does with `source[start..end]`. It is faster if `source`
-    /// continues behind `end`.
+    /// continues after `end`.
     #[inline(always)]
     pub(super) fn set_suffix_from(
         &mut self,

@@ -1,7 +1,7 @@
-//! Tables that become durable together.
+//! Collects the syncs of several tables, so that the tables become durable together.
 //!
 //! A flush writes one small table for each keyspace with writes. The file system commits its
-//! journal for each sync, but syncs that run side by side share one commit:
+//! journal for each sync, but concurrent syncs share one commit:
 //!
 //! ```text
 //! one by one     write a  sync a  write b  sync b  write c  sync c        4 ms a table, ext4
@@ -19,7 +19,7 @@ use foldb_env::{Threads, WritableFile};
 
 use crate::error::{Error, Result};
 
-/// Number of pending files at which they are synced: each is open meanwhile.
+/// Number of pending files at which a flush syncs them. Each pending file stays open.
 const MOST_PENDING: usize = 64;
 
 /// Threads that sync beside the caller's.
@@ -46,10 +46,10 @@ impl LaterSyncs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_PENDING
     }
 
-    /// Makes all of them durable, except for their names.
+    /// Makes all pending files durable, except for their names.
     ///
     /// # Errors
-    /// `Io`: it is unknown which of them are durable.
+    /// `Io` if a sync fails: it is then unknown which files are durable.
     pub fn sync_all(&self, threads: &dyn Threads) -> Result<()> {
         let files = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let helpers = if files.len() < FEW { 0 } else { HELPERS.min(files.len() - 1) };

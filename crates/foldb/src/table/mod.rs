@@ -2,7 +2,7 @@
 //!
 //! A [`TableBuilder`] writes a table once, record by record in order (key ascending, seqno
 //! descending). Any number of threads read it through a [`TableReader`]: point reads
-//! ([`TableReader::get`], behind the filter), and ordered walks ([`TableCursor`]).
+//! ([`TableReader::get`], after a look at the filter), and ordered walks ([`TableCursor`]).
 //!
 //! Records lie in sub-blocks of about 4 KiB. Each sub-block is a *frame* with its own codec and
 //! checksum, and is read and cached alone. A *block* of the configured size is several sub-blocks

@@ -92,9 +92,9 @@ impl BlockPosition {
         self.enter_at_end(table, before, fetch)
     }
 
-    /// Passes over sub-blocks full of versions of `key` behind `seqno`. The position is on a
-    /// sub-block that has some. It moves to the last later one that begins with one, if any. A
-    /// binary search looks at the first records.
+    /// Skips sub-blocks full of versions of `key` newer than `seqno`. The position is on a
+    /// sub-block with such versions. It moves to the last later sub-block that begins with such a
+    /// version, if any. A binary search compares the first records of sub-blocks.
     pub(super) fn pass_behind(
         &mut self,
         table: &TableReader,
@@ -163,8 +163,8 @@ impl BlockPosition {
     }
 }
 
-/// Returns the last of `first..end` for which `holds` is true. It is true of `first`, and once
-/// false it stays false.
+/// Returns the last index of `first..end` for which `holds` is true. `holds` is true for `first`,
+/// and false for every index after the first false one.
 fn last_that(
     first: usize,
     end: usize,

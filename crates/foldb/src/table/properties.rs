@@ -1,4 +1,5 @@
-//! What a table says about itself, so that a tool can read it without its database.
+//! The properties that a table stores about itself. With them a tool can read the table without its
+//! database.
 //!
 //! ```text
 //! +------------+-----+-------+------------+-----+-------+-----

@@ -251,7 +251,8 @@ impl TableReader {
         }
     }
 
-    /// Returns whether the sub-block of this handle begins with a version of `key` behind `seqno`.
+    /// Returns whether the sub-block of this handle begins with a version of `key` newer than
+    /// `seqno`.
     pub(super) fn begins_behind(
         &self,
         handle: Handle,
@@ -322,7 +323,7 @@ impl TableReader {
         if let Some(report) = report {
             report.read_block(u64::from(handle.len));
         }
-        // A directory lies behind its sub-blocks: moving the window to it would skip them.
+        // A directory follows its sub-blocks: moving the window to it would skip them.
         let payload = match window {
             Some(window) => window.peek_frame(&self.file, handle, buffers)?,
             None => self.file.read_frame(handle, buffers)?,

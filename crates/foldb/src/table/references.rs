@@ -20,7 +20,7 @@ const ENTRY: u32 = (ReferencesEntry::LEN + FRAME_TRAILER) as u32;
 /// Most bytes of a piece's frame.
 const MOST_FRAME: usize = MOST_PIECE + FRAME_TRAILER;
 
-/// Writes references. Returns where their directory is, if there are any.
+/// Writes references. Returns the place of their directory, or `None` if there are no references.
 pub(super) fn write_references(
     writer: &mut FrameWriter,
     references: &References,
@@ -48,7 +48,7 @@ pub(super) fn write_references(
 }
 
 impl TableReader {
-    /// Reads the table's references to value segments anew.
+    /// Reads the table's references to value segments from its file.
     ///
     /// # Errors
     /// `Corruption` or `Io` if they cannot be read.
@@ -96,7 +96,7 @@ pub(crate) struct ReferencesReader<'a> {
 
 impl<'a> ReferencesReader<'a> {
     /// # Errors
-    /// `Corruption` if the directory cannot be where the properties say.
+    /// `Corruption` if the directory does not fit where the properties place it.
     pub(crate) fn new(table: &'a TableReader) -> Result<ReferencesReader<'a>> {
         let Footer { properties, .. } = *table.footer();
         let directory = table.properties().references.unwrap_or(Handle { offset: 0, len: 0 });
@@ -150,7 +150,8 @@ impl<'a> ReferencesReader<'a> {
         Ok(low)
     }
 
-    /// Visits the pieces of a segment from its first entry on. Returns the entry behind its last.
+    /// Visits the pieces of a segment from its first entry on. Returns the index of the entry after
+    /// the segment's last.
     fn pieces(
         &mut self,
         segment: SegmentId,

@@ -5,9 +5,8 @@
 //!                                                    gaps   c to g, k to t
 //! ```
 //!
-//! Sub-blocks are read one by one, in the order of index and directories. If one of these is
-//! damaged, or the footer that leads to them, frames are found by their checksums
-//! ([`super::frame_search`]).
+//! Sub-blocks are read one by one, in the order of index and directories. If the footer, the index
+//! or a directory is damaged, the search finds frames by their checksums ([`super::frame_search`]).
 //!
 //! Invariant: a record is passed on only if its sub-block is whole and continues the order. Both
 //! ends of a gap belong to it: older versions of its first key may be lost, and newer ones of its
@@ -43,17 +42,17 @@ pub(crate) struct Salvaged {
     pub(crate) tombstones: Vec<RangeTombstone>,
     /// Whether range tombstones are lost, or may be.
     pub(crate) lost_tombstones: bool,
-    /// The gaps, in order. Without a footer the last gap is behind all records, because the file
-    /// may have been longer.
+    /// The gaps, in order. Without a footer the last gap is after all records, because the file may
+    /// have been longer.
     pub(crate) gaps: Vec<Gap>,
 }
 
 /// Records that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// The last key before it; `None` at the beginning.
+    /// The last readable key before the gap; `None` if the gap begins the table.
     pub(crate) after: Option<Vec<u8>>,
-    /// The first key behind it; `None` at the end.
+    /// The first readable key after the gap; `None` if the gap reaches the end.
     pub(crate) before: Option<Vec<u8>>,
 }
 
@@ -110,7 +109,7 @@ pub(crate) fn salvage(
     Ok(work.done)
 }
 
-/// Returns an offset at or behind the end of all sub-blocks and directories.
+/// Returns an offset at or after the end of all sub-blocks and directories.
 fn data_end(footer: &Footer) -> u64 {
     let metadata = [footer.tombstones, footer.filter, Some(footer.properties), Some(footer.index)];
     metadata.into_iter().flatten().map(|handle| handle.offset).min().unwrap_or(0)
@@ -133,7 +132,7 @@ struct Salvage<'a, 'b> {
     decoded: Decoded,
     /// Key and sequence number of the last record passed on.
     last: Option<(Vec<u8>, SeqNo)>,
-    /// Whether an unreadable part lies behind the last record.
+    /// Whether an unreadable part follows the last record passed on.
     in_gap: bool,
     done: Salvaged,
     /// Payloads of frames that are neither sub-blocks nor directories. Without a footer their role
@@ -223,7 +222,7 @@ impl Salvage<'_, '_> {
         self.in_gap = false;
     }
 
-    /// Finds frames in a stretch of the file that no readable index covers.
+    /// Finds frames in a part of the file that no readable index covers.
     fn search(&mut self, start: u64, end: u64) -> Result<()> {
         let mut bytes = vec![0; end.saturating_sub(start) as usize];
         self.file.read(&mut bytes, start)?;

@@ -1,4 +1,5 @@
-//! Keys at even distances through a table. They estimate how much of it lies in a key range.
+//! Keys at even distances through a table. The policy estimates from them how many bytes of the
+//! table lie in a key range.
 //!
 //! Samples are compared with keys. In bytewise order the first bytes of a key suffice for that. A
 //! caller's comparator sees only keys that were written, so its samples are whole keys.

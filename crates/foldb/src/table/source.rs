@@ -170,7 +170,7 @@ fn decompress_to_own<'a>(compressed: &[u8], codec: Compression, len: usize) -> R
     Ok(Payload::Own { bytes, len })
 }
 
-/// A stretch of the file around the position of a walk, read at once.
+/// A part of the file around the position of a walk, read with one call.
 #[derive(Debug)]
 pub(super) struct ReadWindow {
     bytes: Vec<u8>,

@@ -5,13 +5,13 @@
 //! +----------+------------+-------+---------+-----+-------+
 //! | bounds u8| start len  | start | end len | end | seqno |      lengths and seqno are varints
 //! +----------+------------+-------+---------+-----+-------+
-//!  bounds, bit 0: the range starts  0 at its start    1 behind it
+//!  bounds, bit 0: the range starts  0 at its start    1 after it
 //!          bit 1: the range ends    0 before its end  1 with it
 //! ```
 //!
-//! They stand in the order of their starts, the newer first where two start together. Those of one
-//! snapshot stripe do not overlap. Ends are always keys: a flush leaves out what reaches beyond all
-//! older data, so only logs say "everything from here on".
+//! Tombstones are in the order of their starts; of two with the same start, the newer is first.
+//! Tombstones of one snapshot stripe do not overlap. Both ends are always keys, because a flush
+//! cuts a tombstone down to the older data below it. Only logs store ranges without an end.
 
 use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
@@ -22,10 +22,10 @@ use crate::table::order::KeyOrder;
 const START_BEHIND: u8 = 1;
 const END_BEHIND: u8 = 2;
 
-/// Least bytes of a tombstone.
+/// Length of the shortest encoded tombstone, in bytes.
 const LEAST: usize = 4;
 
-/// Encodes the payload of the frame. Tombstones are given in their order.
+/// Encodes the payload of the frame. The caller passes the tombstones in the order drawn above.
 pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, tombstones.len() as u64);
@@ -64,7 +64,7 @@ pub(super) fn decode_tombstones(payload: &[u8], order: &KeyOrder) -> Result<Vec<
     }
     if !reader.is_empty() {
         return Err(Error::corruption(format!(
-            "range tombstones: expected {count}, found {} bytes behind them",
+            "range tombstones: expected {count}, found {} bytes after them",
             reader.remaining()
         )));
     }
@@ -103,7 +103,7 @@ fn check_place(
         |edge: &Edge| edge.key().map_or(String::new(), |key| key.escape_ascii().to_string());
     if tombstone.start.compare(comparator, &tombstone.end).is_ge() {
         return Err(order.disorder(format!(
-            "range tombstone: expected an end behind its start \"{}\", found \"{}\"",
+            "range tombstone: expected an end after its start \"{}\", found \"{}\"",
             shown(&tombstone.start),
             shown(&tombstone.end)
         )));
@@ -114,7 +114,7 @@ fn check_place(
     });
     if !in_order {
         return Err(order.disorder(format!(
-            "range tombstones: expected them in order, found one from \"{}\" out of it",
+            "range tombstones: expected them in order, found one from \"{}\" out of order",
             shown(&tombstone.start)
         )));
     }

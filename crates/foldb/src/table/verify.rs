@@ -1,4 +1,4 @@
-//! A walk over every byte of a table that checks everything it can.
+//! Verifies a table: reads every byte and checks all that can be checked without other files.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ pub struct TableCheck {
 pub(crate) type Check<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> + 'a;
 
 impl TableReader {
-    /// Reads the whole file, past the cache, and checks it. All checksums hold, frames lie end to
-    /// end, records ascend, and the filter admits each key. Range tombstones are in order, and the
-    /// properties are correct.
+    /// Reads the whole file, past the cache, and checks it. It checks that all checksums are
+    /// correct, frames lie end to end, records ascend, and the filter admits each key. It also
+    /// checks that range tombstones are in order and that the properties are correct.
     ///
     /// # Errors
     /// The first fault found, as `Corruption` or `Unsupported`; `Io` if a read fails.

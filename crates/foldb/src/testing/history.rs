@@ -11,7 +11,7 @@ use crate::testing::toys::operator_of;
 use crate::value::Value;
 
 /// One record of a history, or a range delete. For a range delete, the key is the range's start and
-/// the value is the text behind its two dots.
+/// the value is the text after its two dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: Vec<u8>,

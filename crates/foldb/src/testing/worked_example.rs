@@ -1,7 +1,7 @@
 //! Files shown byte for byte on the pages of `docs/format`.
 //!
 //! A page shows a file in its `hex` fences. Each line has an offset, a colon, bytes, and their
-//! meaning behind a bar.
+//! meaning after a bar.
 
 /// Returns the bytes of the page's file.
 pub(crate) fn bytes_on_the_page(page: &str) -> Vec<u8> {

@@ -1,11 +1,11 @@
-//! The one question to the policy: which job should this tree run next?
+//! Answers the one question to the policy: which job should this tree run next?
 //!
-//! Four parties want jobs. The policy hears them in this order:
+//! There are four sources of jobs. The policy asks them in this order:
 //!
 //! ```text
 //! a caller      wants a range to be one run; no job of the policy runs meanwhile
 //! the tree      is out of its shape; the most urgent need comes first
-//! reads         have paid for a job that makes them cheaper
+//! reads         have lost enough time to several runs that a job is worth its work
 //! idle time     no write has come for a while
 //! ```
 //!
@@ -17,29 +17,30 @@ use crate::compaction::policy::shape::{CutRange, RunningJob, TreeShape};
 use crate::compaction::policy::{reads, rest, whole};
 use crate::key::Comparator;
 
-/// What the policy hears besides the tree's shape.
+/// The policy's input besides the tree's shape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Signals<'a> {
     /// Jobs under way.
     pub jobs: &'a [RunningJob],
-    /// The range that a caller wants to be one run.
+    /// The range that a caller of `compact` wants to be one run.
     pub caller: Option<&'a CutRange>,
-    /// What reads have paid, the account that is asked first at the front.
+    /// What reads have paid, by kind of job. The policy tries them in this order.
     pub payments: &'a [Payment],
     /// Whether no write has come for a while.
     pub is_idle: bool,
 }
 
-/// What reads have paid for one kind of job.
+/// What reads have paid for one kind of job. A read *pays* the time that it lost, as the bytes that
+/// a compaction reads in that time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Payment {
     /// The kind of job.
     pub wish: Wish,
-    /// Bytes that a compaction could have read in the time that the reads lost.
+    /// The payment: bytes that a compaction could have read in the time that the reads lost.
     pub bytes: u64,
 }
 
-/// What reads pay for.
+/// The result that reads pay for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Wish {
     /// Operands and base of one key, which is all of this range, in one run.
@@ -55,9 +56,9 @@ pub(crate) enum Wish {
 pub(crate) struct Decision {
     /// The job, if any.
     pub verdict: Verdict,
-    /// What the payments could buy, in their order: the price of the job in bytes, or `None` where
-    /// there is no such job. Shorter than the payments where the policy did not look: a job that is
-    /// bought is that of the last price.
+    /// The price in bytes of the job for each payment, in the order of the payments; `None` where
+    /// there is no such job. The list ends at the first payment that suffices: the policy runs that
+    /// job.
     pub prices: Vec<Option<u64>>,
 }
 
@@ -75,11 +76,11 @@ pub(crate) enum Verdict {
 /// How urgent a job is among those of other trees.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(crate) enum Urgency {
-    /// No write comes.
+    /// No write has come for a while.
     Idle,
     /// Reads have paid for it.
     Paid,
-    /// The tree is out of its shape; 1 is "just", whatever its size.
+    /// The tree is out of its shape. The number is a ratio: at 1 the tree has just reached a bound.
     Needed(f64),
     /// A caller waits for it.
     Called,
@@ -118,7 +119,7 @@ impl Policy {
     }
 }
 
-/// The job that grants a wish, and what reads must have paid for it.
+/// Returns the job that grants a wish, and its price.
 fn offer(picker: &Picker, wish: &Wish) -> Option<(u64, Pick)> {
     match wish {
         Wish::FoldedKey(range) => reads::folded_key(picker, range),
@@ -127,7 +128,7 @@ fn offer(picker: &Picker, wish: &Wish) -> Option<(u64, Pick)> {
     }
 }
 
-/// The job of a tree that nothing is written to.
+/// Returns the job of a tree without writes.
 fn when_idle(picker: &Picker) -> Option<Pick> {
     let runs = picker.policy.idle_runs;
     rest::at_rest(picker)

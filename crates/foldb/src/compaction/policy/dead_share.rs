@@ -1,4 +1,4 @@
-//! How much of what reaches the oldest data is dead, learned from the compactions themselves.
+//! The share of dead bytes among those that reach the oldest data. Recent compactions tell it.
 
 /// A moving average for [`TreeShape::dead_share`](super::TreeShape::dead_share).
 ///
@@ -17,7 +17,7 @@ pub(crate) struct DeadShare {
 }
 
 impl DeadShare {
-    /// Begins with a known share, or with 1 if nothing is known: then all counts as dead. An
+    /// Begins with a known share. Without one, callers pass 1: all bytes count as dead. An
     /// observation of `half_life` bytes from above halves the weight of those before it. A good
     /// choice is the bytes of 32 tables.
     pub(crate) fn new(share: f64, half_life: u64) -> DeadShare {

@@ -1,4 +1,4 @@
-//! From the wish of a rule to a job that keeps the order invariant.
+//! Turns the draft of a rule into a job that keeps the order invariant.
 //!
 //! Rules only say where a job begins and ends ([`Draft`]). One place, [`Picker::decide`], computes
 //! the runs that the job must take. So no rule can break the order:
@@ -24,9 +24,9 @@ pub(crate) enum Reason {
     TierFull,
     /// Small runs are compacted among themselves instead of dragging large ones along.
     SmallRuns,
-    /// The tree needs fewer tiers than it has; the run moves on down.
+    /// The tree has more tiers than it needs: the run moves down.
     UnusedTier,
-    /// Too many dead bytes lie above the last level: the ripest slice goes into it.
+    /// Too many dead bytes lie above the last level: a slice goes into it.
     StagedBytes,
     /// Too many runs lie over a key range in staging.
     StagedDepth,
@@ -48,7 +48,7 @@ pub(crate) enum Reason {
     Idle,
     /// Reads have paid for meeting fewer runs.
     Reads,
-    /// Writes have ended, and the bytes over a slice of the last level are a good part of it.
+    /// Writes have ended, and the bytes above a slice of the last level exceed its bound at rest.
     Rest,
 }
 
@@ -88,9 +88,9 @@ pub(crate) struct Pick {
     pub reason: Reason,
     /// The kind of the job.
     pub kind: JobKind,
-    /// The runs that it reads, newest level first; never empty. The output run is not among them.
+    /// The runs that the job reads, newest level first; never empty. They exclude the output run.
     pub inputs: Vec<LevelRuns>,
-    /// The keys that the job covers. What the inputs hold outside stays in place.
+    /// The keys that the job covers. Data of the inputs outside this range stays in place.
     pub range: CutRange,
     /// Level of the output.
     pub output_level: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Pick {
     pub bytes: u64,
 }
 
-/// The wish of a rule: a place for the oldest runs of a level.
+/// A draft of a job: a rule's choice of runs, key range and output.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub reason: Reason,
@@ -118,15 +118,16 @@ pub(super) struct Draft {
 /// A need of the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Need {
-    /// Urgency; 1 is "just". The most urgent need that can be met comes first.
+    /// Urgency, a ratio: at 1 the tree has just reached a bound. The policy meets the most urgent
+    /// need that it can.
     pub urgency: f64,
-    /// Bytes to read until the need is met.
+    /// Bytes that compactions must read until the need is met.
     pub debt: u64,
-    /// Ways to meet it, the best first.
+    /// Jobs that meet the need, the best first.
     pub drafts: Vec<Draft>,
 }
 
-/// Answers one question to the policy, over a tree and the jobs that run in it.
+/// Serves one question to the policy. It holds the tree and the jobs that run in it.
 #[derive(Clone, Copy)]
 pub(super) struct Picker<'a> {
     pub policy: &'a Policy,
@@ -140,8 +141,8 @@ impl<'a> Picker<'a> {
         &self.tree.levels[level]
     }
 
-    /// Returns the index of the first run of the level's free suffix: runs that no job uses, with
-    /// none in use below them.
+    /// Returns the index of the first run of the level's free suffix: the runs after the last run
+    /// that a job uses.
     pub(super) fn free_from(&self, level: usize) -> usize {
         let runs = self.runs(level);
         runs.len() - runs.iter().rev().take_while(|run| !run.busy).count()
@@ -152,12 +153,12 @@ impl<'a> Picker<'a> {
         self.tree.level_bytes(self.policy.num_levels - 1)
     }
 
-    /// Returns the output for what arrives at a sorted level: its run.
+    /// Returns the output of a job into a sorted level: the level's run.
     pub(super) fn sorted_target(&self, level: usize) -> OutputRun {
         self.runs(level).first().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
 
-    /// Returns the output for what takes all of a level along: its oldest run.
+    /// Returns the output of a job that also takes the level's newer runs: its oldest run.
     pub(super) fn oldest_target(&self, level: usize) -> OutputRun {
         self.runs(level).last().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
@@ -203,7 +204,8 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// Returns whether a running job writes where this one would write or pass.
+    /// Returns whether a running job writes to a level and range that this draft writes to or
+    /// passes.
     fn collides(&self, draft: &Draft, job: &RunningJob) -> bool {
         let meets = job.output_level == draft.to
             || (draft.from < job.output_level && job.output_level < draft.to)
@@ -243,8 +245,7 @@ struct Taken<'v, 'a> {
 }
 
 impl<'a> Taken<'_, 'a> {
-    /// Takes those of the runs that hold keys in the range. Returns `None` if one of them is in
-    /// use.
+    /// Takes the runs that hold keys in the range. Returns `None` if one of them is in use.
     fn take(
         &mut self,
         level: usize,

@@ -1,7 +1,7 @@
 //! Estimates how many bytes of a table lie below a key, without reading the table.
 //!
-//! Samples cut a table into stretches of equal bytes. Inside a stretch, the key's position is
-//! interpolated from the bytes behind the common prefix, as if keys were spread evenly.
+//! Samples cut a table into parts of equal bytes. Inside a part, the estimate interpolates the
+//! key's position from the bytes after the common prefix, as if keys were spread evenly.
 
 use crate::compaction::policy::shape::{CutRange, Key, TableShape};
 use crate::key::Comparator;

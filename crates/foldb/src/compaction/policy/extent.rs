@@ -61,8 +61,7 @@ impl Picker<'_> {
         if by_key.then(a.hi_included.cmp(&b.hi_included)).is_lt() { b } else { a }
     }
 
-    /// Returns the range from a key to just before the tree's first table behind the end of
-    /// another.
+    /// Returns the range from a key to just before the tree's first table after the end of another.
     fn up_to_next(&self, lo: &Key, end: &TableShape) -> CutRange {
         let hi = if end.hi_included {
             let tables = self.tree.levels.iter().flatten().flat_map(|run| {

@@ -1,10 +1,12 @@
 //! Compactions that reads pay for: fewer runs where reads met several, and no tombstones where
 //! scans passed many.
 //!
-//! No tree ever needs a job for reads. Such a job has a price, about the work that it is, and the
-//! database counts what reads paid ([`crate::db`]'s accounts). When reads have paid the price, the
-//! job runs and the price is taken off their account. So the bytes rewritten for reads stay in
-//! proportion to the reads, and a load of writes alone pays nothing.
+//! No tree ever needs a job for reads. Such a job has a *price*: half of its work in bytes, where
+//! each record adds 64 bytes. A job for one key costs an eighth of its bytes. Reads *pay*: the
+//! database adds up the time that they lose to several runs, as the bytes that a compaction reads
+//! in that time (`crate::db`'s accounts). When the sum reaches the price, the job runs and the
+//! database subtracts the price. So the bytes rewritten for reads stay in proportion to the reads,
+//! and a load of writes alone pays nothing.
 //!
 //! ```text
 //! staging   c c c   b b b   a a a     upper runs weigh little beside the last level: they are
@@ -13,7 +15,8 @@
 //! last      ---------------------
 //! ```
 //!
-//! Tombstones have an account of their own: a scan over a million of them meets one run, or two.
+//! The database counts scans over tombstones separately: a scan over a million tombstones may meet
+//! only one run.
 //!
 //! Invariant: each job leaves one run fewer over its slice, and no tombstone above it. So reads
 //! find no job to buy when each key lies in one run.
@@ -26,11 +29,10 @@ use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::whole;
 use crate::settings::CompactionPreset;
 
-/// Bytes whose compaction takes as long as one record does, whatever its size: 130 ns at 2 ns a
-/// byte.
+/// The fixed cost of a record in a compaction, as bytes: 130 ns, at 2 ns a byte.
 const BYTES_PER_RECORD: u64 = 64;
 
-/// Divisor of a job's work in its price: as many reads are expected again.
+/// The price is a job's work divided by this. The policy expects as many reads again after the job.
 const SHARE: u64 = 2;
 
 /// The same for a job that folds the chain of one key. Few other reads gain from it, but each read
@@ -40,8 +42,8 @@ const SHARE_OF_KEY: u64 = 8;
 /// What a scan pays for a deleted key that it passes: 0.37 µs, at 2 ns a byte.
 pub(crate) const BYTES_PER_GONE: u64 = 185;
 
-/// Divisor of the price that a scan of the whole slice must pay. A slice whose scan pays less has
-/// too few deleted keys.
+/// A scan of the whole slice must pay at least the price divided by this. A slice whose scan pays
+/// less has too few deleted keys.
 const LEAST_SCAN: u64 = 16;
 
 /// Returns the job that is worth most for scans over deleted keys, and its price. It sends

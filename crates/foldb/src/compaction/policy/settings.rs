@@ -48,9 +48,9 @@ pub(crate) enum LevelKind {
         /// Bytes of a run that came from full runs only.
         run_bytes: u64,
     },
-    /// The tree is too small for this tier: its runs move on down.
+    /// The tree is too small to need this tier: runs in it move down.
     Unused,
-    /// Runs gather until a slice of them is ripe for the last level.
+    /// Runs gather until one of the bounds sends a slice of them into the last level.
     Staging,
     /// One run, up to a capacity.
     Sorted {

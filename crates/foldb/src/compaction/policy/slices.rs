@@ -16,7 +16,7 @@ use crate::compaction::policy::estimate::bytes_below;
 use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
 use crate::key::Comparator;
 
-/// One table of the base run with the gap behind it, and the data that lies over both.
+/// One table of the base run with the gap after it, and the data above both.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     /// Where the cell begins; `None` for the first.
@@ -25,7 +25,7 @@ pub(super) struct Cell {
     pub below: u64,
     /// Bytes of newer runs.
     pub above: u64,
-    /// Estimated bytes of the base that tombstones above delete.
+    /// Estimated bytes of the base that tombstones of newer runs delete.
     pub doomed: u64,
     /// Tombstones of newer runs.
     pub deletes: u64,
@@ -46,7 +46,8 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// Returns the bytes that go away or down for each byte that must be rewritten for it.
+    /// Returns the *ripeness*: the bytes of newer runs plus deleted bytes, for each byte to
+    /// rewrite.
     pub(super) fn ripeness(&self) -> f64 {
         (self.above + self.doomed) as f64 / (self.below as f64).max(1.0)
     }
@@ -147,7 +148,8 @@ impl Cells {
         }
     }
 
-    /// Returns every stretch of cells of about this many bytes that has newer data over it.
+    /// Returns every group of neighbouring cells of about this many bytes that has newer data above
+    /// it.
     pub(super) fn slices(&self, bytes: u64) -> impl Iterator<Item = Slice> + '_ {
         let mut end = 0;
         let mut held = 0;
@@ -189,8 +191,8 @@ impl Cells {
         Some(self.slice(start..next.unwrap_or(all.end)))
     }
 
-    /// Returns the ripest slice. Of equal slices the first wins, so that an even load is swept in
-    /// key order.
+    /// Returns the slice with the largest ripeness. Of equal slices the first wins, so that slices
+    /// of an even load are compacted in key order.
     pub(super) fn ripest(&self, bytes: u64) -> Option<Slice> {
         self.best(bytes, |slice| slice.ripeness())
     }
@@ -215,7 +217,8 @@ impl Cells {
         deep / all.max(1.0)
     }
 
-    /// Returns the bytes to read to take this many bytes down, the ripest cells first.
+    /// Returns the bytes to read to take this many bytes down, cells with the largest ripeness
+    /// first.
     pub(super) fn cost_of_relief(&self, bytes: f64) -> u64 {
         let mut relieved = 0.0;
         self.cost_while(|cell| {
@@ -238,7 +241,8 @@ impl Cells {
         })
     }
 
-    /// Adds up the bytes of the cells that `wanted` accepts, asked from the ripest on.
+    /// Adds up the bytes of the cells that `wanted` accepts, asked in the order of falling
+    /// ripeness.
     fn cost_while(&self, mut wanted: impl FnMut(&Cell) -> bool) -> u64 {
         let mut cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.above > 0).collect();
         let ripeness = |cell: &Cell| (cell.above + cell.doomed) as f64 / (cell.below.max(1)) as f64;

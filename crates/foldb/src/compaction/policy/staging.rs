@@ -6,10 +6,10 @@
 //! - dead bytes: at most `staging_ratio` of the last level may be dead above it;
 //! - depth: a read must not meet too many runs.
 //!
-//! Slices ripen one after the other. So at any time they hold, on average, half of what a ripe
-//! slice holds. Compared with compacting the whole level at once, that halves the space, or the
-//! write amplification at the same space. The bound on the mean depth is therefore half of what one
-//! slice may reach.
+//! Slices reach the bound one after the other. So at any time a slice has, on average, half of the
+//! bytes above it at which it is compacted. Compared with compacting the whole level at once, that
+//! halves the space, or the write amplification at the same space. The bound on the mean depth is
+//! therefore half of what one slice may reach.
 
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Picker, Reason};
 use crate::compaction::policy::settings::LevelKind;
@@ -17,9 +17,9 @@ use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::compaction::policy::slices::{Cells, Slice};
 use crate::compaction::policy::tier;
 
-/// How much deeper than `staging_max_runs` one key range may lie, so that slices can get out of
-/// step. Without this slack all slices ripen at once, again and again, and the whole level is
-/// compacted.
+/// How much deeper than `staging_max_runs` one key range may lie, so that slices reach the bound at
+/// different times. Without this slack all slices reach it at the same time, and the whole level is
+/// compacted at once.
 const SLACK: f64 = 1.25;
 
 /// Returns what the level above the last one needs.

@@ -74,8 +74,8 @@ fn bottom_of_one_run(picker: &Picker) -> Option<usize> {
     }
 }
 
-/// Makes one run of all that lies above the oldest data. It does so when no other job is needed and
-/// more than `target_depth` runs lie over a key.
+/// Makes one run of all that lies above the oldest data. Returns a job only if more than
+/// `target_depth` runs lie over a key.
 pub(super) fn fewer_runs_when_idle(picker: &Picker, target_depth: usize) -> Option<Pick> {
     if depth(picker.tree, picker.cmp) <= target_depth.max(2) {
         return None;

@@ -45,7 +45,7 @@ fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
 }
 
 #[test]
-fn of_nothing_there_is_nothing() {
+fn no_sources_give_no_records() {
     let mut cursor = MergingCursor::new(Vec::new(), order(false));
     cursor.seek_to_first().unwrap();
     assert!(!cursor.valid());

@@ -43,7 +43,7 @@ fn check(
 }
 
 #[test]
-fn what_is_trimmed_does_not_exist() {
+fn trimmed_records_are_not_shown() {
     let bench = Workbench::new();
     let version = bench.draw(
         "L0 r1: [a.PUT.1(1) b.PUT.2(2) c.PUT.3(3)]@b..c [d.PUT.4(4) e.PUT.5(5)]@dd..e \

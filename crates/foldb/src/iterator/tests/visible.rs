@@ -1,4 +1,4 @@
-//! The iterator that users see, against the visible entries as a sorted vector.
+//! Compares the iterator that users see with a sorted vector of the visible entries.
 
 use std::ops::Bound;
 use std::sync::Mutex;
@@ -288,7 +288,7 @@ fn a_range_that_was_deleted_is_jumped_over() {
     }
 }
 
-/// A queue: keys put at one end and deleted at the other, beside a table with keys in between. The
+/// A queue: keys put at one end and deleted at the other. A table holds keys in between. The
 /// walk shows every live key, and deletes hide the table's keys.
 #[test]
 fn runs_of_deleted_keys_hide_what_lies_in_tables() {

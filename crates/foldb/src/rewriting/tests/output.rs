@@ -1,4 +1,4 @@
-//! Finished tables, and what is left of unfinished ones.
+//! Tests that finished tables are whole, and that unfinished ones are removed.
 
 use foldb_env::FileSystem;
 use foldb_env::mem::{Fault, Operation};
@@ -52,7 +52,7 @@ fn a_table_is_begun_with_its_first_record() {
 }
 
 #[test]
-fn nothing_in_is_nothing_out() {
+fn an_output_without_records_writes_no_table() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
     let output = TableOutput::new(
@@ -68,7 +68,7 @@ fn nothing_in_is_nothing_out() {
 
 /// Failed background work is tried again and again. It must not fill the disk meanwhile.
 #[test]
-fn what_is_not_finished_is_removed() {
+fn unfinished_tables_are_removed() {
     let bench = Workbench::new();
     let next_number = || bench.next_number();
     let options = bench.table_options();

@@ -1,12 +1,12 @@
 //! The threads that do background work, for all databases of a runtime.
 //!
-//! A database is a [`Tenant`]: a worker asks it for a step of flushing, of sorting memtables or of
-//! compacting, and it answers whether there was one. No thread belongs to a database or to a kind
-//! of work. A free thread takes a flush first, because writers wait for flushes first. Then it
-//! takes a piece of sorting (a millisecond or two), then a compaction. The tenant whose writers are
-//! nearest to waiting goes first; among equals, the one that was served longest ago. A compaction
-//! step is one slice, so no tenant waits for a large job of another. With two or more threads, one
-//! is always left to flush.
+//! A database is a [`Tenant`] of the workers: a worker asks it for a step of flushing, of sorting
+//! memtables or of compacting. The tenant does the step and answers whether there was anything to
+//! do. No thread belongs to a database or to a kind of work. A free thread takes a flush first,
+//! because writers wait for flushes first. Then it takes a piece of sorting (a millisecond or two),
+//! then a compaction. The tenant whose writers are nearest to waiting goes first; among equals, the
+//! one that was served longest ago. A compaction step is one slice, so no tenant waits for a large
+//! job of another. With two or more threads, one is always left to flush.
 //!
 //! ```text
 //! tenant    flush            compaction
@@ -14,9 +14,10 @@
 //! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
 //! ```
 //!
-//! A tenant sorts when it says that it wants to. For other work it is asked again if it was woken,
-//! or did a step, since it last answered "nothing to do". After a failed step it is asked again a
-//! second later. A worker catches the panic of a step and tells the tenant.
+//! Workers ask a tenant to sort only when [`Tenant::wants_order`] is true. They ask for other work
+//! again if the tenant was woken, or did a step, since it last answered "nothing to do". After a
+//! failed step it is asked again a second later. A worker catches the panic of a step and tells the
+//! tenant.
 
 #[cfg(test)]
 mod tests;
@@ -97,7 +98,7 @@ pub(crate) struct Workers {
     state: Mutex<State>,
     /// Signalled when there may be work, and at the end.
     work: Condvar,
-    /// Signalled when a worker is done with a tenant.
+    /// Signalled when a worker has finished a step for a tenant.
     left: Condvar,
     running: AtomicBool,
     /// Whether a tenant was poked and its poke is not noted yet.
@@ -193,7 +194,7 @@ impl Workers {
     /// Begins to work for a tenant. The first one starts the threads, if the system has any.
     ///
     /// # Errors
-    /// Of the operating system, if it starts no thread at all.
+    /// The error of the operating system if it starts no thread at all.
     pub(crate) fn add(
         self: &Arc<Workers>,
         id: u64,
@@ -229,7 +230,7 @@ impl Workers {
     /// Starts a separate thread beside the workers, for work that waits for them.
     ///
     /// # Errors
-    /// Of the operating system.
+    /// The error of the operating system if it starts no thread.
     pub(crate) fn start_beside(
         &self,
         name: &str,
@@ -336,7 +337,8 @@ impl Workers {
         };
         self.work.notify_all();
         for thread in started {
-            // A thread of the runtime may drop the runtime last; it cannot wait for itself.
+            // The last handle of the runtime may be dropped on one of its own threads, which cannot
+            // wait for itself.
             if thread.thread().id() != std::thread::current().id() {
                 let _panicked = thread.join();
             }
@@ -394,7 +396,7 @@ impl Workers {
             if let Some(task) = state.take(now, may_compact) {
                 return Some(task);
             }
-            // Finding the most urgent tenant drops what was looked at.
+            // A tenant may have been poked during the search: search again.
             if self.note_pokes(&mut state) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Which tenant is served next, drawn with tenants that only say how urgent they are.
+//! Tests which tenant is served next, with tenants that only report an urgency.
 
 use super::*;
 use crate::error::{Error, ErrorKind};
@@ -91,7 +91,7 @@ fn flushes_come_first_the_most_urgent_before_the_others() {
     assert_eq!(begun(&workers, 9), [&expected[..], &[(1, Compaction)]].concat());
 }
 
-/// The check that detects a write which waits in vain, in builds with debug assertions.
+/// Tests the check of debug builds that detects a write which waits although all workers are idle.
 #[cfg(debug_assertions)]
 #[test]
 fn workers_are_idle_when_all_steps_found_nothing_to_do() {
@@ -122,7 +122,7 @@ fn one_thread_is_always_left_to_flush() {
 }
 
 #[test]
-fn equals_take_turns() {
+fn equally_urgent_tenants_take_turns() {
     let workers = workers(1, &[(0.0, 0.0); 3]);
     for task in begun(&workers, 1).into_iter().filter(|task| task.1 == Work::Flush) {
         done(&workers, task, Ok(false));
@@ -141,7 +141,7 @@ fn equals_take_turns() {
 }
 
 #[test]
-fn who_has_nothing_to_do_is_asked_again_when_woken() {
+fn a_tenant_without_work_is_asked_again_when_woken() {
     let workers = workers(9, &[(0.0, 0.0)]);
     begun(&workers, 9).into_iter().for_each(|task| done(&workers, task, Ok(false)));
     assert_eq!(begun(&workers, 9), []);
@@ -150,7 +150,7 @@ fn who_has_nothing_to_do_is_asked_again_when_woken() {
 }
 
 #[test]
-fn what_failed_is_left_alone_for_a_while_and_holds_up_nothing_else() {
+fn failed_work_pauses_for_a_while_and_delays_no_other_work() {
     let workers = workers(9, &[(0.0, 0.0)]);
     for task in begun(&workers, 9) {
         let failed = Err(Error::new(ErrorKind::Io, "no"));

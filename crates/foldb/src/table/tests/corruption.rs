@@ -114,7 +114,7 @@ fn every_truncation_is_noticed() {
 }
 
 #[test]
-fn bytes_behind_the_footer_are_noticed() {
+fn bytes_after_the_footer_are_noticed() {
     let (records, mut bytes) = small_table(Compression::None);
     bytes.push(0);
     assert!(read_all(bytes, &records).is_err());
@@ -131,7 +131,7 @@ fn table_under_another_number_is_refused() {
     assert!(error.to_string().contains("expected file number 8, found 7"), "{error}");
 }
 
-/// Intact sub-blocks at each other's place: a misdirected write.
+/// Two intact sub-blocks exchange their places, as after a misdirected write.
 #[test]
 fn swapped_sub_blocks_are_noticed() {
     let records: Vec<_> = (0..64u64).map(|n| put(format!("{n:08}"), 1, [n as u8; 50])).collect();
@@ -161,7 +161,7 @@ fn reseal_footer(bytes: &mut [u8]) {
     bytes[offset + 80..offset + 88].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Range tombstones that are none are not read past: the keys they deleted would come back.
+/// An open fails on malformed range tombstones. If it ignored them, deleted keys would come back.
 #[test]
 fn h10_tombstones_are_not_overlooked() {
     let (records, mut bytes) = small_table(Compression::None);
@@ -215,7 +215,7 @@ fn damage_is_never_taken_for_another_format() {
     }
 }
 
-/// C2: each flag bit has a meaning to come; a record with one is refused, not misread.
+/// C2: a reader refuses a record with a flag that is reserved for later formats.
 #[test]
 fn record_flags_are_refused() {
     let (records, bytes) = small_table(Compression::None);
@@ -236,9 +236,9 @@ fn reseal_frame(bytes: &mut [u8], handle: Handle) {
     frame[covered + 1..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Codec 4 is unknown to every build; codec 3 to one without its feature, which is named.
+/// Every build refuses codec 4. A build without `zstd` refuses codec 3 and names the feature.
 #[test]
-fn codecs_that_are_not_there_are_unsupported() {
+fn missing_codecs_are_unsupported() {
     let (records, bytes) = small_table(Compression::None);
     let handle = open(Arc::new(MemoryFile::of(bytes.clone()))).unwrap().index().child(0).handle;
     for (codec, why) in [(4, "codec 4 is not one"), (3, "its cargo feature `zstd`")] {
@@ -263,7 +263,7 @@ fn decompressed(payload: &[u8], codec: Compression) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A length that its compressed bytes cannot come to is refused before anything is allocated.
+/// A length that the compressed bytes cannot decompress to is refused before any allocation.
 #[test]
 fn absurd_uncompressed_length_is_refused() {
     for &codec in CODECS {

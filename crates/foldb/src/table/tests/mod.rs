@@ -1,4 +1,4 @@
-//! Tests of the table format, by what could go wrong.
+//! Tests of the table format, one module for each kind of failure.
 
 mod corruption;
 mod faults;
@@ -54,7 +54,7 @@ pub(super) fn put(key: impl AsRef<[u8]>, seqno: SeqNo, value: impl AsRef<[u8]>) 
     }
 }
 
-/// A tombstone of `[start, end)`; keys that begin with `>` stand for the place behind them.
+/// A tombstone of `[start, end)`; an end that begins with `>` stands for the place after that key.
 pub(super) fn tombstone(start: &str, end: &str, seqno: SeqNo) -> RangeTombstone {
     let edge = |text: &str| match text.strip_prefix('>') {
         Some(key) => Edge::Behind(key.as_bytes().into()),

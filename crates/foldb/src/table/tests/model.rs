@@ -1,4 +1,4 @@
-//! The cursor against a vector, under random moves.
+//! Compares the cursor with a vector, under random moves.
 
 use proptest::prelude::*;
 

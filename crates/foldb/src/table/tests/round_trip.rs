@@ -1,4 +1,4 @@
-//! What was written is what is read, whatever the shape.
+//! Reads return what was written, for any records and table options.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The order of the bytes, backwards.
+/// Orders keys by their bytes, descending.
 #[derive(Debug)]
 pub(super) struct Descending;
 

@@ -1,4 +1,4 @@
-//! Sizes and rates the format promises.
+//! Checks the sizes and error rates that the format promises.
 
 use super::*;
 use crate::encoding::key_hash;

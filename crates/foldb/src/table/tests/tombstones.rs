@@ -66,8 +66,8 @@ fn order() -> KeyOrder {
     KeyOrder::new(Arc::new(BytewiseComparator))
 }
 
-/// Whatever is no list of tombstones in order is damage, named; with intact checksums a bug of the
-/// writer's.
+/// Bytes that are not an ordered list of tombstones are `Corruption`, and the error names the
+/// fault.
 #[test]
 fn what_is_no_tombstone_is_damage() {
     let whole = encode_tombstones(&[tombstone("b", ">d", 9), tombstone("b", "c", 8)]);
@@ -82,8 +82,8 @@ fn what_is_no_tombstone_is_damage() {
         assert!(error.to_string().contains(what), "{error}");
     };
     refused(&[], "found 0");
-    refused(&[tombstone("b", "b", 9)], "expected an end behind its start \"b\"");
-    refused(&[tombstone("d", "b", 9)], "expected an end behind its start \"d\"");
+    refused(&[tombstone("b", "b", 9)], "expected an end after its start \"b\"");
+    refused(&[tombstone("d", "b", 9)], "expected an end after its start \"d\"");
     refused(&[tombstone("c", "d", 9), tombstone("b", "c", 9)], "in order");
     refused(&[tombstone("b", "d", 8), tombstone("b", "c", 9)], "in order");
     refused(&[tombstone("b", "d", 9), tombstone("b", "c", 9)], "in order");

@@ -1,4 +1,4 @@
-//! Which of those that want a job is heard first.
+//! Tests which source of jobs the policy asks first.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
 }
 
 #[test]
-fn urgencies_are_in_the_order_in_which_trees_are_heard() {
+fn urgencies_are_in_the_order_in_which_trees_are_served() {
     let order = [
         Urgency::Idle,
         Urgency::Paid,

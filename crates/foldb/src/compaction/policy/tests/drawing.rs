@@ -31,7 +31,7 @@ impl Drawing {
         Drawing { tree: TreeShape { levels, dead_share: 1.0 }, jobs: Vec::new() }
     }
 
-    /// Takes a line in. Returns false if it is no line of a drawing.
+    /// Adds a line. Returns false if the line is not part of a drawing.
     pub(super) fn line(&mut self, line: &str) -> bool {
         if let Some(job) = line.strip_prefix("job ") {
             self.jobs.push(parse_job(job));

@@ -1,4 +1,4 @@
-//! The order rule, checked on a pick without asking how the policy made it.
+//! Checks the order rule on a pick, without using the policy's code.
 //!
 //! At every key of the pick's range, list the runs that hold it, newest first. The inputs among
 //! them must be neighbours. No run that stays may lie between them and the output's place.
