@@ -27,7 +27,8 @@ const LAST_CODEC: u8 = 3;
 /// Longest frame that the search looks for at a guessed start.
 const MOST_GUESSED: usize = 256 << 10;
 
-/// Bytes that a search may checksum for each byte of the searched part, and at least.
+/// A search may checksum this many bytes for each byte of the searched part, but always
+/// `LEAST_EFFORT` in all.
 const EFFORT: u64 = 64;
 const LEAST_EFFORT: u64 = 64 << 20;
 

@@ -1,4 +1,5 @@
-//! What a Rust program expects of the public types: they cross threads, compare, hash and convert.
+//! Tests what a Rust program expects of the public types: they cross threads, compare, hash and
+//! convert.
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error as _;

@@ -80,7 +80,7 @@ mod user_code {
     mod rule_breakers;
 }
 
-/// Writes, alone and beside each other.
+/// Writes, alone and concurrent.
 mod writing {
     mod concurrency;
     mod durability;

@@ -1,4 +1,4 @@
-//! Notes the largest allocation of a thread. A length read from damaged bytes shows up when the
+//! Records the largest allocation of a thread. A length read from damaged bytes shows up when the
 //! engine asks for gigabytes because of it.
 //!
 //! The allocator only watches: every call goes to the system's allocator unchanged.

@@ -1,4 +1,4 @@
-//! Jobs, slice by slice, on small trees drawn as text (H1, H4).
+//! Runs jobs slice by slice on small trees drawn as text (H1, H4).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,4 @@
-//! H4: which jobs may run, and where their output stands.
+//! H4: tests which jobs may run, and the place of their output.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

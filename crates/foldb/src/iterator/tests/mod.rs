@@ -1,4 +1,4 @@
-//! Tests of the cursors, each against a sorted vector.
+//! Tests of the cursors. Each test compares a cursor with a sorted vector.
 
 mod merging;
 mod run;

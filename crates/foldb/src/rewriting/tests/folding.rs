@@ -1,4 +1,5 @@
-//! Stripes, walls and the bottom: scenarios as text. No reader may see a fold.
+//! Tests folding with scenarios written as text: stripes, walls and the bottom. No reader may see a
+//! fold.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -143,7 +144,8 @@ fn folding_scenarios() {
     }
 }
 
-/// These tests notice the planted faults that they are there for.
+/// The scenarios detect planted faults: deliberate bugs that tests switch on to prove that they
+/// detect them.
 #[test]
 fn planted_faults_are_noticed() {
     for fault in [Fault::FoldAcrossSnapshot, Fault::DropTombstoneEarly] {

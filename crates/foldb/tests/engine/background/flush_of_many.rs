@@ -1,4 +1,5 @@
-//! A flush of many keyspaces: one table each, which become durable together.
+//! Tests a flush of many keyspaces: it writes one table each, and the tables become durable
+//! together.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 use crate::support::{PATH, assert_error, options};
 
-/// More than the flush syncs at once, and no multiple of that.
+/// Number of keyspaces: more than the tables that a flush syncs at once, and no multiple of that.
 const KEYSPACES: usize = 150;
 
 fn with_threads(fs: &MemFs, threads: bool) -> Options {
@@ -71,8 +72,8 @@ fn every_table_is_durable_before_it_is_installed() {
     }
 }
 
-/// Whichever sync fails, on whichever thread: nothing is installed, no table is left behind, and
-/// the next flush writes all of them again.
+/// Whichever sync fails, on whichever thread, the flush installs nothing and leaves no table. The
+/// next flush writes all tables again.
 #[test]
 fn a_sync_that_fails_fails_the_flush_as_a_whole() {
     let alone = [1, 2, 63, 64, 65, 129, KEYSPACES as u64];
@@ -106,7 +107,7 @@ fn a_sync_that_fails_fails_the_flush_as_a_whole() {
 
 /// The tables that an open makes of the log are synced in the same way.
 #[test]
-fn what_the_log_held_is_durable_after_the_open() {
+fn tables_made_of_the_log_are_durable_after_the_open() {
     let fs = MemFs::new();
     let db = Db::open(PATH, options(&fs)).unwrap();
     for n in 0..KEYSPACES {

@@ -67,7 +67,7 @@ fn the_last_reader_of_replaced_files_wakes_a_worker_that_removes_them() {
 }
 
 #[test]
-fn one_step_of_background_work_removes_what_readers_let_go_of() {
+fn one_step_of_background_work_removes_released_files() {
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { disable_auto_compactions: true, ..separating(&fs) }).unwrap();
     let (held, reader) = replaced_under_a_reader(&fs, &db);
@@ -78,8 +78,8 @@ fn one_step_of_background_work_removes_what_readers_let_go_of() {
     check(&db);
 }
 
-/// The last garbage collection of a worker replaced files. They are gone too, however long their
-/// removal takes.
+/// The last garbage collection of a worker replaced files. The wait ends only when these files are
+/// removed too, however long that takes.
 #[test]
 fn a_wait_for_background_work_ends_with_replaced_files_gone() {
     let fs = MemFs::new();

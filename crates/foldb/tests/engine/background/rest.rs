@@ -1,4 +1,5 @@
-//! Work done at rest, after writes end, and work that reads pay for.
+//! Tests work at rest, after writes end, and work that reads pay for: compactions that begin when
+//! reads have lost enough time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,7 +124,7 @@ fn a_wait_for_background_work_waits_for_rest() {
 }
 
 #[test]
-fn a_database_that_shall_not_compact_rests_as_it_is() {
+fn a_database_without_compactions_does_no_work_at_rest() {
     let fs = MemFs::default();
     let db = Db::open(PATH, Options { disable_auto_compactions: true, ..options(&fs) }).unwrap();
     (0..3).for_each(|round| write_run(&db, round));
@@ -131,9 +132,9 @@ fn a_database_that_shall_not_compact_rests_as_it_is() {
     assert_eq!(runs(&db), 3);
 }
 
-/// With threads, no call has to step the work.
+/// With threads, work at rest begins without a call.
 #[test]
-fn rest_comes_by_itself() {
+fn threads_start_work_at_rest_by_themselves() {
     let directory = tempfile::tempdir().unwrap();
     let db = Db::open(directory.path(), Options { create_if_missing: true, ..Options::default() })
         .unwrap();
@@ -163,7 +164,7 @@ fn seeks_pay_for_the_merge_of_the_runs_they_meet() {
     assert_newest(&db);
 }
 
-/// A long-lived iterator pays before it is dropped, too.
+/// A long-lived iterator pays before the caller drops it, too.
 #[test]
 fn one_iterator_that_seeks_on_and_on_pays() {
     let db = with_three_runs(&Arc::default());

@@ -1,5 +1,5 @@
-//! Power loss at every call that changes the disk. The directory keeps its changes in no particular
-//! order.
+//! Simulates power loss at every call that changes the disk. The directory keeps its changes in no
+//! particular order.
 
 use std::path::Path;
 

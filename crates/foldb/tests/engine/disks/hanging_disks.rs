@@ -1,4 +1,4 @@
-//! A disk that hangs in one call for seconds. Calls with a deadline keep it, reads go on, memory
+//! Tests a disk that hangs in one call for seconds. Calls keep their deadlines, reads go on, memory
 //! stays within its bounds, and no acknowledged write is lost.
 //!
 //! The full length takes a minute: `cargo test -p foldb --test engine hanging_disks:: -- --ignored
@@ -81,7 +81,7 @@ fn write(db: &Db, hang: &Hang, thread: usize, options: WriteOptions) -> Seen {
     seen
 }
 
-/// Four writers and a reader beside a call that hangs. One writer syncs, and one has no deadline.
+/// Runs four writers and a reader while a call hangs. One writer syncs, and one has no deadline.
 fn hang(operation: Operation, file: &'static str, length: Duration) {
     let hang = Arc::new(Hang {
         operation,
@@ -175,7 +175,7 @@ const CALLS: [(Operation, &str); 6] = [
 ];
 
 #[test]
-fn a_disk_that_hangs_holds_no_deadline_and_no_read() {
+fn a_hanging_disk_delays_no_deadline_and_no_read() {
     for (operation, file) in CALLS {
         hang(operation, file, Duration::from_millis(1500));
     }
@@ -183,7 +183,7 @@ fn a_disk_that_hangs_holds_no_deadline_and_no_read() {
 
 #[test]
 #[ignore = "takes a minute"]
-fn a_disk_that_hangs_for_ten_seconds_holds_no_deadline_and_no_read() {
+fn a_disk_that_hangs_for_ten_seconds_delays_no_deadline_and_no_read() {
     for (operation, file) in CALLS {
         hang(operation, file, Duration::from_secs(10));
     }

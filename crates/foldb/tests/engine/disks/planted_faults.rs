@@ -1,4 +1,5 @@
-//! Bugs planted in the engine, and the test that notices each.
+//! Proves that tests detect *planted faults*: deliberate bugs in the engine that a test switches
+//! on.
 //!
 //! Every test here plays one history twice. Without the bug, the history must pass. With the bug,
 //! it must fail by an assertion, a panic or an error. If no test notices a bug, the tests around it
@@ -470,7 +471,7 @@ fn a_current_that_is_durable_before_what_it_leads_to_is_noticed() {
     });
 }
 
-/// A record behind a failed one ends where the failed one's second frame begins.
+/// The record after a failed record ends where the failed record's second frame begins.
 #[test]
 fn frames_that_a_failed_write_left_are_noticed() {
     assert_noticed(Fault::KeepFailedFrames, || {

@@ -1,6 +1,6 @@
-//! Disks that are slow, hang or fail now and then, beside several threads. Writes are paced,
-//! deadlines are kept, and every waiting writer is woken. Memory stays in its budget, and the
-//! database calls nothing durable that is not.
+//! Tests disks that are slow, hang or sometimes fail, under several threads. Writes are paced,
+//! calls keep their deadlines, and every waiting writer is woken. Memory stays in its budget, and
+//! the database reports no write as durable that is not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,9 +100,9 @@ fn a_hanging_append_holds_no_writer_beyond_its_deadline() {
     assert_eq!(&db.get("first").unwrap().unwrap()[..], b"1");
 }
 
-/// Every call of the engine may be the one that hangs: the call behind each of many writes.
+/// Any call of the engine may hang: the disk hangs at another call after each of many writes.
 #[test]
-fn no_writer_is_forgotten_behind_a_hanging_disk() {
+fn every_writer_is_woken_after_a_disk_hangs() {
     let fs = MemFs::new();
     let (db, trouble) = open(&fs);
     let done = AtomicU64::new(0);
@@ -168,7 +168,7 @@ fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
     assert!(failures > 0, "no write met the failure");
 }
 
-/// One call in twenty fails, beside three writers. Readers see every acknowledged write. Every
+/// One call in twenty fails while three writers run. Readers see every acknowledged write. Every
 /// write acknowledged as synced survives a power loss.
 #[test]
 fn calls_that_fail_at_random_lose_nothing_that_was_acknowledged() {

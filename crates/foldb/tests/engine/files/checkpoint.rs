@@ -1,4 +1,4 @@
-//! Checkpoints: what they hold, that they share nothing that is still written to, and what a
+//! Tests checkpoints: their contents, that they share no file that is still written to, and what a
 //! failure half-way leaves.
 
 use std::collections::BTreeMap;

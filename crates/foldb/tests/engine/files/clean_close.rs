@@ -181,7 +181,7 @@ fn a_clean_close_is_durable() {
 /// The record of the close once became the last change of a directory whose earlier changes nothing
 /// had synced. A power loss could keep the record and lose the name of a log in it.
 #[test]
-fn no_loss_of_power_keeps_the_record_without_what_it_tells_of() {
+fn no_power_loss_keeps_the_record_without_the_files_it_describes() {
     for synced in [1, 2] {
         let fs = MemFs::new();
         // Several logs whose writes no table holds.
@@ -204,7 +204,7 @@ fn no_loss_of_power_keeps_the_record_without_what_it_tells_of() {
 
 /// A second close once returned `Ok` while the first was syncing, or after it had failed.
 #[test]
-fn every_caller_that_closes_hears_what_the_close_came_to() {
+fn every_caller_that_closes_gets_the_outcome_of_the_close() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     db.put("a", "1").unwrap();
@@ -241,10 +241,10 @@ fn assert_waits(gate: &Arc<Gate>, gated: impl FnOnce() + Send, waiting: impl FnO
 }
 
 /// Without workers, a close once released the directory while another caller compacted. The tables
-/// of that slice then took the numbers of the next open's. A compaction of everything went on
-/// beside such a slice, and left out its input.
+/// of that slice then took the numbers of the next open's. A compaction of everything ran at the
+/// same time as such a slice, and left out its input.
 #[test]
-fn callers_wait_for_the_slice_that_another_caller_is_at() {
+fn callers_wait_for_the_slice_of_another_caller() {
     for closes in [false, true] {
         let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
         let env = Env { fs: watched(&fs, &gate), ..Env::in_memory(fs.clone()) };

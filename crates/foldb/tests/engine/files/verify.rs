@@ -81,7 +81,7 @@ fn a_sound_database_is_found_sound() {
 
 /// Bytes of each kind of file, flipped one at a time.
 #[test]
-fn a_flipped_byte_is_told_with_file_and_offset() {
+fn a_flipped_byte_is_reported_with_file_and_offset() {
     let whole = database();
     let mut flipped = 0;
     for name in names(&whole).into_iter().filter(|name| name != "LOCK") {
@@ -110,7 +110,7 @@ fn a_flipped_byte_is_told_with_file_and_offset() {
 }
 
 #[test]
-fn missing_files_and_extra_ones_are_told() {
+fn missing_and_extra_files_are_reported() {
     let whole = database();
     for name in names(&whole) {
         // Without the record of the close, the database looks like one after a power loss.
@@ -165,7 +165,7 @@ fn a_file_swapped_with_another_is_noticed() {
 }
 
 #[test]
-fn it_needs_a_database_that_is_closed() {
+fn verification_needs_a_closed_database() {
     let fs = MemFs::new();
     assert_error(foldb::verify(PATH, options(&fs)), ErrorKind::DatabaseMissing, None);
     let db = Db::open(PATH, options(&fs)).unwrap();
@@ -191,11 +191,12 @@ fn operands_of_unknown_operators_are_counted() {
     assert!(report.is_sound() && report.unchecked_operands == 1, "{report:?}");
 }
 
-/// A flush cuts a range delete down to the keys below it, so it ends directly behind the last one.
-/// Verification once took the end for one before that key, and called a sound database damaged.
-/// Repair wrote the end in that way, and reads of that key no longer met the delete.
+/// A flush cuts a range delete down to the keys below it, so the range delete ends directly after
+/// the last of these keys. Verification once took the end for one before that key, and called a
+/// sound database damaged. Repair wrote the end in that way, and reads of that key no longer met
+/// the delete.
 #[test]
-fn a_range_delete_that_ends_behind_a_key_verifies_and_is_repaired() {
+fn a_range_delete_that_ends_after_a_key_verifies_and_is_repaired() {
     let fs = MemFs::new();
     let db = Db::open(PATH, options(&fs)).unwrap();
     for n in 0..10 {

@@ -1,4 +1,5 @@
-//! Chains stay short however often a key is merged. Only the time of a read shows it.
+//! Tests that chains stay short however often a key is merged. Only the time of a read shows the
+//! length of a chain.
 //!
 //! Hazards H2, H3, H5, H9 and H14, as far as they concern folds in the memtable. Histories are
 //! written as in `hazards.rs`.

@@ -1,4 +1,4 @@
-//! What `explain` says about a key.
+//! Tests what `explain` reports about a key.
 
 use foldb::env::MemFs;
 use foldb::{Db, Explained, Options, Place, RecordKind, Unfolded};
@@ -20,7 +20,7 @@ fn drawn(explained: &Explained) -> Vec<String> {
 }
 
 #[test]
-fn a_chain_is_told_by_place_and_reason() {
+fn a_chain_is_reported_with_place_and_reason() {
     let db = open(&MemFs::new()).unwrap();
     let list = db.operator("stringappend:,").unwrap();
     db.put("k", number(1)).unwrap();
@@ -64,7 +64,7 @@ fn range_deletes_are_part_of_the_chain() {
 }
 
 #[test]
-fn failures_and_missing_operators_are_told() {
+fn failures_and_missing_operators_are_reported() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let fussy = db.operator("test.fussy").unwrap();

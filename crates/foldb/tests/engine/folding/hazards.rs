@@ -421,7 +421,7 @@ fn h11_a_synced_write_takes_all_earlier_logs_along() {
 }
 
 /// Unsynced pages 2 and 3 of a log: 3 reached the disk, 2 did not. The database is healthy, cut at
-/// 2. Nothing behind the cut is applied, neither of this log nor of a later one.
+/// 2. No frame after the cut is applied, neither of this log nor of a later one.
 #[test]
 fn h11_a_hole_in_the_unsynced_tail_is_cut() {
     let fs = MemFs::new();
@@ -445,8 +445,8 @@ fn h11_a_hole_in_the_unsynced_tail_is_cut() {
     assert!(lengths.len() > 3, "the crashes all left the same: {lengths:?}");
 }
 
-/// Bytes flipped before a frame that calls them synced are damage, named by file and offset. Behind
-/// everything synced they are a torn tail.
+/// Bytes flipped before a frame that calls them synced are damage, named by file and offset. After
+/// all synced frames, flipped bytes are a torn tail.
 #[test]
 fn h11_damage_is_told_from_a_torn_tail() {
     let fs = MemFs::new();

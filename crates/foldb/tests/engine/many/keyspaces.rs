@@ -98,7 +98,7 @@ fn keyspaces_are_apart() {
 }
 
 #[test]
-fn they_are_listed_found_and_created_once() {
+fn keyspaces_are_listed_found_and_created_once() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     assert_eq!(db.keyspaces(), ["default"]);
@@ -362,7 +362,7 @@ fn a_batch_says_what_it_writes_where() {
 
 /// A batch that cannot be applied whole does not reach the log.
 #[test]
-fn batches_for_keyspaces_that_are_not_there_are_refused() {
+fn batches_for_missing_keyspaces_are_refused() {
     let (fs, other_fs) = (MemFs::new(), MemFs::new());
     let (db, other) = (open(&fs).unwrap(), open(&other_fs).unwrap());
     let gone = create(&db, "gone");
@@ -518,7 +518,8 @@ fn a_snapshot_holds_all_keyspaces() {
     assert_error(foreign, ErrorKind::InvalidArgument, None);
 }
 
-/// Files go when the last iterator over them does; until then the iterator goes on.
+/// The engine removes the files of a dropped keyspace after the last iterator over them is dropped.
+/// Until then the iterator works.
 #[test]
 fn a_keyspace_is_dropped_under_its_iterators() {
     let fs = MemFs::new();
@@ -689,7 +690,7 @@ fn compaction_serves_every_keyspace() {
     assert_eq!(stats.compaction_debt, 0);
 }
 
-/// Threads find keyspaces through any handle and write, while others are dropped.
+/// Threads find keyspaces through any handle and write, while other keyspaces are dropped.
 #[test]
 fn threads_create_write_and_drop() {
     let fs = MemFs::new();

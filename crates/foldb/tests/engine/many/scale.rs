@@ -1,5 +1,5 @@
-//! Many snapshots, many keyspaces, long chains, iterators that outlive their database: the cost of
-//! each, counted in work wherever work can be counted.
+//! Tests the cost of many snapshots, many keyspaces, long chains, and iterators that outlive their
+//! database. The tests count work wherever work can be counted.
 //!
 //! The sizes here are small enough for every run. `tests/scale_sizes.rs` has the full ones.
 

@@ -1,4 +1,5 @@
-//! Hazard H10: range deletes, in every place on the way of a history to its readers.
+//! Hazard H10: tests range deletes in logs, memtables, flushes, tables, compactions, replay and
+//! reads.
 //!
 //! Histories are written `key.KIND.seqno(operand)`, range deletes `[a, f).RDEL.seqno`. The sequence
 //! numbers follow from the order of the writes.

@@ -69,7 +69,7 @@ fn write_much(db: &Db) {
 }
 
 #[test]
-fn it_shows_tables_and_logs_of_all_keyspaces() {
+fn a_read_only_database_shows_tables_and_logs_of_all_keyspaces() {
     let fs = MemFs::new();
     let db = Db::open(PATH, small(&fs)).unwrap();
     write_much(&db);
@@ -133,7 +133,7 @@ fn every_kind_of_read_works() {
 }
 
 #[test]
-fn what_would_write_says_so() {
+fn calls_that_would_write_fail() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let words = db.create_keyspace("words", KeyspaceOptions::default()).unwrap();
@@ -236,7 +236,7 @@ fn a_directory_without_write_permission_can_be_looked_at() {
 }
 
 #[test]
-fn it_stays_at_its_moment_whatever_the_writer_removes() {
+fn a_read_only_database_never_changes_whatever_the_writer_removes() {
     let fs = MemFs::new();
     let db = Db::open(PATH, small(&fs)).unwrap();
     write_much(&db);
@@ -542,7 +542,7 @@ fn operators_and_keyspaces_may_come_between_any_two_looks() {
 
 /// No reader can catch a writer that replaces everything before every look. The open says so.
 #[test]
-fn a_database_that_never_holds_still_is_given_up_with_a_word() {
+fn an_open_of_a_database_that_always_changes_fails_with_a_reason() {
     let fs = MemFs::new();
     let mut writer = Writer::new(&fs);
     let reading = fs.clone();
@@ -559,7 +559,7 @@ fn a_database_that_never_holds_still_is_given_up_with_a_word() {
 /// One thread writes to two keyspaces at once, with syncs, flushes and compactions in the
 /// background. The others open and look.
 #[test]
-fn readers_beside_a_busy_writer_see_whole_batches_and_all_that_returned() {
+fn readers_of_a_busy_writer_see_whole_batches_and_all_that_returned() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let options = Options {

@@ -1,4 +1,4 @@
-//! Reads other than get and iterators.
+//! Tests reads other than get and iterators.
 
 use foldb::env::MemFs;
 use foldb::{Base, Compression, Db, ErrorKind, Operands, Options, ReadOptions, ReadReport};
@@ -15,7 +15,7 @@ fn pair(operator: &str, value: &[u8]) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn operands_are_told_with_operator_base_and_order() {
+fn operands_are_returned_with_operator_base_and_order() {
     let db = open(&MemFs::new()).unwrap();
     let list = db.operator("stringappend:,").unwrap();
     db.put("a", number(1)).unwrap();

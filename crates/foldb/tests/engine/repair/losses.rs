@@ -1,4 +1,4 @@
-//! Repair: the remains of a database open, and the report names every loss.
+//! Tests repair: the remains of a database open, and the report names every loss.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -324,7 +324,7 @@ fn a_lost_current_is_written_again() {
     }
 }
 
-/// With hints, and by reading the segments where there are none.
+/// Repair finds the values through hints. Where a segment has no hints, repair reads the segment.
 #[test]
 fn separated_values_of_lost_tables_are_found_again() {
     for hints in [true, false] {
@@ -406,7 +406,7 @@ fn only_ranges_of_lost_tables_are_looked_through() {
 }
 
 #[test]
-fn lost_logs_and_segments_are_told() {
+fn lost_logs_and_segments_are_reported() {
     let fs = MemFs::new();
     let generation = three_parts(&fs, true);
     let log = files(&fs, ".log").pop().unwrap();

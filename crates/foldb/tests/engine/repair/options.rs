@@ -1,4 +1,5 @@
-//! Repairs of a copy, repairs that change nothing, and logs cut at a place that the caller names.
+//! Tests repairs of a copy, repairs that change nothing, and logs cut at an offset that the caller
+//! names.
 
 use std::path::{Path, PathBuf};
 
@@ -99,7 +100,7 @@ fn nothing_is_left_of_a_copy_that_fails() {
     }
 }
 
-/// It reports what a real repair does.
+/// A dry run reports the same as a real repair.
 #[test]
 fn a_dry_run_changes_nothing() {
     let fs = damaged();

@@ -1,6 +1,6 @@
 //! Repair of damaged tables: it keeps every readable block, and reports the losses by their keys.
 //!
-//! Three changed bytes in a table of 50 000 keys once cost all of them, without a report.
+//! Three changed bytes in a table of 50 000 keys once cost all its keys, without a report.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Repair and value segments: repair finds the tables' values wherever they are intact, and reports
-//! the others.
+//! Tests repair of value segments: repair finds the values of tables wherever they are intact, and
+//! reports the lost values.
 
 use std::path::{Path, PathBuf};
 
@@ -85,9 +85,9 @@ fn five_sections(fs: &MemFs) {
 }
 
 /// The length of a record in the second section is changed. The rebuild still finds the sections
-/// behind it.
+/// after it.
 #[test]
-fn a_rebuild_finds_the_sections_behind_a_damaged_one() {
+fn a_rebuild_finds_the_sections_after_a_damaged_one() {
     let fs = MemFs::new();
     five_sections(&fs);
     let (path, mut bytes, at) = find(&fs, "13.0.");

@@ -146,7 +146,7 @@ fn a_log_with_more_dead_than_may_be_is_not_adopted() {
 }
 
 #[test]
-fn what_is_small_folded_unlogged_or_in_several_frames_is_copied() {
+fn small_folded_unlogged_and_multi_frame_values_are_copied() {
     let fs = MemFs::new();
     let db = open(&fs);
     // A short log.
@@ -236,7 +236,7 @@ fn a_batch_of_large_and_small_writes_is_whole_in_an_adopted_log() {
 }
 
 #[test]
-fn of_two_keyspaces_in_a_log_the_one_with_most_of_it_adopts_it() {
+fn the_keyspace_with_most_of_a_log_adopts_it() {
     let fs = MemFs::new();
     let db = open(&fs);
     let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
@@ -379,7 +379,7 @@ fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
 }
 
 #[test]
-fn where_files_cannot_have_two_names_values_are_copied() {
+fn values_are_copied_where_files_cannot_have_two_names() {
     let fs = MemFs::new();
     let db = open(&fs);
     fs.inject(Fault::on(Operation::HardLink).kind(std::io::ErrorKind::Unsupported).forever());
@@ -523,7 +523,7 @@ fn collections_of_adopted_logs_keep_every_live_value_and_reclaim_the_rest() {
     }
 }
 
-/// Background work reclaims what adopted logs hold beside live values.
+/// Background work reclaims what adopted logs hold besides live values.
 #[test]
 fn the_dead_bound_holds_over_adopted_logs() {
     let fs = MemFs::new();

@@ -1,4 +1,5 @@
-//! Garbage collection: it reclaims dead space and changes nothing else, whatever happens meanwhile.
+//! Tests that garbage collection reclaims dead space and changes nothing else, whatever happens
+//! meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -257,7 +258,7 @@ fn a_write_before_any_change_of_a_collection_is_never_undone() {
 
 /// Memory for the places of moved records is counted.
 #[test]
-fn what_finds_the_records_of_rewritten_segments_is_counted() {
+fn the_index_of_rewritten_segments_is_counted() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     db.put("small", "inline").unwrap();
@@ -539,7 +540,7 @@ fn background_collections_keep_to_their_io_budget() {
 /// Writers, a reader, flushes, compactions and garbage collections at once, on threads. Each writer
 /// finds its last write, at any moment and after a reopen.
 #[test]
-fn collections_beside_writers_readers_and_flushes() {
+fn collections_run_while_writers_readers_and_flushes_run() {
     const WRITERS: usize = 2;
     const KEYS: usize = 300;
     const ROUNDS: usize = 400;

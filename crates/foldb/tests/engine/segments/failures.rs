@@ -1,4 +1,4 @@
-//! Value segments when an operation fails: a full or broken disk, and a close in the middle.
+//! Tests value segments when an operation fails: a full or broken disk, and a close in the middle.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Calls from inside the caller's own code, and operators that panic or have invalid names.
+//! Tests calls from inside the caller's own code, and operators that panic or have invalid names.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

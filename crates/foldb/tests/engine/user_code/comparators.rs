@@ -1,4 +1,4 @@
-//! Comparators of the caller's own: what keys they see, and what they may do wrong.
+//! Tests comparators of the caller: which keys they see, and which errors they may make.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

@@ -1,4 +1,5 @@
-//! Operators over the life of a database: new versions, their end, and the events about them.
+//! Tests operators over the life of a database: new versions, their removal, and the events about
+//! them.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! Readers, writers, snapshots, iterators, flushes and compactions at once, on real threads and
-//! real files.
+//! Runs readers, writers, snapshots, iterators, flushes and compactions at once, on real threads
+//! and real files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -457,7 +457,7 @@ fn iterators_go_on_after_close() {
     }
 }
 
-/// Flushes and compactions wake the writers that are stalled behind them.
+/// Flushes and compactions wake the writers that wait for them.
 #[test]
 fn stalled_writers_are_woken() {
     let dir = TempDir::new().unwrap();

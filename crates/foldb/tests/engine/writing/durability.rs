@@ -1,4 +1,4 @@
-//! What a returned write guarantees, and how the database reacts to a disk that fails.
+//! Tests what a returned write guarantees, and how the database reacts to a disk that fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -444,7 +444,7 @@ fn create_if_missing_and_error_if_exists() {
 }
 
 #[test]
-fn what_is_no_database_is_refused_and_left_alone() {
+fn a_directory_without_a_database_is_refused_and_left_alone() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("notes.txt");
     fs::write(&file, "notes").unwrap();

@@ -1,4 +1,4 @@
-//! Writes that fail or panic half-way: neither later writes nor the next open see them.
+//! Tests writes that fail or panic half-way: neither later writes nor the next open see them.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,8 +35,8 @@ fn survivors(fs: &MemFs) -> Vec<MemFs> {
     [fs.kill(), fs.crash()].into_iter().chain(torn).collect()
 }
 
-/// A record of several frames fails in one of them. The record behind it ends where a frame of the
-/// failed one begins. Replay once took that frame for the next one and reported `Corruption`,
+/// A record of several frames fails in one of them. The record after it ends where a frame of the
+/// failed record begins. Replay once took that frame for the next one and reported `Corruption`,
 /// "frame 4 (Middle)"; so did repair.
 #[test]
 fn parts_of_a_failed_record_are_not_taken_for_what_follows() {
@@ -174,10 +174,10 @@ fn an_operator_is_asked_once_whether_it_grows() {
     assert_eq!(moody.asked.load(Ordering::Relaxed), 1);
 }
 
-/// A write that panicked behind its log record once left its sequence number to the next write.
-/// That one was acknowledged and synced. The open then failed: "expected a batch behind sequence
-/// number 3, found one from 3 on". The panics came from operators and comparators, which are
-/// guarded now; other code of the engine is not.
+/// A write that panicked after its log record once left its sequence number to the next write. That
+/// one was acknowledged and synced. The open then failed: "expected a batch behind sequence number
+/// 3, found one from 3 on". The panics came from operators and comparators, which are guarded now;
+/// other code of the engine is not.
 #[cfg(debug_assertions)]
 #[test]
 fn a_write_that_panics_takes_no_number_from_the_next() {

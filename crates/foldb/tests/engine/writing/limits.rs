@@ -1,4 +1,5 @@
-//! Keys, values, merge results, batches and options at their limits, and one beyond them.
+//! Tests keys, values, merge results, batches and options at their limits, and just beyond the
+//! limits.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -37,10 +37,10 @@ fn small_put(db: &Db) -> Duration {
     start.elapsed()
 }
 
-/// The put behind a batch of 96 MiB once slept for five seconds before the flush began that it was
-/// slowed for. Here that flush does not end, and the put still goes on beside it.
+/// The put after a batch of 96 MiB once slept for five seconds before the flush began that it was
+/// slowed for. Here that flush does not end, and the put still returns while the flush runs.
 #[test]
-fn the_put_behind_a_large_batch_does_not_pay_for_it() {
+fn the_put_after_a_large_batch_does_not_sleep_for_it() {
     for max_write_buffers in [0, 2] {
         let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
         let env = on_threads(watched(&fs, &gate));
@@ -62,10 +62,10 @@ fn the_put_behind_a_large_batch_does_not_pay_for_it() {
     }
 }
 
-/// A flush of one key once set the assumed speed for a large memtable. The put behind a record of
+/// A flush of one key once set the assumed speed for a large memtable. The put after a record of
 /// 100 MiB then slept for minutes.
 #[test]
-fn a_put_behind_large_records_waits_for_the_flush_in_progress_and_no_longer() {
+fn a_put_after_large_records_waits_for_the_flush_in_progress_and_no_longer() {
     let fs = MemFs::new();
     let env = on_threads(Arc::new(fs.clone()));
     let options = Options { env, write_buffer_size: 64 * MIB, ..options(&fs) };
@@ -124,8 +124,8 @@ fn draw_edges(state: &mut u64) -> Edges {
     }
 }
 
-/// Writes to two keyspaces for a while, with callers that compact beside the writers on threads.
-/// Without threads, a write that waits does the work itself, and fails if there is none.
+/// Writes to two keyspaces for a while, while callers on other threads compact. Without threads, a
+/// write that waits does the work itself, and fails if there is none.
 fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<()> {
     let fs = MemFs::new();
     let env = match has_threads {

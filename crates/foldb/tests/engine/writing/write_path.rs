@@ -1,4 +1,4 @@
-//! Writers beside each other: deadlines, pacing, turns, and a mix of logged, synced and unlogged
+//! Tests concurrent writers: deadlines, pacing, turns, and a mix of logged, synced and unlogged
 //! writes.
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn fill(db: &Db) -> usize {
 /// A large write buffer is sealed before it is full if it fills faster than it is flushed. The
 /// writes during its flush take at most half a write buffer more.
 #[test]
-fn a_large_write_buffer_does_not_have_to_fit_twice() {
+fn a_large_write_buffer_need_not_fit_twice() {
     const BUFFER: u64 = 48 << 20;
     let (fs, gate) = (MemFs::new(), Gate::before_syncs_of("tbl"));
     let env = Env {
@@ -131,7 +131,7 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     assert!(db.stats().stall_micros >= 30_000, "{:?}", db.stats());
 }
 
-/// Without workers a write does background work itself, or does not wait for it.
+/// Without workers, a write does background work itself. With a deadline of zero it does not.
 #[test]
 fn without_threads_zero_means_not_to_work_either() {
     let fs = MemFs::new();

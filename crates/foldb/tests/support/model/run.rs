@@ -1,4 +1,4 @@
-//! Plays a program against a database in memory and the model, side by side.
+//! Plays a program against a database in memory and against the model, step by step.
 //!
 //! After a kill the database must hold everything. After a crash it must hold the state after a
 //! prefix of the writes, no shorter than the durable part. The test searches for that prefix and

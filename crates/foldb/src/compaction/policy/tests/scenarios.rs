@@ -1,4 +1,4 @@
-//! Drawn trees and what the policy does with them: see `testdata/`.
+//! Compares the policy's jobs for drawn trees with the expected ones in `testdata/`.
 //!
 //! A scenario is a comment (why), the preset, a drawing, commands, `----` and one answer for each
 //! command. `UPDATE_GOLDEN=1` rewrites the answers.

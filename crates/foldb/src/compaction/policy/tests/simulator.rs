@@ -1,4 +1,4 @@
-//! What a load costs under the real policy: write amplification, space, depth.
+//! Measures what a load costs under the real policy: write amplification, space, depth.
 //!
 //! ```text
 //! cargo test -p foldb --lib policy::tests::simulator -- --ignored --nocapture
