@@ -1,6 +1,7 @@
 //! Files that no version refers to any more.
 //!
-//! The last reader of such a file only notes it here. A worker unlinks it; a reader never does.
+//! The last reader of such a file only notes it here. A worker unlinks the file; a reader never
+//! unlinks files.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

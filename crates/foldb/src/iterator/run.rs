@@ -24,7 +24,7 @@ pub(crate) struct RunCursor {
     options: CursorOptions,
     /// Whether the cursor releases large values until they are asked for.
     sets_aside: bool,
-    /// Index of the current table in the range. It means something only while `current` is set.
+    /// Index of the current table in the range. Valid only while `current` is set.
     index: usize,
     /// Boxed so that sources are small and cheap to move.
     current: Option<Box<TableCursor>>,

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Chooses which logs become value segments as they are. Only logs of almost nothing but separated
-/// values qualify.
+/// Chooses which logs become value segments without a copy of their values. Only logs of almost
+/// nothing but separated values qualify.
 ///
 /// A log holds values in the order of arrival; a segment that a flush writes holds them in key
 /// order. Adopting a log writes every value once instead of twice, and makes scans slower if the

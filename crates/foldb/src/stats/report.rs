@@ -1,4 +1,4 @@
-//! The cost of reads that ask for it.
+//! Reports the cost of a read to callers that ask for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

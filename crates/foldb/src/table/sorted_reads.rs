@@ -15,8 +15,8 @@ use crate::table::position::BlockPosition;
 use crate::table::reader::{Fetch, TableReader};
 use crate::value::EntryValue;
 
-/// Versions too new for a reader that are passed one by one. After this many a search takes over: a
-/// key may have a version for each live snapshot.
+/// Versions too new for a reader that are passed one by one. After this many versions a binary
+/// search takes over, because a key may have a version for each live snapshot.
 const PASSED_SINGLY: usize = RESTART_INTERVAL;
 
 /// Point reads of a table that share fetched blocks.

@@ -58,7 +58,7 @@ pub(crate) struct Decision {
     pub verdict: Verdict,
     /// The price in bytes of the job for each payment, in the order of the payments; `None` where
     /// there is no such job. The list ends at the first payment that suffices: the policy runs that
-    /// job.
+    /// job. It is empty if a caller or the tree's shape decided.
     pub prices: Vec<Option<u64>>,
 }
 

@@ -1,8 +1,9 @@
 //! The tree at rest: what is compacted when writes have ended and no other rule has a job.
 //!
-//! While writes come, bytes over the last level wait until compacting them pays. The smaller their
-//! dead share, the longer they wait ([`super::staging`]). When writes end, no new bytes will make
-//! that compaction cheaper. So at rest the bound holds for each slice by itself:
+//! While writes come, bytes above the last level wait until one of staging's bounds sends them
+//! down. The smaller their dead share, the longer they wait ([`super::staging`]). When writes end,
+//! no new bytes will make that compaction cheaper. So at rest the bound holds for each slice by
+//! itself:
 //!
 //! ```text
 //! staging      -----------  ---------       shares of the last level below:
@@ -10,10 +11,11 @@
 //! goes down      t0            t2            those over `staging_ratio`
 //! ```
 //!
-//! The dead share that the last compactions taught is that of older data. Nothing is known about
-//! newer bytes. So half of them count as dead, besides the learned share; the jobs at rest then
-//! teach better. A tree no larger than what level 0 gathers becomes one run, for the sake of reads.
-//! It does so once that pays as well as any compaction into a sorted run must.
+//! The learned dead share comes from the last compactions, so it describes older data. Nothing is
+//! known about newer bytes. So with a learned share s, the policy counts (1 + s) / 2 of them as
+//! dead. The jobs at rest then correct the learned share. A tree no larger than what level 0
+//! gathers becomes one run, for the sake of reads. It does so once the newer bytes are a sixteenth
+//! of the bytes below them, as for any compaction into a sorted run.
 //!
 //! Invariant: each job leaves nothing above its slice. So rest comes after at most as many jobs as
 //! the last level has slices, and only new bytes end it.

@@ -75,7 +75,7 @@ fn least_overlap(picker: &Picker, level: usize, run: &RunShape) -> Option<CutRan
 
 /// Sends tombstones over many bytes to the bottom with everything in their range. It takes tables
 /// that are mostly tombstones and delete a good part of the oldest data under them. So space comes
-/// back without new writes. Few tombstones over much data wait for the ordinary course.
+/// back without new writes. Few tombstones over much data wait for the other rules.
 pub(super) fn deletes(picker: &Picker, level: usize, bottom: usize) -> Vec<Need> {
     let Some(base) = picker.runs(bottom).last() else { return Vec::new() };
     let free = picker.free_from(level);

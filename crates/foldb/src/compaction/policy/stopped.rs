@@ -19,8 +19,8 @@ use crate::compaction::policy::tier;
 use crate::faults::{Fault, planted};
 use crate::settings::CompactionPreset;
 
-/// Returns what level 0 needs when it stops writers. With `is_wanted`, another rule takes runs of
-/// it already and counts their bytes.
+/// Returns what level 0 needs when it stops writers. `is_wanted` says that another rule already
+/// takes runs of level 0 and counts their bytes.
 pub(super) fn need(picker: &Picker, is_wanted: bool) -> Option<Need> {
     let (runs, stop) = (picker.runs(0), picker.policy.level0_stop.max(1));
     if runs.len() < stop || planted(Fault::StopWithoutReason) {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Pressure counts bytes. So a thousand hot keys that the log limit flushes again and again never
-//! drag a large run along. Small runs are compacted with a larger one only when they weigh about as
-//! much as it does. So a byte is rewritten a logarithmic number of times.
+//! drag a large run along. Small runs are compacted with a larger run only when together they weigh
+//! about as much as that run. So a byte is rewritten a logarithmic number of times.
 
 use std::ops::Range;
 
