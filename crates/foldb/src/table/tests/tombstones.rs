@@ -94,7 +94,7 @@ fn what_is_no_tombstone_is_damage() {
     assert!(decode_tombstones(&flags, &order()).unwrap_err().to_string().contains("bounds"));
     let mut longer = whole;
     longer.push(0);
-    assert!(decode_tombstones(&longer, &order()).unwrap_err().to_string().contains("behind"));
+    assert!(decode_tombstones(&longer, &order()).unwrap_err().to_string().contains("bytes after"));
     // A count that the bytes cannot hold is refused before anything is allocated for it.
     let absurd = [0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
     assert!(decode_tombstones(&absurd, &order()).unwrap_err().to_string().contains("found"));
