@@ -1,0 +1,627 @@
+// foldb: an embedded, ordered, crash-safe key-value store around merge operators.
+//
+// RULES FOR CALLERS
+//
+// Errors. A function that can fail returns a foldb_error_t *: NULL is success. foldb_error_code()
+// says what to do about the error, foldb_error_message() what happened where. The caller frees it
+// with foldb_error_free(). A function that fails stores no result.
+//
+// Ownership. The caller frees each handle that a function returns or stores, once, with the
+// function named after its type: foldb_value_free(), foldb_iter_free() and so on; foldb_close()
+// frees a database. The order does not matter. All free functions take NULL. Texts stored through
+// a char ** are freed with foldb_string_free().
+//
+// Arguments. foldb copies the keys, values, names and options that it gets, so they need to live
+// only during the call. Bytes are a pointer and a length; the pointer may be NULL if the length is
+// 0. Names and texts are UTF-8 and end with a NUL; a path is any bytes that end with a NUL. Where
+// NULL has no meaning, it is FOLDB_INVALID_ARGUMENT. Any other pointer must be valid for its type,
+// and a handle must not have been freed.
+//
+// Results. Bytes that a function returns live as long as the handle that they belong to. The key
+// and value of an iterator live until its next move.
+//
+// Threads. Any thread may use a database, a keyspace, a snapshot, a value or options that no thread
+// changes, several threads at the same time. An iterator, a batch, and options that are being set
+// belong to one thread at a time. No handle may be freed while another thread uses it.
+//
+// Callbacks. The functions of an operator or a comparator are called from any thread, several at
+// the same time, and must be pure functions of their arguments. They return normally: an exception
+// or longjmp out of them is undefined. They do not call foldb, except where their comment says so.
+//
+// A fork() leaves the child without the database: it must not use the parent's handles.
+
+
+#ifndef FOLDB_H
+#define FOLDB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What the caller can do about an error.
+typedef enum {
+  // No error: the code of a NULL error.
+  FOLDB_OK = 0,
+  // The call itself is wrong: a bad option, a malformed operand, or a NULL that may not be one.
+  FOLDB_INVALID_ARGUMENT = 1,
+  // The directory holds no database. Set `create_if_missing`, or fix the path.
+  FOLDB_DATABASE_MISSING = 2,
+  // The directory already holds a database, and `error_if_exists` is set.
+  FOLDB_DATABASE_EXISTS = 3,
+  // Another process or handle has the database open. Close it first.
+  FOLDB_LOCKED = 4,
+  // The database uses a merge operator that the open did not get.
+  FOLDB_UNKNOWN_OPERATOR = 5,
+  // A comparator that the open did not get orders one of the keyspaces.
+  FOLDB_UNKNOWN_COMPARATOR = 6,
+  // No keyspace has that name. Create it.
+  FOLDB_KEYSPACE_MISSING = 7,
+  // A keyspace of that name already exists.
+  FOLDB_KEYSPACE_EXISTS = 8,
+  // The keyspace was dropped after this handle was made. Free the handle.
+  FOLDB_KEYSPACE_DROPPED = 9,
+  // The merge operator rejected this key's operands. Other keys are not affected.
+  FOLDB_MERGE_FAILED = 10,
+  // The comparator contradicted itself. Reopen with a total order.
+  FOLDB_COMPARATOR_FAILED = 11,
+  // Bytes on disk are not the bytes that were written. Restore a copy, or repair.
+  FOLDB_CORRUPTION = 12,
+  // This build does not know a file's format, a codec or the platform.
+  FOLDB_UNSUPPORTED = 13,
+  // The disk is full. Free some space, and the database resumes by itself.
+  FOLDB_NO_SPACE = 14,
+  // An earlier sync failed, so it is unknown which writes are durable. Reopen the database.
+  FOLDB_POISONED = 15,
+  // The database was opened read-only.
+  FOLDB_READ_ONLY = 16,
+  // The database was closed.
+  FOLDB_CLOSED = 17,
+  // The write would have waited longer than its deadline. Nothing was written.
+  FOLDB_BUSY = 18,
+  // A call of the operating system failed.
+  FOLDB_IO = 19,
+  // A bug in foldb. The message says where; please report it.
+  FOLDB_PANIC = 20,
+  // A kind of error that is newer than this header.
+  FOLDB_OTHER = 21,
+} foldb_code_t;
+
+// What folding the operands of a key gives.
+typedef enum {
+  // The operands cannot be folded. Reads of this key fail with `FOLDB_MERGE_FAILED`, and the
+  // operands are kept. From `partial`: the operands stay as they are, which is no failure.
+  FOLDB_FOLD_FAILED = 0,
+  // The value that was appended to the output. From `partial`: the value of the key, whatever
+  // is older.
+  FOLDB_FOLD_VALUE = 1,
+  // The operand that was appended to the output. Only from `partial`.
+  FOLDB_FOLD_OPERAND = 2,
+  // The base, unchanged and not copied. Only from `full`.
+  FOLDB_FOLD_BASE = 3,
+  // The newest operand, unchanged and not copied. Only from `full`.
+  FOLDB_FOLD_NEWEST = 4,
+  // The key is deleted.
+  FOLDB_FOLD_DELETE = 5,
+} foldb_fold_t;
+
+// A batch of writes to one database. One thread at a time may use it.
+typedef struct foldb_batch_t foldb_batch_t;
+
+// An error. The caller frees it with `foldb_error_free`.
+typedef struct foldb_error_t foldb_error_t;
+
+// An iterator over one state of a keyspace. One thread at a time may use it. It stands on no entry
+// until a call moves it.
+typedef struct foldb_iter_t foldb_iter_t;
+
+// Options with which a keyspace is created. What is not set is as in the database's options.
+typedef struct foldb_keyspace_options_t foldb_keyspace_options_t;
+
+// A keyspace of a database. All threads may use it at the same time.
+typedef struct foldb_keyspace_t foldb_keyspace_t;
+
+// Options of a database.
+typedef struct foldb_options_t foldb_options_t;
+
+// Where an operator puts its result. It lives during the call.
+typedef struct foldb_output_t foldb_output_t;
+
+// Options of one read.
+typedef struct foldb_read_options_t foldb_read_options_t;
+
+// A state of the database. All threads may use it at the same time. Free it soon: it keeps old
+// values on disk.
+typedef struct foldb_snapshot_t foldb_snapshot_t;
+
+// An open database. All threads may use it at the same time.
+typedef struct foldb_t foldb_t;
+
+// A value that a read returned. A large one is not copied: it keeps the memtable or the cached
+// block that it lies in, so free it soon with `foldb_value_free`.
+typedef struct foldb_value_t foldb_value_t;
+
+// Options of one write.
+typedef struct foldb_write_options_t foldb_write_options_t;
+
+// A string of bytes that somebody else owns.
+typedef struct {
+  // The first byte. It may be NULL if `len` is 0.
+  const uint8_t *data;
+  // The number of bytes.
+  size_t len;
+} foldb_bytes_t;
+
+// Folds the operands of a key over its base. `base` is NULL if the key has none. `operands` has at
+// least one element, the oldest first. All arguments live during the call. Returns a
+// `foldb_fold_t`.
+typedef int (*foldb_full_fn)(void *state,
+                             foldb_bytes_t key,
+                             const foldb_bytes_t *base,
+                             const foldb_bytes_t *operands,
+                             size_t operand_count,
+                             foldb_output_t *output);
+
+// Folds at least two operands, the oldest first, without a base. All arguments live during the
+// call. Returns a `foldb_fold_t`.
+typedef int (*foldb_partial_fn)(void *state,
+                                foldb_bytes_t key,
+                                const foldb_bytes_t *operands,
+                                size_t operand_count,
+                                foldb_output_t *output);
+
+// A merge operator of the program. Any thread may call its functions, several at the same time.
+// They must not call foldb, except `foldb_output_append`, and must return: no `longjmp`, no
+// exception.
+typedef struct {
+  // Passed to all functions. May be NULL.
+  void *state;
+  // Frees `state`. May be NULL.
+  void (*destructor)(void *state);
+  // The name that the database remembers, with a dot in it: `"app.max"`. Copied.
+  const char *name;
+  // The version of the operands' format. Start with 0.
+  uint32_t version;
+  // Folds operands over a base.
+  foldb_full_fn full;
+  // Folds operands without a base. NULL: the engine keeps them until it meets the base.
+  foldb_partial_fn partial;
+  // Whether `partial` gives about the size of one operand, as a sum does. False: about the size
+  // of all operands together, as a list does.
+  bool shrinks;
+} foldb_operator_t;
+
+// Compares two keys: negative, 0 or positive, as `memcmp` does.
+typedef int (*foldb_compare_fn)(void *state, foldb_bytes_t a, foldb_bytes_t b);
+
+// An order of keys of the program. It must be a total order in which only keys of the same bytes
+// are equal. Any thread may call its functions, several at the same time. They must not call foldb
+// and must return: no `longjmp`, no exception.
+typedef struct {
+  // Passed to all functions. May be NULL.
+  void *state;
+  // Frees `state`. May be NULL.
+  void (*destructor)(void *state);
+  // The name that the database remembers. Change it whenever the order changes. Copied.
+  const char *name;
+  // Compares two keys. It gets only whole keys: keys that were written, and keys that the
+  // program passes to reads, seeks and ranges.
+  foldb_compare_fn compare;
+} foldb_comparator_t;
+
+// What a garbage collection did.
+typedef struct {
+  // Bytes of value segment files before.
+  uint64_t bytes_before;
+  // Bytes of value segment files after.
+  uint64_t bytes_after;
+  // Bytes read from segments.
+  uint64_t bytes_read;
+  // Bytes written to segments.
+  uint64_t bytes_written;
+  // Segment files rewritten.
+  uint64_t files_rewritten;
+  // How long it took, in microseconds.
+  uint64_t duration_micros;
+  // Longest time in microseconds that it held a lock which a read or write may wait for.
+  uint64_t longest_lock_micros;
+} foldb_gc_report_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Returns the code of an error; `FOLDB_OK` for NULL.
+foldb_code_t foldb_error_code(const foldb_error_t *error);
+
+// Returns the message of an error: one line that names the file, offset, key or option. It lives
+// as long as the error. For NULL it is "no error".
+const char *foldb_error_message(const foldb_error_t *error);
+
+// Frees an error. NULL is allowed.
+void foldb_error_free(foldb_error_t *error);
+
+// Returns the first byte of a value. It lives as long as the value. NULL for a NULL value.
+const uint8_t *foldb_value_data(const foldb_value_t *value);
+
+// Returns the number of bytes of a value; 0 for NULL.
+size_t foldb_value_len(const foldb_value_t *value);
+
+// Frees a value. NULL is allowed.
+void foldb_value_free(foldb_value_t *value);
+
+// Frees a text that a function of this header returned through a `char **`. NULL is allowed.
+void foldb_string_free(char *text);
+
+// Makes options of a database with their defaults.
+foldb_options_t *foldb_options_new(void);
+
+// Sets an option by its name, for example `("create_if_missing", "true")`,
+// `("merge_operator", "uint64add")`, `("write_buffer_size", "67108864")`,
+// `("compression", "none")` or `("profile", "large_values")`. `foldb options` of the command-line
+// tool lists names, defaults and meanings. Fails with `FOLDB_INVALID_ARGUMENT` for an unknown name
+// or a value of another type; the open checks ranges.
+foldb_error_t *foldb_options_set(foldb_options_t *options, const char *name, const char *value);
+
+// Registers a merge operator of the program. Copies the struct. From then on foldb owns its
+// `state`, also if this call fails, and calls `destructor` once when nothing uses the operator
+// any more. If `state` or `destructor` is NULL, nothing is called.
+foldb_error_t *foldb_options_add_operator(foldb_options_t *options,
+                                          const foldb_operator_t *operator_);
+
+// Sets the order of the keys of the default keyspace. Copies the struct and owns `state`, as
+// `foldb_options_add_operator` does. Without it the order is that of the bytes.
+foldb_error_t *foldb_options_set_comparator(foldb_options_t *options,
+                                            const foldb_comparator_t *comparator);
+
+// Registers the comparator of another keyspace, which every open of the database needs. Copies the
+// struct and owns `state`, as `foldb_options_add_operator` does.
+foldb_error_t *foldb_options_add_comparator(foldb_options_t *options,
+                                            const foldb_comparator_t *comparator);
+
+// Frees options. NULL is allowed. A database that was opened with them is not affected.
+void foldb_options_free(foldb_options_t *options);
+
+// Makes options of a keyspace.
+foldb_keyspace_options_t *foldb_keyspace_options_new(void);
+
+// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction` or
+// `value_separation_min`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a bad value.
+foldb_error_t *foldb_keyspace_options_set(foldb_keyspace_options_t *options,
+                                          const char *name,
+                                          const char *value);
+
+// Sets the order of the keyspace's keys. Copies the struct and owns `state`, as
+// `foldb_options_add_operator` does. Later opens of the database register the same comparator with
+// `foldb_options_add_comparator`.
+foldb_error_t *foldb_keyspace_options_set_comparator(foldb_keyspace_options_t *options,
+                                                     const foldb_comparator_t *comparator);
+
+// Frees options of a keyspace. NULL is allowed.
+void foldb_keyspace_options_free(foldb_keyspace_options_t *options);
+
+// Makes options of a write with their defaults.
+foldb_write_options_t *foldb_write_options_new(void);
+
+// Says whether the write, and every earlier one, is on the medium when the call returns. Default:
+// false, which survives a kill of the process, and perhaps not a power loss.
+void foldb_write_options_set_sync(foldb_write_options_t *options, bool sync);
+
+// Says whether to leave the log out. The write is then lost if the process ends before a flush.
+// Default: false.
+void foldb_write_options_set_disable_wal(foldb_write_options_t *options, bool disable_wal);
+
+// Sets the longest time, in microseconds, that the write may wait for flushes and compactions. A
+// write that would wait longer fails with `FOLDB_BUSY`. 0: never wait. Negative: as long as it
+// takes, the default.
+void foldb_write_options_set_deadline_micros(foldb_write_options_t *options, int64_t micros);
+
+// Frees options of a write. NULL is allowed.
+void foldb_write_options_free(foldb_write_options_t *options);
+
+// Makes options of a read with their defaults.
+foldb_read_options_t *foldb_read_options_new(void);
+
+// Reads the state of a snapshot; NULL is the current state, the default. The options keep the
+// snapshot, so the caller may free its own handle.
+void foldb_read_options_set_snapshot(foldb_read_options_t *options,
+                                     const foldb_snapshot_t *snapshot);
+
+// Says whether the block cache keeps the blocks that the read loads. Default: true. A scan that is
+// not repeated leaves the blocks of other reads in the cache with false.
+void foldb_read_options_set_fill_cache(foldb_read_options_t *options, bool fill_cache);
+
+// Frees options of a read. NULL is allowed.
+void foldb_read_options_free(foldb_read_options_t *options);
+
+// Appends bytes to the result of a fold.
+void foldb_output_append(foldb_output_t *output, const uint8_t *data, size_t len);
+
+// Opens the database in `directory`, or creates it if the option `create_if_missing` is
+// set. NULL options are the defaults. Stores the handle in `*db`.
+foldb_error_t *foldb_open(const char *directory, const foldb_options_t *options, foldb_t **db);
+
+// Opens a database to read its state of this moment. Another process may be writing to it. Changes
+// nothing on disk. Stores the handle in `*db`.
+foldb_error_t *foldb_open_read_only(const char *directory,
+                                    const foldb_options_t *options,
+                                    foldb_t **db);
+
+// Closes a database and frees its handle, also if it returns an error: then the last writes may
+// not be durable. Waits for running calls and background work. Handles of keyspaces, snapshots and
+// iterators stay to be freed; their calls return `FOLDB_CLOSED`. NULL is allowed.
+foldb_error_t *foldb_close(foldb_t *db);
+
+// Removes a database that nothing has open, with all its files. Other files in the directory stay.
+foldb_error_t *foldb_destroy(const char *directory, const foldb_options_t *options);
+
+// Takes a snapshot of all keyspaces, for `foldb_read_options_set_snapshot`. Stores it in
+// `*snapshot`.
+foldb_error_t *foldb_snapshot(const foldb_t *db, foldb_snapshot_t **snapshot);
+
+// Frees a snapshot. NULL is allowed.
+void foldb_snapshot_free(foldb_snapshot_t *snapshot);
+
+// Returns the version of foldb, as `0.1.0`.
+const char *foldb_version(void);
+
+// Stores the keyspace called `name` in `*keyspace`. Fails with `FOLDB_KEYSPACE_MISSING` if there
+// is none.
+foldb_error_t *foldb_keyspace_open(const foldb_t *db,
+                                   const char *name,
+                                   foldb_keyspace_t **keyspace);
+
+// Creates a keyspace, durably, and stores it in `*keyspace`. NULL options are the database's.
+// Fails with `FOLDB_KEYSPACE_EXISTS` if there is one of that name.
+foldb_error_t *foldb_keyspace_create(const foldb_t *db,
+                                     const char *name,
+                                     const foldb_keyspace_options_t *options,
+                                     foldb_keyspace_t **keyspace);
+
+// Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist. An
+// existing keyspace keeps its own options.
+foldb_error_t *foldb_keyspace_open_or_create(const foldb_t *db,
+                                             const char *name,
+                                             const foldb_keyspace_options_t *options,
+                                             foldb_keyspace_t **keyspace);
+
+// Drops a keyspace and its contents, durably. Its handles then return `FOLDB_KEYSPACE_DROPPED`.
+foldb_error_t *foldb_keyspace_drop(const foldb_t *db, const char *name);
+
+// Stores the names of all keyspaces in `*names`, in order, one a line; free it with
+// `foldb_string_free`. One of them is `default`.
+foldb_error_t *foldb_keyspace_names(const foldb_t *db, char **names);
+
+// Frees a handle of a keyspace. The keyspace stays. NULL is allowed.
+void foldb_keyspace_free(foldb_keyspace_t *keyspace);
+
+// Sets the value of a key.
+foldb_error_t *foldb_put(const foldb_t *db,
+                         const foldb_keyspace_t *keyspace,
+                         const foldb_write_options_t *options,
+                         const uint8_t *key,
+                         size_t key_len,
+                         const uint8_t *value,
+                         size_t value_len);
+
+// Deletes a key. A missing key is no error.
+foldb_error_t *foldb_delete(const foldb_t *db,
+                            const foldb_keyspace_t *keyspace,
+                            const foldb_write_options_t *options,
+                            const uint8_t *key,
+                            size_t key_len);
+
+// Deletes all keys from `lower` on and before `upper`, with one record. A NULL bound is none.
+foldb_error_t *foldb_delete_range(const foldb_t *db,
+                                  const foldb_keyspace_t *keyspace,
+                                  const foldb_write_options_t *options,
+                                  const foldb_bytes_t *lower,
+                                  const foldb_bytes_t *upper);
+
+// Merges an operand into a key with the keyspace's merge operator. It reads nothing: the engine
+// folds the operands later.
+foldb_error_t *foldb_merge(const foldb_t *db,
+                           const foldb_keyspace_t *keyspace,
+                           const foldb_write_options_t *options,
+                           const uint8_t *key,
+                           size_t key_len,
+                           const uint8_t *operand,
+                           size_t operand_len);
+
+// Merges an operand into a key with the operator `NAME` or `NAME:PARAM`, for example `max` or
+// `stringappend:;`.
+foldb_error_t *foldb_merge_with(const foldb_t *db,
+                                const foldb_keyspace_t *keyspace,
+                                const foldb_write_options_t *options,
+                                const char *operator_,
+                                const uint8_t *key,
+                                size_t key_len,
+                                const uint8_t *operand,
+                                size_t operand_len);
+
+// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
+// value.
+foldb_error_t *foldb_get(const foldb_t *db,
+                         const foldb_keyspace_t *keyspace,
+                         const foldb_read_options_t *options,
+                         const uint8_t *key,
+                         size_t key_len,
+                         foldb_value_t **value);
+
+// Copies the value of a key to `buffer`, which has room for `capacity` bytes, and stores in
+// `*value_len` how long the value is: -1 if there is none. Copies nothing if the value is longer
+// than `capacity`. Allocates nothing, so it is the fast way to read small values.
+foldb_error_t *foldb_get_into(const foldb_t *db,
+                              const foldb_keyspace_t *keyspace,
+                              const foldb_read_options_t *options,
+                              const uint8_t *key,
+                              size_t key_len,
+                              uint8_t *buffer,
+                              size_t capacity,
+                              int64_t *value_len);
+
+// Stores in `*found` whether a key has a value.
+foldb_error_t *foldb_contains_key(const foldb_t *db,
+                                  const foldb_keyspace_t *keyspace,
+                                  const foldb_read_options_t *options,
+                                  const uint8_t *key,
+                                  size_t key_len,
+                                  bool *found);
+
+// Reads `count` keys of one state of the keyspace. Stores the value of each key in `values`, NULL
+// if it has none, and its error in `errors`, NULL if it could be read; free them all. If the call
+// itself returns an error, it stores nothing.
+foldb_error_t *foldb_multi_get(const foldb_t *db,
+                               const foldb_keyspace_t *keyspace,
+                               const foldb_read_options_t *options,
+                               const foldb_bytes_t *keys,
+                               size_t count,
+                               foldb_value_t **values,
+                               foldb_error_t **errors);
+
+// Makes an empty batch of writes to `db`; NULL if `db` is NULL. Free it with `foldb_batch_free`.
+// Calls that add to it after the database was closed return `FOLDB_CLOSED`, or the write does.
+foldb_batch_t *foldb_batch_new(const foldb_t *db);
+
+// Adds a put.
+foldb_error_t *foldb_batch_put(foldb_batch_t *batch,
+                               const foldb_keyspace_t *keyspace,
+                               const uint8_t *key,
+                               size_t key_len,
+                               const uint8_t *value,
+                               size_t value_len);
+
+// Adds a delete.
+foldb_error_t *foldb_batch_delete(foldb_batch_t *batch,
+                                  const foldb_keyspace_t *keyspace,
+                                  const uint8_t *key,
+                                  size_t key_len);
+
+// Adds a delete of all keys from `lower` on and before `upper`. A NULL bound is none.
+foldb_error_t *foldb_batch_delete_range(foldb_batch_t *batch,
+                                        const foldb_keyspace_t *keyspace,
+                                        const foldb_bytes_t *lower,
+                                        const foldb_bytes_t *upper);
+
+// Adds a merge with the keyspace's merge operator.
+foldb_error_t *foldb_batch_merge(foldb_batch_t *batch,
+                                 const foldb_keyspace_t *keyspace,
+                                 const uint8_t *key,
+                                 size_t key_len,
+                                 const uint8_t *operand,
+                                 size_t operand_len);
+
+// Adds a merge with the operator `NAME` or `NAME:PARAM`.
+foldb_error_t *foldb_batch_merge_with(foldb_batch_t *batch,
+                                      const foldb_keyspace_t *keyspace,
+                                      const char *operator_,
+                                      const uint8_t *key,
+                                      size_t key_len,
+                                      const uint8_t *operand,
+                                      size_t operand_len);
+
+// Returns the number of writes in a batch; 0 for NULL.
+size_t foldb_batch_len(const foldb_batch_t *batch);
+
+// Removes all writes from a batch, to fill it again.
+void foldb_batch_clear(foldb_batch_t *batch);
+
+// Applies a batch to its database. Readers see all of it or nothing, also after a crash. NULL
+// options are the defaults. The batch stays as it is.
+foldb_error_t *foldb_batch_write(const foldb_batch_t *batch, const foldb_write_options_t *options);
+
+// Frees a batch. NULL is allowed.
+void foldb_batch_free(foldb_batch_t *batch);
+
+// Makes an iterator over the keys from `lower` on and before `upper`; a NULL bound is none. Stores
+// it in `*iter`.
+foldb_error_t *foldb_iter(const foldb_t *db,
+                          const foldb_keyspace_t *keyspace,
+                          const foldb_read_options_t *options,
+                          const foldb_bytes_t *lower,
+                          const foldb_bytes_t *upper,
+                          foldb_iter_t **iter);
+
+// Moves to the first entry.
+foldb_error_t *foldb_iter_seek_to_first(foldb_iter_t *iter);
+
+// Moves to the last entry.
+foldb_error_t *foldb_iter_seek_to_last(foldb_iter_t *iter);
+
+// Moves to the first entry at or after `key`.
+foldb_error_t *foldb_iter_seek(foldb_iter_t *iter, const uint8_t *key, size_t key_len);
+
+// Moves to the last entry at or before `key`.
+foldb_error_t *foldb_iter_seek_for_prev(foldb_iter_t *iter, const uint8_t *key, size_t key_len);
+
+// Moves to the next entry; a new iterator to the first one.
+foldb_error_t *foldb_iter_next(foldb_iter_t *iter);
+
+// Moves to the previous entry; a new iterator to the last one.
+foldb_error_t *foldb_iter_prev(foldb_iter_t *iter);
+
+// Returns whether the iterator stands on an entry; false for NULL.
+bool foldb_iter_valid(const foldb_iter_t *iter);
+
+// Returns the key under the iterator and stores its length in `*len`. The key lives until the next
+// move. NULL and a length of 0 if the iterator stands on no entry.
+const uint8_t *foldb_iter_key(const foldb_iter_t *iter, size_t *len);
+
+// Stores the value under the iterator in `*value` and its length in `*len`. It lives until the
+// next move. Stores NULL and 0 if the iterator stands on no entry. Fails with `FOLDB_MERGE_FAILED`
+// if this key's merge fails; the iterator can still move on.
+foldb_error_t *foldb_iter_value(const foldb_iter_t *iter, const uint8_t **value, size_t *len);
+
+// Frees an iterator. NULL is allowed.
+void foldb_iter_free(foldb_iter_t *iter);
+
+// Makes all earlier writes durable that went to the log.
+foldb_error_t *foldb_sync(const foldb_t *db);
+
+// Writes all memtables to tables and waits for it.
+foldb_error_t *foldb_flush(const foldb_t *db);
+
+// Waits until no flush, compaction or garbage collection is due.
+foldb_error_t *foldb_wait_for_background(const foldb_t *db);
+
+// Compacts the keys from `lower` on and before `upper` into one sorted run. A NULL bound is none;
+// a NULL keyspace is the default one.
+foldb_error_t *foldb_compact(const foldb_t *db,
+                             const foldb_keyspace_t *keyspace,
+                             const foldb_bytes_t *lower,
+                             const foldb_bytes_t *upper);
+
+// Rewrites value segments until at most `max_dead_fraction` of their bytes (0.0 to 1.0) are dead.
+// Reads and writes go on meanwhile. Stores what it did in `*report`, unless that is NULL.
+foldb_error_t *foldb_collect_garbage(const foldb_t *db,
+                                     double max_dead_fraction,
+                                     foldb_gc_report_t *report);
+
+// Makes a copy of the database in a new directory, which can be opened as a database of its own.
+// Tables are hard links where the file system has them. Writes go on meanwhile.
+foldb_error_t *foldb_checkpoint(const foldb_t *db, const char *directory);
+
+// Reads every file of a database that nothing has open for writing, and checks every checksum and
+// order. Stores in `*faults` the number of faults, and in `*report`, unless that is NULL, a text
+// with a line for each fault; free it with `foldb_string_free`. Changes nothing.
+foldb_error_t *foldb_verify(const char *directory,
+                            const foldb_options_t *options,
+                            size_t *faults,
+                            char **report);
+
+// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` the number of
+// tables, logs and value segments that are lost in whole or in part. With a `copy`, the repair
+// works in that directory and leaves the database as it is; with NULL it works in place.
+foldb_error_t *foldb_repair(const char *directory,
+                            const foldb_options_t *options,
+                            const char *copy,
+                            size_t *lost);
+
+// Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with
+// `foldb_string_free`.
+foldb_error_t *foldb_stats(const foldb_t *db, char **text);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* FOLDB_H */

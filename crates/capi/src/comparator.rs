@@ -1,0 +1,97 @@
+//! Orders of keys that C programs implement.
+
+use std::cmp::Ordering;
+use std::ffi::{c_char, c_int, c_void};
+use std::fmt;
+
+use foldb::{Comparator, Error, Result};
+
+use crate::boundary::text;
+use crate::bytes::foldb_bytes_t;
+use crate::operator::destroy;
+
+/// Compares two keys: negative, 0 or positive, as `memcmp` does.
+pub type foldb_compare_fn =
+    Option<unsafe extern "C" fn(state: *mut c_void, a: foldb_bytes_t, b: foldb_bytes_t) -> c_int>;
+
+/// An order of keys of the program. It must be a total order in which only keys of the same bytes
+/// are equal. Any thread may call its functions, several at the same time. They must not call foldb
+/// and must return: no `longjmp`, no exception.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct foldb_comparator_t {
+    /// Passed to all functions. May be NULL.
+    pub state: *mut c_void,
+    /// Frees `state`. May be NULL.
+    pub destructor: Option<unsafe extern "C" fn(state: *mut c_void)>,
+    /// The name that the database remembers. Change it whenever the order changes. Copied.
+    pub name: *const c_char,
+    /// Compares two keys. It gets only whole keys: keys that were written, and keys that the
+    /// program passes to reads, seeks and ranges.
+    pub compare: foldb_compare_fn,
+}
+
+/// A [`foldb_comparator_t`] in the engine.
+pub(crate) struct ForeignComparator {
+    name: String,
+    own: foldb_comparator_t,
+}
+
+// SAFETY: any thread may call the functions with `state`, several at the same time, and any thread
+// may call the destructor; the header demands that of the program.
+unsafe impl Send for ForeignComparator {}
+// SAFETY: as above.
+unsafe impl Sync for ForeignComparator {}
+
+impl ForeignComparator {
+    /// Takes a comparator of the program, with its state.
+    ///
+    /// # Safety
+    /// The struct keeps the rules of the header.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a name or `compare`. The state is freed then too.
+    pub(crate) unsafe fn take(own: &foldb_comparator_t) -> Result<ForeignComparator> {
+        let mut comparator = ForeignComparator { name: String::new(), own: *own };
+        // SAFETY: as the caller promises.
+        comparator.name = unsafe { text(own.name, "comparator.name")? }.to_owned();
+        if own.compare.is_none() {
+            return Err(Error::invalid_argument("comparator.compare is NULL"));
+        }
+        Ok(comparator)
+    }
+}
+
+impl Drop for ForeignComparator {
+    fn drop(&mut self) {
+        // SAFETY: this is the only owner of the state, and drops once.
+        unsafe { destroy(self.own.state, self.own.destructor) };
+    }
+}
+
+impl fmt::Debug for ForeignComparator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForeignComparator").field(&self.name).finish()
+    }
+}
+
+impl Comparator for ForeignComparator {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        // `take` refuses a comparator without the function.
+        let Some(compare) = self.own.compare else { return Ordering::Equal };
+        // SAFETY: the program's function keeps the rules of the header; both keys live.
+        unsafe { compare(self.own.state, a.into(), b.into()) }.cmp(&0)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,122 @@
+//! Databases and snapshots: open, close, repair, and the state of a moment.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use foldb::{Db, Snapshot};
+
+use crate::boundary::{arg, call, check_out, free, path, store};
+use crate::error::foldb_error_t;
+use crate::options::{database_options, foldb_options_t};
+
+/// An open database. All threads may use it at the same time.
+pub struct foldb_t {
+    pub(crate) db: Db,
+    /// What the handles of the database's keyspaces share with it.
+    pub(crate) identity: Arc<()>,
+}
+
+impl foldb_t {
+    fn boxed(db: Db) -> *mut foldb_t {
+        Box::into_raw(Box::new(foldb_t { db, identity: Arc::default() }))
+    }
+}
+
+/// Opens the database in `directory`, or creates it if the option `create_if_missing` is
+/// set. NULL options are the defaults. Stores the handle in `*db`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_open(
+    directory: *const c_char,
+    options: *const foldb_options_t,
+    db: *mut *mut foldb_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(db, "db")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
+        let opened = Db::open(directory, options)?;
+        // SAFETY: checked above.
+        unsafe { store(db, foldb_t::boxed(opened)) };
+        Ok(())
+    })
+}
+
+/// Opens a database to read its state of this moment. Another process may be writing to it. Changes
+/// nothing on disk. Stores the handle in `*db`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_open_read_only(
+    directory: *const c_char,
+    options: *const foldb_options_t,
+    db: *mut *mut foldb_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(db, "db")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
+        let opened = Db::open_read_only(directory, options)?;
+        // SAFETY: checked above.
+        unsafe { store(db, foldb_t::boxed(opened)) };
+        Ok(())
+    })
+}
+
+/// Closes a database and frees its handle, also if it returns an error: then the last writes may
+/// not be durable. Waits for running calls and background work. Handles of keyspaces, snapshots and
+/// iterators stay to be freed; their calls return `FOLDB_CLOSED`. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_close(db: *mut foldb_t) -> *mut foldb_error_t {
+    // SAFETY: the caller keeps the rules of the header.
+    let Some(open) = (unsafe { db.as_ref() }) else { return std::ptr::null_mut() };
+    let error = call(|| open.db.close());
+    // SAFETY: the caller keeps the rules of the header, and passes the handle once.
+    unsafe { free(db) };
+    error
+}
+
+/// Removes a database that nothing has open, with all its files. Other files in the directory stay.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_destroy(
+    directory: *const c_char,
+    options: *const foldb_options_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
+        Db::destroy(directory, &options)
+    })
+}
+
+/// A state of the database. All threads may use it at the same time. Free it soon: it keeps old
+/// values on disk.
+pub struct foldb_snapshot_t(pub(crate) Snapshot);
+
+/// Takes a snapshot of all keyspaces, for `foldb_read_options_set_snapshot`. Stores it in
+/// `*snapshot`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_snapshot(
+    db: *const foldb_t,
+    snapshot: *mut *mut foldb_snapshot_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(snapshot, "snapshot")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let taken = unsafe { arg(db, "db")? }.db.snapshot();
+        // SAFETY: checked above.
+        unsafe { store(snapshot, Box::into_raw(Box::new(foldb_snapshot_t(taken)))) };
+        Ok(())
+    })
+}
+
+/// Frees a snapshot. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_snapshot_free(snapshot: *mut foldb_snapshot_t) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(snapshot) };
+}
+
+/// Returns the version of foldb, as `0.1.0`.
+#[unsafe(no_mangle)]
+pub extern "C" fn foldb_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}

@@ -1,0 +1,30 @@
+//! The C interface of foldb.
+//!
+//! `include/foldb.h` is generated from this crate: each function and type here is one there, with
+//! its comment. The rules that bind all callers stand at the top of the header (`cbindgen.toml`).
+//!
+//! Each function checks its pointers for NULL, turns bytes and texts into slices, and calls the
+//! engine inside [`boundary::call`]. So no panic crosses into C.
+//!
+//! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`, `database`,
+//! `keyspace`, `reads`, `writes`, `batch`, `iterator`, `upkeep`.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+// The types have the names that C programs use.
+#![allow(non_camel_case_types)]
+// One text at the top of the header says what all callers promise.
+#![allow(clippy::missing_safety_doc)]
+
+pub mod batch;
+mod boundary;
+pub mod bytes;
+pub mod comparator;
+pub mod database;
+pub mod error;
+pub mod iterator;
+pub mod keyspace;
+pub mod operator;
+pub mod options;
+pub mod reads;
+pub mod upkeep;
+pub mod writes;

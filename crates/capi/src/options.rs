@@ -1,0 +1,415 @@
+//! Options of databases, keyspaces, reads and writes.
+//!
+//! A database's options are set by name, with the names and choices of the Rust interface
+//! (`foldb::Options`). So this interface has every option as soon as the engine has it.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldb::{Comparator, Error, KeyspaceOptions, MergeOperator, Options, ReadOptions, Result};
+use foldb::{Snapshot, WriteOptions};
+use serde_json::{Map, Value};
+
+use crate::boundary::{arg, arg_mut, call, free, text};
+use crate::comparator::{ForeignComparator, foldb_comparator_t};
+use crate::database::foldb_snapshot_t;
+use crate::error::foldb_error_t;
+use crate::operator::{ForeignOperator, foldb_operator_t};
+
+/// Options of a database.
+#[derive(Default)]
+pub struct foldb_options_t {
+    /// The options that were set, by their names.
+    named: Map<String, Value>,
+    operators: Vec<Arc<dyn MergeOperator>>,
+    comparator: Option<Arc<dyn Comparator>>,
+    comparators: Vec<Arc<dyn Comparator>>,
+}
+
+impl foldb_options_t {
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        // A number or a truth value reads as itself, everything else as a text.
+        let read = match serde_json::from_str(value) {
+            Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
+            _ => Value::from(value),
+        };
+        // An operator may be called `1`, so texts are tried too.
+        let candidates = [read, Value::from(value)];
+        let named = candidates.map(|value| Map::from_iter([(name.to_owned(), value)]));
+        let [first, second] = named.map(|one| (options_of(&one).map(drop), one));
+        let accepted = match (first, second) {
+            ((Ok(()), one), _) | (_, (Ok(()), one)) => one,
+            ((Err(error), _), _) => {
+                return Err(Error::invalid_argument(format!("option {name}={value}: {error}")));
+            }
+        };
+        self.named.extend(accepted);
+        Ok(())
+    }
+
+    fn build(&self) -> Result<Options> {
+        let mut options = options_of(&self.named)
+            .map_err(|error| Error::invalid_argument(format!("options: {error}")))?;
+        options.operators.clone_from(&self.operators);
+        options.comparators.clone_from(&self.comparators);
+        if let Some(comparator) = &self.comparator {
+            options.comparator = Arc::clone(comparator);
+        }
+        Ok(options)
+    }
+}
+
+fn options_of(named: &Map<String, Value>) -> serde_json::Result<Options> {
+    serde_json::from_value(Value::Object(named.clone()))
+}
+
+/// Returns the options of an open; NULL is the defaults.
+///
+/// # Safety
+/// `options` is NULL, or options that were not freed.
+///
+/// # Errors
+/// `InvalidArgument` for options that exclude each other.
+pub(crate) unsafe fn database_options(options: *const foldb_options_t) -> Result<Options> {
+    // SAFETY: as the caller promises.
+    unsafe { options.as_ref() }.map_or_else(|| Ok(Options::default()), foldb_options_t::build)
+}
+
+/// Makes options of a database with their defaults.
+#[unsafe(no_mangle)]
+pub extern "C" fn foldb_options_new() -> *mut foldb_options_t {
+    Box::into_raw(Box::default())
+}
+
+/// Sets an option by its name, for example `("create_if_missing", "true")`,
+/// `("merge_operator", "uint64add")`, `("write_buffer_size", "67108864")`,
+/// `("compression", "none")` or `("profile", "large_values")`. `foldb options` of the command-line
+/// tool lists names, defaults and meanings. Fails with `FOLDB_INVALID_ARGUMENT` for an unknown name
+/// or a value of another type; the open checks ranges.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_set(
+    options: *mut foldb_options_t,
+    name: *const c_char,
+    value: *const c_char,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (options, name, value) =
+            unsafe { (arg_mut(options, "options")?, text(name, "name")?, text(value, "value")?) };
+        options.set(name, value)
+    })
+}
+
+/// Registers a merge operator of the program. Copies the struct. From then on foldb owns its
+/// `state`, also if this call fails, and calls `destructor` once when nothing uses the operator
+/// any more. If `state` or `destructor` is NULL, nothing is called.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_add_operator(
+    options: *mut foldb_options_t,
+    operator: *const foldb_operator_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let operator = unsafe { ForeignOperator::take(arg(operator, "operator")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.operators.push(Arc::new(operator));
+        Ok(())
+    })
+}
+
+/// Sets the order of the keys of the default keyspace. Copies the struct and owns `state`, as
+/// `foldb_options_add_operator` does. Without it the order is that of the bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_set_comparator(
+    options: *mut foldb_options_t,
+    comparator: *const foldb_comparator_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.comparator = Some(Arc::new(comparator));
+        Ok(())
+    })
+}
+
+/// Registers the comparator of another keyspace, which every open of the database needs. Copies the
+/// struct and owns `state`, as `foldb_options_add_operator` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_add_comparator(
+    options: *mut foldb_options_t,
+    comparator: *const foldb_comparator_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.comparators.push(Arc::new(comparator));
+        Ok(())
+    })
+}
+
+/// Frees options. NULL is allowed. A database that was opened with them is not affected.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_free(options: *mut foldb_options_t) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(options) };
+}
+
+/// Options with which a keyspace is created. What is not set is as in the database's options.
+#[derive(Default)]
+pub struct foldb_keyspace_options_t(KeyspaceOptions);
+
+/// Returns the options of a new keyspace; NULL is the defaults.
+///
+/// # Safety
+/// `options` is NULL, or options that were not freed.
+pub(crate) unsafe fn keyspace_options(options: *const foldb_keyspace_options_t) -> KeyspaceOptions {
+    // SAFETY: as the caller promises.
+    unsafe { options.as_ref() }.map(|options| options.0.clone()).unwrap_or_default()
+}
+
+/// Makes options of a keyspace.
+#[unsafe(no_mangle)]
+pub extern "C" fn foldb_keyspace_options_new() -> *mut foldb_keyspace_options_t {
+    Box::into_raw(Box::default())
+}
+
+/// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction` or
+/// `value_separation_min`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a bad value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_keyspace_options_set(
+    options: *mut foldb_keyspace_options_t,
+    name: *const c_char,
+    value: *const c_char,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (options, name, value) =
+            unsafe { (arg_mut(options, "options")?, text(name, "name")?, text(value, "value")?) };
+        set_of_keyspace(&mut options.0, name, value)
+    })
+}
+
+fn set_of_keyspace(options: &mut KeyspaceOptions, name: &str, value: &str) -> Result<()> {
+    let number = || {
+        let expected = |_| format!("keyspace option {name}={value}: expected a whole number");
+        value.parse().map_err(expected).map_err(Error::invalid_argument)
+    };
+    match name {
+        "merge_operator" => options.merge_operator = Some(value.to_owned()),
+        "compression" => options.compression = Some(value.parse()?),
+        "bloom_bits" => options.bloom_bits = Some(number()?),
+        "compaction" => options.compaction = Some(value.parse()?),
+        "value_separation_min" => {
+            let min = number()?;
+            options.value_separation_min = Some(usize::try_from(min).unwrap_or(usize::MAX));
+        }
+        _ => {
+            return Err(Error::invalid_argument(format!(
+                "no keyspace option is called '{name}'; there are merge_operator, compression, \
+                 bloom_bits, compaction and value_separation_min"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Sets the order of the keyspace's keys. Copies the struct and owns `state`, as
+/// `foldb_options_add_operator` does. Later opens of the database register the same comparator with
+/// `foldb_options_add_comparator`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_keyspace_options_set_comparator(
+    options: *mut foldb_keyspace_options_t,
+    comparator: *const foldb_comparator_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.0.comparator = Some(Arc::new(comparator));
+        Ok(())
+    })
+}
+
+/// Frees options of a keyspace. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_keyspace_options_free(options: *mut foldb_keyspace_options_t) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(options) };
+}
+
+/// Options of one write.
+#[derive(Default)]
+pub struct foldb_write_options_t(WriteOptions);
+
+/// The options of a write without any.
+static WRITE_DEFAULTS: WriteOptions =
+    WriteOptions { sync: false, disable_wal: false, deadline: None };
+
+/// Returns the options of a write; NULL is the defaults.
+///
+/// # Safety
+/// `options` is NULL, or options that nothing changes or frees during `'a`.
+#[inline]
+pub(crate) unsafe fn write_options<'a>(options: *const foldb_write_options_t) -> &'a WriteOptions {
+    // SAFETY: as the caller promises.
+    unsafe { options.as_ref() }.map_or(&WRITE_DEFAULTS, |options| &options.0)
+}
+
+/// Makes options of a write with their defaults.
+#[unsafe(no_mangle)]
+pub extern "C" fn foldb_write_options_new() -> *mut foldb_write_options_t {
+    Box::into_raw(Box::default())
+}
+
+/// Says whether the write, and every earlier one, is on the medium when the call returns. Default:
+/// false, which survives a kill of the process, and perhaps not a power loss.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_write_options_set_sync(
+    options: *mut foldb_write_options_t,
+    sync: bool,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        options.0.sync = sync;
+    }
+}
+
+/// Says whether to leave the log out. The write is then lost if the process ends before a flush.
+/// Default: false.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_write_options_set_disable_wal(
+    options: *mut foldb_write_options_t,
+    disable_wal: bool,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        options.0.disable_wal = disable_wal;
+    }
+}
+
+/// Sets the longest time, in microseconds, that the write may wait for flushes and compactions. A
+/// write that would wait longer fails with `FOLDB_BUSY`. 0: never wait. Negative: as long as it
+/// takes, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_write_options_set_deadline_micros(
+    options: *mut foldb_write_options_t,
+    micros: i64,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        options.0.deadline = u64::try_from(micros).ok().map(Duration::from_micros);
+    }
+}
+
+/// Frees options of a write. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_write_options_free(options: *mut foldb_write_options_t) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(options) };
+}
+
+/// Options of one read.
+#[derive(Default)]
+pub struct foldb_read_options_t(ReadOptions);
+
+/// Returns the options of a read.
+///
+/// # Safety
+/// `options` is NULL, or options that nothing changes or frees during `'a`.
+#[inline]
+pub(crate) unsafe fn read_options<'a>(
+    options: *const foldb_read_options_t,
+) -> Option<&'a ReadOptions> {
+    // SAFETY: as the caller promises.
+    unsafe { options.as_ref() }.map(|options| &options.0)
+}
+
+/// Makes options of a read with their defaults.
+#[unsafe(no_mangle)]
+pub extern "C" fn foldb_read_options_new() -> *mut foldb_read_options_t {
+    Box::into_raw(Box::default())
+}
+
+/// Reads the state of a snapshot; NULL is the current state, the default. The options keep the
+/// snapshot, so the caller may free its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_read_options_set_snapshot(
+    options: *mut foldb_read_options_t,
+    snapshot: *const foldb_snapshot_t,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        // SAFETY: the caller keeps the rules of the header.
+        let snapshot = unsafe { snapshot.as_ref() };
+        options.0.snapshot = snapshot.map(|snapshot| Snapshot::clone(&snapshot.0));
+    }
+}
+
+/// Says whether the block cache keeps the blocks that the read loads. Default: true. A scan that is
+/// not repeated leaves the blocks of other reads in the cache with false.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_read_options_set_fill_cache(
+    options: *mut foldb_read_options_t,
+    fill_cache: bool,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        options.0.fill_cache = fill_cache;
+    }
+}
+
+/// Frees options of a read. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_read_options_free(options: *mut foldb_read_options_t) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(options) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_set_by_their_names() {
+        let mut options = foldb_options_t::default();
+        for (name, value) in [
+            ("create_if_missing", "true"),
+            ("write_buffer_size", "1048576"),
+            ("merge_operator", "uint64add"),
+            ("compression", "none"),
+            ("max_dead_fraction", "0.25"),
+        ] {
+            options.set(name, value).unwrap();
+        }
+        let options = options.build().unwrap();
+        assert!(options.create_if_missing);
+        assert_eq!(options.write_buffer_size, 1 << 20);
+        assert_eq!(options.merge_operator.as_deref(), Some("uint64add"));
+        assert_eq!(options.compression, foldb::Compression::None);
+        assert_eq!(options.max_dead_fraction, 0.25);
+    }
+
+    #[test]
+    fn an_operator_may_be_named_by_a_number() {
+        let mut options = foldb_options_t::default();
+        options.set("merge_operator", "1").unwrap();
+        assert_eq!(options.build().unwrap().merge_operator.as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn bad_options_name_themselves() {
+        let mut options = foldb_options_t::default();
+        for (name, value) in
+            [("write_bufer_size", "1"), ("write_buffer_size", "big"), ("compression", "rar")]
+        {
+            let error = options.set(name, value).unwrap_err();
+            assert!(error.to_string().contains(&format!("{name}={value}")), "{error}");
+        }
+        assert!(options.named.is_empty());
+        let error = set_of_keyspace(&mut KeyspaceOptions::default(), "bloom_bits", "many");
+        assert!(error.unwrap_err().to_string().contains("bloom_bits=many"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Point reads.
+//!
+//! In each function a NULL keyspace is the default one, and NULL options are the defaults.
+
+use std::ptr;
+
+use foldb::{Result, Value};
+
+use crate::boundary::{array, bytes, call, check_array, check_out, store};
+use crate::bytes::{foldb_bytes_t, foldb_value_t};
+use crate::database::foldb_t;
+use crate::error::foldb_error_t;
+use crate::keyspace::{foldb_keyspace_t, keyspace_of};
+use crate::options::{foldb_read_options_t, read_options};
+
+/// Reads the value of a key.
+///
+/// # Safety
+/// As the callers' callers promise with the rules of the header.
+#[inline]
+unsafe fn get(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+) -> Result<Option<Value>> {
+    // SAFETY: as the caller promises.
+    let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
+    // SAFETY: as the caller promises.
+    let key = unsafe { bytes(key, key_len, "key")? };
+    match options {
+        None => keyspace.get(key),
+        Some(options) => keyspace.get_opt(key, options),
+    }
+}
+
+/// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
+/// value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_get(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+    value: *mut *mut foldb_value_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(value, "value")?;
+        // SAFETY: the caller keeps the rules of the header; checked above.
+        unsafe { store(value, foldb_value_t::of(get(db, keyspace, options, key, key_len)?)) };
+        Ok(())
+    })
+}
+
+/// Copies the value of a key to `buffer`, which has room for `capacity` bytes, and stores in
+/// `*value_len` how long the value is: -1 if there is none. Copies nothing if the value is longer
+/// than `capacity`. Allocates nothing, so it is the fast way to read small values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_get_into(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+    buffer: *mut u8,
+    capacity: usize,
+    value_len: *mut i64,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(value_len, "value_len")?;
+        check_array(buffer, capacity, "buffer")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let found = unsafe { get(db, keyspace, options, key, key_len)? };
+        let Some(found) = found.as_ref().map(Value::as_slice) else {
+            // SAFETY: checked above.
+            unsafe { store(value_len, -1) };
+            return Ok(());
+        };
+        if found.len() <= capacity && !found.is_empty() {
+            // SAFETY: the buffer has room for `capacity` bytes, and no value of the engine lies in
+            // memory that the caller may write to.
+            unsafe { ptr::copy_nonoverlapping(found.as_ptr(), buffer, found.len()) };
+        }
+        // SAFETY: checked above. A value has at most 256 MiB.
+        unsafe { store(value_len, found.len() as i64) };
+        Ok(())
+    })
+}
+
+/// Stores in `*found` whether a key has a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_contains_key(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+    found: *mut bool,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(found, "found")?;
+        // SAFETY: the caller keeps the rules of the header; checked above.
+        unsafe { store(found, get(db, keyspace, options, key, key_len)?.is_some()) };
+        Ok(())
+    })
+}
+
+/// Reads `count` keys of one state of the keyspace. Stores the value of each key in `values`, NULL
+/// if it has none, and its error in `errors`, NULL if it could be read; free them all. If the call
+/// itself returns an error, it stores nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_multi_get(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    keys: *const foldb_bytes_t,
+    count: usize,
+    values: *mut *mut foldb_value_t,
+    errors: *mut *mut foldb_error_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_array(values, count, "values")?;
+        check_array(errors, count, "errors")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
+        // SAFETY: the caller keeps the rules of the header.
+        let keys = unsafe { array(keys, count, "keys")? };
+        // SAFETY: the caller keeps the rules of the header.
+        let keys = keys.iter().map(|key| unsafe { key.get("key") });
+        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let answers = match options {
+            None => keyspace.multi_get(keys)?,
+            Some(options) => keyspace.multi_get_opt(keys, options)?,
+        };
+        for (at, answer) in answers.into_iter().enumerate() {
+            let (value, error) = match answer {
+                Ok(value) => (foldb_value_t::of(value), ptr::null_mut()),
+                Err(error) => (ptr::null_mut(), foldb_error_t::of(&error)),
+            };
+            // SAFETY: both arrays have `count` places, and there is one answer for each key.
+            unsafe {
+                store(values.add(at), value);
+                store(errors.add(at), error);
+            }
+        }
+        Ok(())
+    })
+}

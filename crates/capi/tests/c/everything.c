@@ -1,0 +1,465 @@
+// Calls every function of foldb.h and checks its answer. Run it with a directory that does not
+// exist yet. tests/c_programs.rs checks that no function is left out.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "foldb.h"
+
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);  \
+      exit(1);                                                                 \
+    }                                                                          \
+  } while (0)
+
+static void ok(foldb_error_t *error, int line) {
+  if (error == NULL) return;
+  fprintf(stderr, "%s:%d: %s\n", __FILE__, line, foldb_error_message(error));
+  exit(1);
+}
+
+#define OK(call) ok((call), __LINE__)
+
+// The call fails with `code`, and with a message.
+#define FAILS(expected, call)                              \
+  do {                                                     \
+    foldb_error_t *error_ = (call);                        \
+    CHECK(foldb_error_code(error_) == (expected));         \
+    CHECK(strlen(foldb_error_message(error_)) > 0);        \
+    foldb_error_free(error_);                              \
+  } while (0)
+
+#define BYTES(text) (const uint8_t *)(text), strlen(text)
+
+static foldb_bytes_t bytes(const char *text) {
+  foldb_bytes_t own = {(const uint8_t *)text, strlen(text)};
+  return own;
+}
+
+static void path_in(char *out, size_t size, const char *dir, const char *name) {
+  CHECK((size_t)snprintf(out, size, "%s/%s", dir, name) < size);
+}
+
+// Returns whether the key's value is `expected`; NULL is no value.
+static bool has(foldb_t *db, foldb_keyspace_t *keyspace, foldb_read_options_t *options,
+                const char *key, const char *expected) {
+  foldb_value_t *value;
+  OK(foldb_get(db, keyspace, options, BYTES(key), &value));
+  bool found;
+  OK(foldb_contains_key(db, keyspace, options, BYTES(key), &found));
+  CHECK(found == (value != NULL));
+  bool same = value == NULL || expected == NULL
+                  ? value == NULL && expected == NULL
+                  : foldb_value_len(value) == strlen(expected) &&
+                        memcmp(foldb_value_data(value), expected, strlen(expected)) == 0;
+  foldb_value_free(value);
+  return same;
+}
+
+// An operator that keeps the longest operand, and fails for one that begins with '!'.
+
+static int longest_destroyed = 0;
+
+static void longest_destructor(void *state) {
+  CHECK(strcmp(state, "the state") == 0);
+  longest_destroyed++;
+}
+
+static int longest(const foldb_bytes_t *base, const foldb_bytes_t *operands, size_t count,
+                   foldb_output_t *output) {
+  foldb_bytes_t best = base != NULL ? *base : operands[0];
+  for (size_t i = 0; i < count; i++) {
+    if (operands[i].len > 0 && operands[i].data[0] == '!') return FOLDB_FOLD_FAILED;
+    if (operands[i].len >= best.len) best = operands[i];
+  }
+  if (best.len == 0) return FOLDB_FOLD_DELETE;
+  foldb_output_append(output, best.data, best.len);
+  return FOLDB_FOLD_VALUE;
+}
+
+static int longest_full(void *state, foldb_bytes_t key, const foldb_bytes_t *base,
+                        const foldb_bytes_t *operands, size_t count, foldb_output_t *output) {
+  CHECK(strcmp(state, "the state") == 0);
+  CHECK(key.len > 0 && count > 0);
+  return longest(base, operands, count, output);
+}
+
+static int longest_partial(void *state, foldb_bytes_t key, const foldb_bytes_t *operands,
+                           size_t count, foldb_output_t *output) {
+  (void)key;
+  CHECK(strcmp(state, "the state") == 0);
+  CHECK(count > 1);
+  int folded = longest(NULL, operands, count, output);
+  // An empty longest operand deletes only where there is no longer base.
+  return folded == FOLDB_FOLD_VALUE ? FOLDB_FOLD_OPERAND : FOLDB_FOLD_FAILED;
+}
+
+static char the_state[] = "the state";
+
+static foldb_operator_t longest_operator(void) {
+  foldb_operator_t own = {the_state,    longest_destructor, "test.longest", 0,
+                          longest_full, longest_partial,    true};
+  return own;
+}
+
+// The order of the bytes, backwards.
+
+static int backwards(void *state, foldb_bytes_t a, foldb_bytes_t b) {
+  (void)state;
+  size_t least = a.len < b.len ? a.len : b.len;
+  int order = least == 0 ? 0 : memcmp(b.data, a.data, least);
+  if (order != 0) return order;
+  return a.len == b.len ? 0 : a.len < b.len ? 1 : -1;
+}
+
+static foldb_comparator_t backwards_comparator(void) {
+  foldb_comparator_t own = {NULL, NULL, "test.backwards", backwards};
+  return own;
+}
+
+static foldb_options_t *options_of_the_test(void) {
+  foldb_options_t *options = foldb_options_new();
+  OK(foldb_options_set(options, "create_if_missing", "true"));
+  OK(foldb_options_set(options, "merge_operator", "stringappend"));
+  OK(foldb_options_set(options, "value_separation_min", "4096"));
+  foldb_operator_t operator_ = longest_operator();
+  OK(foldb_options_add_operator(options, &operator_));
+  foldb_comparator_t comparator = backwards_comparator();
+  OK(foldb_options_add_comparator(options, &comparator));
+  return options;
+}
+
+static void bad_calls_are_refused(const char *dir) {
+  foldb_options_t *options = foldb_options_new();
+  foldb_t *db;
+  FAILS(FOLDB_DATABASE_MISSING, foldb_open(dir, options, &db));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_open(NULL, options, &db));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_open(dir, options, NULL));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set(options, "no_such_option", "1"));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set(options, "write_buffer_size", "large"));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set(NULL, "write_buffer_size", "1"));
+  foldb_operator_t nameless = longest_operator();
+  nameless.name = NULL;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_add_operator(options, &nameless));
+  CHECK(longest_destroyed == 1);
+  foldb_comparator_t empty = backwards_comparator();
+  empty.compare = NULL;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set_comparator(options, &empty));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_add_comparator(options, NULL));
+  foldb_options_free(options);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_put(NULL, NULL, NULL, BYTES("key"), BYTES("value")));
+  CHECK(foldb_error_code(NULL) == FOLDB_OK);
+  foldb_error_free(NULL);
+  OK(foldb_close(NULL));
+}
+
+static void single_writes(foldb_t *db) {
+  OK(foldb_put(db, NULL, NULL, BYTES("a"), BYTES("one")));
+  OK(foldb_put(db, NULL, NULL, NULL, 0, NULL, 0));
+  CHECK(has(db, NULL, NULL, "a", "one") && has(db, NULL, NULL, "", ""));
+  OK(foldb_merge(db, NULL, NULL, BYTES("a"), BYTES("two")));
+  CHECK(has(db, NULL, NULL, "a", "one,two"));
+  OK(foldb_delete(db, NULL, NULL, BYTES("a")));
+  CHECK(has(db, NULL, NULL, "a", NULL));
+
+  foldb_write_options_t *options = foldb_write_options_new();
+  foldb_write_options_set_sync(options, true);
+  OK(foldb_put(db, NULL, options, BYTES("synced"), BYTES("1")));
+  foldb_write_options_set_sync(options, false);
+  foldb_write_options_set_disable_wal(options, true);
+  foldb_write_options_set_deadline_micros(options, 1000 * 1000);
+  OK(foldb_put(db, NULL, options, BYTES("unlogged"), BYTES("2")));
+  foldb_write_options_free(options);
+
+  for (char i = 'a'; i <= 'e'; i++) {
+    const uint8_t key[2] = {'r', (uint8_t)i};
+    OK(foldb_put(db, NULL, NULL, key, 2, key, 2));
+  }
+  foldb_bytes_t lower = bytes("rb"), upper = bytes("rd");
+  OK(foldb_delete_range(db, NULL, NULL, &lower, &upper));
+  CHECK(has(db, NULL, NULL, "ra", "ra") && has(db, NULL, NULL, "rd", "rd"));
+  CHECK(has(db, NULL, NULL, "rb", NULL) && has(db, NULL, NULL, "rc", NULL));
+
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_put(db, NULL, NULL, NULL, 5, BYTES("value")));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_merge_with(db, NULL, NULL, NULL, BYTES("k"), BYTES("v")));
+  FAILS(FOLDB_UNKNOWN_OPERATOR,
+        foldb_merge_with(db, NULL, NULL, "app.missing", BYTES("k"), BYTES("v")));
+}
+
+static void reads(foldb_t *db) {
+  OK(foldb_put(db, NULL, NULL, BYTES("read"), BYTES("12345678")));
+  uint8_t buffer[8];
+  int64_t len;
+  OK(foldb_get_into(db, NULL, NULL, BYTES("read"), buffer, sizeof buffer, &len));
+  CHECK(len == 8 && memcmp(buffer, "12345678", 8) == 0);
+  memset(buffer, 0, sizeof buffer);
+  OK(foldb_get_into(db, NULL, NULL, BYTES("read"), buffer, 7, &len));
+  CHECK(len == 8 && buffer[0] == 0);
+  OK(foldb_get_into(db, NULL, NULL, BYTES("missing"), NULL, 0, &len));
+  CHECK(len == -1);
+
+  foldb_bytes_t keys[3] = {bytes("read"), bytes("missing"), bytes("synced")};
+  foldb_value_t *values[3];
+  foldb_error_t *errors[3];
+  OK(foldb_multi_get(db, NULL, NULL, keys, 3, values, errors));
+  CHECK(foldb_value_len(values[0]) == 8 && values[1] == NULL && foldb_value_len(values[2]) == 1);
+  for (int i = 0; i < 3; i++) {
+    CHECK(errors[i] == NULL);
+    foldb_value_free(values[i]);
+  }
+
+  foldb_snapshot_t *snapshot;
+  OK(foldb_snapshot(db, &snapshot));
+  foldb_read_options_t *options = foldb_read_options_new();
+  foldb_read_options_set_snapshot(options, snapshot);
+  foldb_read_options_set_fill_cache(options, false);
+  foldb_snapshot_free(snapshot);
+  OK(foldb_put(db, NULL, NULL, BYTES("read"), BYTES("newer")));
+  CHECK(has(db, NULL, options, "read", "12345678") && has(db, NULL, NULL, "read", "newer"));
+  foldb_read_options_set_snapshot(options, NULL);
+  CHECK(has(db, NULL, options, "read", "newer"));
+  foldb_read_options_free(options);
+}
+
+static void operators_of_the_program(foldb_t *db) {
+  const char *operands[] = {"four", "fifteen", "two"};
+  for (int i = 0; i < 3; i++) {
+    OK(foldb_merge_with(db, NULL, NULL, "test.longest", BYTES("longest"), BYTES(operands[i])));
+  }
+  CHECK(has(db, NULL, NULL, "longest", "fifteen"));
+  OK(foldb_flush(db));
+  CHECK(has(db, NULL, NULL, "longest", "fifteen"));
+  OK(foldb_merge_with(db, NULL, NULL, "test.longest", BYTES("fails"), BYTES("!")));
+  foldb_value_t *value;
+  FAILS(FOLDB_MERGE_FAILED, foldb_get(db, NULL, NULL, BYTES("fails"), &value));
+  foldb_bytes_t keys[2] = {bytes("fails"), bytes("longest")};
+  foldb_value_t *values[2];
+  foldb_error_t *errors[2];
+  OK(foldb_multi_get(db, NULL, NULL, keys, 2, values, errors));
+  CHECK(foldb_error_code(errors[0]) == FOLDB_MERGE_FAILED && values[0] == NULL);
+  CHECK(errors[1] == NULL && foldb_value_len(values[1]) == 7);
+  foldb_error_free(errors[0]);
+  foldb_value_free(values[1]);
+  OK(foldb_delete(db, NULL, NULL, BYTES("fails")));
+}
+
+static void keyspaces(foldb_t *db) {
+  foldb_keyspace_options_t *options = foldb_keyspace_options_new();
+  OK(foldb_keyspace_options_set(options, "merge_operator", "uint64add"));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_keyspace_options_set(options, "no_such_option", "1"));
+  foldb_comparator_t comparator = backwards_comparator();
+  OK(foldb_keyspace_options_set_comparator(options, &comparator));
+  foldb_keyspace_t *counters, *again, *old;
+  FAILS(FOLDB_KEYSPACE_MISSING, foldb_keyspace_open(db, "counters", &counters));
+  OK(foldb_keyspace_create(db, "counters", options, &counters));
+  FAILS(FOLDB_KEYSPACE_EXISTS, foldb_keyspace_create(db, "counters", options, &again));
+  OK(foldb_keyspace_open_or_create(db, "counters", options, &again));
+  OK(foldb_keyspace_open_or_create(db, "old", NULL, &old));
+  foldb_keyspace_options_free(options);
+
+  const uint8_t two[8] = {2};
+  OK(foldb_merge(db, counters, NULL, BYTES("n"), two, 8));
+  OK(foldb_merge(db, again, NULL, BYTES("n"), two, 8));
+  uint8_t sum[8];
+  int64_t len;
+  OK(foldb_get_into(db, counters, NULL, BYTES("n"), sum, 8, &len));
+  CHECK(len == 8 && sum[0] == 4);
+  OK(foldb_merge(db, counters, NULL, BYTES("m"), two, 8));
+
+  foldb_iter_t *iter;
+  OK(foldb_iter(db, counters, NULL, NULL, NULL, &iter));
+  OK(foldb_iter_next(iter));
+  size_t key_len;
+  CHECK(foldb_iter_key(iter, &key_len)[0] == 'n' && key_len == 1);
+  foldb_iter_free(iter);
+
+  char *names;
+  OK(foldb_keyspace_names(db, &names));
+  CHECK(strcmp(names, "counters\ndefault\nold") == 0);
+  foldb_string_free(names);
+  OK(foldb_keyspace_drop(db, "old"));
+  FAILS(FOLDB_KEYSPACE_DROPPED, foldb_put(db, old, NULL, BYTES("k"), BYTES("v")));
+  foldb_keyspace_free(old);
+  foldb_keyspace_free(again);
+  foldb_keyspace_free(counters);
+}
+
+static void batches(foldb_t *db) {
+  foldb_batch_t *batch = foldb_batch_new(db);
+  OK(foldb_batch_put(batch, NULL, BYTES("batch.1"), BYTES("put")));
+  OK(foldb_batch_put(batch, NULL, BYTES("batch.2"), BYTES("gone")));
+  OK(foldb_batch_delete(batch, NULL, BYTES("batch.2")));
+  OK(foldb_batch_merge(batch, NULL, BYTES("batch.1"), BYTES("merged")));
+  OK(foldb_batch_merge_with(batch, NULL, "test.longest", BYTES("batch.3"), BYTES("long")));
+  foldb_bytes_t lower = bytes("synced"), upper = bytes("synced\1");
+  OK(foldb_batch_delete_range(batch, NULL, &lower, &upper));
+  CHECK(foldb_batch_len(batch) == 6);
+  CHECK(has(db, NULL, NULL, "batch.1", NULL));
+  OK(foldb_batch_write(batch, NULL));
+  CHECK(has(db, NULL, NULL, "batch.1", "put,merged") && has(db, NULL, NULL, "batch.2", NULL));
+  CHECK(has(db, NULL, NULL, "batch.3", "long") && has(db, NULL, NULL, "synced", NULL));
+  foldb_batch_clear(batch);
+  CHECK(foldb_batch_len(batch) == 0);
+  OK(foldb_batch_write(batch, NULL));
+  foldb_batch_free(batch);
+  CHECK(foldb_batch_new(NULL) == NULL);
+}
+
+static void iterators(foldb_t *db) {
+  for (char i = '1'; i <= '5'; i++) {
+    const uint8_t key[2] = {'i', (uint8_t)i};
+    OK(foldb_put(db, NULL, NULL, key, 2, key + 1, 1));
+  }
+  foldb_bytes_t lower = bytes("i1"), upper = bytes("i5");
+  foldb_iter_t *iter;
+  OK(foldb_iter(db, NULL, NULL, &lower, &upper, &iter));
+  const uint8_t *value;
+  size_t len;
+  CHECK(!foldb_iter_valid(iter) && foldb_iter_key(iter, &len) == NULL && len == 0);
+  OK(foldb_iter_value(iter, &value, &len));
+  CHECK(value == NULL && len == 0);
+  char seen[8];
+  size_t count = 0;
+  for (OK(foldb_iter_seek_to_first(iter)); foldb_iter_valid(iter); OK(foldb_iter_next(iter))) {
+    OK(foldb_iter_value(iter, &value, &len));
+    CHECK(len == 1 && count < sizeof seen);
+    seen[count++] = (char)value[0];
+  }
+  CHECK(count == 4 && memcmp(seen, "1234", 4) == 0);
+  OK(foldb_iter_seek_to_last(iter));
+  CHECK(foldb_iter_key(iter, &len)[1] == '4' && len == 2);
+  OK(foldb_iter_prev(iter));
+  CHECK(foldb_iter_key(iter, NULL)[1] == '3');
+  OK(foldb_iter_seek(iter, BYTES("i2")));
+  CHECK(foldb_iter_key(iter, NULL)[1] == '2');
+  OK(foldb_iter_seek_for_prev(iter, BYTES("i2x")));
+  CHECK(foldb_iter_key(iter, NULL)[1] == '2');
+  foldb_iter_free(iter);
+}
+
+static void upkeep(foldb_t *db, const char *dir) {
+  uint8_t *large = malloc(100000);
+  CHECK(large != NULL);
+  memset(large, 'x', 100000);
+  for (int i = 0; i < 20; i++) {
+    OK(foldb_put(db, NULL, NULL, BYTES("large"), large, 100000));
+    OK(foldb_flush(db));
+  }
+  free(large);
+  OK(foldb_sync(db));
+  OK(foldb_compact(db, NULL, NULL, NULL));
+  foldb_gc_report_t report;
+  memset(&report, 0xff, sizeof report);
+  OK(foldb_collect_garbage(db, 0.0, &report));
+  OK(foldb_collect_garbage(db, 0.0, NULL));
+  CHECK(report.bytes_after <= report.bytes_before && report.bytes_after < 300000);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_collect_garbage(db, 2.0, NULL));
+  OK(foldb_wait_for_background(db));
+
+  char *text;
+  OK(foldb_stats(db, &text));
+  CHECK(strstr(text, "foldb_") != NULL);
+  foldb_string_free(text);
+
+  char copy[1024];
+  path_in(copy, sizeof copy, dir, "copy");
+  OK(foldb_checkpoint(db, copy));
+  FAILS(FOLDB_DATABASE_EXISTS, foldb_checkpoint(db, copy));
+  foldb_options_t *options = options_of_the_test();
+  size_t faults = 7;
+  OK(foldb_verify(copy, options, &faults, &text));
+  CHECK(faults == 0 && strcmp(text, "") == 0);
+  foldb_string_free(text);
+  size_t lost = 7;
+  char repaired[1024];
+  path_in(repaired, sizeof repaired, dir, "repaired");
+  OK(foldb_repair(copy, options, repaired, &lost));
+  CHECK(lost == 0);
+  OK(foldb_repair(copy, options, NULL, &lost));
+  CHECK(lost == 0);
+  foldb_t *reader;
+  OK(foldb_open_read_only(repaired, options, &reader));
+  CHECK(has(reader, NULL, NULL, "longest", "fifteen"));
+  FAILS(FOLDB_READ_ONLY, foldb_put(reader, NULL, NULL, BYTES("k"), BYTES("v")));
+
+  foldb_keyspace_t *foreign;
+  OK(foldb_keyspace_open(db, "counters", &foreign));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_put(reader, foreign, NULL, BYTES("k"), BYTES("v")));
+  foldb_keyspace_free(foreign);
+  OK(foldb_close(reader));
+  OK(foldb_destroy(copy, options));
+  OK(foldb_destroy(repaired, options));
+  foldb_options_free(options);
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 2);
+  CHECK(strcmp(foldb_version(), VERSION) == 0);
+  bad_calls_are_refused(argv[1]);
+  char dir[1024];
+  path_in(dir, sizeof dir, argv[1], "db");
+  foldb_options_t *options = options_of_the_test();
+  foldb_t *db, *rival;
+  OK(foldb_open(dir, options, &db));
+  FAILS(FOLDB_LOCKED, foldb_open(dir, options, &rival));
+  foldb_options_free(options);
+  CHECK(longest_destroyed == 1);  // the database still has the operator
+
+  single_writes(db);
+  reads(db);
+  operators_of_the_program(db);
+  keyspaces(db);
+  batches(db);
+  iterators(db);
+  upkeep(db, argv[1]);
+
+  // Handles may outlive the database, and are freed in any order.
+  foldb_iter_t *iter;
+  foldb_snapshot_t *snapshot;
+  foldb_keyspace_t *keyspace;
+  foldb_value_t *value;
+  OK(foldb_get(db, NULL, NULL, BYTES("large"), &value));
+  OK(foldb_iter(db, NULL, NULL, NULL, NULL, &iter));
+  OK(foldb_snapshot(db, &snapshot));
+  OK(foldb_keyspace_open(db, "counters", &keyspace));
+  foldb_batch_t *batch = foldb_batch_new(db);
+  OK(foldb_batch_put(batch, NULL, BYTES("late"), BYTES("late")));
+  OK(foldb_close(db));
+  FAILS(FOLDB_CLOSED, foldb_batch_write(batch, NULL));
+  CHECK(foldb_value_len(value) == 100000 && foldb_value_data(value)[99999] == 'x');
+  foldb_value_free(value);
+  foldb_batch_free(batch);
+  foldb_keyspace_free(keyspace);
+  foldb_snapshot_free(snapshot);
+  foldb_iter_free(iter);
+
+  // Everything is there again, and the operators of the options were destroyed each once.
+  options = options_of_the_test();
+  OK(foldb_open(dir, options, &db));
+  foldb_options_free(options);
+  CHECK(has(db, NULL, NULL, "longest", "fifteen") && has(db, NULL, NULL, "late", NULL));
+  OK(foldb_close(db));
+  CHECK(longest_destroyed == 4);
+
+  // Another order is refused, and the order of the default keyspace can be the program's.
+  options = options_of_the_test();
+  foldb_comparator_t comparator = backwards_comparator();
+  OK(foldb_options_set_comparator(options, &comparator));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_open(dir, options, &db));
+  path_in(dir, sizeof dir, argv[1], "backwards");
+  OK(foldb_open(dir, options, &db));
+  OK(foldb_put(db, NULL, NULL, BYTES("1"), BYTES("")));
+  OK(foldb_put(db, NULL, NULL, BYTES("2"), BYTES("")));
+  OK(foldb_iter(db, NULL, NULL, NULL, NULL, &iter));
+  OK(foldb_iter_seek_to_first(iter));
+  CHECK(foldb_iter_key(iter, NULL)[0] == '2');
+  foldb_iter_free(iter);
+  OK(foldb_close(db));
+  OK(foldb_destroy(dir, options));
+  foldb_options_free(options);
+  puts("every call answered as it should");
+  return 0;
+}

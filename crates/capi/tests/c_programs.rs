@@ -1,0 +1,118 @@
+//! C programs against the library: compiled by the C compiler, linked both ways, and run.
+
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How a program is linked.
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    Static,
+    Shared,
+}
+
+/// Returns the C compiler, or says that the test is skipped without one.
+fn compiler() -> Option<String> {
+    let name = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let found = Command::new(&name).arg("--version").output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no C compiler '{name}'; install one, or name it in CC");
+        return None;
+    }
+    Some(name)
+}
+
+/// The directory of the libraries that cargo built for this test.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().to_owned()
+}
+
+fn own(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn compile(compiler: &str, source: &str, link: Link, program: &Path) {
+    let mut command = Command::new(compiler);
+    command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"]);
+    command.arg(format!("-DVERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
+    command.arg("-I").arg(own("include")).arg(own(source)).arg("-o").arg(program);
+    match link {
+        Link::Static => command.arg(libraries().join("libfoldb_capi.a")),
+        Link::Shared => {
+            // The program asks for the library by its soname when it starts.
+            let beside = program.parent().unwrap();
+            for name in ["libfoldb.so", "libfoldb.so.0"] {
+                let _ = std::os::unix::fs::symlink(
+                    libraries().join("libfoldb_capi.so"),
+                    beside.join(name),
+                );
+            }
+            command.arg("-L").arg(beside).arg("-lfoldb").arg("-Wl,-rpath,$ORIGIN")
+        }
+    };
+    command.args(["-lpthread", "-ldl", "-lm"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn every_call_answers_as_it_should() {
+    let Some(compiler) = compiler() else { return };
+    for link in [Link::Static, Link::Shared] {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("everything");
+        compile(&compiler, "tests/c/everything.c", link, &program);
+        let output = Command::new(&program).arg(dir.path().join("data")).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{link:?}: {told}");
+        assert_eq!(output.stdout, b"every call answered as it should\n");
+    }
+}
+
+#[test]
+fn the_example_counts_words() {
+    let Some(compiler) = compiler() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("counter");
+    compile(&compiler, "examples/counter.c", Link::Static, &program);
+    for expected in ["fold 3\n", "fold 6\n"] {
+        let mut command = Command::new(&program);
+        command.arg(dir.path().join("words.db")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut input, b"fold the fold by the fold\n").unwrap();
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+#[test]
+fn the_test_program_leaves_no_function_out() {
+    let header = std::fs::read_to_string(own("include/foldb.h")).unwrap();
+    let program = std::fs::read_to_string(own("tests/c/everything.c")).unwrap();
+    let functions = header.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let functions = functions.filter_map(|line| {
+        let name = line.split('(').next()?.split([' ', '*']).next_back()?;
+        (line.contains('(') && name.starts_with("foldb_")).then_some(name)
+    });
+    let functions: Vec<_> = functions.collect();
+    assert!(functions.len() > 60, "{functions:?}");
+    let missing = functions.iter().filter(|name| !program.contains(&format!("{name}(")));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let name = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let mut command = Command::new(&name);
+    command.args(["-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]);
+    let Ok(output) = command.arg(own("include/foldb.h")).output() else {
+        eprintln!("SKIPPED: no C++ compiler '{name}'; install one, or name it in CXX");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
