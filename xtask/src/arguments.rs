@@ -120,6 +120,10 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo deny --all-features check ARGUMENTS` with deny.toml.
     Deny(Passed),
+    /// The C library, its header, and files for pkg-config and CMake; not a check
+    ///
+    /// Runs `cargo build -p foldb-capi --profile PROFILE`, and copies the results below PREFIX.
+    Install(Install),
     /// The published packages: packed, unpacked and compiled from their contents
     ///
     /// Runs `cargo package ARGUMENTS` with a `-p` for each published crate.
@@ -133,6 +137,17 @@ pub(crate) enum Command {
     /// Runs `cargo check --target TARGET` with a `-p` for each published crate. `rustup target add
     /// TARGET` installs a target. Nothing is linked or run.
     Platforms,
+}
+
+/// Where the C library goes.
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// Directory that gets include/, lib/, lib/pkgconfig/ and lib/cmake/
+    #[arg(long, value_name = "DIR", default_value = "/usr/local")]
+    pub prefix: std::path::PathBuf,
+    /// Cargo profile of the build
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    pub profile: String,
 }
 
 /// Arguments for the program that a command runs.

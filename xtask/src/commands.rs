@@ -2,7 +2,7 @@
 
 use crate::arguments::{Command, Passed};
 use crate::step::{Step, is_there, succeeds};
-use crate::{gate, msrv, package, platforms};
+use crate::{gate, install, msrv, package, platforms};
 
 /// Runs a command.
 ///
@@ -32,6 +32,7 @@ pub(crate) fn run(command: Command) -> Result<(), String> {
         Command::Bench(passed) => bench(passed).run(),
         Command::Compare(passed) => compare(passed).run(),
         Command::Deny(passed) => deny(passed)?.run(),
+        Command::Install(own) => install::run(&own),
         Command::Package(passed) => package::step(passed).run(),
         Command::Msrv => msrv::run(),
         Command::Platforms => platforms::run(),

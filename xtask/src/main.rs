@@ -9,6 +9,7 @@
 mod arguments;
 mod commands;
 mod gate;
+mod install;
 mod msrv;
 mod package;
 mod platforms;
