@@ -2,14 +2,17 @@
 //! over them.
 //!
 //! A queue in a memtable (put at one end, delete at the other) begins with a long run of deleted
-//! keys, and each pop would walk over all of them. So a cursor that meets deleted entries of a
-//! sorted stretch notes them in the stretch, and later cursors jump over them.
+//! keys, and each pop would walk over all of them. So a cursor notes the deleted keys that it
+//! meets, and later cursors jump over them. It notes them in their *stretch*, a sorted part of the
+//! key list (see `order`).
 //!
-//! A key is *gone* at a sequence number if its newest version, published or not, is a [`DELETED`]
-//! one or lies below a range delete, and both were written at that number or before. A stretch
-//! never gets another key, so only a new version brings a gone key back. The writer notes the nodes
-//! of gone keys that get a version in a ring, *after* the version, and before it publishes the
-//! write:
+//! A key is *gone* at a sequence number in two cases. Either its newest version, published or not,
+//! is a [`DELETED`] one at or below that number. Or a range delete at or below that number is newer
+//! than the key's newest version.
+//!
+//! A stretch never gets another key, so only a new version brings a gone key back. The writer then
+//! notes the key's node in a ring. It does so *after* it adds the version to the chain, and before
+//! it publishes the write:
 //!
 //! ```text
 //! the walking cursor                     the writer
@@ -23,8 +26,10 @@
 //! delete are gone, except for nodes that the ring names from that position on.
 //!
 //! Invariant: a run holds for readers at or above its sequence number, if the ring from `checked`
-//! on names none of its keys. Either the walking cursor sees the version, or the jumping cursor
-//! sees the ring: it got its sequence number after the ring was written.
+//! on names none of its keys. Suppose that a key of the run comes back. If the walking cursor sees
+//! the new version, it leaves the key out of the run. If not, the ring names the key after
+//! `checked`. A cursor that may see the new version got its sequence number after the writer wrote
+//! the ring, so it finds the key there and does not jump over it.
 
 use std::ops::{Bound, Range};
 use std::sync::PoisonError;
@@ -34,8 +39,8 @@ use crate::layout::DELETED;
 use crate::order::{Entry, Stretch};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 
-/// Number of nodes in the ring. If more nodes come back between two reads of a run, the run is
-/// forgotten.
+/// Number of nodes in the ring. If this many nodes or more come back between two reads of a run,
+/// the run is forgotten.
 const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
 
 /// Most runs of a stretch.
@@ -57,7 +62,8 @@ impl Revived {
     pub(crate) fn note(&self, node: u32) {
         // Relaxed: only the writer stores it.
         let count = self.count.load(Ordering::Relaxed);
-        // Release: a thread that sees a later node in a place sees a count that says so.
+        // Release: a thread that loads this node then loads at least this count. So `each` notices
+        // that the place was overwritten.
         self.ring[count as usize % RING].store(node, Ordering::Release);
         // Release: a thread that sees the count sees the version.
         self.count.store(count + 1, Ordering::Release);
@@ -73,7 +79,7 @@ impl Revived {
             return false;
         }
         (from..to).for_each(|at| show(self.ring[at as usize % RING].load(Ordering::Acquire)));
-        // The writer may be overwriting the place after the last.
+        // After exactly `RING` further nodes, the writer may already overwrite the place of `from`.
         self.count() - from < RING as u64
     }
 }

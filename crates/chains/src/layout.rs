@@ -72,7 +72,7 @@ const MAX_DATA_BYTES: usize = match usize::BITS {
     _ => 1 << 29,
 };
 
-/// A key and its first version. Everything except the atomics is written once, before the node is
+/// A key and its first version. Only the atomics, and a value of 8 bytes, change after the node is
 /// published.
 #[repr(C, align(64))]
 pub(crate) struct NodeRecord {
@@ -83,7 +83,8 @@ pub(crate) struct NodeRecord {
     pub(crate) value_len: u32,
     pub(crate) operator: u32,
     pub(crate) spill: u32,
-    /// In a cell because its first word may become an accumulator.
+    /// In a cell because its first word may hold a value of 8 bytes, which a later write may fold
+    /// into.
     pub(crate) payload: UnsafeCell<[MaybeUninit<u8>; PAYLOAD]>,
     pub(crate) written: Written,
     pub(crate) word: Word,

@@ -11,6 +11,9 @@
 //!                                 └───────────────────────────────┘   └──► … ──► the node
 //! ```
 //!
+//! The link *older* leads to the next older version. The link *jump* skips several versions, so a
+//! reader finds the version of an old snapshot in a logarithmic number of steps.
+//!
 //! There is one [`Writer`] at a time, enforced by `&mut`, and any number of readers. Readers take
 //! no lock and see a record whole or not at all. Memory is freed when the last reader drops the
 //! [`Chains`], so bytes handed out ([`PinnedBytes`], [`Cursor`]) never move and never change. Only
@@ -25,9 +28,9 @@
 //!             └ unfolded ─► .110 ─► … .80 ─┘             reads at 80 to 109
 //! ```
 //!
-//! This is the only crate of foldb with `unsafe` in a hot path. Its public interface is safe,
-//! whatever the caller does. Wrong use (another hash for the same key, say) gives wrong answers,
-//! never undefined behaviour.
+//! Below the engine, only this crate and the mapped log of `foldb_env` contain `unsafe`; above it,
+//! the C interface does. The public interface of this crate is safe, whatever the caller does.
+//! Wrong use (another hash for the same key, say) gives wrong answers, never undefined behaviour.
 //!
 //! # Example
 //! ```

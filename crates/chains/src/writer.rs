@@ -1,9 +1,9 @@
 //! The one writer of a memtable.
 //!
-//! Invariant: a record is written completely, then published by one Release store. A new key is
-//! published by its slot and by the length of the key list, a further version by the node's
-//! `newest`. Later only the word of a value of 8 bytes changes, and only while the version is the
-//! newest and no folded one stands for it.
+//! Invariant: a record is written completely before any Release store that publishes it. A new key
+//! has two such stores: the length of the key list, and its slot in the index. A further version
+//! has one: the node's `newest`. Of a published version only a value of 8 bytes changes, as one
+//! word, and only while the version is the newest and no folded one stands for it.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -33,7 +33,8 @@ impl fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// Returns the most bytes that a record can use: exact for a new key, a little too much otherwise.
+/// Returns the bytes that a record uses with a new key. For a further version of a key, this is an
+/// upper bound.
 #[inline]
 pub fn bytes_needed(key_len: usize, value_len: usize) -> usize {
     NODE + Placement::of(key_len, value_len).spill_bytes(key_len, value_len)
@@ -116,9 +117,9 @@ impl Writer {
         &self.chains
     }
 
-    /// Notes that a range delete at `seqno` deleted keys. Cursors that may jump over older versions
-    /// then learn of writes over them. Called before that delete is published, and between the
-    /// writes before it and those after it.
+    /// Notes a range delete at `seqno`. Cursors then jump over its older keys, and each later write
+    /// to an older key tells them to stop there. Call this after all writes before the delete,
+    /// before all writes after it, and before the delete is published.
     pub fn note_range_delete(&mut self, seqno: u64) {
         self.ends.covered = seqno;
         let revived = self.chains.revived.count();
@@ -199,9 +200,9 @@ impl Writer {
         Ok(Inserted::Version(versions))
     }
 
-    /// Lays a folded version on a key's chain that stands for the `count` newest versions there;
-    /// [`Node::foldable`] shows them. It has the sequence number of the newest of them. Reads at or
-    /// above that number see it, and all other reads see the versions it stands for.
+    /// Adds a folded version to a key's chain. It stands for the `count` newest versions there,
+    /// which [`Node::foldable`] shows. It has the sequence number of the newest of them. Reads at
+    /// or above that number see it, and all other reads see the versions it stands for.
     ///
     /// # Errors
     /// [`Full`] if there is no room.
@@ -459,6 +460,7 @@ impl Ends {
 /// `to` is followed by `bytes.len()` bytes that no other thread reads or writes.
 #[inline]
 unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
-    // SAFETY: by the caller's promise; bytes the caller borrows cannot be free ones.
+    // SAFETY: the caller promises room at `to` that no other thread uses. `bytes` does not overlap
+    // it: no reference leads to free memory of the arena.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) }
 }

@@ -39,7 +39,8 @@ pub(crate) struct World<'a> {
     pub(crate) counts: &'a Arc<Counts>,
     /// The files that the next life finds.
     pub(crate) files: MemFs,
-    /// Whether the last life ended with all acknowledged writes kept.
+    /// Whether every stop since the database was last opened and compared was a kill. A kill keeps
+    /// all acknowledged writes.
     pub(crate) keeps_all: bool,
     operations: u64,
     stops: u64,
@@ -110,7 +111,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         self.end_by_stop(&disk, stop);
-        // The database's threads now get the errors of the failed power.
+        // After the stop, every call of the disk fails for the database's threads.
         drop(opened);
         Ok(())
     }
@@ -138,7 +139,7 @@ impl<'a> World<'a> {
     }
 
     /// Opens the database and compares it with the writes that must have survived. Returns `None`
-    /// if the power failed.
+    /// if the stop came first: a kill or a power cut.
     fn open_and_compare(&mut self, disk: &Arc<Disk>, life: u64) -> Result<Option<Opened>, Wrong> {
         for attempt in 0..2 {
             let outcome = self.open(PATH, disk, life).and_then(|opened| {
@@ -231,7 +232,8 @@ impl<'a> World<'a> {
     fn last_life(&mut self) -> Result<(), Wrong> {
         for life in [MOST_LIVES, MOST_LIVES + 1] {
             let disk = self.disk(Temper::CALM, Stop::Forgetful, None, life);
-            let opened = self.open_and_compare(&disk, life)?.ok_or("the power went")?;
+            let opened =
+                self.open_and_compare(&disk, life)?.ok_or("a disk that never stops has stopped")?;
             opened.db.verify().map_err(|error| format!("it does not verify: {error}"))?;
             opened.db.close().map_err(|error| format!("it does not close: {error}"))?;
             drop(opened);
@@ -240,7 +242,10 @@ impl<'a> World<'a> {
             let report = report.map_err(|error| format!("it cannot be verified: {error}"))?;
             if !report.is_sound() || !report.leftovers.is_empty() {
                 let (faults, leftovers) = (&report.faults, &report.leftovers);
-                return Err(format!("closed, it has faults {faults:?}, leftovers {leftovers:?}"));
+                return Err(format!(
+                    "after a clean close, a verification finds faults {faults:?} and leftovers \
+                     {leftovers:?}"
+                ));
             }
             self.files = disk.cut();
         }

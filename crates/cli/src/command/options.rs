@@ -57,7 +57,7 @@ fn to_table(explained: &[ExplainedOption]) -> String {
             (OptionValue::Number(n), "bytes") => {
                 let text = HumanBytes(*n).to_string();
                 let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-                // 64, not 64.00: the value is exact.
+                // The table rounds to two decimals, and shows 64 instead of 64.00.
                 (number.trim_end_matches(".00").to_owned(), unit.to_owned())
             }
             (value, unit) => (value.to_string(), unit.to_owned()),

@@ -2,8 +2,9 @@
 //!
 //! The parser ignores their values, so published command lines run unchanged. One line of output
 //! names the given flags without effect. The names come from RocksDB's `db/db_bench.cc` and
-//! `tools/db_bench_tool.cc` since 2013, and from LevelDB's `benchmarks/db_bench.cc`. Both lists are
-//! sorted for binary search.
+//! `tools/db_bench_tool.cc` since 2013, and from LevelDB's `benchmarks/db_bench.cc`. The
+//! misspellings `veirfy` and `millseconds` are RocksDB's own. Both lists are sorted for binary
+//! search.
 
 /// Whether the flag `name` is a boolean; `None` if it is not in these lists.
 pub(super) fn find(name: &str) -> Option<bool> {

@@ -6,8 +6,8 @@ use crate::settings::memory::{automatic_count, memtable_bytes};
 use crate::settings::{SegmentSettings, Settings, TreeSettings, WriteBuffers};
 
 impl Options {
-    /// Returns the settings that follow from these options. The options were fitted into the memory
-    /// there is before.
+    /// Returns the settings that follow from these options. Before an open calls this, it fits the
+    /// write buffers into their share of memory ([`Options::fitted`]).
     pub(crate) fn resolve(&self) -> Settings {
         Settings {
             write_buffers: self.write_buffers(),

@@ -24,12 +24,12 @@ use crate::memory::{Gauge, MemoryUsage, WriteBuffer};
 use crate::settings::MemoryShares;
 use crate::table::BlockStore;
 
-/// Bytes that all databases together write between two checks of the ledger, at least.
+/// Fewest bytes that all databases together write between two checks of the ledger.
 const LOOK_BYTES: u64 = 64 << 10;
 
-/// The same for each memtable that a check visits. A memtable takes 32 KiB from its first write on.
-/// So the ledger is late by a small part of what it counts, and the cost of a check per write does
-/// not depend on the number of memtables.
+/// Fewest bytes between two checks for each memtable that a check visits. With them, the cost of
+/// checks per write does not depend on the number of memtables. A memtable takes 32 KiB from its
+/// first write on, so the ledger misses only a small part of what it counts.
 const LOOK_BYTES_EACH: u64 = 1 << 10;
 
 /// The written bytes that a new memtable counts as.
@@ -64,7 +64,8 @@ pub(crate) struct Ledger {
 struct Tracked {
     owner: u64,
     memtable: Weak<dyn WriteBuffer>,
-    /// Its memory, which may live longer for a value that lies in it.
+    /// The memtable's memory. It outlives the memtable while a reader holds a value that lies in
+    /// it.
     chains: Weak<Chains>,
 }
 
@@ -74,8 +75,8 @@ struct MemtableBytes {
     active: usize,
     sealed: usize,
     pinned: usize,
-    /// Bytes in the pool of spare arenas, read while all other memtables are held: no arena counts
-    /// twice.
+    /// Bytes in the pool of spare arenas. The pool is counted last, while the ledger still holds
+    /// all counted memtables. So none of their arenas is in the pool, and no arena counts twice.
     spare: usize,
 }
 

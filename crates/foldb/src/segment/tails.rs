@@ -119,7 +119,8 @@ impl<'a> TailReader<'a> {
         Ok((range > 0).then(|| &self.window[start..start + range]))
     }
 
-    /// Skips a chunk without its payload. Returns whether a chunk followed.
+    /// Passes a chunk without a look at its payload. Returns `false` at the empty chunk that ends
+    /// the tail.
     fn skip(&mut self) -> Result<bool> {
         let len = self.chunk_len()?;
         self.pass(len);

@@ -1,12 +1,13 @@
 //! How a memory budget is divided.
 //!
 //! ```text
-//! 256 MiB  ├ memtables 120 = 1 1/2 write buffers of 64 ┤ cache 32 ┤ background 32 ┤ tables, rest ┤
+//! 256 MiB  ├ memtables 120 ┤ cache 32 ┤ background 32 ┤ tables, rest ┤
 //! ```
 //!
-//! During its flush a memtable takes a quarter more than its write buffer: 16 bytes a key for the
-//! key order, and partly filled pages. An automatic budget grows with the other given sizes. A
-//! given budget wins over them: they shrink until they fit, like a write buffer under RocksDB's
+//! The 120 MiB are 1 1/2 write buffers of 64 MiB and a quarter of them on top. During its flush a
+//! memtable takes up to this quarter more than its write buffer: 16 bytes a key for the key order,
+//! and partly filled pages. An automatic budget grows with the other given sizes. A given budget
+//! wins over them: they shrink until they fit, like a write buffer under RocksDB's
 //! `WriteBufferManager`.
 
 const MIB: usize = 1 << 20;
@@ -14,13 +15,15 @@ const MIB: usize = 1 << 20;
 /// The budget if none is given.
 const DEFAULT_BUDGET: usize = 256 * MIB;
 
-/// Smallest budget that can be kept: writing a table takes some 400 KiB, whatever its records are.
+/// Smallest budget that can be kept. Background work gets an eighth of it, 1 MiB. Writing a table
+/// takes some 400 KiB of that, whatever its records are.
 pub(crate) const SMALLEST_BUDGET: usize = 8 * MIB;
 
 /// Smallest budget of background work.
 pub(crate) const SMALLEST_BACKGROUND: usize = SMALLEST_BUDGET / 8;
 
-/// Bytes of all automatic write buffers together.
+/// Most bytes of an automatic number of write buffers together, if their size is at most two thirds
+/// of this. Larger write buffers may use one and a half times their size ([`memtable_bytes`]).
 const AUTOMATIC_BUFFERS: usize = 64 * MIB;
 
 /// Largest automatic budget of background work on each thread.
@@ -36,9 +39,11 @@ pub(crate) const SMALLEST_BUFFER: usize = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryShares {
     pub(crate) budget: usize,
-    /// Memtables: filling, sealed and spare.
+    /// The share of memtables: filling, sealed and spare, each with its key order.
     pub(crate) memtables: usize,
-    /// Limit for memtables in use and spare arenas together. Beyond it the spare ones are freed.
+    /// While memtables in use and spare arenas exceed this together, spare arenas are freed. Equal
+    /// to `memtables`, except for an automatic number of large write buffers. These share memory,
+    /// and this limit is then one write buffer with its key order.
     pub(crate) with_spare: usize,
     /// The largest write buffer of a database.
     pub(crate) write_buffer: usize,

@@ -5,8 +5,10 @@
 //! +----------+------------+-------+---------+-----+-------+
 //! | bounds u8| start len  | start | end len | end | seqno |      lengths and seqno are varints
 //! +----------+------------+-------+---------+-----+-------+
-//!  bounds, bit 0: the range starts  0 at its start    1 after it
-//!          bit 1: the range ends    0 before its end  1 with it
+//!
+//!  bounds         the bit is 0               the bit is 1
+//!  bit 0          start is in the range      start is not in the range
+//!  bit 1          end is not in the range    end is in the range
 //! ```
 //!
 //! Tombstones are in the order of their starts; of two with the same start, the newer is first.
@@ -25,7 +27,8 @@ const END_BEHIND: u8 = 2;
 /// Length of the shortest encoded tombstone, in bytes.
 const LEAST: usize = 4;
 
-/// Encodes the payload of the frame. The caller passes the tombstones in the order drawn above.
+/// Encodes the payload of the frame. The caller passes the tombstones in the order that this module
+/// describes.
 pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, tombstones.len() as u64);
@@ -46,14 +49,16 @@ pub(super) fn encode_tombstones(tombstones: &[RangeTombstone]) -> Vec<u8> {
 /// Decodes the payload of the frame.
 ///
 /// # Errors
-/// `Corruption` for ranges that are empty or out of order.
+/// `Corruption` if the payload is malformed. For ranges that are empty or out of order,
+/// `Corruption` in byte order and `ComparatorFailed` in a custom order.
 pub(super) fn decode_tombstones(payload: &[u8], order: &KeyOrder) -> Result<Vec<RangeTombstone>> {
     let mut reader = ByteReader::new(payload);
     let count = reader.varint("range tombstones: count")?;
-    let most = reader.remaining() / LEAST;
-    if count == 0 || count > most as u64 {
+    let room = reader.remaining();
+    if count == 0 || count > (room / LEAST) as u64 {
         return Err(Error::corruption(format!(
-            "range tombstones: expected 1 to {most} of them, found {count}"
+            "range tombstones: expected at least 1, each of {LEAST} bytes or more, found {count} \
+             in {room} bytes"
         )));
     }
     let mut tombstones = Vec::with_capacity(count as usize);
@@ -64,7 +69,7 @@ pub(super) fn decode_tombstones(payload: &[u8], order: &KeyOrder) -> Result<Vec<
     }
     if !reader.is_empty() {
         return Err(Error::corruption(format!(
-            "range tombstones: expected {count}, found {} bytes after them",
+            "range tombstones: expected the end after {count} of them, found {} bytes after it",
             reader.remaining()
         )));
     }

@@ -10,16 +10,16 @@
 //! A pause gives a worker time to reduce the backlog. A full memtable is sealed first, which starts
 //! its flush; only then does a pace apply. Each step of a worker wakes the waiting writer, which
 //! checks the pace again. Writers *owe* a pause for bytes that were written before they paused. The
-//! pause and the time owed shrink with the pace, and end with the backlog. A write waits for the
-//! time of its own bytes at most, or for [`LONGEST_PAUSE`]. So a small write after a very large one
-//! hardly waits.
+//! pause and the time owed shrink with the pace, and end with the backlog. A write waits at most
+//! for the time of its own bytes or for [`LONGEST_PAUSE`], whichever is longer. So a small write
+//! after a very large one hardly waits.
 //!
 //! ```text
 //!  time per MiB                    .│
 //!    0.32 s ├┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄: │
-//!           │                    .  │    runs:  from level0_slowdown_trigger to level0_stop_trigger
-//!           │               ..      │    debt:  from the bytes of level 0 at its slowdown trigger
-//!           │      ....             │           plus those of the tree, to twice that
+//!           │                    .  │   runs:  from level0_slowdown_trigger to level0_stop_trigger
+//!           │               ..      │   debt:  from the bytes of level 0 at its slowdown trigger
+//!           │      ....             │          plus those of the tree, to twice that
 //!         0 └──────┴────────────────┴─ lag
 //! ```
 //!
@@ -87,10 +87,12 @@ impl FlushSpeed {
         self.0.per_mib()
     }
 
-    /// Notes that memtables of at most one write buffer were flushed. Flushes run one at a time.
+    /// Notes the time of a flush. `bytes` counts all memtables of the flush together. Flushes run
+    /// one at a time.
     ///
     /// A flush of a few bytes takes as long as its syncs, which says nothing about a MiB. So the
-    /// weight of a flush is the part of a write buffer that it flushed.
+    /// weight of a flush is the part of a write buffer that it flushed. A flush of several write
+    /// buffers weighs as much as a flush of one.
     pub(crate) fn note(&self, bytes: usize, write_buffer: usize, took: Duration) {
         let lately = took.div_f64(bytes.max(1) as f64 / MIB as f64).min(FIRST_FLUSH * 100);
         let weight = NEWEST_FLUSH * (bytes as f64 / write_buffer.max(1) as f64).min(1.0);
@@ -107,7 +109,8 @@ pub(crate) struct Lag {
 }
 
 impl Lag {
-    /// Returns 0 below the slowdown thresholds and 1 at the slowest pace.
+    /// Returns 0 below both slowdown thresholds. Returns 1 from the stop trigger of level 0 on, or
+    /// from twice the debt at which slowing starts.
     fn share(self, settings: &Settings) -> f64 {
         let (slow, stop) =
             (settings.tree.level0_slowdown_trigger, settings.tree.level0_stop_trigger);
@@ -210,13 +213,15 @@ impl Pauses {
         self.next_look = if self.current.is_some() { 0 } else { left };
     }
 
-    /// Cancels the pause and all time owed, because no worker is behind any more.
+    /// Cancels the pause and all time owed. Called at a pace of zero: compaction and flushes keep
+    /// up, or no worker reduces the backlog.
     fn forgive(&mut self, grown: usize) {
         (self.owed, self.ahead, self.current) = (Duration::ZERO, Duration::ZERO, None);
         self.looked(grown);
     }
 
-    /// Checks the pace. Returns when writes may continue, or `None` if they may continue now.
+    /// Checks the pace. Returns the time at which writes may continue, or `None` if they may
+    /// continue now.
     pub(crate) fn pause(
         &mut self,
         grown: usize,

@@ -54,8 +54,8 @@ impl Core {
         self.remove_unreferenced_tables();
     }
 
-    /// Runs and installs the next slice of a job. Returns `false` if the job is done or the
-    /// keyspace was dropped.
+    /// Runs and installs the next slice of a job. Returns `false` if the job is done, if the
+    /// keyspace was dropped or has failed, or if the database closes.
     pub(crate) fn job_step(&self, Claim { keyspace, job }: &Claim) -> Result<bool> {
         if self.stopping() || keyspace.has_failed() {
             return Ok(false);
@@ -165,6 +165,9 @@ impl Core {
         self.compact_range(keyspace, CutRange::ALL, self.new_file_number(), || Ok(()))
     }
 
+    /// Compacts a range of a keyspace into one run of the deepest level, and waits. Also rewrites
+    /// tables in the range that hold operands and whose file numbers are below `operands_below`; 0
+    /// rewrites none of these. Calls `stepped` after each slice.
     pub(crate) fn compact_range(
         &self,
         keyspace: &KeyspaceState,

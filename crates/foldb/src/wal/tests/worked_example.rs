@@ -51,8 +51,8 @@ fn append_batch(log: &mut LogWriter, (header, operations): (BatchHeader, Vec<Ope
     log.append().unwrap();
 }
 
-/// Writes log 7, whose predecessor is log 4 with 2 frames. The log is synced after frame 3 and
-/// after frame 4.
+/// Writes log 7, whose predecessor is log 4 with 2 frames. Frame 1 is the header, frame 2 the
+/// definition. The log is synced after frame 3 and after frame 4, the first two batches.
 fn example() -> Vec<u8> {
     let fs = MemFs::new();
     let before = Path::new("000004.log");
@@ -111,7 +111,10 @@ fn page_can_be_read() {
     let (header, operation) = third_batch();
     assert_eq!(read, header);
     assert_eq!(Operation::decode_logged(&mut ByteReader::new(bytes)).unwrap(), operation);
-    assert!(Operation::decode(&mut ByteReader::new(bytes)).is_err(), "of logs alone");
+    assert!(
+        Operation::decode(&mut ByteReader::new(bytes)).is_err(),
+        "only logs store separable puts"
+    );
     assert!(!reader.next(&mut record).unwrap());
     let end = reader.end().unwrap();
     assert_eq!((end.offset, end.frames, end.max_synced), (380, 5, 4));

@@ -25,7 +25,8 @@ struct Curve {
     of: Worst,
 }
 
-/// Draws the samples of a soak. The verdict leaves out the first `warm` bytes.
+/// Draws the samples of a soak. Shades the first `warm` bytes, which the verdict on the soak leaves
+/// out.
 pub(crate) fn picture(samples: &[Sample], warm: u64) -> Markup {
     let intervals: Vec<&[Sample]> = samples.chunks(samples.len().div_ceil(STEPS).max(1)).collect();
     let latencies = |kind: fn(&Sample) -> Percentiles| {
@@ -83,7 +84,7 @@ fn below(intervals: &[&[Sample]]) -> Markup {
     frame().below(
         &ticks,
         false,
-        "GB of keys and values written; each value is the worst of its interval",
+        "GB of keys and values written; each point is the worst of its interval",
     )
 }
 

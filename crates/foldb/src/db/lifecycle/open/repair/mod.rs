@@ -1,19 +1,21 @@
 //! Repair: rebuilds a database with missing or damaged files so that it opens.
 //!
-//! A repair keeps everything that an open would read. If the database opens without it, a repair
-//! changes only the number of the manifest. Lost data is reported, never guessed:
+//! A repair keeps everything that an open would read. In a sound database it changes no answer: it
+//! writes a new manifest, then opens and closes the database. Lost data is reported, never guessed:
 //!
 //! - *Manifest.* The repair reads the manifest that `CURRENT` names, or else the newest readable
 //!   manifest. If no manifest is readable, or tables are newer than it, the repair builds a
-//!   manifest from the tables ([`rebuild`]). Files that such a manifest does not know are renamed
-//!   instead of removed.
+//!   manifest from the tables ([`rebuild`]). Unless the manifest that `CURRENT` names was readable,
+//!   the repair renames tables and segments that the new manifest does not name. An open would
+//!   remove them.
 //! - *Tables.* The readable part of a damaged table is written to new tables, which replace it
 //!   ([`tables`]). For the lost keys of damaged and missing tables, the repair recovers the newest
 //!   separated values from the segments that these tables referred to ([`values`]). Other values,
 //!   operands and deletes of these keys are lost, so an older value may show.
 //! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept.
-//! - *No manifest.* It is unknown which tables are lost. If a keyspace has no table, or a damaged
-//!   table may belong to any keyspace, the repair searches all of its segments.
+//! - *No manifest.* It is unknown which tables are lost. If a keyspace has no table, the repair
+//!   searches all segments of this keyspace. If tables are damaged, they may belong to any
+//!   keyspace, and the repair searches the segments of all keyspaces.
 //! - *Segments.* They need no repair: reads of lost values report the loss. A segment that only
 //!   lost tables referred to is renamed, because it may hold values that the repair could not
 //!   recover.
