@@ -2,8 +2,10 @@
 //! system below it.
 //!
 //! ```text
-//! create b, remove c         over      a b c
-//! shows  a b'                          a b c, unchanged
+//!              the view     the file system below
+//! at first     a b c        a b c
+//! create d     a b c d      a b c
+//! remove c     a b d        a b c
 //! ```
 //!
 //! Invariant: no call that changes anything is passed on, except for the lock of an existing file.
@@ -16,8 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 use crate::mem::MemFs;
 
-/// A writable view of a file system that stays unchanged. Syncs do nothing. When the last handle is
-/// dropped, the changes are lost.
+/// A writable view of a file system. The file system itself stays unchanged. Syncs do nothing. When
+/// the last handle is dropped, the changes are lost.
 ///
 /// ```
 /// use std::path::Path;
@@ -42,9 +44,10 @@ pub struct OverlayFs {
 /// The changed names of files below. Files above have their names in the file system in memory.
 #[derive(Debug, Default)]
 struct Changes {
-    /// Renamed files below: the new name, and the name below.
+    /// New names of files below, after a rename or a hard link: the new name, and the name below.
     renamed: BTreeMap<PathBuf, PathBuf>,
-    /// Names below that were removed here.
+    /// Names that no longer mean the file below: the file was removed, renamed or replaced in the
+    /// view.
     hidden: BTreeSet<PathBuf>,
 }
 
@@ -77,8 +80,8 @@ impl OverlayFs {
         Ok(Place::Below(path.to_owned()))
     }
 
-    /// Creates the parent directory of `path` above if it exists below, so that `path` can be
-    /// created.
+    /// Prepares to create `path` in memory: creates its parent directory there, if the file system
+    /// below has that directory.
     fn prepare(&self, path: &Path) -> io::Result<()> {
         match path.parent() {
             Some(parent) if self.below.is_dir(parent) => self.above.create_dir_all(parent),
@@ -203,8 +206,9 @@ impl FileSystem for OverlayFs {
         Ok(())
     }
 
-    /// Locks the file below, so that no other program changes the database. If the file does not
-    /// exist or may not be written, it locks one above instead.
+    /// Locks the file below, so that no other program changes the database. Fails if another
+    /// program holds that lock. If there is no such file below, or if it cannot be locked for
+    /// another reason, locks a file in memory.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
         let place = self.find(path, &self.changes());
         if let Ok(Place::Below(path)) = place {
@@ -233,8 +237,9 @@ mod tests {
         names.iter().map(|name| (name.clone(), String::from_utf8(read(name)).unwrap())).collect()
     }
 
-    /// Creates a file in place of another one. The other name of a file with two names does not see
-    /// the change. The engine never writes to such a file, and the file below must not change.
+    /// Replaces a file by a new one. If the old file has a second name, that name keeps the old
+    /// contents. A write to the old file would change both, but the engine never writes to a file
+    /// with two names.
     fn replace(fs: &dyn FileSystem, name: &str) -> io::Result<()> {
         let path = Path::new(name);
         if fs.exists(path) {
@@ -243,7 +248,8 @@ mod tests {
         fs.create(path)?.write_at(b"created", 0)
     }
 
-    /// Any three changes to three names give the same result over another file system as on one.
+    /// Three changes in a row have the same results in a view as in a file system without one. The
+    /// file system below the view does not change.
     #[test]
     fn it_behaves_as_the_file_system_below_and_leaves_that_alone() {
         type Change = fn(&dyn FileSystem) -> io::Result<()>;

@@ -29,7 +29,7 @@ pub(crate) fn create_dir_all(
 
 /// Returns the names (not paths) of the entries of a directory.
 pub(crate) fn list(path: &Path) -> io::Result<Vec<String>> {
-    // The engine makes no name that is not UTF-8, but the list must show it.
+    // The engine creates only names in UTF-8. The list must show names of other programs too.
     std::fs::read_dir(path)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
         .collect()
@@ -67,7 +67,7 @@ fn not_regular(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}"))
 }
 
-/// Paths this process has locked, with their directories resolved.
+/// Paths that this process has locked or is about to lock, with their directories resolved.
 static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn claimed() -> MutexGuard<'static, BTreeSet<PathBuf>> {

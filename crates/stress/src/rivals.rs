@@ -5,6 +5,7 @@
 //! already exists, two programs have the database open.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ const RIVALS: u64 = 3;
 /// Opens and destroys until the time is over.
 ///
 /// # Errors
-/// Fails if two programs had the database open, or if a call failed for another reason.
+/// Fails if two programs had the database open, if a read does not return this rival's write, or if
+/// a call fails. A database that another rival has locked is no failure.
 pub(crate) fn compete(rival: &Rival) -> Result<(), String> {
     if let Some(fault) = &rival.plant {
         crate::worker::plant(fault)?;
@@ -36,13 +38,17 @@ pub(crate) fn compete(rival: &Rival) -> Result<(), String> {
             Err(error) => return Err(format!("a rival cannot open: {error}")),
         };
         let marked = OpenOptions::new().write(true).create_new(true).open(&mark);
-        marked.map_err(|_| "two programs have one database open")?;
+        marked.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => "two programs have one database open".to_owned(),
+            _ => format!("a rival cannot create its mark file: {error}"),
+        })?;
         let wrote = db.put("rival", rival.seed.to_le_bytes()).and_then(|()| db.get("rival"));
         let found = wrote.map_err(|error| format!("a rival cannot write and read: {error}"))?;
         if found.is_none_or(|found| found != rival.seed.to_le_bytes()) {
-            return Err("a rival reads what another one wrote".to_owned());
+            return Err("a rival did not read the value that it wrote".to_owned());
         }
-        fs::remove_file(&mark).map_err(|error| format!("the mark is gone: {error}"))?;
+        fs::remove_file(&mark)
+            .map_err(|error| format!("a rival cannot remove its mark file: {error}"))?;
         drop(db);
         if rng.bool() {
             match Db::destroy(&rival.database, &options) {

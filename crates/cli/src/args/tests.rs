@@ -100,16 +100,17 @@ fn errors_name_the_nearest_valid_name() {
     );
     assert_eq!(
         usage_error("foldb get db k --as u46"),
-        "--as cannot be 'u46'; the nearest is 'u64' (of auto, utf8, hex, base64, u64, i64, f64, list, set)"
+        "--as cannot be 'u46'; the nearest is 'u64'; valid are auto, utf8, hex, base64, \
+         u64, i64, f64, list, set"
     );
     assert_eq!(
         usage_error("foldb get db k --profile small-memory"),
-        "--profile cannot be 'small-memory'; the nearest is 'small_memory' \
-         (of balanced, write_heavy, small_memory)"
+        "--profile cannot be 'small-memory'; the nearest is 'small_memory'; \
+         valid are balanced, write_heavy, small_memory"
     );
     assert_eq!(
         usage_error("foldb get db k --key-format HEX"),
-        "--key-format cannot be 'HEX'; the nearest is 'hex' (of utf8, hex, base64)"
+        "--key-format cannot be 'HEX'; the nearest is 'hex'; valid are utf8, hex, base64"
     );
 }
 

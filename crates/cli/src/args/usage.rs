@@ -67,7 +67,7 @@ fn bad_value(context: &Context<'_>, argument: &str) -> Exit {
         return Exit::usage(format!("{flag} cannot be {shown}{}", why.unwrap_or_default()));
     }
     let nearest = hint(&given, valid.iter().map(String::as_str));
-    Exit::usage(format!("{flag} cannot be {shown}{nearest} (of {})", valid.join(", ")))
+    Exit::usage(format!("{flag} cannot be {shown}{nearest}; valid are {}", valid.join(", ")))
 }
 
 /// Returns `--limit` of `--limit <N>`, and `DB` of `<DB>`.
@@ -108,7 +108,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the command of the error: the second word of its usage.
+    /// Returns the command of the error: the word after `usage: foldb` in its usage.
     fn command(&self) -> Option<std::ffi::OsString> {
         self.usage().split(' ').nth(2).map(Into::into)
     }

@@ -1,8 +1,8 @@
 //! Ranges of keys, as callers give them.
 //!
-//! The crate has its own trait instead of [`std::ops::RangeBounds`]. That trait is generic over the
-//! key type. The range `..` has no key type, and `..b"z"` would fit two types. A range of
-//! [`KeyRange`] has one type of key, so the compiler asks for no annotation.
+//! The crate has its own trait instead of [`std::ops::RangeBounds`]. That trait has a type
+//! parameter for the key. The range `..` leaves this type open, and for `..b"z"` two types fit. The
+//! compiler would ask for an annotation. [`AsKeyRange`] has no type parameter.
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 

@@ -148,7 +148,9 @@ struct Row {
     cost: &'static str,
 }
 
-/// `row!(options.field, "unit", "cost")`; `=> derived` gives the number of an option that is 0.
+/// `row!(options.field, "unit", "cost")` makes a row. `=> derived` after the field computes the
+/// number of an automatic option, which is set to 0. `as text` shows a field that is no plain
+/// value.
 macro_rules! row {
     ($options:ident.$field:ident, $unit:literal, $cost:literal) => {
         row!(@ $options.$field, $unit, $options.$field.clone().into(), None, $cost)
@@ -170,7 +172,8 @@ impl Options {
     /// from, its unit, and its effect in one line.
     /// [`Db::explain_options`](crate::Db::explain_options) does the same for an open database.
     ///
-    /// An option that is set to the value it would have anyway does not count as given.
+    /// The source is found by comparison: an option does not count as given if its value equals the
+    /// profile's.
     pub fn explain(&self) -> Vec<ExplainedOption> {
         let (default, profile) = (Options::default().rows(), Options::profile(self.profile).rows());
         let bases = default.into_iter().zip(profile);
@@ -196,7 +199,8 @@ impl Options {
         let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
         vec![
-            row!(self.profile as self.profile.name(), "Sets other options; each can be set on top of it."),
+            row!(self.profile as self.profile.name(),
+                 "Names the source of values; setting this field changes no other option."),
             row!(self.create_if_missing, "", "true: a mistyped path becomes an empty database."),
             row!(self.error_if_exists, "", "true: an open never writes to an existing database."),
             row!(self.merge_operator, "",
@@ -207,7 +211,7 @@ impl Options {
                  "true: a read of a key with operands of an unregistered operator fails."),
             row!(self.listeners as listeners, "The thread that reports an event waits for each listener."),
             row!(self.comparator as self.comparator.name(),
-                 "Any other order costs time at each comparison."),
+                 "Any other order makes comparisons slower."),
             row!(self.comparators as comparators,
                  "Every open must register the comparator of each keyspace."),
             row!(self.write_buffer_size, "bytes",
@@ -221,7 +225,7 @@ impl Options {
             row!(self.compaction_memory_budget => self.memory_shares().background, "bytes",
                  "More: larger tables of small records, longer read-ahead of each of many inputs. Less: less memory."),
             row!(self.runtime as self.runtime.as_ref().map(|_| "shared".to_owned()),
-                 "Databases that share one keep to its threads, cache, table handles and memory together."),
+                 "Databases that share a runtime share its threads, cache, table handles and memory."),
             row!(self.block_cache_size, "bytes",
                  "More: fewer blocks are read and decompressed again. Less: less memory."),
             row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
@@ -263,13 +267,14 @@ impl Options {
                  "Less: less write amplification and faster random reads, slower scans."),
             row!(self.segment_size, "bytes",
                  "More: fewer files. Less: smaller steps of garbage collection."),
-            row!(self.value_hints, "", "false: each value has its key beside it."),
+            row!(self.value_hints, "",
+                 "false: each key is stored next to its value, and a repair reads the values too."),
             row!(self.adopt_logs as self.adopt_logs.name(),
                  "`Always`: values are written once in any order of arrival, and scans take about twice as long."),
             row!(self.max_dead_fraction, "of the segments",
                  "More: less rewriting. Less: less space."),
             row!(self.gc_memory_budget, "bytes",
-                 "More: longer reads and writes at a time. Less: less memory."),
+                 "More: fewer but longer reads and writes of files. Less: less memory."),
             row!(self.gc_io_budget, "bytes a second",
                  "More: space is reclaimed sooner. Less: less interference with reads and writes."),
             row!(self.map_log, "",

@@ -57,9 +57,9 @@ pub use write::WriteOptions;
     serde(from = "text::NamedOptions", into = "text::NamedOptions")
 )]
 pub struct Options {
-    /// The profile that these options started from ([`Options::profile`]). Default: balanced. Sets
-    /// other options; each can be set on top of it. Setting this field alone changes nothing:
-    /// [`Options::explain`] uses it to say which values come from the profile.
+    /// The profile that these options started from ([`Options::profile`]). Default: balanced. Names
+    /// the source of values; setting this field changes no other option. [`Options::explain`] uses
+    /// it to say which values come from the profile.
     pub profile: Profile,
     /// Whether an open creates the database if the directory holds none. Default: false. true: a
     /// mistyped path becomes an empty database. RocksDB: `create_if_missing`.
@@ -84,7 +84,7 @@ pub struct Options {
     /// The thread that reports an event waits for each listener. RocksDB: `listeners`.
     pub listeners: Vec<Arc<dyn EventListener>>,
     /// The order of the keys; fixed when the database is created. Default: the order of the bytes.
-    /// Any other order costs time at each comparison. RocksDB: `comparator`.
+    /// Any other order makes comparisons slower. RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
     /// Orders that keyspaces of the database use, found by name at the open. The byte order and
     /// [`Options::comparator`] need not be listed. Default: none. Every open must register the
@@ -121,8 +121,8 @@ pub struct Options {
     /// which means an eighth of the budget, at most 16 MiB a thread. More: larger tables of small
     /// records, longer read-ahead of each of many inputs. Less: less memory. RocksDB: none.
     pub compaction_memory_budget: usize,
-    /// A runtime that several databases share. Databases that share one keep to its threads, cache,
-    /// table handles and memory together. Its settings replace [`Options::memory_budget`],
+    /// A runtime that several databases may use. Databases that share a runtime share its threads,
+    /// cache, table handles and memory. Its settings replace [`Options::memory_budget`],
     /// [`Options::block_cache_size`], [`Options::compaction_memory_budget`],
     /// [`Options::max_open_files`] and the threads of [`Options::env`]. A write buffer takes at
     /// most a quarter of its budget. Default: none: the database has a runtime of its own. RocksDB:
@@ -219,7 +219,8 @@ pub struct Options {
     /// `blob_file_size`.
     pub segment_size: u64,
     /// Whether a value segment ends with the keys of its values, so that a repair need not read the
-    /// values. Default: true. false: each value has its key beside it. RocksDB: none.
+    /// values. Default: true. false: each key is stored next to its value, and a repair reads the
+    /// values too. RocksDB: none.
     pub value_hints: bool,
     /// Which logs become value segments instead of having the flush copy their values. Only logs of
     /// almost nothing but separated values qualify. Default: [`LogAdoption::InKeyOrder`]. `Always`:
@@ -233,8 +234,8 @@ pub struct Options {
     /// RocksDB: `blob_garbage_collection_force_threshold`.
     pub max_dead_fraction: f64,
     /// Bytes of memory that garbage collection of value segments may take for lookups, buffers and
-    /// hints. Default: 64 MiB. More: longer reads and writes at a time. Less: less memory. RocksDB:
-    /// none.
+    /// hints. Default: 64 MiB. More: fewer but longer reads and writes of files. Less: less memory.
+    /// RocksDB: none.
     pub gc_memory_budget: usize,
     /// Bytes per second that garbage collection of value segments may read and write in the
     /// background. Default: 0, which means no limit. More: space is reclaimed sooner. Less: less

@@ -2,8 +2,12 @@
 //!
 //! `Options` holds what the user set. `options::resolve` makes [`Settings`] of it once, when a
 //! database is opened. It computes every automatic number, and makes every size fit into the memory
-//! there is. The engine and the compaction policy read nothing else, so no two of them can compute
-//! different defaults.
+//! there is. The engine and the compaction policy read these values here, so no two of them can
+//! compute different defaults.
+//!
+//! Three groups of options are read elsewhere. Handles, such as `env` and the comparators, stay in
+//! `Options`. A runtime has its memory and `max_open_files` from `options::memory`. An open or a
+//! repair reads what only it needs, such as `map_log`, from `Options`.
 
 use crate::settings::{KeyspaceSettings, LogAdoption};
 

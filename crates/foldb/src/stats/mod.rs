@@ -93,7 +93,8 @@ pub struct Stats {
     /// Bytes of indexes and filters of open tables now, of all databases with the same
     /// [`crate::Runtime`].
     pub open_table_bytes: u64,
-    /// Bytes of tables that compactions must still rewrite before the tree has its shape, now.
+    /// An estimate of the bytes that compactions must still read now, until the policy has no job
+    /// left.
     pub compaction_debt: u64,
     /// Whether the log is written through a mapping; false: by system calls. See
     /// [`crate::Options::map_log`].

@@ -7,7 +7,8 @@ use crate::stats::{KeyspaceStats, LevelStats, Stats};
 impl Stats {
     /// Returns the statistics in the format that Prometheus scrapes. Counters are named
     /// `foldb_NAME_total` and gauges `foldb_NAME`. Labels: `item` for memory, `level` for levels,
-    /// `keyspace` for keyspaces. Times are in seconds.
+    /// `keyspace` for keyspaces. Times are in seconds, except for the pace: microseconds for each
+    /// MiB.
     ///
     /// # Example
     /// ```
@@ -72,7 +73,11 @@ impl Stats {
                 "Records that compactions wrote.",
                 self.compaction_records_out,
             ),
-            ("failed_merges", "Failed merges of keys.", self.failed_merges),
+            (
+                "failed_merges",
+                "Failed merges that reads, flushes and compactions met.",
+                self.failed_merges,
+            ),
             ("block_cache_hits", "Blocks found in the cache.", self.block_cache_hits),
             ("block_cache_misses", "Blocks read and decoded.", self.block_cache_misses),
             ("filter_negatives", "Table lookups that a filter ruled out.", self.filter_negatives),
@@ -83,10 +88,14 @@ impl Stats {
         [
             (
                 "dropped_tail_bytes",
-                "Bytes behind the ends of logs that the open dropped.",
+                "Bytes after the ends of manifest and logs that the open dropped.",
                 self.dropped_tail_bytes,
             ),
-            ("dropped_tail_frames", "Whole log frames among them.", self.dropped_tail_frames),
+            (
+                "dropped_tail_frames",
+                "Whole log frames among the dropped bytes.",
+                self.dropped_tail_frames,
+            ),
             ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
             ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
             (
@@ -96,7 +105,7 @@ impl Stats {
             ),
             (
                 "compaction_debt_bytes",
-                "Bytes that compactions must still rewrite.",
+                "Estimated bytes that compactions must still read.",
                 self.compaction_debt,
             ),
             (
@@ -147,7 +156,7 @@ impl Stats {
         let families: [(&str, &str, Figure); 4] = [
             (
                 "foldb_keyspace_pace_micros_per_mib",
-                "Microseconds that each MiB written costs.",
+                "Microseconds that writers pause for each MiB while compaction is late.",
                 |own| own.pace_micros_per_mib,
             ),
             ("foldb_keyspace_memtable_bytes", "Bytes in memtables.", |own| own.memtable_bytes),
@@ -207,11 +216,11 @@ mod tests {
     fn every_figure_is_exported() {
         let debug = format!("{:?}", Stats::default());
         let memory = format!("{:?}", Stats::default().memory).matches(": ").count() + 1;
-        // The fields of `segments` count one by one, its struct does not.
+        // Not counted: `memory`, `levels`, `keyspaces` and the pace, which are families of their
+        // own, and `segments`, whose fields count instead.
         let fields = debug.matches(": ").count() - 4 - memory;
         let stats = Stats::default();
-        // The stall time is written beside the counters. Memory, levels and keyspaces are families
-        // of their own, and the pace belongs to keyspaces.
+        // 1 for the stall time, which is a counter in seconds.
         assert_eq!(stats.counters().len() + 1 + stats.gauges().len(), fields, "{debug}");
     }
 

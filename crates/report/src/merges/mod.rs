@@ -1,7 +1,8 @@
 //! Results of `merge_bench`: every measured repetition, and the medians.
 //!
-//! In the names of `merge_bench`, a *merge* is a garbage collection of value segments. The fields
-//! have the names of the tables' columns ([`sections`]). A missing figure is `None`, never zero.
+//! In the names of `merge_bench`, a *merge* is a garbage collection of value segments. A figure
+//! that is a column of the tables ([`sections`]) has the column's name in the file. A missing
+//! figure is `None`, never zero.
 
 mod figures;
 mod tables;
@@ -96,7 +97,8 @@ pub struct MergeRepetition {
     pub merge_ms: Vec<f64>,
     /// Seconds of load during garbage collections.
     pub load_seconds: f64,
-    /// When garbage collections ran, in seconds of load. Work between copies is left out.
+    /// The spans of the load in which garbage collections ran. Time between two copies does not
+    /// count.
     pub spans: Vec<Span>,
     /// Latencies of reads in each interval of the load.
     pub reads: Vec<LatencyMoment>,

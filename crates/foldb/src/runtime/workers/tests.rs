@@ -4,7 +4,7 @@ use super::*;
 use crate::error::{Error, ErrorKind};
 use foldb_env::Stepped;
 
-/// A database whose writers are as near to waiting as is said.
+/// A tenant that reports the given urgencies.
 struct Fake {
     flush: f64,
     compaction: f64,
@@ -68,7 +68,8 @@ fn a_tenant_sorts_when_it_wants_to_after_flushes_and_before_compactions() {
     assert_eq!(begun(&workers, 3), [(1, Work::Order)], "it still wants to");
 }
 
-/// The steps that free threads begin, one after another.
+/// Begins all steps that may run now, without a limit on flushes and sorting. `threads` limits the
+/// compactions.
 fn begun(workers: &Workers, threads: usize) -> Vec<(u64, Work)> {
     let mut state = workers.lock();
     let next = || {

@@ -81,7 +81,7 @@ fn operators_belong_to_one_database() {
 fn unknown_kinds_and_keyspaces_are_damage() {
     let decode = |bytes: &[u8]| Operation::decode(&mut ByteReader::new(bytes)).unwrap_err();
     assert_eq!(decode(&[4, 0, 0]).to_string(), "corruption: operation kind 4 is not known");
-    // A keyspace of more than 32 bits.
+    // The id of the keyspace has more than 32 bits.
     let error = decode(&[1, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0]);
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
 }
