@@ -34,6 +34,11 @@ fn own(path: &str) -> PathBuf {
 }
 
 fn compile(compiler: &str, source: &str, link: Link, program: &Path) {
+    let output = compilation(compiler, source, link, program).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn compilation(compiler: &str, source: &str, link: Link, program: &Path) -> Command {
     let mut command = Command::new(compiler);
     command.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"]);
     command.arg(format!("-DVERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
@@ -53,8 +58,7 @@ fn compile(compiler: &str, source: &str, link: Link, program: &Path) {
         }
     };
     command.args(["-lpthread", "-ldl", "-lm"]);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    command
 }
 
 #[test]
@@ -69,6 +73,24 @@ fn every_call_answers_as_it_should() {
         assert!(output.status.success(), "{link:?}: {told}");
         assert_eq!(output.stdout, b"every call answered as it should\n");
     }
+}
+
+/// AddressSanitizer sees the heap of the library too: what C uses after a free, or never frees.
+#[test]
+fn no_call_misuses_or_leaks_memory() {
+    let Some(compiler) = compiler() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("everything");
+    let mut compile = compilation(&compiler, "tests/c/everything.c", Link::Static, &program);
+    let output = compile.arg("-fsanitize=address,undefined").output().unwrap();
+    if !output.status.success() {
+        eprintln!("SKIPPED: the C compiler '{compiler}' has no AddressSanitizer; install libasan");
+        return;
+    }
+    let mut command = Command::new(&program);
+    command.arg(dir.path().join("data")).env("ASAN_OPTIONS", "detect_leaks=1");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
