@@ -4,7 +4,7 @@
 //! its comment. The rules that bind all callers stand at the top of the header (`cbindgen.toml`).
 //!
 //! Each function checks its pointers for NULL, turns bytes and texts into slices, and calls the
-//! engine inside [`boundary::call`]. So no panic crosses into C.
+//! engine inside `boundary::call`. So no panic crosses into C.
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`, `database`,
 //! `keyspace`, `reads`, `writes`, `batch`, `iterator`, `upkeep`.
