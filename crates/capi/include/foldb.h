@@ -410,7 +410,8 @@ foldb_error_t *foldb_delete(const foldb_t *db,
                             const uint8_t *key,
                             size_t key_len);
 
-// Deletes all keys from `lower` on and before `upper`, with one record. A NULL bound is none.
+// Deletes all keys from `lower` on and before `upper`, with one record. NULL for a bound means no
+// bound there.
 foldb_error_t *foldb_delete_range(const foldb_t *db,
                                   const foldb_keyspace_t *keyspace,
                                   const foldb_write_options_t *options,
@@ -496,7 +497,8 @@ foldb_error_t *foldb_batch_delete(foldb_batch_t *batch,
                                   const uint8_t *key,
                                   size_t key_len);
 
-// Adds a delete of all keys from `lower` on and before `upper`. A NULL bound is none.
+// Adds a delete of all keys from `lower` on and before `upper`. NULL for a bound means no bound
+// there.
 foldb_error_t *foldb_batch_delete_range(foldb_batch_t *batch,
                                         const foldb_keyspace_t *keyspace,
                                         const foldb_bytes_t *lower,
@@ -532,8 +534,8 @@ foldb_error_t *foldb_batch_write(const foldb_batch_t *batch, const foldb_write_o
 // Frees a batch. NULL is allowed.
 void foldb_batch_free(foldb_batch_t *batch);
 
-// Makes an iterator over the keys from `lower` on and before `upper`; a NULL bound is none. Stores
-// it in `*iter`.
+// Makes an iterator over the keys from `lower` on and before `upper`, and stores it in `*iter`.
+// NULL for a bound means no bound there.
 foldb_error_t *foldb_iter(const foldb_t *db,
                           const foldb_keyspace_t *keyspace,
                           const foldb_read_options_t *options,
@@ -583,8 +585,8 @@ foldb_error_t *foldb_flush(const foldb_t *db);
 // Waits until no flush, compaction or garbage collection is due.
 foldb_error_t *foldb_wait_for_background(const foldb_t *db);
 
-// Compacts the keys from `lower` on and before `upper` into one sorted run. A NULL bound is none;
-// a NULL keyspace is the default one.
+// Compacts the keys from `lower` on and before `upper` into one sorted run. NULL for a bound means
+// no bound there; a NULL keyspace is the default one.
 foldb_error_t *foldb_compact(const foldb_t *db,
                              const foldb_keyspace_t *keyspace,
                              const foldb_bytes_t *lower,
@@ -600,17 +602,19 @@ foldb_error_t *foldb_collect_garbage(const foldb_t *db,
 // Tables are hard links where the file system has them. Writes go on meanwhile.
 foldb_error_t *foldb_checkpoint(const foldb_t *db, const char *directory);
 
-// Reads every file of a database that nothing has open for writing, and checks every checksum and
-// order. Stores in `*faults` the number of faults, and in `*report`, unless that is NULL, a text
-// with a line for each fault; free it with `foldb_string_free`. Changes nothing.
+// Reads every file of a database that nothing has open for writing. Checks all checksums, the
+// order of records, and references between files. Stores in `*faults` the number of faults, and in
+// `*report`, unless that is NULL, a text with a line for each fault; free it with
+// `foldb_string_free`. Changes nothing.
 foldb_error_t *foldb_verify(const char *directory,
                             const foldb_options_t *options,
                             size_t *faults,
                             char **report);
 
-// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` the number of
-// tables, logs and value segments that are lost in whole or in part. With a `copy`, the repair
-// works in that directory and leaves the database as it is; with NULL it works in place.
+// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` how many
+// losses it reports: missing or damaged tables, logs and value segments, and files that differ
+// from their state at the last close. With a `copy`, the repair works in that directory and leaves
+// the database as it is; with NULL it works in place.
 foldb_error_t *foldb_repair(const char *directory,
                             const foldb_options_t *options,
                             const char *copy,

@@ -84,7 +84,8 @@ pub unsafe extern "C" fn foldb_batch_delete(
     }
 }
 
-/// Adds a delete of all keys from `lower` on and before `upper`. A NULL bound is none.
+/// Adds a delete of all keys from `lower` on and before `upper`. NULL for a bound means no bound
+/// there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_batch_delete_range(
     batch: *mut foldb_batch_t,

@@ -15,8 +15,8 @@ use crate::options::{foldb_read_options_t, read_options};
 /// until a call moves it.
 pub struct foldb_iter_t(Iter);
 
-/// Makes an iterator over the keys from `lower` on and before `upper`; a NULL bound is none. Stores
-/// it in `*iter`.
+/// Makes an iterator over the keys from `lower` on and before `upper`, and stores it in `*iter`.
+/// NULL for a bound means no bound there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_iter(
     db: *const foldb_t,

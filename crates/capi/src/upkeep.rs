@@ -33,8 +33,8 @@ pub unsafe extern "C" fn foldb_wait_for_background(db: *const foldb_t) -> *mut f
     call(|| unsafe { arg(db, "db")? }.db.wait_for_background())
 }
 
-/// Compacts the keys from `lower` on and before `upper` into one sorted run. A NULL bound is none;
-/// a NULL keyspace is the default one.
+/// Compacts the keys from `lower` on and before `upper` into one sorted run. NULL for a bound means
+/// no bound there; a NULL keyspace is the default one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_compact(
     db: *const foldb_t,
@@ -114,9 +114,10 @@ pub unsafe extern "C" fn foldb_checkpoint(
     })
 }
 
-/// Reads every file of a database that nothing has open for writing, and checks every checksum and
-/// order. Stores in `*faults` the number of faults, and in `*report`, unless that is NULL, a text
-/// with a line for each fault; free it with `foldb_string_free`. Changes nothing.
+/// Reads every file of a database that nothing has open for writing. Checks all checksums, the
+/// order of records, and references between files. Stores in `*faults` the number of faults, and in
+/// `*report`, unless that is NULL, a text with a line for each fault; free it with
+/// `foldb_string_free`. Changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_verify(
     directory: *const c_char,
@@ -140,9 +141,10 @@ pub unsafe extern "C" fn foldb_verify(
     })
 }
 
-/// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` the number of
-/// tables, logs and value segments that are lost in whole or in part. With a `copy`, the repair
-/// works in that directory and leaves the database as it is; with NULL it works in place.
+/// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` how many
+/// losses it reports: missing or damaged tables, logs and value segments, and files that differ
+/// from their state at the last close. With a `copy`, the repair works in that directory and leaves
+/// the database as it is; with NULL it works in place.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_repair(
     directory: *const c_char,

@@ -49,7 +49,8 @@ pub unsafe extern "C" fn foldb_delete(
     })
 }
 
-/// Deletes all keys from `lower` on and before `upper`, with one record. A NULL bound is none.
+/// Deletes all keys from `lower` on and before `upper`, with one record. NULL for a bound means no
+/// bound there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_delete_range(
     db: *const foldb_t,

@@ -45,8 +45,8 @@ impl Lookup {
         Lookup { segment, stretches: Vec::new(), room, from, until: None }
     }
 
-    /// Returns the room that suffices for a segment whose records each lie in another table than
-    /// their neighbours. An eighth of them may be found twice.
+    /// Returns the room for one extent of each value, and for an eighth of them a second time. It
+    /// suffices even if no extent joins another: if neighbouring values lie in different tables.
     pub(super) fn most_of(placement: &Placement) -> usize {
         let values = usize::try_from(placement.values).unwrap_or(usize::MAX);
         values.saturating_add(values / 8).saturating_add(LEAST_ROOM)

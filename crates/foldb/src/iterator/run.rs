@@ -22,7 +22,7 @@ pub(crate) struct RunCursor {
     tables: Arc<OpenTables>,
     comparator: Arc<dyn Comparator>,
     options: CursorOptions,
-    /// Whether the cursor releases large values until they are asked for.
+    /// Whether the cursor keeps a large value in memory only once a caller asks for it.
     sets_aside: bool,
     /// Index of the current table in the range. Valid only while `current` is set.
     index: usize,
@@ -169,9 +169,9 @@ impl RunCursor {
         self.settle_backward()
     }
 
-    /// Moves out of the fragment between two edges, around the current record. Everything there is
-    /// deleted up to `cover`. It moves as far as the table has nothing newer, and returns whether
-    /// it moved.
+    /// Skips a fragment: the keys between two edges, around the current record. A range delete
+    /// covers them up to `cover`. The cursor moves only if all records of the current table are
+    /// older than `cover`. It goes at most to the neighbouring table. Returns whether it moved.
     pub(crate) fn pass_covered(
         &mut self,
         way: Way,
@@ -190,7 +190,8 @@ impl RunCursor {
                     self.seek_in_block(key)?;
                 }
             }
-            // Only the table itself knows what follows a key.
+            // The fragment ends with this key, and no seek can go behind a key. So the cursor seeks
+            // the key itself, and the caller steps on from there.
             (Way::Forward, _, Edge::Behind(key)) if table.hi.admits(&*comparator, key) => {
                 if self.key() == &**key {
                     return Ok(false);

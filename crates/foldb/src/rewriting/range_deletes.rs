@@ -1,14 +1,15 @@
 //! Which range tombstones a flush or compaction passes on.
 //!
-//! Of each snapshot stripe, only the newest tombstone around a key matters. No reader sees anything
-//! that an older one of the stripe hides in addition. A tombstone reaches no further than what it
-//! may have to hide. In the oldest stripe, these are the older tables around it. In the others,
-//! these are also the records that the job itself keeps for snapshots. So a tombstone over all keys
-//! ends at keys once it is in a table. A tombstone with nothing below it is dropped:
+//! Of each snapshot stripe, only the newest tombstone around a key matters. A reader that sees an
+//! older one of the stripe also sees the newest, and the newest hides all that the older one hides.
+//! A tombstone reaches no further than what it may have to hide. In the oldest stripe, these are
+//! the older tables around it. In the others, these are also the records that the job itself keeps
+//! for snapshots. Even a tombstone over all keys is therefore cut to a range between two keys
+//! before it enters a table. A tombstone with nothing below it is dropped:
 //!
 //! ```text
 //! snapshots 4          [..]@9 [b, f)@7 [c, z)@3        older tables: [d..m]
-//! passed on            [b, m]@9 (if the job keeps b..) [d, m]@3
+//! passed on            [b, m]@9 [d, m]@3               the job's own records: [b..k]
 //! ```
 
 use crate::key::{Comparator, SeqNo};

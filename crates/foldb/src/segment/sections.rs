@@ -43,7 +43,7 @@ impl FoundSection {
 
 impl OpenSegments {
     /// If this file is a log that became a segment, returns its section and its keyspace. The
-    /// keyspace is that of most of its values.
+    /// keyspace is the one whose values have the most bytes in the log.
     ///
     /// # Errors
     /// `Unsupported` for a log of another format version; `Io` if a read fails.
@@ -67,7 +67,8 @@ impl OpenSegments {
                     *bytes_of.entry(*keyspace).or_default() += hint.value_len;
                 }
                 Ok(None) => break,
-                // Values after the damage can still be read.
+                // Damage ends only the count of values. The section still covers the whole log, so
+                // reads find the values after the damage.
                 Err(error) if error.kind() == ErrorKind::Corruption => break,
                 Err(error) => return Err(error),
             }

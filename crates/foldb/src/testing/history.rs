@@ -10,8 +10,8 @@ use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::testing::toys::operator_of;
 use crate::value::Value;
 
-/// One record of a history, or a range delete. For a range delete, the key is the range's start and
-/// the value is the text after its two dots.
+/// One record of a history, or a range delete. For a range delete, the key is the text before the
+/// two dots, and the value is the text between them and `.RDEL`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) key: Vec<u8>,
@@ -67,8 +67,8 @@ impl Event {
         self.header.kind == Kind::DeleteRange
     }
 
-    /// Returns the event. A range delete that would end before it starts is turned round and
-    /// includes its last key.
+    /// Returns the event. If the start of a range delete is not below its end, the two change
+    /// places, and the range includes its last key.
     pub(crate) fn in_order(mut self, comparator: &dyn Comparator) -> Event {
         if self.is_range() && comparator.compare(&self.key, &self.value).is_ge() {
             std::mem::swap(&mut self.key, &mut self.value);

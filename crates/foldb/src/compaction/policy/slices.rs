@@ -217,8 +217,8 @@ impl Cells {
         deep / all.max(1.0)
     }
 
-    /// Returns the bytes to read to take this many bytes down, cells with the largest ripeness
-    /// first.
+    /// Returns how many bytes compactions must read to take this many bytes down, if they take the
+    /// ripest cells first.
     pub(super) fn cost_of_relief(&self, bytes: f64) -> u64 {
         let mut relieved = 0.0;
         self.cost_while(|cell| {
