@@ -19,7 +19,7 @@ pub(crate) const INSERTED: u64 = 0;
 /// Generation of a value that the plan overwrites.
 pub(crate) const OVERWRITTEN: u64 = 1;
 
-/// Most keys of the hot set.
+/// The largest number of hot keys.
 const MOST_HOT: u64 = 10_000;
 /// One in this many keys is hot.
 const HOT_SHARE: u64 = 100;
@@ -114,8 +114,8 @@ impl Plan {
         self.dataset.value_len as u64 + record_overhead(self.dataset.value_len)
     }
 
-    /// Returns the keys that the load reads and writes: a hundredth of the live keys, at most
-    /// 10,000, spread evenly.
+    /// Returns the hot keys, which the load reads and writes. They are live keys, spread evenly:
+    /// one for each hundred keys ever written, at least 1 and at most 10,000.
     pub(crate) fn hot(&self) -> Vec<u64> {
         let live = (0..self.keys()).filter(|&index| self.state(index).is_some());
         let wanted = (self.keys() / HOT_SHARE).clamp(1, MOST_HOT);

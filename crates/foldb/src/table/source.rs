@@ -12,8 +12,8 @@ use crate::table::frame::{Handle, check_frame, decompress, uncompressed_len};
 /// Bytes of one read of a walk that reads ahead without a memory limit.
 pub(crate) const READAHEAD: usize = 256 << 10;
 
-/// From this size on a sub-block's payload gets memory of its own, which it keeps. So it is not
-/// copied again, and no reused buffer grows to its size.
+/// The payload of a sub-block of at least this size gets memory of its own, and keeps it. So it is
+/// not copied again, and no reused buffer grows to its size.
 pub(crate) const LARGE_BLOCK: usize = 1 << 20;
 
 /// The payload of a sub-block.
@@ -185,9 +185,9 @@ impl ReadWindow {
         ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
     }
 
-    /// Reads the frame of a sub-block through the window, which first moves to begin at it if
-    /// necessary. A large frame is read by itself. `limit` is where the file's frames end, and the
-    /// frame ends at or before it.
+    /// Reads the frame of a sub-block through the window. If the frame is not inside, the window
+    /// first moves, so that it begins at the frame. A large frame is read by itself. The window
+    /// never reaches past the offset `limit`; the frame ends at or before it.
     pub(super) fn read_block<'a>(
         &'a mut self,
         file: &TableFile,

@@ -1,4 +1,4 @@
-//! Verifies a table: reads every byte and checks all that can be checked without other files.
+//! Verifies a table by itself, without other files: reads and checks every byte.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ pub(crate) type Check<'a> = dyn FnMut(&[u8], RecordHeader, &[u8]) -> Result<()> 
 impl TableReader {
     /// Reads the whole file, past the cache, and checks it. It checks that all checksums are
     /// correct, frames lie end to end, records ascend, and the filter admits each key. It also
-    /// checks that range tombstones are in order and that the properties are correct.
+    /// checks that range tombstones are in order. It compares the counts, key range and references
+    /// that the file states with the records.
     ///
     /// # Errors
     /// The first fault found, as `Corruption` or `Unsupported`; `Io` if a read fails.

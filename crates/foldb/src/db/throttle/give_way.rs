@@ -1,9 +1,8 @@
 //! Garbage collection yields to foreground reads and writes.
 //!
 //! Garbage collection of value segments reclaims space; foreground operations should hardly notice
-//! it. But it takes processor time, memory bandwidth and the disk's queue, where a synced write
-//! waits until the collection's writes are done. The new file also starts outside the cache. So the
-//! collection limits the share of time in which it works:
+//! it. But it takes processor time and memory bandwidth, and its writes fill the disk's queue. So
+//! the collection limits the share of time in which it works:
 //!
 //! ```text
 //! no operations     ██████████████████  without rest
@@ -11,8 +10,8 @@
 //! synced writes     ██░░░░░░░░░░██░░░░  a sixth
 //! ```
 //!
-//! While the collection works, a synced write hardly advances, because the collection's writes fill
-//! the disk's queue.
+//! While the collection works, a synced write hardly advances, because it waits in the disk's queue
+//! until the collection's writes are done.
 //!
 //! Invariant: the collection rests only if an operation ran since its last check. A rest takes at
 //! most [`REST_FOR_SYNCS`] times as long as the work since that check, so the collection always

@@ -1,4 +1,4 @@
-//! The writers' lock: held for tens of nanoseconds, and rarely passed between threads.
+//! The writers' lock: held for one write at a time, and rarely passed between threads.
 //!
 //! A write touches the heads of chains, the log's window and the sequence numbers. They lie in the
 //! cache of the processor that wrote last. To move them to another processor costs more than the
@@ -7,22 +7,23 @@
 //! must not wait for threads that write all the time. Therefore a waiter does one of three things:
 //!
 //! ```text
-//!               ┌ waited here lately? ┐ no
-//!  lock is held ┤                     ├───► press: writers step aside, for one write
-//!               └─────────┬───────────┘
-//!                     yes │
-//!              ┌ owner of the turn? ┐ yes
-//!              ┤                    ├─────► regain: the lock comes back after that one write
-//!              └──────────┬─────────┘
-//!                      no └───────────────► queue: a turn of TURN in the order of arrival
+//!               ┌ in its own turn? ┐ yes
+//!  lock is held ┤                  ├──────► regain: the lock comes back after the pressing waiters
+//!               └─────────┬────────┘
+//!                      no │
+//!              ┌ waited here lately? ┐ no
+//!              ┤                     ├────► press: writers step aside, for one write
+//!              └──────────┬──────────┘
+//!                     yes └─────────────► queue: a turn of TURN in the order of arrival
 //! ```
 //!
+//! - *Regain.* The owner of a turn that is not over takes the lock back as soon as the pressing
+//!   waiters have written.
 //! - *Press.* A waiter that has not waited for this lock within [`PRESS_EVERY`] announces itself.
 //!   Every other writer sees that before its next write and leaves the lock to the waiter.
 //! - *Queue.* A waiter that waited within that time counts as one that writes all the time. It
 //!   sleeps in a queue. The first in the queue waits for the rest of the owner's turn, then presses
 //!   and becomes the owner.
-//! - *Regain.* The owner of the turn continues it as soon as the pressing waiter has written.
 //!
 //! Invariant: a waiter that presses waits only for the write in progress and for other waiters that
 //! press. It never waits for a turn.
@@ -157,8 +158,9 @@ impl<T> WriterLock<T> {
         self.mutex.try_lock()
     }
 
-    /// Takes the lock, or gives up after the longer of the two times. The waiter queues for at most
-    /// `queueing` and then presses, so that turns of other threads do not make its write fail.
+    /// Takes the lock, or gives up after the longer of `queueing` and `holding`. The waiter queues
+    /// for at most `queueing`, and then presses. So turns of other threads do not make its write
+    /// fail. `holding` is how long a thread may be expected to hold the lock for its write.
     pub(crate) fn try_lock_for(
         &self,
         queueing: Duration,
@@ -206,7 +208,8 @@ impl<T> WriterLock<T> {
         self.look_until(limit, || self.lock_unless_pressed())
     }
 
-    /// Waits for a turn, and begins it. A waiter whose time in the queue has passed presses.
+    /// Waits for a turn, and begins it. If `queueing` ends before the turn comes, the waiter
+    /// presses at once.
     fn queue(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
         let first = match queueing.0 {
             None => Some(self.waiting.first.lock()),
@@ -287,7 +290,8 @@ mod tests {
     fn h15_threads_that_write_all_the_time_take_turns_and_none_starves() {
         let (done, total) = rush(4, Duration::from_millis(300));
         assert_eq!(done.iter().sum::<u64>(), total, "one at a time");
-        // Four threads get a hundred turns, so each thread gets some even on a busy machine.
+        // The time is enough for about a hundred turns of each thread. So each thread gets some
+        // even on a busy machine.
         assert!(done.iter().all(|&done| done > 1000), "{done:?}");
     }
 

@@ -1,9 +1,9 @@
 //! Background work: its steps, and the callers that wait for them.
 //!
-//! Callers wait for two kinds of work: flushes of sealed memtables, and slices of compactions. Each
-//! of them is a step, which can be repeated until there is nothing to do. The runtime's workers
-//! repeat the steps ([`crate::runtime`]). Without threads, the caller that needs the outcome runs
-//! the steps on its own thread ([`crate::Db::step_background`]).
+//! Callers wait for flushes of sealed memtables, slices of compactions, and garbage collections of
+//! value segments. Each of them is a step, which can be repeated until there is nothing to do. The
+//! runtime's workers repeat the steps ([`crate::runtime`]). Without threads, the caller that needs
+//! the outcome runs the steps on its own thread ([`crate::Db::step_background`]).
 //!
 //! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
 //! or a flush.
@@ -35,8 +35,9 @@ impl Core {
         self.runtime.workers().wake(self.member);
     }
 
-    /// Seals the memtables if the memory ledger asked for it. Then flushes the memtables that are
-    /// due, or all if `eager`.
+    /// Seals the memtables if the memory ledger asked for it. Then flushes the oldest sealed
+    /// memtables if a flush is due, or at once if `eager`. Returns whether there was anything to
+    /// flush.
     pub(crate) fn flush_work(&self, eager: bool) -> Result<bool> {
         if self.background.seal_requested.swap(false, Ordering::AcqRel)
             && let Some(mut writer) = self.writer.try_lock()
@@ -53,7 +54,8 @@ impl Core {
     }
 
     /// Runs one step of pending background work on this thread: a flush, or else a slice of a
-    /// compaction. Returns whether it ran a step. With workers it runs none.
+    /// compaction, or else a garbage collection. Returns whether it ran a step. With workers it
+    /// runs none.
     pub(crate) fn step_background(&self) -> Result<bool> {
         if self.has_workers() || self.read_only {
             return Ok(false);
@@ -124,9 +126,9 @@ impl Core {
         Ok(())
     }
 
-    /// Runs jobs of a caller to their end, without jobs of the policy, until `next` returns `None`.
-    /// Calls `stepped` after each slice. An error of `stepped` ends the jobs; finished slices stay
-    /// in effect.
+    /// Runs the jobs of a caller, each to its end, until `next` returns `None`. Jobs of the policy
+    /// do not run meanwhile. Calls `stepped` after each slice. An error of `stepped` ends the jobs;
+    /// finished slices stay in effect.
     pub(crate) fn run_alone(
         &self,
         next: impl Fn(&Core) -> Option<Claim>,
@@ -215,7 +217,8 @@ impl Core {
         }
     }
 
-    /// Waits until there is nothing left to flush or compact, including the work of idle databases.
+    /// Waits until there is nothing left to flush, compact or collect. This includes the
+    /// compactions that run only while the database is idle.
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
         self.check_may_wait()?;
@@ -253,7 +256,7 @@ impl Core {
         self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 
-    /// Reports keyspaces whose comparators have failed to listeners. The caller holds no locks.
+    /// Tells listeners which keyspaces' comparators have failed. The caller holds no locks.
     pub(crate) fn tell_failed_comparators(&self) {
         for keyspace in self.all_keyspaces() {
             if let Some(error) = keyspace.take_untold_failure() {
@@ -376,8 +379,8 @@ impl Drop for ClaimGuard<'_> {
 struct SliceInHand<'a>(&'a Core);
 
 impl SliceInHand<'_> {
-    /// Registers the slice. A close waits for a thread that finds the database open after this
-    /// call.
+    /// Registers the slice. The thread then checks whether the database is open. If it is, a later
+    /// close waits for this slice.
     fn new(core: &Core) -> SliceInHand<'_> {
         core.background.lock().slices += 1;
         SliceInHand(core)
@@ -400,8 +403,8 @@ impl Drop for RestWaiter<'_> {
     }
 }
 
-/// Counts a caller that runs its own jobs, while this guard lives. Then the policy's jobs may begin
-/// again.
+/// Counts a caller that runs its own jobs, while this guard lives. When the guard is dropped, the
+/// policy's jobs may begin again.
 struct Manual<'a>(&'a Core);
 
 impl Drop for Manual<'_> {

@@ -68,7 +68,7 @@ fn shape(slot: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// A coordinate, as short as a tenth of a pixel allows.
+/// A coordinate, rounded to a tenth of a pixel. A whole number has no decimal.
 fn px(value: f64) -> String {
     let tenths = (value * 10.0).round();
     match tenths % 10.0 {
@@ -126,9 +126,9 @@ fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// Moves apart labels that would overlap, so that neighbours have at least `gap` between them. The
-/// labels stay within `top..=bottom` as far as they fit, keep their order, and move as little as
-/// possible.
+/// Moves apart labels that would overlap, so that neighbours are at least `gap` apart. A label
+/// moves down from the label above it. Labels near `bottom` move up instead. The labels keep their
+/// order. If `top..=bottom` is too short for all, the first labels end up above `top`.
 fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

@@ -60,7 +60,7 @@ fn figure(probes: &[Probe], measured: &Measured) -> Markup {
         @for (i, probe) in probes.iter().enumerate() {
             @let value = (measured.of)(probe);
             @let (number, shown) = (i + 1, figures::short(value));
-            @let title = format!("{number} beside {}: {shown} {}", probe.workload, measured.unit);
+            @let title = format!("{number} before {}: {shown} {}", probe.workload, measured.unit);
             (mark(0, frame.x(place(i)), frame.y(scale.at(value)), &title))
         }
     };

@@ -51,10 +51,10 @@ impl KeyspaceTree {
         })
     }
 
-    /// Returns whether probably more than `fraction` of the values' bytes is dead, although less is
-    /// known to be. The estimate uses the dead share that the tree's own compactions found. The
-    /// tables must be small compared with the values, so that compacting them costs little. They
-    /// must hide more than the share `least` of the values' bytes.
+    /// Returns whether the known dead bytes are at most `fraction` of the values' bytes, but more
+    /// together with an estimate of the hidden ones. The estimate uses the dead share that the
+    /// tree's own compactions found, and must exceed the share `least` of the values' bytes. The
+    /// tables must be small compared with the values, so that compacting them costs little.
     pub(crate) fn hides_dead_values(&self, fraction: f64, least: f64) -> bool {
         self.hidden().is_some_and(|Hidden { used, dead, at_most, index }| {
             let (bound, dead) = (fraction * used as f64, dead as f64);
