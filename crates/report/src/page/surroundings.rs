@@ -130,5 +130,5 @@ fn probe_table(probes: &[Probe]) -> Markup {
             ]
         })
         .collect();
-    table::plain(&["Beside", "Synced write, MB/s", "Longest fdatasync, ms"], &rows)
+    table::plain(&["Before", "Synced write, MB/s", "Longest fdatasync, ms"], &rows)
 }
