@@ -480,7 +480,8 @@ foldb_error_t *foldb_multi_get(const foldb_t *db,
                                foldb_error_t **errors);
 
 // Makes an empty batch of writes to `db`; NULL if `db` is NULL. Free it with `foldb_batch_free`.
-// Calls that add to it after the database was closed return `FOLDB_CLOSED`, or the write does.
+// After the database was closed, `foldb_batch_merge_with` and `foldb_batch_write` return
+// `FOLDB_CLOSED`; the other calls still work.
 foldb_batch_t *foldb_batch_new(const foldb_t *db);
 
 // Adds a put.

@@ -15,12 +15,13 @@ use crate::options::{foldb_write_options_t, write_options};
 /// A batch of writes to one database. One thread at a time may use it.
 pub struct foldb_batch_t {
     batch: WriteBatch,
-    /// The batch's own handle of its database, to look up keyspaces and operators.
+    /// The batch's own handle of its database.
     db: foldb_t,
 }
 
 /// Makes an empty batch of writes to `db`; NULL if `db` is NULL. Free it with `foldb_batch_free`.
-/// Calls that add to it after the database was closed return `FOLDB_CLOSED`, or the write does.
+/// After the database was closed, `foldb_batch_merge_with` and `foldb_batch_write` return
+/// `FOLDB_CLOSED`; the other calls still work.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_batch_new(db: *const foldb_t) -> *mut foldb_batch_t {
     // SAFETY: the caller keeps the rules of the header.
@@ -32,7 +33,7 @@ pub unsafe extern "C" fn foldb_batch_new(db: *const foldb_t) -> *mut foldb_batch
 /// Adds a write of `key` to a batch.
 ///
 /// # Safety
-/// As the callers' callers promise with the rules of the header.
+/// The C program keeps the rules of the header.
 unsafe fn add(
     batch: *mut foldb_batch_t,
     keyspace: *const foldb_keyspace_t,

@@ -45,7 +45,7 @@ pub unsafe extern "C" fn foldb_iter(
 /// Moves an iterator.
 ///
 /// # Safety
-/// As the callers' callers promise with the rules of the header.
+/// The C program keeps the rules of the header.
 #[inline]
 unsafe fn moved(
     iter: *mut foldb_iter_t,

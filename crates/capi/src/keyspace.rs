@@ -46,7 +46,7 @@ fn stored(
 ) -> *mut foldb_error_t {
     call(|| {
         check_out(keyspace, "keyspace")?;
-        // SAFETY: the callers' callers keep the rules of the header.
+        // SAFETY: the C program keeps the rules of the header.
         let (db, name) = unsafe { (arg(db, "db")?, text(name, "name")?) };
         let found = find(db, name)?;
         let found = foldb_keyspace_t { keyspace: found, identity: Arc::clone(&db.identity) };

@@ -16,7 +16,7 @@ use crate::options::{foldb_read_options_t, read_options};
 /// Reads the value of a key.
 ///
 /// # Safety
-/// As the callers' callers promise with the rules of the header.
+/// The C program keeps the rules of the header.
 #[inline]
 unsafe fn get(
     db: *const foldb_t,

@@ -97,8 +97,8 @@ impl Pins {
         }
         let seqno = self.published();
         self.pinned.max_pinned.fetch_max(seqno, Ordering::SeqCst);
-        // Release, included in SeqCst: a writer that sees no pin in progress sees how far was
-        // pinned.
+        // Release, included in SeqCst: a writer that sees this decrement also sees the new
+        // `max_pinned`.
         self.pinned.pending.fetch_sub(1, Ordering::SeqCst);
         seqno
     }
@@ -113,7 +113,8 @@ impl Pins {
         store_before_load();
         let max_pinned = || self.pinned.max_pinned.load(Ordering::SeqCst);
         let too_early = planted(Fault::MaxPinnedFirst).then(max_pinned);
-        // The order matters: the writer sees how far a reader pinned that came and left in between.
+        // The order matters. If the writer loaded `max_pinned` first, it would miss a pin that a
+        // reader completes before the load of `pending`.
         let pending = self.pinned.pending.load(Ordering::SeqCst);
         let floor = too_early.unwrap_or_else(max_pinned);
         let free = pending == 0 || planted(Fault::FoldWhilePinning);

@@ -1,14 +1,14 @@
 //! A timeline that a program records while it runs.
 //!
-//! Intervals begin at 8 ms. When the run is longer than all intervals together, their length
-//! doubles. So a timeline has a fixed size, recording never allocates, and each run has the finest
-//! timeline that fits.
+//! At first, each interval is about 8 ms long. When the run is longer than all intervals together,
+//! their length doubles. So a timeline has a fixed size, recording never allocates, and each run
+//! has the finest timeline that fits.
 
 use std::time::Duration;
 
 use crate::results::Moment;
 
-/// Most intervals.
+/// The largest number of intervals.
 const INTERVALS: usize = 300;
 /// The finest interval is 2^23 ns.
 const FINEST: u32 = 23;
@@ -70,7 +70,8 @@ impl<T: Tally> Timeline<T> {
             self.double();
         }
         let last = ((end - 1) >> self.shift) as usize;
-        // A thread that began a little after the run ends a little late by its own clock.
+        // A record may lie after the end: a thread's last operation may end after `length` was
+        // measured, and each thread measures time from its own start.
         let (within, after) = self.tallies.split_at_mut(last + 1);
         after.iter().for_each(|tally| within[last].add(tally));
         let ends = (1..=last as u64).map(|i| i << self.shift).chain([end]);

@@ -68,13 +68,14 @@ impl Versions {
         chosen.filter_map(move |(key, versions)| Some((key, at(versions, number)?)))
     }
 
-    /// Removes everything later than `number`: a stop lost it.
+    /// Removes every version later than `number`, because a stop lost it. Of each key's other
+    /// versions, keeps only the last.
     pub fn truncate(&mut self, number: u64) {
         for keys in &mut self.keyspaces {
             for versions in keys.values_mut() {
                 let later = versions.partition_point(|(from, _)| *from <= number);
                 versions.truncate(later);
-                // Later reads see only the last of the remaining versions.
+                // No read after the stop asks for a number below `number`.
                 if later > 1 {
                     versions.drain(..later - 1);
                 }

@@ -208,7 +208,8 @@ fn a_memtable_is_flushed_once() {
         thread::spawn(move || {
             for _ in 0..150 {
                 db.merge("a", one()).unwrap();
-                // The other thread may run the flush. Then this thread need not wait.
+                // The other thread may flush this memtable first. This call then waits for that
+                // flush and finds nothing left to flush.
                 let _done_by_either = db.flush();
             }
         })
@@ -219,7 +220,8 @@ fn a_memtable_is_flushed_once() {
     assert_eq!(count(&db, "a"), 300);
 }
 
-/// Flushes that wait at the same time all return, although few memtables are sealed.
+/// Calls of `flush` that wait at the same time all return, even if fewer memtables are sealed than
+/// a background flush would wait for.
 #[test]
 fn all_waiting_flushes_end() {
     let db = open_with_threads(&MemFs::new(), CompactionPreset::LazyLeveled);

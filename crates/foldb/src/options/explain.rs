@@ -62,7 +62,7 @@ pub enum OptionSource {
     Profile(Profile),
     /// The caller set it.
     Given,
-    /// The database stores it since an earlier open.
+    /// The database stores it: an earlier open set it, or the call that created the keyspace.
     Stored,
 }
 
@@ -200,20 +200,20 @@ impl Options {
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
         vec![
             row!(self.profile as self.profile.name(),
-                 "Names the source of values; setting this field changes no other option."),
+                 "A label only: setting this field changes no other option."),
             row!(self.create_if_missing, "", "true: a mistyped path becomes an empty database."),
             row!(self.error_if_exists, "", "true: an open never writes to an existing database."),
             row!(self.merge_operator, "",
                  "A different operator than at the last open affects later merges only."),
             row!(self.operators as operators,
-                 "Every open must register each operator whose operands the database holds."),
+                 "Every open must register each operator that is not built in and whose operands the database holds."),
             row!(self.allow_unresolved_operators, "",
                  "true: a read of a key with operands of an unregistered operator fails."),
             row!(self.listeners as listeners, "The thread that reports an event waits for each listener."),
             row!(self.comparator as self.comparator.name(),
-                 "Any other order makes comparisons slower."),
+                 "An order other than that of the bytes makes comparisons slower."),
             row!(self.comparators as comparators,
-                 "Every open must register the comparator of each keyspace."),
+                 "Every open must register each comparator of a keyspace, except the byte order."),
             row!(self.write_buffer_size, "bytes",
                  "More: fewer, larger flushes, less write amplification, longer recovery. Less: less memory."),
             row!(self.max_write_buffers => settings.write_buffers.most, "buffers",
@@ -223,7 +223,7 @@ impl Options {
             row!(self.memory_budget => self.memory_shares().budget, "bytes",
                  "More: fewer tables opened again. Less: less memory."),
             row!(self.compaction_memory_budget => self.memory_shares().background, "bytes",
-                 "More: larger tables of small records, longer read-ahead of each of many inputs. Less: less memory."),
+                 "More: larger tables of small records, longer read-ahead when a compaction has many inputs. Less: less memory."),
             row!(self.runtime as self.runtime.as_ref().map(|_| "shared".to_owned()),
                  "Databases that share a runtime share its threads, cache, table handles and memory."),
             row!(self.block_cache_size, "bytes",
@@ -270,7 +270,7 @@ impl Options {
             row!(self.value_hints, "",
                  "false: each key is stored next to its value, and a repair reads the values too."),
             row!(self.adopt_logs as self.adopt_logs.name(),
-                 "`Always`: values are written once in any order of arrival, and scans take about twice as long."),
+                 "`Always`: values that arrive out of key order are also written only once, but scans of them take about twice as long."),
             row!(self.max_dead_fraction, "of the segments",
                  "More: less rewriting. Less: less space."),
             row!(self.gc_memory_budget, "bytes",

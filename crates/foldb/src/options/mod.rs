@@ -57,9 +57,9 @@ pub use write::WriteOptions;
     serde(from = "text::NamedOptions", into = "text::NamedOptions")
 )]
 pub struct Options {
-    /// The profile that these options started from ([`Options::profile`]). Default: balanced. Names
-    /// the source of values; setting this field changes no other option. [`Options::explain`] uses
-    /// it to say which values come from the profile.
+    /// The profile that these options started from ([`Options::profile`]). Default: balanced. A
+    /// label only: setting this field changes no other option. [`Options::explain`] uses it to say
+    /// which values come from the profile.
     pub profile: Profile,
     /// Whether an open creates the database if the directory holds none. Default: false. true: a
     /// mistyped path becomes an empty database. RocksDB: `create_if_missing`.
@@ -73,7 +73,7 @@ pub struct Options {
     /// names its own operator. RocksDB: `merge_operator`.
     pub merge_operator: Option<String>,
     /// Merge operators of the program, found by name beside the built-in ones. Default: none. Every
-    /// open must register each operator whose operands the database holds.
+    /// open must register each operator that is not built in and whose operands the database holds.
     pub operators: Vec<Arc<dyn MergeOperator>>,
     /// Opens even if an operator that stored operands need is not registered. Default: false: such
     /// an open fails and names the operator. true: a read of a key with operands of an unregistered
@@ -84,11 +84,11 @@ pub struct Options {
     /// The thread that reports an event waits for each listener. RocksDB: `listeners`.
     pub listeners: Vec<Arc<dyn EventListener>>,
     /// The order of the keys; fixed when the database is created. Default: the order of the bytes.
-    /// Any other order makes comparisons slower. RocksDB: `comparator`.
+    /// An order other than that of the bytes makes comparisons slower. RocksDB: `comparator`.
     pub comparator: Arc<dyn Comparator>,
     /// Orders that keyspaces of the database use, found by name at the open. The byte order and
-    /// [`Options::comparator`] need not be listed. Default: none. Every open must register the
-    /// comparator of each keyspace.
+    /// [`Options::comparator`] need not be listed. Default: none. Every open must register each
+    /// comparator of a keyspace, except the byte order.
     pub comparators: Vec<Arc<dyn Comparator>>,
 
     /// Bytes of the memtables being filled at which they are sealed and flushed at the latest: all
@@ -119,7 +119,8 @@ pub struct Options {
     pub memory_budget: usize,
     /// Bytes of the memory budget for flushes and compactions, all threads together. Default: 0,
     /// which means an eighth of the budget, at most 16 MiB a thread. More: larger tables of small
-    /// records, longer read-ahead of each of many inputs. Less: less memory. RocksDB: none.
+    /// records, longer read-ahead when a compaction has many inputs. Less: less memory. RocksDB:
+    /// none.
     pub compaction_memory_budget: usize,
     /// A runtime that several databases may use. Databases that share a runtime share its threads,
     /// cache, table handles and memory. Its settings replace [`Options::memory_budget`],
@@ -224,9 +225,9 @@ pub struct Options {
     pub value_hints: bool,
     /// Which logs become value segments instead of having the flush copy their values. Only logs of
     /// almost nothing but separated values qualify. Default: [`LogAdoption::InKeyOrder`]. `Always`:
-    /// values are written once in any order of arrival, and scans take about twice as long.
-    /// Adoption needs logs of at least a quarter of `segment_size`, and a file system with hard
-    /// links; otherwise values are copied. RocksDB: none.
+    /// values that arrive out of key order are also written only once, but scans of them take about
+    /// twice as long. Adoption needs logs of at least a quarter of `segment_size`, and a file
+    /// system with hard links; otherwise values are copied. RocksDB: none.
     pub adopt_logs: LogAdoption,
     /// The largest fraction of the bytes in value segments that may be dead. Beyond it the
     /// background rewrites segments without their dead values. Default: 0.25; 1: only

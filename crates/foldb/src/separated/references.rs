@@ -4,7 +4,8 @@
 //! in a table:  piece  piece  ...  entry  entry  ...          each a frame of its own
 //!
 //! piece:       extents of one segment, as in `extents`; pieces are in order of segment, position
-//! entry:       segment u64 | offset of a piece u64 | bytes of it u32; one a piece, in their order
+//! entry:       segment u64 | offset of a piece u64 | its length u32; one entry for each piece, in
+//!              the order of the pieces
 //! ```
 //!
 //! The entries are the *directory*, which the table's properties point to. Entries have a fixed
@@ -23,7 +24,7 @@ use crate::error::Result;
 use crate::separated::address::{Address, SegmentId};
 use crate::separated::extents::{Extent, Extents, ExtentsBuilder, PieceReader, PieceWriter};
 
-/// The place in a table of a piece of the references to one segment.
+/// Tells where a table stores one piece of its references. A piece belongs to one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReferencesEntry {
     pub(crate) segment: SegmentId,

@@ -1,4 +1,4 @@
-//! Values without copies: a small value is inline, a large one is pinned in the memtable or in a
+//! Values that readers get: a small value is copied, a large one is pinned in the memtable or in a
 //! cached block.
 //!
 //! Invariant (H14): the bytes of a [`Value`] never change. The engine copies values of at most 16
@@ -45,9 +45,9 @@ enum Repr {
     Heap(Arc<Vec<u8>>),
 }
 
-/// Bytes of a small value, aligned so that a move of the value copies whole words. A copy in other
-/// pieces would read across words that were just written. The processor would then stall until
-/// those words reach the cache.
+/// Bytes of a small value, aligned so that a move of the value copies whole words. Without the
+/// alignment, a move soon after a write could load bytes of two words that were stored separately.
+/// The processor would then stall until both stores reach the cache.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct InlineBytes([u8; INLINE_LEN]);

@@ -81,8 +81,8 @@ impl Version {
         }
     }
 
-    /// Returns the files with references to segments that the changes may add or remove, and
-    /// whether this version has them.
+    /// Returns the files that the changes may add or remove, and whether this version has them.
+    /// Leaves out files without references to segments.
     fn tables_at_stake(&self, changes: &[TreeEdit]) -> HashMap<u64, AtStake> {
         let mut files = HashMap::new();
         for change in changes {
@@ -137,8 +137,8 @@ impl Version {
     }
 
     /// Returns the description of the tree after these edits, for a table to store. The edits must
-    /// only remove. The description lists the files that are only partly visible, with their
-    /// visible parts.
+    /// only remove. The description lists this version's files that are then not visible as a
+    /// whole, with their visible parts. A file of which no part is visible has an empty list.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],
@@ -226,7 +226,7 @@ impl Version {
             let mut tables = run.overlapping(comparator, range);
             if tables.any(|table| table.hi.compare(comparator, end).is_gt()) {
                 return Err(Error::corruption(format!(
-                    "a range carved out of run {id} cuts a table"
+                    "the last key carved out of run {id} lies inside a table"
                 )));
             }
         }

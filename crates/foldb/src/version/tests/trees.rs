@@ -165,7 +165,7 @@ fn edits_that_cannot_be_are_damage() {
         (vec![carve(3, "..")], "there is no run 3 in the tree"),
         (
             vec![new(1, None), insert(1, 1, "a..=z"), carve(1, "a..=c")],
-            "a range carved out of run 1 cuts a table",
+            "the last key carved out of run 1 lies inside a table",
         ),
     ] {
         let error = apply(&edits).unwrap_err();
