@@ -122,7 +122,7 @@ pub(crate) enum Command {
     Deny(Passed),
     /// The C library, its header, and files for pkg-config and CMake; not a check
     ///
-    /// Runs `cargo build -p foldb-capi --profile PROFILE`, and copies the results below PREFIX.
+    /// Runs `cargo build -p foldb-capi --profile NAME`, and copies the results below the prefix.
     Install(Install),
     /// The published packages: packed, unpacked and compiled from their contents
     ///
@@ -148,6 +148,9 @@ pub(crate) struct Install {
     /// Cargo profile of the build
     #[arg(long, value_name = "NAME", default_value = "release")]
     pub profile: String,
+    /// Directory of libfoldb_capi.so and libfoldb_capi.a, instead of a build
+    #[arg(long, value_name = "DIR", conflicts_with = "profile")]
+    pub from: Option<std::path::PathBuf>,
 }
 
 /// Arguments for the program that a command runs.

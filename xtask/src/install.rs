@@ -23,9 +23,10 @@ pub(crate) fn run(install: &Install) -> Result<(), String> {
                     foldb-capi` and copy it with crates/capi/include/foldb.h"
             .to_owned());
     }
-    Step::new("cargo build -p foldb-capi --profile").with([&install.profile]).run()?;
-    let folder = if install.profile == "dev" { "debug" } else { &install.profile };
-    let built = target_directory()?.join(folder);
+    let built = match &install.from {
+        Some(directory) => directory.clone(),
+        None => build(&install.profile)?,
+    };
     let prefix = &install.prefix;
     for file in files(&built, prefix)? {
         file.write()?;
@@ -37,6 +38,12 @@ pub(crate) fn run(install: &Install) -> Result<(), String> {
         println!("{}", link.display());
     }
     Ok(())
+}
+
+/// Builds the library. Returns its directory.
+fn build(profile: &str) -> Result<PathBuf, String> {
+    Step::new("cargo build -p foldb-capi --profile").with([profile]).run()?;
+    Ok(target_directory()?.join(if profile == "dev" { "debug" } else { profile }))
 }
 
 /// A file to install.

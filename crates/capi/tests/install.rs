@@ -23,7 +23,10 @@ fn run(command: &mut Command) -> Option<Output> {
 
 fn install(prefix: &Path) {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "-p", "xtask", "--", "install", "--profile", "dev"]);
+    command.args(["run", "--quiet", "-p", "xtask", "--", "install", "--from"]);
+    // Cargo built the library for this test.
+    let test = std::env::current_exe().unwrap();
+    command.arg(test.parent().unwrap());
     let output = run(command.arg("--prefix").arg(prefix).current_dir(root())).expect("cargo");
     let told = String::from_utf8_lossy(&output.stdout);
     for file in ["include/foldb.h", "lib/libfoldb.a", "lib/libfoldb.so.0", "lib/libfoldb.so"] {
