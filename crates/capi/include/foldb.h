@@ -104,6 +104,22 @@ typedef enum {
   FOLDB_FOLD_DELETE = 5,
 } foldb_fold_t;
 
+// A move of an iterator.
+typedef enum {
+  // To the next entry; a new iterator to the first one.
+  FOLDB_MOVE_NEXT = 0,
+  // To the previous entry; a new iterator to the last one.
+  FOLDB_MOVE_PREV = 1,
+  // To the first entry.
+  FOLDB_MOVE_FIRST = 2,
+  // To the last entry.
+  FOLDB_MOVE_LAST = 3,
+  // To the first entry at or after a key.
+  FOLDB_MOVE_SEEK = 4,
+  // To the last entry at or before a key.
+  FOLDB_MOVE_SEEK_FOR_PREV = 5,
+} foldb_move_t;
+
 // A batch of writes to one database. One thread at a time may use it.
 typedef struct foldb_batch_t foldb_batch_t;
 
@@ -208,6 +224,20 @@ typedef struct {
   foldb_compare_fn compare;
 } foldb_comparator_t;
 
+// Receives a value. The bytes live during the call. It must not call foldb, and must return: no
+// `longjmp`, no exception.
+typedef void (*foldb_value_fn)(void *state, foldb_bytes_t value);
+
+// What an iterator stands on after a move.
+typedef struct {
+  // The key. It lives until the iterator's next move.
+  foldb_bytes_t key;
+  // The value. It lives until the iterator's next move.
+  foldb_bytes_t value;
+  // Whether there is an entry. If not, key and value are empty.
+  bool valid;
+} foldb_entry_t;
+
 // What a garbage collection did.
 typedef struct {
   // Bytes of value segment files before.
@@ -225,6 +255,29 @@ typedef struct {
   // Longest time in microseconds that it held a lock which a read or write may wait for.
   uint64_t longest_lock_micros;
 } foldb_gc_report_t;
+
+// A table in a tree: a file, and the range of its keys that the tree shows.
+typedef struct {
+  // The lower bound of its keys.
+  foldb_bytes_t smallest;
+  // The upper bound of its keys.
+  foldb_bytes_t largest;
+  // The number in the name of its file.
+  uint64_t number;
+  // Bytes of the file.
+  uint64_t bytes;
+  // Records in the file.
+  uint64_t records;
+  // The smallest sequence number of its records.
+  uint64_t smallest_seqno;
+  // The largest sequence number of its records.
+  uint64_t largest_seqno;
+  // The level that the table is in. 0 is the newest.
+  uint32_t level;
+} foldb_table_t;
+
+// Receives a table, which lives during the call. Must return: no `longjmp`, no exception.
+typedef void (*foldb_table_fn)(void *state, const foldb_table_t *table);
 
 #ifdef __cplusplus
 extern "C" {
@@ -460,6 +513,18 @@ foldb_error_t *foldb_get_into(const foldb_t *db,
                               size_t capacity,
                               int64_t *value_len);
 
+// Passes the value of a key to `receive`, which copies it to where the program wants it. Stores in
+// `*found` whether the key has a value; without one, `receive` is not called. The call is on the
+// calling thread, with `state`. Allocates nothing, whatever the length of the value.
+foldb_error_t *foldb_get_with(const foldb_t *db,
+                              const foldb_keyspace_t *keyspace,
+                              const foldb_read_options_t *options,
+                              const uint8_t *key,
+                              size_t key_len,
+                              foldb_value_fn receive,
+                              void *state,
+                              bool *found);
+
 // Stores in `*found` whether a key has a value.
 foldb_error_t *foldb_contains_key(const foldb_t *db,
                                   const foldb_keyspace_t *keyspace,
@@ -562,6 +627,15 @@ foldb_error_t *foldb_iter_next(foldb_iter_t *iter);
 // Moves to the previous entry; a new iterator to the last one.
 foldb_error_t *foldb_iter_prev(foldb_iter_t *iter);
 
+// Moves an iterator, and stores in `*entry` the key and the value that it then stands on: all that
+// a step of a scan needs, in one call. `how` is a `foldb_move_t`; only the seeks use `key`. Fails
+// as the move does, or as `foldb_iter_value`.
+foldb_error_t *foldb_iter_move(foldb_iter_t *iter,
+                               int how,
+                               const uint8_t *key,
+                               size_t key_len,
+                               foldb_entry_t *entry);
+
 // Returns whether the iterator stands on an entry; false for NULL.
 bool foldb_iter_valid(const foldb_iter_t *iter);
 
@@ -624,6 +698,23 @@ foldb_error_t *foldb_repair(const char *directory,
 // Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with
 // `foldb_string_free`.
 foldb_error_t *foldb_stats(const foldb_t *db, char **text);
+
+// Estimates the bytes that the keys from `lower` on and before `upper` take in tables and
+// memtables, older versions included, and stores the estimate in `*bytes`. NULL for a bound means
+// no bound there; a NULL keyspace is the default one. Reads no records.
+foldb_error_t *foldb_approximate_size(const foldb_t *db,
+                                      const foldb_keyspace_t *keyspace,
+                                      const foldb_bytes_t *lower,
+                                      const foldb_bytes_t *upper,
+                                      uint64_t *bytes);
+
+// Passes each table of a keyspace to `receive`, with `state`, on the calling thread: from level 0
+// to the last, each level's newest run first and each run in key order. A NULL keyspace is the
+// default one.
+foldb_error_t *foldb_tables(const foldb_t *db,
+                            const foldb_keyspace_t *keyspace,
+                            foldb_table_fn receive,
+                            void *state);
 
 #ifdef __cplusplus
 }  // extern "C"

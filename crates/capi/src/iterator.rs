@@ -1,8 +1,9 @@
 //! Iterators over the keys of a keyspace, in order, both ways.
 
+use std::ffi::c_int;
 use std::ptr;
 
-use foldb::{Iter, Result};
+use foldb::{Error, Iter, Result};
 
 use crate::boundary::{arg, arg_mut, bytes, call, check_out, free, store};
 use crate::bytes::{foldb_bytes_t, range};
@@ -103,6 +104,91 @@ pub unsafe extern "C" fn foldb_iter_next(iter: *mut foldb_iter_t) -> *mut foldb_
 pub unsafe extern "C" fn foldb_iter_prev(iter: *mut foldb_iter_t) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { moved(iter, Iter::retreat) }
+}
+
+/// A move of an iterator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum foldb_move_t {
+    /// To the next entry; a new iterator to the first one.
+    FOLDB_MOVE_NEXT = 0,
+    /// To the previous entry; a new iterator to the last one.
+    FOLDB_MOVE_PREV = 1,
+    /// To the first entry.
+    FOLDB_MOVE_FIRST = 2,
+    /// To the last entry.
+    FOLDB_MOVE_LAST = 3,
+    /// To the first entry at or after a key.
+    FOLDB_MOVE_SEEK = 4,
+    /// To the last entry at or before a key.
+    FOLDB_MOVE_SEEK_FOR_PREV = 5,
+}
+
+use foldb_move_t::*;
+
+/// What an iterator stands on after a move.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct foldb_entry_t {
+    /// The key. It lives until the iterator's next move.
+    pub key: foldb_bytes_t,
+    /// The value. It lives until the iterator's next move.
+    pub value: foldb_bytes_t,
+    /// Whether there is an entry. If not, key and value are empty.
+    pub valid: bool,
+}
+
+/// Moves an iterator, and stores in `*entry` the key and the value that it then stands on: all that
+/// a step of a scan needs, in one call. `how` is a `foldb_move_t`; only the seeks use `key`. Fails
+/// as the move does, or as `foldb_iter_value`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_iter_move(
+    iter: *mut foldb_iter_t,
+    how: c_int,
+    key: *const u8,
+    key_len: usize,
+    entry: *mut foldb_entry_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(entry, "entry")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let iter = &mut unsafe { arg_mut(iter, "iter")? }.0;
+        let found = if how == FOLDB_MOVE_NEXT as c_int {
+            iter.advance()?
+        } else {
+            // SAFETY: the caller keeps the rules of the header.
+            unsafe { other_move(iter, how, key, key_len)? }
+        };
+        let none = foldb_bytes_t { data: ptr::null(), len: 0 };
+        let shown = if found {
+            let value = iter.value()?.as_slice().into();
+            foldb_entry_t { key: iter.key().into(), value, valid: true }
+        } else {
+            foldb_entry_t { key: none, value: none, valid: false }
+        };
+        // SAFETY: checked above.
+        unsafe { store(entry, shown) };
+        Ok(())
+    })
+}
+
+/// Makes a move other than the most common one.
+///
+/// # Safety
+/// The C program keeps the rules of the header.
+unsafe fn other_move(iter: &mut Iter, how: c_int, key: *const u8, len: usize) -> Result<bool> {
+    // SAFETY: as the caller promises.
+    let key = || unsafe { bytes(key, len, "key") };
+    match how {
+        _ if how == FOLDB_MOVE_PREV as c_int => iter.retreat(),
+        _ if how == FOLDB_MOVE_FIRST as c_int => iter.seek_to_first(),
+        _ if how == FOLDB_MOVE_LAST as c_int => iter.seek_to_last(),
+        _ if how == FOLDB_MOVE_SEEK as c_int => iter.seek(key()?),
+        _ if how == FOLDB_MOVE_SEEK_FOR_PREV as c_int => iter.seek_for_prev(key()?),
+        _ => Err(Error::invalid_argument(format!(
+            "how is {how}, which is no foldb_move_t: expected 0 to 5"
+        ))),
+    }
 }
 
 /// Returns whether the iterator stands on an entry; false for NULL.

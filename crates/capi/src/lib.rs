@@ -7,7 +7,7 @@
 //! engine inside `boundary::call`. So no panic crosses into C.
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`, `database`,
-//! `keyspace`, `reads`, `writes`, `batch`, `iterator`, `upkeep`.
+//! `keyspace`, `reads`, `writes`, `batch`, `iterator`, `upkeep`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -26,5 +26,6 @@ pub mod keyspace;
 pub mod operator;
 pub mod options;
 pub mod reads;
+pub mod shape;
 pub mod upkeep;
 pub mod writes;

@@ -2,9 +2,10 @@
 //!
 //! In each function a NULL keyspace is the default one, and NULL options are the defaults.
 
+use std::ffi::c_void;
 use std::ptr;
 
-use foldb::{Result, Value};
+use foldb::{Error, Result, Value};
 
 use crate::boundary::{array, bytes, call, check_array, check_out, store};
 use crate::bytes::{foldb_bytes_t, foldb_value_t};
@@ -85,6 +86,39 @@ pub unsafe extern "C" fn foldb_get_into(
         }
         // SAFETY: checked above. A value has at most 256 MiB.
         unsafe { store(value_len, found.len() as i64) };
+        Ok(())
+    })
+}
+
+/// Receives a value. The bytes live during the call. It must not call foldb, and must return: no
+/// `longjmp`, no exception.
+pub type foldb_value_fn = Option<unsafe extern "C" fn(state: *mut c_void, value: foldb_bytes_t)>;
+
+/// Passes the value of a key to `receive`, which copies it to where the program wants it. Stores in
+/// `*found` whether the key has a value; without one, `receive` is not called. The call is on the
+/// calling thread, with `state`. Allocates nothing, whatever the length of the value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_get_with(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+    receive: foldb_value_fn,
+    state: *mut c_void,
+    found: *mut bool,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(found, "found")?;
+        let receive = receive.ok_or_else(|| Error::invalid_argument("receive is NULL"))?;
+        // SAFETY: the caller keeps the rules of the header.
+        let value = unsafe { get(db, keyspace, options, key, key_len)? };
+        if let Some(value) = &value {
+            // SAFETY: the program's function keeps the rules of the header; the value lives.
+            unsafe { receive(state, value.as_slice().into()) };
+        }
+        // SAFETY: checked above.
+        unsafe { store(found, value.is_some()) };
         Ok(())
     })
 }

@@ -22,6 +22,7 @@ fn the_header_is_generated_from_the_code() {
         "batch",
         "iterator",
         "upkeep",
+        "shape",
     ] {
         builder = builder.with_src(own.join("src").join(room).with_extension("rs"));
     }

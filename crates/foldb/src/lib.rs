@@ -85,7 +85,7 @@ pub use db::{
     ApproximateCount, Base, BatchOp, CheckpointReport, CutLog, Db, Explained, ExplainedRecord,
     Finalized, GcOptions, GcProgress, GcReport, Keyspace, LogCut, LostRange, LostTable,
     OnGcProgress, Operand, Operands, Place, ReadOptions, RecordKind, RepairOptions, RepairReport,
-    Snapshot, Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify,
+    Snapshot, TableInfo, Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify,
     verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};

@@ -308,6 +308,85 @@ static void batches(foldb_t *db) {
   CHECK(foldb_batch_new(NULL) == NULL);
 }
 
+// Collects the bytes of values.
+typedef struct {
+  size_t len, calls;
+  char text[256];
+} collected_t;
+
+static void collect(void *state, foldb_bytes_t value) {
+  collected_t *own = state;
+  own->calls++;
+  CHECK(own->len + value.len <= sizeof own->text);
+  if (value.len > 0) memcpy(own->text + own->len, value.data, value.len);
+  own->len += value.len;
+}
+
+static void received_values(foldb_t *db) {
+  collected_t got = {0};
+  bool found = false;
+  OK(foldb_put(db, NULL, NULL, BYTES("received"), BYTES("a value")));
+  OK(foldb_get_with(db, NULL, NULL, BYTES("received"), collect, &got, &found));
+  CHECK(found && got.calls == 1 && got.len == 7 && memcmp(got.text, "a value", 7) == 0);
+  OK(foldb_get_with(db, NULL, NULL, BYTES("missing"), collect, &got, &found));
+  CHECK(!found && got.calls == 1);
+  OK(foldb_merge_with(db, NULL, NULL, "test.longest", BYTES("rejected"), BYTES("!")));
+  FAILS(FOLDB_MERGE_FAILED,
+        foldb_get_with(db, NULL, NULL, BYTES("rejected"), collect, &got, &found));
+  FAILS(FOLDB_INVALID_ARGUMENT,
+        foldb_get_with(db, NULL, NULL, BYTES("received"), NULL, &got, &found));
+  CHECK(got.calls == 1);
+  OK(foldb_delete(db, NULL, NULL, BYTES("rejected")));
+}
+
+static void moves(foldb_iter_t *iter) {
+  // Each move, the key it seeks, and the entry that it leads to; 0 for none.
+  const struct {
+    int how;
+    const char *key;
+    char expected;
+  } plan[] = {
+      {FOLDB_MOVE_NEXT, "", '1'},       {FOLDB_MOVE_NEXT, "", '2'},
+      {FOLDB_MOVE_PREV, "", '1'},       {FOLDB_MOVE_PREV, "", 0},
+      {FOLDB_MOVE_LAST, "", '4'},       {FOLDB_MOVE_NEXT, "", 0},
+      {FOLDB_MOVE_FIRST, "", '1'},      {FOLDB_MOVE_SEEK, "i2x", '3'},
+      {FOLDB_MOVE_SEEK, "i9", 0},       {FOLDB_MOVE_SEEK_FOR_PREV, "i2x", '2'},
+  };
+  for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+    foldb_entry_t entry;
+    OK(foldb_iter_move(iter, plan[i].how, BYTES(plan[i].key), &entry));
+    CHECK(entry.valid == (plan[i].expected != 0) && entry.valid == foldb_iter_valid(iter));
+    CHECK(entry.key.len == (entry.valid ? 2u : 0u) && entry.value.len == entry.key.len / 2);
+    if (entry.valid) {
+      CHECK(entry.key.data[1] == plan[i].expected && entry.value.data[0] == plan[i].expected);
+    }
+  }
+  foldb_entry_t entry;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_iter_move(iter, 6, NULL, 0, &entry));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_iter_move(iter, FOLDB_MOVE_NEXT, NULL, 0, NULL));
+}
+
+static void count_table(void *state, const foldb_table_t *table) {
+  size_t *count = state;
+  CHECK(table->bytes > 0 && table->records > 0 && table->number > 0 && table->level < 32);
+  CHECK(table->largest.len > 0);
+  CHECK(table->smallest_seqno <= table->largest_seqno);
+  ++*count;
+}
+
+static void shape(foldb_t *db) {
+  uint64_t whole = 0, none = 7;
+  OK(foldb_flush(db));
+  OK(foldb_approximate_size(db, NULL, NULL, NULL, &whole));
+  foldb_bytes_t lower = bytes("\xfe"), upper = bytes("\xff");
+  OK(foldb_approximate_size(db, NULL, &lower, &upper, &none));
+  CHECK(whole > 0 && none == 0);
+  size_t tables = 0;
+  OK(foldb_tables(db, NULL, count_table, &tables));
+  CHECK(tables > 0);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_tables(db, NULL, NULL, NULL));
+}
+
 static void iterators(foldb_t *db) {
   for (char i = '1'; i <= '5'; i++) {
     const uint8_t key[2] = {'i', (uint8_t)i};
@@ -337,6 +416,10 @@ static void iterators(foldb_t *db) {
   CHECK(foldb_iter_key(iter, NULL)[1] == '2');
   OK(foldb_iter_seek_for_prev(iter, BYTES("i2x")));
   CHECK(foldb_iter_key(iter, NULL)[1] == '2');
+  foldb_iter_free(iter);
+
+  OK(foldb_iter(db, NULL, NULL, &lower, &upper, &iter));
+  moves(iter);
   foldb_iter_free(iter);
 }
 
@@ -414,6 +497,8 @@ int main(int argc, char **argv) {
   keyspaces(db);
   batches(db);
   iterators(db);
+  received_values(db);
+  shape(db);
   upkeep(db, argv[1]);
 
   // Handles may outlive the database, and are freed in any order.

@@ -33,5 +33,6 @@ pub use lifecycle::operators::Finalized;
 pub use read::approximate::ApproximateCount;
 pub use read::explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub use read::operands::{Base, Operand, Operands};
+pub use read::tables::TableInfo;
 pub use trees::gc::{GcOptions, GcProgress, GcReport, OnGcProgress};
 pub use write::batch::{BatchOp, WriteBatch};

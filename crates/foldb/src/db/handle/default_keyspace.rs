@@ -8,6 +8,7 @@ use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::approximate::ApproximateCount;
 use crate::db::read::explain::Explained;
 use crate::db::read::operands::Operands;
+use crate::db::read::tables::TableInfo;
 use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Iter;
@@ -197,6 +198,14 @@ impl Db {
     /// As [`crate::Keyspace::approximate_count`].
     pub fn approximate_count(&self, range: impl AsKeyRange) -> Result<ApproximateCount> {
         self.default_keyspace().approximate_count(range)
+    }
+
+    /// Calls [`crate::Keyspace::tables`] of the default keyspace.
+    ///
+    /// # Errors
+    /// As [`crate::Keyspace::tables`].
+    pub fn tables(&self) -> Result<Vec<TableInfo>> {
+        self.default_keyspace().tables()
     }
 
     /// Calls [`crate::Keyspace::get_operands`] of the default keyspace.

@@ -1,5 +1,5 @@
-//! Reading: values, ranges, operands, explanations, counts; and the payments of reads, which let
-//! the policy pick compactions that make reads cheaper.
+//! Reading: values, ranges, operands, explanations, counts, lists of tables; and the payments of
+//! reads, which let the policy pick compactions that make reads cheaper.
 
 pub(crate) mod approximate;
 pub(crate) mod explain;
@@ -7,3 +7,4 @@ pub(crate) mod get;
 mod multi_get;
 pub(crate) mod operands;
 pub(crate) mod payments;
+pub(crate) mod tables;
