@@ -84,6 +84,8 @@ typedef enum {
   FOLDB_PANIC = 20,
   // A kind of error that is newer than this header.
   FOLDB_OTHER = 21,
+  // The directory holds a LevelDB or RocksDB database. Nothing in it was changed.
+  FOLDB_FOREIGN_DATABASE = 22,
 } foldb_code_t;
 
 // What folding the operands of a key gives.

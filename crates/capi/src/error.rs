@@ -52,6 +52,8 @@ pub enum foldb_code_t {
     FOLDB_PANIC = 20,
     /// A kind of error that is newer than this header.
     FOLDB_OTHER = 21,
+    /// The directory holds a LevelDB or RocksDB database. Nothing in it was changed.
+    FOLDB_FOREIGN_DATABASE = 22,
 }
 
 use foldb_code_t::*;
@@ -85,6 +87,7 @@ fn code_of(kind: ErrorKind) -> foldb_code_t {
         ErrorKind::InvalidArgument => FOLDB_INVALID_ARGUMENT,
         ErrorKind::DatabaseMissing => FOLDB_DATABASE_MISSING,
         ErrorKind::DatabaseExists => FOLDB_DATABASE_EXISTS,
+        ErrorKind::ForeignDatabase => FOLDB_FOREIGN_DATABASE,
         ErrorKind::Locked => FOLDB_LOCKED,
         ErrorKind::UnknownOperator => FOLDB_UNKNOWN_OPERATOR,
         ErrorKind::UnknownComparator => FOLDB_UNKNOWN_COMPARATOR,

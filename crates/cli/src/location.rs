@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb::{Db, Event, EventListener, Options};
+use foldb::{Db, ErrorKind, Event, EventListener, Options};
 
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
@@ -66,6 +66,7 @@ impl Location {
         }
         for entry in fs::read_dir(path).map_err(look_failed)? {
             if !left_by_a_creation(&entry.map_err(look_failed)?).map_err(look_failed)? {
+                refuse_foreign(path)?;
                 let hint = match has_a_manifest(path).map_err(look_failed)? {
                     true => ", a manifest of foldb among them, but no CURRENT: see foldb repair",
                     false => "",
@@ -76,6 +77,15 @@ impl Location {
             }
         }
         Ok(Location::Free)
+    }
+}
+
+/// # Errors
+/// Fails if the directory holds what is left of a database of LevelDB or RocksDB.
+fn refuse_foreign(path: &Path) -> Outcome {
+    match Db::open_read_only(path, Options::default()) {
+        Err(error) if error.kind() == ErrorKind::ForeignDatabase => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
@@ -308,6 +318,10 @@ mod tests {
             fs::write(dir.path().join(name), bytes).unwrap();
             assert!(refusal(dir.path()).contains("other files in it"), "{name}");
         }
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = b"\x56\xf9\xb8\xf8\x1c\0\x01\x01\x1aleveldb.BytewiseComparator";
+        fs::write(dir.path().join("MANIFEST-000002"), manifest).unwrap();
+        assert!(refusal(dir.path()).contains("a LevelDB database"));
         let dir = unfinished();
         fs::create_dir(dir.path().join("000009.log")).unwrap();
         assert!(refusal(dir.path()).contains("other files in it"), "a directory");

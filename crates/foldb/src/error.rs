@@ -23,6 +23,9 @@ pub enum ErrorKind {
     DatabaseMissing,
     /// The directory already holds a database and `error_if_exists` is on.
     DatabaseExists,
+    /// The directory holds a database of another engine: LevelDB or RocksDB. Nothing in it was
+    /// changed. Import a LevelDB database with `foldb import`, or choose another directory.
+    ForeignDatabase,
     /// Another process, or another handle in this process, has the database open. Close it there
     /// first.
     Locked,
@@ -266,9 +269,10 @@ impl From<Error> for io::Error {
             (ErrorKind::DatabaseMissing | ErrorKind::KeyspaceMissing, None) => {
                 io::ErrorKind::NotFound
             }
-            (ErrorKind::DatabaseExists | ErrorKind::KeyspaceExists, None) => {
-                io::ErrorKind::AlreadyExists
-            }
+            (
+                ErrorKind::DatabaseExists | ErrorKind::ForeignDatabase | ErrorKind::KeyspaceExists,
+                None,
+            ) => io::ErrorKind::AlreadyExists,
             (ErrorKind::NoSpace, None) => io::ErrorKind::StorageFull,
             (ErrorKind::Busy | ErrorKind::Locked, None) => io::ErrorKind::WouldBlock,
             (ErrorKind::Unsupported, None) => io::ErrorKind::Unsupported,

@@ -47,6 +47,12 @@ impl FileFormat {
         &self.magic
     }
 
+    /// Returns whether the bytes begin with the magic of this format, in this version or before
+    /// version 1.
+    pub(crate) fn begins(&self, bytes: &[u8]) -> bool {
+        bytes.starts_with(&self.magic) || bytes.starts_with(&self.before)
+    }
+
     /// Checks the magic of a file.
     ///
     /// # Errors

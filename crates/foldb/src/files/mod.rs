@@ -1,14 +1,16 @@
 //! The files of a database: their names, how many are open, and those that wait to be removed.
 //!
-//! This module knows no format: it treats a table or a segment as a file that can be closed and
-//! removed.
+//! Except for [`foreign`], which recognises the files of other engines, this module knows no format:
+//! it treats a table or a segment as a file that can be closed and removed.
 
 mod closed;
+mod foreign;
 mod names;
 mod pool;
 mod trash;
 
 pub(crate) use closed::Closed;
+pub(crate) use foreign::refuse_foreign;
 pub(crate) use names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 pub(crate) use pool::{FilePool, HeldFiles, InUse, PooledFile};
 pub(crate) use trash::Trash;

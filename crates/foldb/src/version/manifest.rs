@@ -245,7 +245,7 @@ pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Resul
 ///
 /// # Errors
 /// `InvalidArgument` if the manifest is another program's; `Io` if a read fails.
-pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
+pub(crate) fn refuse_other_manifest(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
     let current = names.current();
     if !fs.exists(&current) {
         return Ok(());

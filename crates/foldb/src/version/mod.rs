@@ -25,6 +25,6 @@ pub(crate) use file::FileFacts;
 pub(crate) use file::FileMeta;
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
-pub(crate) use manifest::{Manifest, Recovered, manifest_in_force, refuse_foreign};
+pub(crate) use manifest::{Manifest, Recovered, manifest_in_force, refuse_other_manifest};
 pub(crate) use open_tables::OpenTables;
 pub(crate) use order::{check_order, check_structure};

@@ -29,6 +29,7 @@ mod disks {
 mod files {
     mod checkpoint;
     mod clean_close;
+    mod foreign;
     mod format;
     mod verify;
 }

@@ -7,9 +7,9 @@ use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::{check_platform, lock_error};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames, refuse_foreign};
 use crate::options::Options;
-use crate::version::refuse_foreign;
+use crate::version::refuse_other_manifest;
 
 /// Removes a database: its own files, and the directory if nothing else is in it. Files that
 /// another engine wrote under the same names stay.
@@ -28,11 +28,14 @@ pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
 fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     let names = FileNames::new(path);
     let failed = |error| Error::io(path, "read the directory", &error);
-    if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) || known_in(fs, path)?.0.is_empty()
-    {
+    if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
         return Ok(());
     }
-    match refuse_foreign(fs, &names) {
+    refuse_foreign(fs, &names)?;
+    if known_in(fs, path)?.0.is_empty() {
+        return Ok(());
+    }
+    match refuse_other_manifest(fs, &names) {
         // The error may be temporary. If not, the check below reports it again.
         Err(error) if error.kind() == ErrorKind::Io => {}
         checked => checked?,
@@ -43,7 +46,7 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
         locked => locked.map_err(|error| lock_error(&names, &error))?,
     };
     // Another process may have held the lock until now, so the directory is listed only now.
-    refuse_foreign(fs, &names)?;
+    refuse_other_manifest(fs, &names)?;
     let (known, is_all) = known_in(fs, path)?;
     // The close record is removed first, because it says that the database exists. CURRENT is
     // removed next: without it there is no database. LOCK is removed last: until then no other

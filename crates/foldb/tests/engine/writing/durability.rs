@@ -505,15 +505,10 @@ fn destroy_and_open_leave_the_database_of_another_engine() {
         fs::write(dir.path().join(name), bytes).unwrap();
     }
     let on_disk = Options { create_if_missing: true, ..Options::default() };
-    let error = assert_error(
-        Db::destroy(dir.path(), &on_disk),
-        ErrorKind::InvalidArgument,
-        Some("MANIFEST-000002"),
-    );
-    assert!(error.to_string().contains("not written by foldb"), "{error}");
-    let error =
-        assert_error(Db::open(dir.path(), on_disk), ErrorKind::Corruption, Some("MANIFEST-000002"));
-    assert!(error.to_string().contains("another engine"), "{error}");
+    let error = assert_error(Db::destroy(dir.path(), &on_disk), ErrorKind::ForeignDatabase, None);
+    assert!(error.to_string().contains("a LevelDB database"), "{error}");
+    let error = assert_error(Db::open(dir.path(), on_disk), ErrorKind::ForeignDatabase, None);
+    assert!(error.to_string().contains("foldb import --from leveldb SRC DST"), "{error}");
     assert_eq!(names(dir.path()).len(), files.len());
     for (name, bytes) in files {
         assert_eq!(fs::read(dir.path().join(name)).unwrap(), bytes, "{name}");

@@ -12,7 +12,7 @@ use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::FileNames;
+use crate::files::{FileNames, refuse_foreign};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{CloseRecord, Manifest};
@@ -28,6 +28,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     }
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
+    refuse_foreign(&*fs, &names)?;
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
         // A database that was ever open has a lock file. If these files belong to another program,
         // the open fails here and leaves no lock file in the directory.

@@ -59,7 +59,7 @@ use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::encoding::format::{LOG, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames, refuse_foreign};
 use crate::key::KeyspaceId;
 use crate::options::Options;
 use crate::segment::Placement;
@@ -99,7 +99,9 @@ pub(crate) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<
     if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
         return Err(missing("there is no such directory"));
     }
-    let present = list_files(fs, &FileNames::new(path))?;
+    let names = FileNames::new(path);
+    refuse_foreign(fs, &names)?;
+    let present = list_files(fs, &names)?;
     if !present.iter().any(|kind| !matches!(kind, FileKind::Lock | FileKind::Temporary)) {
         return Err(missing("the directory holds no database"));
     }
