@@ -124,6 +124,12 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo build -p foldb-capi --profile NAME`, and copies the results below the prefix.
     Install(Install),
+    /// `libleveldb`: LevelDB's C and C++ interface over the engine; needs a C++17 compiler; not a
+    /// check
+    ///
+    /// Runs `cargo build -p foldb-leveldb --profile NAME`, compiles and links compat/leveldb/cpp
+    /// with the program in CXX, by default `c++`, and copies the results below the prefix.
+    Leveldb(Leveldb),
     /// The published packages: packed, unpacked and compiled from their contents
     ///
     /// Runs `cargo package ARGUMENTS` with a `-p` for each published crate.
@@ -151,6 +157,23 @@ pub(crate) struct Install {
     /// Directory of libfoldb_capi.so and libfoldb_capi.a, instead of a build
     #[arg(long, value_name = "DIR", conflicts_with = "profile")]
     pub from: Option<std::path::PathBuf>,
+}
+
+/// Where `libleveldb` goes.
+#[derive(Debug, Args)]
+pub(crate) struct Leveldb {
+    /// Directory that gets include/, lib/, lib/pkgconfig/ and lib/cmake/
+    #[arg(long, value_name = "DIR")]
+    pub prefix: std::path::PathBuf,
+    /// Cargo profile of the build; C++ is always optimised, and checks its assertions in `dev` only
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    pub profile: String,
+    /// Directory of libfoldb_leveldb.a, instead of a build with cargo; C++ checks its assertions
+    #[arg(long, value_name = "DIR", conflicts_with = "profile")]
+    pub from: Option<std::path::PathBuf>,
+    /// Compiles C++ with -fsanitize=NAMES, for example `address,undefined`
+    #[arg(long, value_name = "NAMES")]
+    pub sanitize: Option<String>,
 }
 
 /// Arguments for the program that a command runs.

@@ -10,9 +10,11 @@ mod arguments;
 mod commands;
 mod gate;
 mod install;
+mod leveldb;
 mod msrv;
 mod package;
 mod platforms;
+mod prefix;
 mod step;
 #[cfg(test)]
 mod tests;

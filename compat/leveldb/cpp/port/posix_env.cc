@@ -1,0 +1,237 @@
+// Env::Default() for POSIX systems.
+//
+// A lock of a file holds between processes by fcntl, and within the process by a set of the locked
+// files: fcntl alone would let one process lock a file twice.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "leveldb/env.h"
+#include "port/background.h"
+#include "port/logger.h"
+#include "port/posix_files.h"
+
+namespace leveldb {
+
+namespace {
+
+// Files that may be mapped at one time. A narrow address space has no room for mappings.
+constexpr int kMappings = sizeof(void*) >= 8 ? 1000 : 0;
+
+// Descriptors that files to read may keep: a fifth of those of the process.
+int Descriptors() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return 50;
+  }
+  constexpr rlim_t kMost = 1 << 30;
+  return static_cast<int>(std::min(limit.rlim_cur, kMost) / 5);
+}
+
+Status Result(int result, const std::string& context) {
+  return result == 0 ? Status::OK() : PosixError(context, errno);
+}
+
+// Sets or ends the lock of a whole file. Returns -1 if another process has it.
+int SetLock(int descriptor, bool locked) {
+  struct flock lock = {};
+  lock.l_type = locked ? F_WRLCK : F_UNLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(descriptor, F_SETLK, &lock);
+}
+
+// What a file is in this process, whatever its path.
+using Identity = std::pair<dev_t, ino_t>;
+
+class PosixFileLock : public FileLock {
+ public:
+  PosixFileLock(int descriptor, std::string name, Identity identity)
+      : descriptor(descriptor), name(std::move(name)), identity(identity) {}
+
+  const int descriptor;
+  const std::string name;
+  const Identity identity;
+};
+
+class PosixEnv : public Env {
+ public:
+  // The only PosixEnv lives as long as the process.
+  ~PosixEnv() override { std::abort(); }
+
+  Status NewSequentialFile(const std::string& fname, SequentialFile** result) override {
+    return OpenSequentialFile(fname, result);
+  }
+
+  Status NewRandomAccessFile(const std::string& fname, RandomAccessFile** result) override {
+    return OpenRandomAccessFile(fname, &mappings_, &descriptors_, result);
+  }
+
+  Status NewWritableFile(const std::string& fname, WritableFile** result) override {
+    return OpenWritableFile(fname, false, result);
+  }
+
+  Status NewAppendableFile(const std::string& fname, WritableFile** result) override {
+    return OpenWritableFile(fname, true, result);
+  }
+
+  bool FileExists(const std::string& fname) override { return access(fname.c_str(), F_OK) == 0; }
+
+  // The names include "." and "..", as LevelDB's do.
+  Status GetChildren(const std::string& dir, std::vector<std::string>* result) override {
+    result->clear();
+    DIR* const opened = opendir(dir.c_str());
+    if (opened == nullptr) {
+      return PosixError(dir, errno);
+    }
+    while (const dirent* entry = readdir(opened)) {
+      result->emplace_back(entry->d_name);
+    }
+    closedir(opened);
+    return Status::OK();
+  }
+
+  Status RemoveFile(const std::string& fname) override {
+    return Result(unlink(fname.c_str()), fname);
+  }
+
+  Status CreateDir(const std::string& dirname) override {
+    return Result(mkdir(dirname.c_str(), 0755), dirname);
+  }
+
+  Status RemoveDir(const std::string& dirname) override {
+    return Result(rmdir(dirname.c_str()), dirname);
+  }
+
+  Status GetFileSize(const std::string& fname, uint64_t* file_size) override {
+    struct stat about;
+    if (stat(fname.c_str(), &about) != 0) {
+      *file_size = 0;
+      return PosixError(fname, errno);
+    }
+    *file_size = static_cast<uint64_t>(about.st_size);
+    return Status::OK();
+  }
+
+  Status RenameFile(const std::string& src, const std::string& target) override {
+    return Result(std::rename(src.c_str(), target.c_str()), src);
+  }
+
+  Status LockFile(const std::string& fname, FileLock** lock) override {
+    *lock = nullptr;
+    std::lock_guard<std::mutex> guard(locks_mutex_);
+    // The set is asked before the file is opened: to close a descriptor of a locked file would end
+    // the lock of this process.
+    struct stat about;
+    if (stat(fname.c_str(), &about) == 0 && locks_.count({about.st_dev, about.st_ino}) != 0) {
+      return Status::IOError("lock " + fname, "already held by process");
+    }
+    const int descriptor = open(fname.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor < 0) {
+      return PosixError(fname, errno);
+    }
+    if (SetLock(descriptor, true) == -1 || fstat(descriptor, &about) == -1) {
+      const int error = errno;
+      close(descriptor);
+      return PosixError("lock " + fname, error);
+    }
+    const Identity identity(about.st_dev, about.st_ino);
+    locks_.insert(identity);
+    *lock = new PosixFileLock(descriptor, fname, identity);
+    return Status::OK();
+  }
+
+  Status UnlockFile(FileLock* lock) override {
+    PosixFileLock* const own = static_cast<PosixFileLock*>(lock);
+    std::lock_guard<std::mutex> guard(locks_mutex_);
+    if (SetLock(own->descriptor, false) == -1) {
+      return PosixError("unlock " + own->name, errno);
+    }
+    locks_.erase(own->identity);
+    close(own->descriptor);
+    delete own;
+    return Status::OK();
+  }
+
+  void Schedule(void (*function)(void* arg), void* arg) override {
+    background_.Schedule(function, arg);
+  }
+
+  void StartThread(void (*function)(void* arg), void* arg) override {
+    StartDetachedThread(function, arg);
+  }
+
+  // The directory TEST_TMPDIR of the environment, or one in /tmp for the user of the process.
+  Status GetTestDirectory(std::string* path) override {
+    const char* const given = std::getenv("TEST_TMPDIR");
+    if (given != nullptr && *given != '\0') {
+      *path = given;
+    } else {
+      *path = "/tmp/leveldbtest-" + std::to_string(static_cast<int>(geteuid()));
+    }
+    // The directory may be there already.
+    CreateDir(*path);
+    return Status::OK();
+  }
+
+  Status NewLogger(const std::string& fname, Logger** result) override {
+    *result = nullptr;
+    const int flags = O_APPEND | O_WRONLY | O_CREAT | O_CLOEXEC;
+    const int descriptor = open(fname.c_str(), flags, 0644);
+    if (descriptor < 0) {
+      return PosixError(fname, errno);
+    }
+    std::FILE* const file = fdopen(descriptor, "a");
+    if (file == nullptr) {
+      const int error = errno;
+      close(descriptor);
+      return PosixError(fname, error);
+    }
+    *result = new FileLogger(file);
+    return Status::OK();
+  }
+
+  uint64_t NowMicros() override {
+    timeval now;
+    gettimeofday(&now, nullptr);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000 + static_cast<uint64_t>(now.tv_usec);
+  }
+
+  void SleepForMicroseconds(int micros) override {
+    std::this_thread::sleep_for(std::chrono::microseconds(micros));
+  }
+
+ private:
+  Allowance mappings_{kMappings};
+  Allowance descriptors_{Descriptors()};
+  Background background_;
+
+  std::mutex locks_mutex_;
+  // The mutex guards the set. A file is in it while this process has its lock.
+  std::set<Identity> locks_;
+};
+
+}  // namespace
+
+Env* Env::Default() {
+  // Never destroyed: its background thread runs until the process ends.
+  static Env* const env = new PosixEnv;
+  return env;
+}
+
+}  // namespace leveldb

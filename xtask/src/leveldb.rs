@@ -1,0 +1,258 @@
+//! `cargo xtask leveldb`: `libleveldb`, LevelDB's interface over the engine, from the Rust and the
+//! C++ sources of `compat/leveldb`.
+//!
+//! The shared library contains everything: the engine, the C++ classes, and the names of both
+//! `foldb.h` and LevelDB's headers. Objects of the C++ sources stay in the target directory. A
+//! second run compiles those whose source, or any header, is newer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use crate::arguments::Leveldb;
+use crate::prefix::{File, build, install_link, target_directory};
+use crate::step::{is_there, root};
+
+/// The version of LevelDB whose interface the library has.
+const VERSION: &str = "1.23.0";
+
+/// The name under which the system's loader finds the library.
+const SONAME: &str = "libleveldb.so.1";
+
+/// The same name in binaries that are linked to Debian's package.
+const SONAME_OF_DEBIAN: &str = "libleveldb.so.1d";
+
+/// Compilers that run at the same time.
+const JOBS: usize = 2;
+
+/// What a static archive without members consists of.
+const EMPTY_ARCHIVE: &[u8] = b"!<arch>\n";
+
+/// Builds the library and installs it below the prefix.
+///
+/// # Errors
+/// A system other than Linux, no C++ compiler, a source that does not compile, or a file that
+/// cannot be written.
+pub(crate) fn run(own: &Leveldb) -> Result<(), String> {
+    if !cfg!(target_os = "linux") {
+        return Err("leveldb knows Linux only".to_owned());
+    }
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    if !is_there(&compiler) {
+        return Err(format!(
+            "there is no C++ compiler '{compiler}'; install g++ or clang, or name one in CXX"
+        ));
+    }
+    let (built, asserts) = match &own.from {
+        Some(directory) => (directory.clone(), true),
+        None => (build("foldb-leveldb", &own.profile)?, own.profile == "dev"),
+    };
+    let rust = built.join("libfoldb_leveldb.a");
+    let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
+    let unit = Unit::new(compiler, own.sanitize.as_deref(), asserts)?;
+    let objects = unit.compile()?;
+    let shared = unit.link_shared(&objects, &rust)?;
+    let archive = unit.link_static(&objects, &rust)?;
+    install(&own.prefix, &shared, &archive)
+}
+
+fn told(what: &str, path: &Path, error: impl std::fmt::Display) -> String {
+    format!("cannot {what} '{}': {error}", path.display())
+}
+
+/// The C++ sources, their compiler, and the directory of their objects.
+struct Unit {
+    compiler: String,
+    flags: Vec<String>,
+    directory: PathBuf,
+    /// The directory stays locked while the unit lives: tests may build at the same time.
+    _lock: fs::File,
+}
+
+impl Unit {
+    fn new(compiler: String, sanitize: Option<&str>, asserts: bool) -> Result<Unit, String> {
+        let own = root().join("compat/leveldb");
+        let include = |path: PathBuf| format!("-I{}", path.display());
+        let mut flags: Vec<String> = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden"]
+            .into_iter()
+            .chain(["-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-pthread"])
+            .chain(["-DLEVELDB_SHARED_LIBRARY", "-DLEVELDB_COMPILE_LIBRARY"])
+            .map(str::to_owned)
+            .collect();
+        flags.push(include(own.join("include")));
+        flags.push(include(own.join("cpp")));
+        flags.push(include(root().join("crates/capi/include")));
+        if !asserts {
+            flags.push("-DNDEBUG".to_owned());
+        }
+        if let Some(names) = sanitize {
+            flags.extend([format!("-fsanitize={names}"), "-g".to_owned()]);
+        }
+        // Objects of other flags have another directory.
+        let name: String =
+            [sanitize.unwrap_or("plain"), if asserts { "asserts" } else { "ndebug" }]
+                .join("-")
+                .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let directory = target_directory()?.join("leveldb").join(name);
+        fs::create_dir_all(&directory).map_err(|error| told("create", &directory, error))?;
+        let lock = directory.join("lock");
+        let lock = fs::File::create(&lock)
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|error| told("lock", &lock, error))?;
+        let unit = Unit { compiler, flags, directory, _lock: lock };
+        unit.forget_other_flags()?;
+        Ok(unit)
+    }
+
+    /// Removes the objects if other flags or another compiler made them.
+    fn forget_other_flags(&self) -> Result<(), String> {
+        let path = self.directory.join("flags");
+        let flags = format!("{} {}\n", self.compiler, self.flags.join(" "));
+        if fs::read_to_string(&path).is_ok_and(|present| present == flags) {
+            return Ok(());
+        }
+        for object in with_ending(&self.directory, "o")? {
+            fs::remove_file(&object).map_err(|error| told("remove", &object, error))?;
+        }
+        fs::write(&path, flags).map_err(|error| told("write", &path, error))
+    }
+
+    /// Compiles the sources that are newer than their objects. Returns all objects.
+    fn compile(&self) -> Result<Vec<PathBuf>, String> {
+        let own = root().join("compat/leveldb");
+        let sources = with_ending(&own.join("cpp"), "cc")?;
+        let mut headers = with_ending(&own, "h")?;
+        headers.push(root().join("crates/capi/include/foldb.h"));
+        let newest = headers.iter().map(|header| changed(header)).max().flatten();
+        let jobs: Vec<(PathBuf, PathBuf)> = sources
+            .into_iter()
+            .map(|source| {
+                // Sources in different directories may have the same name.
+                let name = source.strip_prefix(own.join("cpp")).unwrap_or(&source);
+                let name = name.with_extension("o").display().to_string().replace('/', "_");
+                let object = self.directory.join(name);
+                (source, object)
+            })
+            .collect();
+        let stale: Vec<_> = jobs
+            .iter()
+            .filter(|(source, object)| changed(object) <= changed(source).max(newest))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), String> {
+            while let Some((source, object)) = stale.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let mut command = Command::new(&self.compiler);
+                command.args(&self.flags).arg("-c").arg(source).arg("-o").arg(object);
+                run_shown(&mut command)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..JOBS).map(|_| scope.spawn(work)).collect();
+            let results = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+            results.collect::<Vec<_>>().into_iter().collect::<Result<(), String>>()
+        })?;
+        Ok(jobs.into_iter().map(|(_, object)| object).collect())
+    }
+
+    /// Links the shared library. Returns its path.
+    fn link_shared(&self, objects: &[PathBuf], rust: &Path) -> Result<PathBuf, String> {
+        let library = self.directory.join(SONAME);
+        let script = root().join("compat/leveldb/install/exports.map");
+        let mut command = Command::new(&self.compiler);
+        command.args(&self.flags).arg("-shared").arg("-o").arg(&library);
+        command.arg(format!("-Wl,-soname,{SONAME}"));
+        command.arg(format!("-Wl,--version-script,{}", script.display()));
+        // Calls inside the library stay inside, also if the program loads libfoldb too.
+        command.args(["-Wl,-Bsymbolic-functions", "-Wl,--gc-sections"]).args(objects);
+        command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
+        command.args(["-lpthread", "-ldl", "-lm"]);
+        run_shown(&mut command)?;
+        Ok(library)
+    }
+
+    /// Makes the static library: that of Rust with the objects of C++. Returns its path.
+    fn link_static(&self, objects: &[PathBuf], rust: &Path) -> Result<PathBuf, String> {
+        let archive = self.directory.join("libleveldb.a");
+        fs::copy(rust, &archive).map_err(|error| told("write", &archive, error))?;
+        // What ar prints about success is noise: it tries to read Rust's objects with plug-ins.
+        let mut command = Command::new("ar");
+        command.arg("rcs").arg(&archive).args(objects);
+        let output =
+            command.output().map_err(|error| format!("'ar' cannot be started: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("'ar' failed: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        Ok(archive)
+    }
+}
+
+/// Returns when a file changed last, or `None` if it is not there.
+fn changed(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Runs a program, which prints to the terminal.
+fn run_shown(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+            Err(format!("'{program} {}' failed: {status}", words.join(" ")))
+        }
+        Err(error) => Err(format!("'{program}' cannot be started: {error}")),
+    }
+}
+
+/// Returns the files below a directory whose names end in `.ENDING`, sorted.
+fn with_ending(directory: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = fs::read_dir(&directory).map_err(|error| told("read", &directory, error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| told("read", &directory, error))?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|own| own == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn install(prefix: &Path, shared: &Path, archive: &Path) -> Result<(), String> {
+    let own = root().join("compat/leveldb");
+    let lib = prefix.join("lib");
+    let mut files = vec![
+        File::copied(shared, lib.join(SONAME))?,
+        File::copied(archive, lib.join("libleveldb.a"))?,
+        // Programs that link with -lmemenv find its functions in libleveldb.
+        File::new(EMPTY_ARCHIVE, lib.join("libmemenv.a")),
+        File::copied(&root().join("crates/capi/include/foldb.h"), prefix.join("include/foldb.h"))?,
+    ];
+    for header in with_ending(&own.join("include"), "h")? {
+        let to = header.strip_prefix(&own).unwrap_or(&header);
+        files.push(File::copied(&header, prefix.join(to))?);
+    }
+    for (from, to) in [
+        ("leveldb.pc", "pkgconfig"),
+        ("leveldbConfig.cmake", "cmake/leveldb"),
+        ("leveldbConfigVersion.cmake", "cmake/leveldb"),
+    ] {
+        let template = own.join("install").join(from);
+        files.push(File::filled(&template, lib.join(to).join(from), VERSION)?);
+    }
+    for file in files {
+        file.install()?;
+    }
+    for name in ["libleveldb.so", SONAME_OF_DEBIAN] {
+        install_link(&lib.join(name), SONAME)?;
+    }
+    Ok(())
+}
