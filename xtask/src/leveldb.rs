@@ -123,7 +123,8 @@ impl Unit {
     fn compile(&self) -> Result<Vec<PathBuf>, String> {
         let own = root().join("compat/leveldb");
         let sources = with_ending(&own.join("cpp"), "cc")?;
-        let mut headers = with_ending(&own, "h")?;
+        let mut headers = with_ending(&own.join("include"), "h")?;
+        headers.extend(with_ending(&own.join("cpp"), "h")?);
         headers.push(root().join("crates/capi/include/foldb.h"));
         let newest = headers.iter().map(|header| changed(header)).max().flatten();
         let jobs: Vec<(PathBuf, PathBuf)> = sources

@@ -74,6 +74,13 @@ class WriteBatchInternal {
   // The bytes of the batch.
   static Slice Contents(const WriteBatch& batch) { return Slice(batch.rep_); }
 
+  // Makes these the bytes of the batch. There must be at least kHeader of them; Reader finds any
+  // other damage.
+  static void SetContents(WriteBatch* batch, const Slice& contents) {
+    assert(contents.size() >= kHeader);
+    batch->rep_.assign(contents.data(), contents.size());
+  }
+
  private:
   friend class WriteBatch;
 
