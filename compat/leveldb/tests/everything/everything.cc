@@ -48,6 +48,7 @@ bool Asked(const char* name, int argc, char** argv) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--open") == 0) return OpenInChild(argv[2]);
   if (argc == 3 && std::strcmp(argv[1], "--write") == 0) return WriteUntilKilled(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "--read-table") == 0) return ReadTable(argv[2]);
   if (argc < 2) {
     std::fprintf(stderr, "usage: everything DIRECTORY [PART...]\n");
     return 2;

@@ -36,6 +36,9 @@ void Tables();
 // DumpFile.
 void Dumps();
 
+// Prints the entries of a table's file, as a hash, with the first one.
+int ReadTable(const std::string& path);
+
 // What a second process of the program does.
 int OpenInChild(const std::string& path);
 int WriteUntilKilled(const std::string& path);

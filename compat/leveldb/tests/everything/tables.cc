@@ -284,6 +284,25 @@ void FailingFile() {
 
 }  // namespace
 
+int ReadTable(const std::string& path) {
+  report::SetDirectory(path);
+  report::Section("table");
+  std::unique_ptr<const leveldb::FilterPolicy> filter(leveldb::NewBloomFilterPolicy(10));
+  Options options;
+  options.filter_policy = filter.get();
+  options.paranoid_checks = true;
+  Opened opened = Open(options, path);
+  ReadOptions read;
+  read.verify_checksums = true;
+  std::unique_ptr<leveldb::Iterator> it(opened.table->NewIterator(read));
+  it->SeekToFirst();
+  report::Say("first", report::At(it.get()));
+  report::Say("forward", report::Quoted(report::Forward(it.get())));
+  report::Say("backward", report::Quoted(report::Backward(it.get())));
+  report::Result("status", it->status());
+  return 0;
+}
+
 void Tables() {
   Shapes();
   report::Section("tables, changes");

@@ -1,4 +1,4 @@
-// Subclasses of Comparator: the order reversed, and decimal numbers.
+// Subclasses of Comparator: the order reversed, and decimal numbers, with their filter policy.
 //
 // Invariant: each counts its calls, and counts arguments that are neither keys nor its own answers.
 
@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "leveldb/comparator.h"
+#include "leveldb/filter_policy.h"
 #include "leveldb/slice.h"
 
 // Orders bytes from last to first. Keeps every separator as it is.
@@ -66,6 +69,27 @@ class NumberComparator : public leveldb::Comparator {
     digits[at]++;
     return digits[0] == '0' ? digits.substr(1) : digits;
   }
+};
+
+// A Bloom filter for NumberComparator: keys that are equal must have the same filter bits.
+class NumberPolicy : public leveldb::FilterPolicy {
+ public:
+  const char* Name() const override { return "test.NumberBloom"; }
+  void CreateFilter(const leveldb::Slice* keys, int n, std::string* dst) const override {
+    std::vector<leveldb::Slice> digits;
+    for (int i = 0; i < n; i++) digits.push_back(Digits(keys[i]));
+    bloom_->CreateFilter(digits.data(), n, dst);
+  }
+  bool KeyMayMatch(const leveldb::Slice& key, const leveldb::Slice& filter) const override {
+    return bloom_->KeyMayMatch(Digits(key), filter);
+  }
+
+ private:
+  static leveldb::Slice Digits(leveldb::Slice key) {
+    while (key.size() > 1 && key[0] == '0') key.remove_prefix(1);
+    return key;
+  }
+  std::unique_ptr<const leveldb::FilterPolicy> bloom_{leveldb::NewBloomFilterPolicy(10)};
 };
 
 #endif  // COMPAT_LEVELDB_TESTS_SUPPORT_USER_COMPARATORS_H_
