@@ -1,0 +1,85 @@
+// Comparators and merge operators of the program, as the engine calls them.
+
+#include "db/adapters.h"
+
+#include <string>
+#include <vector>
+
+#include "db/bytes.h"
+#include "leveldb/comparator.h"
+#include "leveldb/merge.h"
+
+namespace leveldb {
+
+namespace {
+
+int Compare(void* state, foldb_bytes_t a, foldb_bytes_t b) {
+  return static_cast<const Comparator*>(state)->Compare(SliceOf(a), SliceOf(b));
+}
+
+void Append(foldb_output_t* output, const std::string& bytes) {
+  foldb_output_append(output, BytesOf(bytes), bytes.size());
+}
+
+// The operands of a call as slices. The vector keeps its memory for the thread's next call.
+const std::vector<Slice>& SlicesOf(const foldb_bytes_t* operands, size_t count) {
+  static thread_local std::vector<Slice> slices;
+  slices.clear();
+  for (size_t i = 0; i < count; i++) {
+    slices.push_back(SliceOf(operands[i]));
+  }
+  return slices;
+}
+
+int FullMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* base,
+              const foldb_bytes_t* operands, size_t count, foldb_output_t* output) {
+  const Slice old = base != nullptr ? SliceOf(*base) : Slice();
+  const std::vector<Slice>& slices = SlicesOf(operands, count);
+  std::string value;
+  const MergeOperator* own = static_cast<const MergeOperator*>(state);
+  switch (own->Full(SliceOf(key), base != nullptr ? &old : nullptr, slices.data(), count,
+                    &value)) {
+    case MergeOperator::kValue:
+      Append(output, value);
+      return FOLDB_FOLD_VALUE;
+    case MergeOperator::kDelete:
+      return FOLDB_FOLD_DELETE;
+    case MergeOperator::kFailed:
+      break;
+  }
+  return FOLDB_FOLD_FAILED;
+}
+
+int PartialMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* operands, size_t count,
+                 foldb_output_t* output) {
+  const std::vector<Slice>& slices = SlicesOf(operands, count);
+  std::string operand;
+  const MergeOperator* own = static_cast<const MergeOperator*>(state);
+  if (!own->Partial(SliceOf(key), slices.data(), count, &operand)) {
+    return FOLDB_FOLD_FAILED;
+  }
+  Append(output, operand);
+  return FOLDB_FOLD_OPERAND;
+}
+
+}  // namespace
+
+foldb_comparator_t AdaptComparator(const Comparator* comparator) {
+  foldb_comparator_t own = {};
+  own.state = const_cast<Comparator*>(comparator);
+  own.name = comparator->Name();
+  own.compare = Compare;
+  return own;
+}
+
+foldb_operator_t AdaptOperator(const MergeOperator* merge_operator) {
+  foldb_operator_t own = {};
+  own.state = const_cast<MergeOperator*>(merge_operator);
+  own.name = merge_operator->Name();
+  own.full = FullMerge;
+  own.partial = PartialMerge;
+  own.shrinks = merge_operator->Shrinks();
+  return own;
+}
+
+}  // namespace leveldb

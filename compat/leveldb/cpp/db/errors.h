@@ -1,0 +1,36 @@
+// Errors of the engine as statuses.
+
+#ifndef FOLDB_LEVELDB_DB_ERRORS_H_
+#define FOLDB_LEVELDB_DB_ERRORS_H_
+
+#include <string>
+
+#include "foldb.h"
+#include "leveldb/status.h"
+
+namespace leveldb {
+
+// Frees the error and returns its status. Does not take null.
+Status TakeError(foldb_error_t* error);
+
+// Frees the error and returns its status: OK for null.
+inline Status StatusOf(foldb_error_t* error) {
+  return error == nullptr ? Status::OK() : TakeError(error);
+}
+
+// As StatusOf(), for a call that opens, removes or repairs the database in the directory `name`:
+// the errors that programs look for have LevelDB's texts. `comparator` is the name of the program's
+// comparator. `held_here` is whether this process has the database open.
+Status DirectoryStatus(foldb_error_t* error, const std::string& name, const char* comparator,
+                       bool held_here);
+
+// The name of the file that a database's owner has locked.
+std::string LockFileName(const std::string& name);
+
+// What the engine and LevelDB call the order of the bytes.
+extern const char kEngineBytewise[];
+extern const char kLevelDBBytewise[];
+
+}  // namespace leveldb
+
+#endif  // FOLDB_LEVELDB_DB_ERRORS_H_
