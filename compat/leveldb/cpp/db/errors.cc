@@ -36,6 +36,7 @@ class OwnedError {
       case FOLDB_KEYSPACE_MISSING:
       case FOLDB_KEYSPACE_EXISTS:
       case FOLDB_KEYSPACE_DROPPED:
+      case FOLDB_FOREIGN_DATABASE:
         return Status::InvalidArgument(message());
       case FOLDB_MERGE_FAILED:
       case FOLDB_COMPARATOR_FAILED:

@@ -2,6 +2,7 @@
 
 #include "leveldb/write_batch.h"
 
+#include "db/merge_handlers.h"
 #include "leveldb/slice.h"
 #include "port/coding.h"
 #include "port/write_batch_internal.h"
@@ -137,6 +138,10 @@ Status WriteBatch::Iterate(Handler* handler) const {
         handler->Put(operation.key, operation.value);
         break;
       default:
+        if (MergeHandler* merges = FindMergeHandler(handler)) {
+          merges->Merge(operation.operator_name, operation.key, operation.value);
+          break;
+        }
         return Status::NotSupported("the batch has a merge, and the handler has no Merge()",
                                     "read the batch with a MergeHandler of leveldb/merge.h");
     }
