@@ -268,5 +268,5 @@ void Environments() {
   std::unique_ptr<Env> memory(leveldb::NewMemEnv(posix));
   All(memory.get(), "/dir");
   Legacy(memory.get(), "/legacy");
-  DatabaseIn(memory.get(), "/in memory");
+  DatabaseIn(memory.get(), report::Path("in memory"));
 }

@@ -45,7 +45,7 @@ void Counting(bool appends) {
   DB* db = nullptr;
   for (int round = 0; round < 4; round++) {
     options.reuse_logs = round >= 2;
-    report::Need("open", DB::Open(options, "/user/db", &db));
+    report::Need("open", DB::Open(options, report::Path("user"), &db));
     report::Say("found", report::Entries(db));
     Fill(db, std::to_string(round));
     WriteOptions sync;
@@ -53,7 +53,7 @@ void Counting(bool appends) {
     report::Result("put with sync", db->Put(sync, "synced", std::to_string(round)));
     if (round == 1) db->CompactRange(nullptr, nullptr);
     DB* second = nullptr;
-    report::YesNo("a second open fails", !DB::Open(options, "/user/db", &second).ok());
+    report::YesNo("a second open fails", !DB::Open(options, report::Path("user"), &second).ok());
     report::Say("get", report::Get(db, "key77"));
     delete db;
     report::Number("files left open", static_cast<uint64_t>(env.open_files.load()));
@@ -77,14 +77,14 @@ void Counting(bool appends) {
   report::YesNo("locks", env.locked > 0 && env.unlocked > 0);
   report::YesNo("scheduled work", env.scheduled > 0);
   report::YesNo("holds bytes", env.Bytes() > 0);
-  report::YesNo("nothing on disk", !Env::Default()->FileExists("/user/db"));
-  report::Result("repair", leveldb::RepairDB("/user/db", options));
-  report::Need("open", DB::Open(options, "/user/db", &db));
+  report::YesNo("nothing on disk", !Env::Default()->FileExists(report::Path("user")));
+  report::Result("repair", leveldb::RepairDB(report::Path("user"), options));
+  report::Need("open", DB::Open(options, report::Path("user"), &db));
   report::Say("found", report::Entries(db));
   delete db;
-  report::Result("destroy", leveldb::DestroyDB("/user/db", options));
+  report::Result("destroy", leveldb::DestroyDB(report::Path("user"), options));
   options.create_if_missing = false;
-  report::YesNo("nothing is found", !DB::Open(options, "/user/db", &db).ok());
+  report::YesNo("nothing is found", !DB::Open(options, report::Path("user"), &db).ok());
 }
 
 // Says whether a status carries the error of the Env.
@@ -103,11 +103,11 @@ void FailingOpen() {
   for (auto operation : {FailingEnv::kWritable, FailingEnv::kLock, FailingEnv::kAppend}) {
     env.failing = operation;
     db = reinterpret_cast<DB*>(&db);
-    Told("creation", DB::Open(options, "/failing", &db));
+    Told("creation", DB::Open(options, report::Path("failing"), &db));
     report::YesNo("  the pointer is null", db == nullptr);
   }
   env.failing = FailingEnv::kNone;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   Fill(db, "first");
   db->CompactRange(nullptr, nullptr);
   db->Put(WriteOptions(), "in the log", "yes");
@@ -116,11 +116,11 @@ void FailingOpen() {
                          FailingEnv::kWritable, FailingEnv::kLock}) {
     env.failing = operation;
     db = nullptr;
-    Told("open", DB::Open(options, "/failing", &db));
+    Told("open", DB::Open(options, report::Path("failing"), &db));
     delete db;
   }
   env.failing = FailingEnv::kNone;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   report::Say("after the failures", report::Entries(db));
   delete db;
 }
@@ -132,7 +132,7 @@ void FailingWrites() {
   WriteOptions sync;
   sync.sync = true;
   DB* db = nullptr;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   db->Put(sync, "before", "1");
   env.failing = FailingEnv::kAppend;
   Told("put", db->Put(WriteOptions(), "lost", "1"));
@@ -140,7 +140,7 @@ void FailingWrites() {
   report::Say("reads go on", report::Get(db, "before"));
   delete db;
   env.failing = FailingEnv::kNone;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   report::Say("after a failed append", report::Entries(db));
   env.failing = FailingEnv::kSync;
   Told("put with sync", db->Put(sync, "unsynced", "1"));
@@ -148,7 +148,7 @@ void FailingWrites() {
   report::Say("reads go on", report::Get(db, "before"));
   delete db;
   env.failing = FailingEnv::kNone;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   report::Say("after a failed sync", report::Get(db, "before"));
   // The memory table cannot be written to a file.
   env.failing = FailingEnv::kWritable;
@@ -161,7 +161,7 @@ void FailingWrites() {
   report::Say("reads go on", report::Get(db, "before"));
   delete db;
   env.failing = FailingEnv::kNone;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   report::Say("after a failed flush", report::Get(db, "flood0").substr(0, 5));
   delete db;
 }
@@ -171,11 +171,11 @@ void FailingReads() {
   FailingEnv env(memory.get());
   const Options options = In(&env);
   DB* db = nullptr;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   Fill(db, "first");
   db->CompactRange(nullptr, nullptr);
   delete db;
-  report::Need("open", DB::Open(options, "/failing", &db));
+  report::Need("open", DB::Open(options, report::Path("failing"), &db));
   env.failing = FailingEnv::kRandomRead;
   std::string value = "old";
   Told("get", db->Get(ReadOptions(), "key5", &value));

@@ -122,11 +122,9 @@ class Run {
     }
     if (files_ == kMemory) options.env = memory_.get();
     if (files_ == kUser) options.env = &user_;
-    report::Need("open", DB::Open(options, Path(), &db_));
+    report::Need("open", DB::Open(options, report::Path("db"), &db_));
     Scan(ReadOptions());
   }
-
-  std::string Path() const { return files_ == kDefault ? report::Path("db") : "/db"; }
 
   void Close() {
     for (Iterator* iterator : iterators_) delete iterator;
