@@ -8,6 +8,8 @@
 //! - [`location`], [`keyspace`], [`operator`]: the database at a path, a keyspace in it, and the
 //!   operator of its merges
 //! - [`ingest`]: writes lines into a database
+//! - [`leveldb`], [`staging`], [`digest`]: the files of LevelDB, a directory that appears complete,
+//!   and the comparison of two databases
 //! - [`command`]: one module for each command
 //!
 //! Invariants: standard output carries data only. A failed command prints exactly one line
@@ -17,15 +19,18 @@
 mod args;
 mod columns;
 mod command;
+mod digest;
 mod exit;
 mod form;
 mod ingest;
 mod interrupt;
 mod keyspace;
+mod leveldb;
 mod location;
 mod operator;
 mod output;
 mod progress;
+mod staging;
 
 use std::process::ExitCode;
 

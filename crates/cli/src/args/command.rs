@@ -3,8 +3,8 @@
 use clap::Subcommand;
 
 use super::{
-    Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Finalize, Gc, Get,
-    Keyspaces, Load, Merge, Options, Put, Repair, Scan, Stats, Verify,
+    Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export, Finalize, Gc,
+    Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Scan, Stats, Verify,
 };
 
 /// The commands.
@@ -255,6 +255,35 @@ Examples:
   foldb checkpoint words.db /backup/words.db --json"
     )]
     Checkpoint(Checkpoint),
+    /// Copies the entries of a LevelDB database into a new database
+    #[command(
+        override_usage = "foldb import --from leveldb SRC DST [--operator OP] [FLAGS]",
+        after_help = "\
+No program may have SRC open, and import changes nothing in it. Import checks every checksum, and
+refuses SRC if anything is damaged or missing. If a killed program left an incomplete write at the
+end of the newest log, import leaves it out, as LevelDB does, and reports it. Import compares all
+keys and values at the end. DST appears only then, so after a failure or a kill run the import
+again. SRC must order its keys by their bytes, which is LevelDB's default.
+
+Examples:
+  foldb import --from leveldb old.ldb words.db
+  foldb import --from leveldb counts.ldb counts.db --operator uint64add --json"
+    )]
+    Import(Import),
+    /// Copies the entries of a keyspace into a new LevelDB database
+    #[command(
+        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] [FLAGS]",
+        after_help = "\
+Each entry is exported with its folded value. Export refuses what LevelDB cannot hold: a key whose
+operands cannot be folded, a keyspace with another comparator, and a database with several
+keyspaces unless --keyspace names one. Export compares all keys and values at the end. DST appears
+only then, so after a failure or a kill run the export again.
+
+Examples:
+  foldb export --to leveldb words.db words.ldb
+  foldb export --to leveldb shop.db visits.ldb --keyspace visits --json"
+    )]
+    Export(Export),
     /// Lists the merge operators: name, parameter, operand text and an example
     #[command(
         override_usage = "foldb operators [FLAGS]",

@@ -1,7 +1,7 @@
 //! The command line: commands, arguments and flags, with their help.
 //!
-//! [`command`] lists the commands; [`entries`], [`input`] and [`database`] hold the arguments of
-//! each. [`order`] allows flags anywhere, and arguments that begin with a hyphen. [`usage`] turns
+//! [`command`] lists the commands; [`entries`], [`input`], [`database`] and [`transfer`] hold
+//! the arguments of each. [`order`] allows flags anywhere, and arguments that begin with a hyphen. [`usage`] turns
 //! an error of the command line into one line of text with the nearest valid name.
 
 mod command;
@@ -10,6 +10,7 @@ mod entries;
 mod input;
 pub(crate) mod nearest;
 mod order;
+mod transfer;
 mod usage;
 
 pub(crate) use self::command::Command;
@@ -18,6 +19,7 @@ pub(crate) use self::database::{
 };
 pub(crate) use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Scan, Within};
 pub(crate) use self::input::{Count, Demo, Load};
+pub(crate) use self::transfer::{Export, Import};
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;

@@ -7,8 +7,10 @@ mod count;
 mod demo;
 mod dump;
 mod explain;
+mod export;
 mod finalize;
 mod gc;
+mod import;
 mod keyspaces;
 mod load;
 mod operators;
@@ -48,6 +50,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),
+        Command::Import(args) => import::run(args, common),
+        Command::Export(args) => export::run(args, common),
         Command::Operators => operators::run(common),
         Command::Demo(args) => demo::run(args, common),
         Command::Completions(args) => completions::run(args),

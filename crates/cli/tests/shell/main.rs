@@ -7,15 +7,21 @@ mod demo;
 #[cfg(unix)]
 mod docs;
 mod dump;
+#[cfg(unix)]
+mod export;
 mod foldb;
 mod gc;
 mod hazards;
+#[cfg(unix)]
+mod import;
 mod keyspaces;
 mod kill;
 mod links;
 mod load;
 mod locations;
 mod options;
+#[cfg(unix)]
+mod original;
 mod output;
 mod points;
 mod repair;

@@ -1,0 +1,285 @@
+//! A LevelDB database as one stream of entries, in the order of their keys.
+//!
+//! The stream merges the logs and all tables. Of each key it returns the newest write, unless this
+//! is a deletion: the entries that LevelDB itself shows after an open.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use super::encoding::{VALUE, kind_of, sequence_of};
+use super::lock::SharedLock;
+use super::log::Writes;
+use super::manifest::{self, Manifest, TableInfo};
+use super::table::{Table, path_of};
+use crate::exit::{Exit, Outcome};
+use crate::location::shown;
+
+/// What a database consists of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// Tables, and their bytes.
+    pub tables: u64,
+    pub table_bytes: u64,
+    /// Logs whose writes are not in tables yet, and their bytes.
+    pub logs: u64,
+    pub log_bytes: u64,
+    /// Bytes of an incomplete record at the end of the newest log. LevelDB leaves them out, too.
+    pub tail_bytes: u64,
+}
+
+/// A database being read.
+#[derive(Debug)]
+pub(crate) struct Source {
+    directory: PathBuf,
+    facts: Facts,
+    last_sequence: u64,
+    /// The runs of sorted entries. The smallest key of all is the next one.
+    runs: Vec<Run>,
+    /// The run that the current entry comes from.
+    current: Option<usize>,
+    /// The key that was looked at last.
+    key: Vec<u8>,
+    has_key: bool,
+    /// The files before the first read.
+    listing: Listing,
+    manifest: PathBuf,
+    _lock: SharedLock,
+}
+
+type Listing = Vec<(std::ffi::OsString, u64)>;
+
+/// Entries in the order of their keys.
+#[derive(Debug)]
+enum Run {
+    Logs(std::collections::btree_map::IntoIter<Vec<u8>, (u64, Vec<u8>)>, Option<Logged>),
+    /// Tables of one level, which follow each other.
+    Level(PathBuf, VecDeque<TableInfo>, Option<Box<Table>>),
+}
+
+#[derive(Debug)]
+struct Logged {
+    key: Vec<u8>,
+    tag: u64,
+    value: Vec<u8>,
+}
+
+impl Run {
+    /// Moves to the next entry. At the end, the run has no entry.
+    fn advance(&mut self) -> Outcome {
+        match self {
+            Run::Logs(writes, entry) => {
+                *entry = writes.next().map(|(key, (tag, value))| Logged { key, tag, value });
+            }
+            Run::Level(directory, waiting, open) => loop {
+                if let Some(table) = open
+                    && table.advance()?
+                {
+                    break;
+                }
+                *open = match waiting.pop_front() {
+                    None => None,
+                    Some(info) => Some(Box::new(Table::open(directory, &info)?)),
+                };
+                if open.is_none() {
+                    break;
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Returns the user key and the tag of the entry.
+    fn key(&self) -> Option<(&[u8], u64)> {
+        match self {
+            Run::Logs(_, entry) => entry.as_ref().map(|entry| (&entry.key[..], entry.tag)),
+            Run::Level(_, _, table) => table.as_ref().map(|table| table.key()),
+        }
+    }
+
+    fn value(&self) -> &[u8] {
+        match self {
+            Run::Logs(_, entry) => entry.as_ref().map_or(&[], |entry| &entry.value),
+            Run::Level(_, _, table) => table.as_ref().map_or(&[], |table| table.value()),
+        }
+    }
+}
+
+impl Source {
+    /// Opens the database in a directory, and reads its manifest and logs.
+    ///
+    /// # Errors
+    /// Fails for damage, for a missing table, for another comparator, and if a program has the
+    /// database open.
+    pub(crate) fn open(directory: &Path) -> Outcome<Source> {
+        let lock = SharedLock::take(directory)?;
+        let listing = list(directory)?;
+        let current = manifest::in_force(directory)?;
+        let manifest = Manifest::read(directory)?;
+        for info in manifest.tables.values() {
+            path_of(directory, info.number)?;
+        }
+        let logs = logs_in(directory, &manifest)?;
+        let mut writes = Writes::default();
+        for (n, log) in logs.iter().enumerate() {
+            writes.add(log, n + 1 == logs.len())?;
+        }
+        let facts = Facts {
+            tables: manifest.tables.len() as u64,
+            table_bytes: manifest.tables.values().map(|info| info.size).sum(),
+            logs: logs.len() as u64,
+            log_bytes: writes.bytes,
+            tail_bytes: writes.tail,
+        };
+        let mut source = Source {
+            directory: directory.to_owned(),
+            facts,
+            last_sequence: manifest.last_sequence.max(writes.last_sequence),
+            runs: runs_of(directory, manifest, writes),
+            current: None,
+            key: Vec::new(),
+            has_key: false,
+            listing,
+            manifest: current,
+            _lock: lock,
+        };
+        source.runs.iter_mut().try_for_each(Run::advance)?;
+        Ok(source)
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Moves to the next entry. Returns false after the last one.
+    ///
+    /// # Errors
+    /// Fails for damage, and if a file is gone.
+    pub(crate) fn advance(&mut self) -> Outcome<bool> {
+        loop {
+            if let Some(current) = self.current.take() {
+                self.runs[current].advance()?;
+            }
+            let entries = self.runs.iter().enumerate().filter_map(|(n, run)| Some((run.key()?, n)));
+            let least = entries.min_by_key(|&((key, tag), _)| (key, Reverse(tag)));
+            let Some(((key, tag), n)) = least else { return Ok(false) };
+            if sequence_of(tag) > self.last_sequence {
+                return Err(Exit::failed(format!(
+                    "corruption: a write has sequence number {}, but the last one of {} is {}: \
+                     nothing was imported; repair the database with LevelDB",
+                    sequence_of(tag),
+                    shown(&self.directory),
+                    self.last_sequence
+                )));
+            }
+            self.current = Some(n);
+            if self.has_key && key <= &self.key[..] {
+                // An older write of the same key follows the newest one.
+                if key == self.key {
+                    continue;
+                }
+                return Err(Exit::failed(format!(
+                    "corruption: tables of one level of {} overlap: nothing was imported; repair \
+                     the database with LevelDB",
+                    shown(&self.directory)
+                )));
+            }
+            self.has_key = true;
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            if kind_of(tag) == VALUE {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Returns the key of the current entry.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Returns the value of the current entry.
+    pub(crate) fn value(&self) -> &[u8] {
+        self.current.map_or(&[], |current| self.runs[current].value())
+    }
+
+    /// Checks, after the last entry, that no program changed the database meanwhile.
+    ///
+    /// # Errors
+    /// Fails if a file appeared, disappeared or has another length.
+    pub(crate) fn check_unchanged(&self) -> Outcome {
+        let is_same = list(&self.directory)? == self.listing
+            && manifest::in_force(&self.directory)? == self.manifest;
+        match is_same {
+            true => Ok(()),
+            false => Err(Exit::failed(format!(
+                "{} changed during the import: close the database in all programs, and try again",
+                shown(&self.directory)
+            ))),
+        }
+    }
+}
+
+/// Returns the logs whose writes may be missing in tables, oldest first.
+///
+/// # Errors
+/// Fails if the first of them is missing. LevelDB creates it before the manifest names it, so then
+/// the log was lost, or the last edits of the manifest.
+fn logs_in(directory: &Path, manifest: &Manifest) -> Outcome<Vec<PathBuf>> {
+    let mut logs: Vec<(u64, PathBuf)> = list(directory)?
+        .into_iter()
+        .filter_map(|(name, _)| {
+            let digits = name.to_str()?.strip_suffix(".log")?;
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            let number = is_number.then(|| digits.parse().ok()).flatten()?;
+            manifest.needs_log(number).then(|| (number, directory.join(&name)))
+        })
+        .collect();
+    logs.sort();
+    if manifest.log > 0 && !logs.iter().any(|(number, _)| *number == manifest.log) {
+        let path = directory.join(format!("{:06}.log", manifest.log));
+        return Err(Exit::failed(format!(
+            "corruption: the log {} is missing: nothing was imported; restore it from a copy, or \
+             repair the database with LevelDB, which gives up its writes",
+            shown(&path)
+        )));
+    }
+    Ok(logs.into_iter().map(|(_, path)| path).collect())
+}
+
+fn runs_of(directory: &Path, manifest: Manifest, writes: Writes) -> Vec<Run> {
+    let mut levels: Vec<Vec<TableInfo>> = Vec::new();
+    let mut tables: Vec<TableInfo> = manifest.tables.into_values().collect();
+    // Tables of one level above 0 do not overlap, so the order of their first keys is that of all.
+    tables.sort_by(|one, other| (one.level, order(one)).cmp(&(other.level, order(other))));
+    for table in tables {
+        match levels.last_mut() {
+            Some(level) if table.level > 0 && level[0].level == table.level => level.push(table),
+            _ => levels.push(vec![table]),
+        }
+    }
+    let mut runs = vec![Run::Logs(writes.newest.into_iter(), None)];
+    runs.extend(
+        levels.into_iter().map(|level| Run::Level(directory.to_owned(), level.into(), None)),
+    );
+    runs
+}
+
+fn order(info: &TableInfo) -> (&[u8], Reverse<u64>) {
+    let split = super::encoding::split_internal(&info.smallest);
+    split.map_or((&info.smallest, Reverse(0)), |(key, tag)| (key, Reverse(tag)))
+}
+
+/// Lists the files with their lengths.
+fn list(directory: &Path) -> Outcome<Listing> {
+    let failed = |error: std::io::Error| {
+        Exit::failed(format!("cannot read the directory {}: {error}", shown(directory)))
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        files.push((entry.file_name(), entry.metadata().map_err(failed)?.len()));
+    }
+    files.sort();
+    Ok(files)
+}
