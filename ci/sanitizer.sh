@@ -26,6 +26,12 @@ if ! [ -d "$(rustup run nightly rustc --print sysroot)/lib/rustlib/src/rust/libr
     fi
 fi
 
+# libleveldb: the C++ compiler's sanitizers see the C++ half, the programs that use it, and the heap
+# of the Rust half. The test skips without a C++ compiler.
+if [ "$kind" = address ]; then
+    cargo test -p foldb-leveldb --test drop_in -- --ignored
+fi
+
 export CARGO_TARGET_DIR="${SANITIZER_TARGET_DIR:-target/$kind-sanitizer}"
 # The crate rustix then makes its system calls through the C library, where the sanitizer sees them.
 # Otherwise a mapping at the address of an earlier one would look like a race with it.
