@@ -6,6 +6,7 @@
 //! second run compiles those whose source, or any header, is newer.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -170,23 +171,53 @@ impl Unit {
         command.args(["-Wl,-Bsymbolic-functions", "-Wl,--gc-sections"]).args(objects);
         command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
         command.args(["-lpthread", "-ldl", "-lm"]);
+        // A name that no source defines fails here. The runtime of a sanitizer is in the program.
+        if !self.flags.iter().any(|flag| flag.starts_with("-fsanitize")) {
+            command.arg("-Wl,-z,defs");
+        }
         run_shown(&mut command)?;
         Ok(library)
+    }
+
+    /// Returns the path of a file of the compiler, if it has this file.
+    fn own_file(&self, name: &str) -> Option<PathBuf> {
+        let asked = Command::new(&self.compiler).arg(format!("-print-file-name={name}")).output();
+        // A compiler without the file prints the name alone.
+        let path = PathBuf::from(String::from_utf8_lossy(&asked.ok()?.stdout).trim());
+        path.is_absolute().then_some(path)
     }
 
     /// Makes the static library: that of Rust with the objects of C++. Returns its path.
     fn link_static(&self, objects: &[PathBuf], rust: &Path) -> Result<PathBuf, String> {
         let archive = self.directory.join("libleveldb.a");
         fs::copy(rust, &archive).map_err(|error| told("write", &archive, error))?;
-        // What ar prints about success is noise: it tries to read Rust's objects with plug-ins.
         let mut command = Command::new("ar");
-        command.arg("rcs").arg(&archive).args(objects);
-        let output =
-            command.output().map_err(|error| format!("'ar' cannot be started: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("'ar' failed: {}", String::from_utf8_lossy(&output.stderr)));
+        // The plug-ins that ar finds by itself may read the bitcode in Rust's objects instead of
+        // their code, and then leave their names out of the index. The compiler's own does not.
+        if let Some(plugin) = self.own_file("liblto_plugin.so") {
+            command.arg("--plugin").arg(plugin);
+        }
+        run_shown(command.arg("rcs").arg(&archive).args(objects))?;
+        let [before, after] = [rust, archive.as_path()].map(names_in_index);
+        if after? < before? {
+            return Err(format!("'ar' made '{}' without all names of Rust", archive.display()));
         }
         Ok(archive)
+    }
+}
+
+/// Returns how many names the index of a static library has. The index is its first member: a header
+/// of 60 bytes after the 8 of the library, and the number of names.
+fn names_in_index(archive: &Path) -> Result<u32, String> {
+    let mut begin = [0; 72];
+    fs::File::open(archive)
+        .and_then(|mut file| file.read_exact(&mut begin))
+        .map_err(|error| told("read", archive, error))?;
+    match begin.split_at(68) {
+        (header, count) if header.starts_with(b"!<arch>\n/ ") => {
+            Ok(u32::from_be_bytes(count.try_into().expect("four bytes")))
+        }
+        _ => Err(format!("'{}' is no static library with an index", archive.display())),
     }
 }
 

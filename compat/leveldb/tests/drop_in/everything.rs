@@ -11,7 +11,7 @@ use crate::program::{
 
 /// Compiled for each library and linked both ways, a program prints the same four times. The binary
 /// for the original library prints it a fifth time with ours.
-fn prints_the_same(program: Program) {
+pub(crate) fn prints_the_same(program: Program) {
     let Some((compiler, original, ours)) = both() else { return };
     let dir = tempfile::tempdir().unwrap();
     let of = |library: &Library, link| program.build(&compiler, library, link, &[], dir.path());

@@ -13,8 +13,11 @@
 
 #![cfg(target_os = "linux")]
 
+mod abi;
+mod debug_info;
 mod everything;
 mod library;
+mod port;
 mod program;
 mod random;
 mod sanitizer;

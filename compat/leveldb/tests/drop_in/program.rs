@@ -25,6 +25,9 @@ pub(crate) struct Program {
 pub(crate) const EVERYTHING: Program =
     Program { name: "everything", directories: &["everything", "support"] };
 pub(crate) const EVERYTHING_IN_C: Program = Program { name: "everything_c", directories: &["c"] };
+pub(crate) const PORT: Program = Program { name: "port", directories: &["port"] };
+pub(crate) const PORT_INTERNAL: Program =
+    Program { name: "port_internal", directories: &["port_internal"] };
 pub(crate) const RANDOM: Program = Program { name: "random", directories: &["random", "support"] };
 
 /// A run that takes longer hangs.
