@@ -3,12 +3,10 @@
 // A shape is derived from its number, so the program that writes a table and the one that reads it
 // agree on it, whatever library each is linked with.
 
-#ifndef FOLDB_LEVELDB_TESTS_TABLE_SHAPES_H_
-#define FOLDB_LEVELDB_TESTS_TABLE_SHAPES_H_
+#ifndef FOLDB_LEVELDB_TESTS_TABLES_SHAPES_H_
+#define FOLDB_LEVELDB_TESTS_TABLES_SHAPES_H_
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,15 +16,6 @@
 #include "leveldb/comparator.h"
 #include "leveldb/filter_policy.h"
 #include "leveldb/options.h"
-
-// Ends the program if a condition does not hold, with the text of it.
-#define CHECK(condition)                                                           \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                \
-    }                                                                              \
-  } while (false)
 
 // A generator of numbers that is the same everywhere.
 class Numbers {
@@ -182,4 +171,4 @@ struct Shape {
   bool changes;
 };
 
-#endif  // FOLDB_LEVELDB_TESTS_TABLE_SHAPES_H_
+#endif  // FOLDB_LEVELDB_TESTS_TABLES_SHAPES_H_

@@ -1,12 +1,6 @@
 // Writes tables of many shapes, and prints everything that can be read from such tables.
-//
-//   table_files write DIRECTORY     writes a table of each shape
-//   table_files read DIRECTORY      reads them, and prints one line for each observation
-//
-// Linked with the original library and with ours, each reads what the other wrote. The lines must
-// be the same.
 
-#include <cstring>
+#include <memory>
 #include <string>
 
 #include "leveldb/cache.h"
@@ -14,7 +8,8 @@
 #include "leveldb/iterator.h"
 #include "leveldb/table.h"
 #include "leveldb/table_builder.h"
-#include "table_shapes.h"
+#include "shapes.h"
+#include "tables.h"
 
 using leveldb::Env;
 using leveldb::Iterator;
@@ -198,20 +193,21 @@ void Read(const std::string& path, unsigned number) {
   }
 }
 
+std::string PathOf(const std::string& directory, const Shape& shape) {
+  return directory + "/" + shape.name + ".table";
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  CHECK(argc == 3);
-  const std::string directory = argv[2];
+void WriteTables(const std::string& directory) {
   for (unsigned number = 0; number < Shape::kCount; number++) {
     Shape shape(number);
-    const std::string path = directory + "/" + shape.name + ".table";
-    if (std::strcmp(argv[1], "write") == 0) {
-      Write(path, &shape);
-    } else {
-      Read(path, number);
-    }
+    Write(PathOf(directory, shape), &shape);
   }
-  std::printf("%s: %u tables\n", argv[1], Shape::kCount);
-  return 0;
+}
+
+void ReadTables(const std::string& directory) {
+  for (unsigned number = 0; number < Shape::kCount; number++) {
+    Read(PathOf(directory, Shape(number)), number);
+  }
 }

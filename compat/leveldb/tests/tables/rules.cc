@@ -1,18 +1,19 @@
 // What tables do with a program's files and caches, with wrong options and with damaged bytes.
 //
-// Prints one line for each observation. The original library prints the same lines.
+// Prints one line for each observation.
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "leveldb/cache.h"
 #include "leveldb/env.h"
 #include "leveldb/iterator.h"
 #include "leveldb/table.h"
 #include "leveldb/table_builder.h"
-#include "table_shapes.h"
+#include "shapes.h"
+#include "tables.h"
 
 using leveldb::Iterator;
 using leveldb::Options;
@@ -337,7 +338,7 @@ void UncheckedDamage() {
 
 }  // namespace
 
-int main() {
+void Rules() {
   Caches();
   WrongFiles();
   OtherFilters();
@@ -345,5 +346,4 @@ int main() {
   Damage();
   UnknownCompression();
   UncheckedDamage();
-  return 0;
 }
