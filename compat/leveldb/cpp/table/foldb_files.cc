@@ -53,6 +53,7 @@ const Kind kKinds[] = {
     {FileName::kLog, "log", "log/fold", false, 33, 41},
     {FileName::kManifest, "manifest", "man/fold", false, 33, 41},
     {FileName::kFoldbSegment, "value segment", "seg/fold", false, 0, 8},
+    {FileName::kFoldbSegment, "log that became a value segment", "log/fold", false, 33, 41},
     {FileName::kFoldbClosed, "record of a close", "end/fold", false, 0, 8},
     {FileName::kFoldbTable, "table", "tbl/fold", true, kWindow - 8, kWindow - 24},
 };
@@ -70,6 +71,12 @@ Status ReadWindow(Env* env, const std::string& path, uint64_t size, bool at_end,
   status = file->Read(at_end ? size - wanted : 0, wanted, &read, space);
   bytes->assign(read.data(), read.size());
   return status;
+}
+
+bool HasMagic(const Kind& kind, const std::string& bytes) {
+  const size_t needed = std::max(kind.magic_at + kMagicSize, kind.version_at + sizeof(uint32_t));
+  return bytes.size() >= needed &&
+         bytes.compare(kind.magic_at, kMagicSize, kind.magic, kMagicSize) == 0;
 }
 
 }  // namespace
@@ -100,28 +107,29 @@ FileName ParseFileName(const std::string& path) {
 Status FoldbFileText(Env* env, const std::string& path, std::string* text) {
   text->clear();
   const FileName name = ParseFileName(path);
-  const Kind* kind = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                  [name](const Kind& kind) { return kind.name == name; });
-  if (kind == std::end(kKinds)) return Status::OK();
-  // A file that cannot be read in this way may still be a log or manifest of LevelDB.
-  const bool only_foldb = name != FileName::kLog && name != FileName::kManifest;
   uint64_t size = 0;
   Status status = env->GetFileSize(path, &size);
-  std::string bytes;
-  if (status.ok()) status = ReadWindow(env, path, size, kind->at_end, &bytes);
-  if (!status.ok()) return only_foldb ? status : Status::OK();
-  const size_t needed = std::max(kind->magic_at + kMagicSize, kind->version_at + sizeof(uint32_t));
-  const bool has_magic = bytes.size() >= needed &&
-                         bytes.compare(kind->magic_at, kMagicSize, kind->magic, kMagicSize) == 0;
-  if (has_magic) {
-    *text = std::string("foldb ") + kind->what + "\n  file: " + BaseName(path).ToString() +
-            "\n  size: " + std::to_string(size) + " bytes\n  format version: " +
-            std::to_string(DecodeFixed32(bytes.data() + kind->version_at)) + "\n";
-    return Status::OK();
+  for (const Kind& kind : kKinds) {
+    if (kind.name != name || !status.ok()) continue;
+    std::string bytes;
+    status = ReadWindow(env, path, size, kind.at_end, &bytes);
+    if (status.ok() && HasMagic(kind, bytes)) {
+      *text = std::string("foldb ") + kind.what + "\n  file: " + BaseName(path).ToString() +
+              "\n  size: " + std::to_string(size) + " bytes\n  format version: " +
+              std::to_string(DecodeFixed32(bytes.data() + kind.version_at)) + "\n";
+      return status;
+    }
   }
-  if (!only_foldb) return Status::OK();
-  return Status::Corruption(path, std::string("not a ") + kind->what + " of foldb: its magic '" +
-                                      kind->magic + "' is missing");
+  switch (name) {
+    case FileName::kFoldbTable:
+    case FileName::kFoldbSegment:
+    case FileName::kFoldbClosed:
+      return status.ok() ? Status::Corruption(path, "the magic of a file of foldb is missing")
+                         : status;
+    default:
+      // A file that cannot be read in this way may still be one of LevelDB.
+      return Status::OK();
+  }
 }
 
 }  // namespace leveldb
