@@ -61,6 +61,8 @@ const Kind kKinds[] = {
 // Reads up to `kWindow` bytes of the file's beginning or end.
 Status ReadWindow(Env* env, const std::string& path, uint64_t size, bool at_end,
                   std::string* bytes) {
+  // An empty file cannot be mapped.
+  if (size == 0) return Status::OK();
   RandomAccessFile* opened;
   Status status = env->NewRandomAccessFile(path, &opened);
   if (!status.ok()) return status;

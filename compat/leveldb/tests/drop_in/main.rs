@@ -21,3 +21,4 @@ mod port;
 mod program;
 mod random;
 mod sanitizer;
+mod tables;

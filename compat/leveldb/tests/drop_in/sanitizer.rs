@@ -2,6 +2,7 @@
 
 use crate::library::{compiler, sanitized};
 use crate::program::{EVERYTHING, EVERYTHING_IN_C, Link, RANDOM, printed};
+use crate::tables::{TABLES, run_all};
 
 const FLAGS: [&str; 3] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g"];
 
@@ -22,4 +23,6 @@ fn the_sanitizers_find_nothing() {
             printed(&built, &library, dir.path(), &[&seed.to_string(), "300"]);
         }
     }
+    let built = TABLES.build(&compiler, &library, Link::Static, &FLAGS, dir.path());
+    run_all(&built, &library, dir.path());
 }

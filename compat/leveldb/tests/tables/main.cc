@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const std::string&)> modes = {
       {"write", &WriteTables},
       {"read", &ReadTables},
-      {"rules", [](const std::string&) { Rules(); }},
+      {"rules", &Rules},
       {"make", &MakeDatabase},
       {"dump", &DumpFiles},
   };

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 // Ends the program if a condition does not hold, with the text of it.
 #define CHECK(condition)                                                             \
@@ -26,7 +25,8 @@ void WriteTables(const std::string& directory);
 void ReadTables(const std::string& directory);
 
 // Prints what tables do with files, caches and filters of the program, with failures and damage.
-void Rules();
+// Keeps compressed tables in the directory, or takes those that are there.
+void Rules(const std::string& directory);
 
 // Writes a database to the directory.
 void MakeDatabase(const std::string& directory);
