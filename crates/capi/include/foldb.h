@@ -86,6 +86,8 @@ typedef enum {
   FOLDB_OTHER = 21,
   // The directory holds a LevelDB or RocksDB database. Nothing in it was changed.
   FOLDB_FOREIGN_DATABASE = 22,
+  // A file does not exist. Only functions of a `foldb_env_t` return it.
+  FOLDB_FILE_MISSING = 23,
 } foldb_code_t;
 
 // What folding the operands of a key gives.
@@ -141,11 +143,19 @@ typedef struct foldb_keyspace_t foldb_keyspace_t;
 // Options of a database.
 typedef struct foldb_options_t foldb_options_t;
 
-// Where an operator puts its result. It lives during the call.
+// Where a callback puts bytes: the result of a fold, or the message of an error. It lives during
+// the call.
 typedef struct foldb_output_t foldb_output_t;
 
 // Options of one read.
 typedef struct foldb_read_options_t foldb_read_options_t;
+
+// Options of a runtime.
+typedef struct foldb_runtime_options_t foldb_runtime_options_t;
+
+// Threads, a block cache and a memory budget for several databases. All threads may use it at the
+// same time.
+typedef struct foldb_runtime_t foldb_runtime_t;
 
 // A state of the database. All threads may use it at the same time. Free it soon: it keeps old
 // values on disk.
@@ -225,6 +235,128 @@ typedef struct {
   // program passes to reads, seeks and ranges.
   foldb_compare_fn compare;
 } foldb_comparator_t;
+
+// A file that grows at its end. foldb calls its functions from one thread at a time. They return
+// a `foldb_code_t`; any code but `FOLDB_OK` is a failure, and `foldb_output_append` adds its text
+// to `message`.
+typedef struct {
+  // Passed to all functions.
+  void *state;
+  // Appends bytes. They may stay in a buffer until `flush`. After a failure foldb appends no
+  // more, and writes the good part of the file anew if it needs the file.
+  int (*append)(void *state, const uint8_t *data, size_t len, foldb_output_t *message);
+  // Hands buffered bytes to the operating system. A kill of the process then loses none.
+  int (*flush)(void *state, foldb_output_t *message);
+  // Flushes, and makes the bytes durable.
+  int (*sync)(void *state, foldb_output_t *message);
+  // Flushes, closes the file and frees `state`, also if it fails. Called once, last.
+  int (*close)(void *state, foldb_output_t *message);
+} foldb_writable_file_t;
+
+// A file for reads. Several threads may call `read` at the same time.
+typedef struct {
+  // Passed to all functions.
+  void *state;
+  // Reads up to `len` bytes from `offset` into `buffer`, and stores in `*count` how many. Fewer
+  // are allowed anywhere; 0 says that the file ends there.
+  int (*read)(void *state,
+              uint64_t offset,
+              uint8_t *buffer,
+              size_t len,
+              size_t *count,
+              foldb_output_t *message);
+  // Closes the file and frees `state`. Called once, last.
+  void (*close)(void *state);
+} foldb_readable_file_t;
+
+// An environment of the program: files that grow only at their end, and if the program likes,
+// threads and time. Any thread may call its functions, several at the same time. They must not use
+// a database that uses this environment, and must return: no `longjmp`, no exception.
+//
+// A function that returns `int` returns a `foldb_code_t`. `FOLDB_OK` is success.
+// `FOLDB_FILE_MISSING` says that the file does not exist, `FOLDB_NO_SPACE` that the disk is full,
+// `FOLDB_LOCKED` that a lock is held. Every other code is an I/O error. After a failure, the text
+// that `foldb_output_append` added to `message` is part of the message of foldb's error. Paths are
+// those of the open, with the name of a file after a `/`.
+typedef struct {
+  // Passed to all functions. May be NULL.
+  void *state;
+  // Frees `state`. May be NULL. Called once all databases and files of the environment are
+  // closed.
+  void (*destructor)(void *state);
+  // Creates a file, or empties it, and fills `*file`.
+  int (*create_file)(void *state,
+                     const char *path,
+                     foldb_writable_file_t *file,
+                     foldb_output_t *message);
+  // Opens an existing file to append to it, and fills `*file`. NULL, or `FOLDB_UNSUPPORTED`: not
+  // possible, and an open file must stay usable after a rename.
+  int (*append_file)(void *state,
+                     const char *path,
+                     foldb_writable_file_t *file,
+                     foldb_output_t *message);
+  // Opens a file for reads, and fills `*file`. The file may be renamed, removed, or grow while
+  // it is open. Reads then need to find the bytes that it had at its open.
+  int (*open_file)(void *state,
+                   const char *path,
+                   foldb_readable_file_t *file,
+                   foldb_output_t *message);
+  // Returns whether a file exists. A directory may count or not.
+  bool (*file_exists)(void *state, const char *path);
+  // Appends the names of a directory's files to `names`, each with a NUL after it. Names of
+  // directories, `.` and `..` may be among them.
+  int (*list)(void *state, const char *path, foldb_output_t *names, foldb_output_t *message);
+  // Removes a file.
+  int (*remove_file)(void *state, const char *path, foldb_output_t *message);
+  // Creates a directory whose parent exists.
+  int (*create_dir)(void *state, const char *path, foldb_output_t *message);
+  // Removes an empty directory.
+  int (*remove_dir)(void *state, const char *path, foldb_output_t *message);
+  // Stores the length of a file, with all flushed bytes, in `*size`.
+  int (*file_size)(void *state, const char *path, uint64_t *size, foldb_output_t *message);
+  // Renames a file within its directory. It replaces the target atomically.
+  int (*rename_file)(void *state, const char *from, const char *to, foldb_output_t *message);
+  // Makes creations, renames and removals in a directory durable. NULL: foldb creates, syncs and
+  // removes a file `MANIFEST.tmp` in the directory instead. The sync of that file must then make
+  // the earlier changes of the directory durable, or a power loss may destroy the database.
+  int (*sync_dir)(void *state, const char *path, foldb_output_t *message);
+  // Locks a file, which may be missing, against other processes and handles. Stores in `*lock`
+  // what `unlock_file` gets.
+  int (*lock_file)(void *state, const char *path, void **lock, foldb_output_t *message);
+  // Releases a lock.
+  void (*unlock_file)(void *state, void *lock);
+  // Starts a thread that calls `body(argument)` once. After a failure it never calls it. NULL:
+  // foldb starts its own threads.
+  int (*start_thread)(void *state,
+                      void (*body)(void *argument),
+                      void *argument,
+                      foldb_output_t *message);
+  // Returns the microseconds since some moment. NULL: foldb reads the machine's clock. Give both
+  // functions of time or none.
+  uint64_t (*now_micros)(void *state);
+  // Returns after this many microseconds of `now_micros`.
+  void (*sleep_micros)(void *state, uint64_t micros);
+} foldb_env_t;
+
+// Gets an event: its name, for example `flush`, and a line that describes it. Both live during the
+// call.
+typedef void (*foldb_event_fn)(void *state, const char *name, const char *text);
+
+// A listener for the events of databases. The names are `flush`, `compaction`,
+// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped` and `background_error`; later
+// versions may add more.
+//
+// Any thread may call the function, several at the same time, and the database waits for it. It
+// may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function
+// that waits for background work; they fail with `FOLDB_INVALID_ARGUMENT`.
+typedef struct {
+  // Passed to all functions. May be NULL.
+  void *state;
+  // Frees `state`. May be NULL.
+  void (*destructor)(void *state);
+  // Gets an event.
+  foldb_event_fn on_event;
+} foldb_listener_t;
 
 // Receives a value. The bytes live during the call. It must not call foldb, and must return: no
 // `longjmp`, no exception.
@@ -333,6 +465,21 @@ foldb_error_t *foldb_options_set_comparator(foldb_options_t *options,
 foldb_error_t *foldb_options_add_comparator(foldb_options_t *options,
                                             const foldb_comparator_t *comparator);
 
+// Sets the files of the databases, and if the environment has them, their threads and time. Copies
+// the struct and owns `state`, as `foldb_options_add_operator` does. Every call with these options
+// then uses the environment. Without it foldb uses the machine's files.
+foldb_error_t *foldb_options_set_env(foldb_options_t *options, const foldb_env_t *env);
+
+// Adds a listener, which gets the events of the databases. Copies the struct and owns `state`, as
+// `foldb_options_add_operator` does.
+foldb_error_t *foldb_options_add_listener(foldb_options_t *options,
+                                          const foldb_listener_t *listener);
+
+// Makes the databases share the threads and memory of a runtime; NULL is a runtime for each
+// database, the default. The sizes of memory and the number of threads are then those of the
+// runtime. The options keep the runtime, so the caller may free its own handle.
+foldb_error_t *foldb_options_set_runtime(foldb_options_t *options, const foldb_runtime_t *runtime);
+
 // Frees options. NULL is allowed. A database that was opened with them is not affected.
 void foldb_options_free(foldb_options_t *options);
 
@@ -388,8 +535,32 @@ void foldb_read_options_set_fill_cache(foldb_read_options_t *options, bool fill_
 // Frees options of a read. NULL is allowed.
 void foldb_read_options_free(foldb_read_options_t *options);
 
-// Appends bytes to the result of a fold.
+// Appends bytes to the output of a callback.
 void foldb_output_append(foldb_output_t *output, const uint8_t *data, size_t len);
+
+// Makes options of a runtime with their defaults.
+foldb_runtime_options_t *foldb_runtime_options_new(void);
+
+// Sets an option of a runtime to a whole number: `memory_budget`, `block_cache_size`,
+// `compaction_memory_budget` (all in bytes), `max_open_files` or `background_threads`. Fails with
+// `FOLDB_INVALID_ARGUMENT` for another name or value; `foldb_runtime_new` checks ranges.
+foldb_error_t *foldb_runtime_options_set(foldb_runtime_options_t *options,
+                                         const char *name,
+                                         const char *value);
+
+// Frees options of a runtime. NULL is allowed.
+void foldb_runtime_options_free(foldb_runtime_options_t *options);
+
+// Makes a runtime for `foldb_options_set_runtime`. NULL options are the defaults. Its threads start
+// with the first database. They end once the last database is closed and all handles and options
+// with the runtime are freed. Stores the handle in `*runtime`.
+foldb_error_t *foldb_runtime_new(const foldb_runtime_options_t *options, foldb_runtime_t **runtime);
+
+// Stores the bytes of memory that the databases of a runtime use now in `*bytes`.
+foldb_error_t *foldb_runtime_memory(const foldb_runtime_t *runtime, uint64_t *bytes);
+
+// Frees a runtime's handle. NULL is allowed. Databases that use the runtime are not affected.
+void foldb_runtime_free(foldb_runtime_t *runtime);
 
 // Opens the database in `directory`, or creates it if the option `create_if_missing` is
 // set. NULL options are the defaults. Stores the handle in `*db`.

@@ -54,6 +54,8 @@ pub enum foldb_code_t {
     FOLDB_OTHER = 21,
     /// The directory holds a LevelDB or RocksDB database. Nothing in it was changed.
     FOLDB_FOREIGN_DATABASE = 22,
+    /// A file does not exist. Only functions of a `foldb_env_t` return it.
+    FOLDB_FILE_MISSING = 23,
 }
 
 use foldb_code_t::*;

@@ -31,10 +31,19 @@ pub enum foldb_fold_t {
 
 use foldb_fold_t::*;
 
-/// Where an operator puts its result. It lives during the call.
+/// Where a callback puts bytes: the result of a fold, or the message of an error. It lives during
+/// the call.
+#[derive(Default)]
 pub struct foldb_output_t(Vec<u8>);
 
-/// Appends bytes to the result of a fold.
+impl foldb_output_t {
+    /// Returns the bytes that were appended.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Appends bytes to the output of a callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_output_append(
     output: *mut foldb_output_t,

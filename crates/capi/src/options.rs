@@ -7,15 +7,19 @@ use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldb::{Comparator, Error, KeyspaceOptions, MergeOperator, Options, ReadOptions, Result};
-use foldb::{Snapshot, WriteOptions};
+use foldb::env::Env;
+use foldb::{Comparator, Error, EventListener, KeyspaceOptions, MergeOperator, Options};
+use foldb::{ReadOptions, Result, Runtime, Snapshot, WriteOptions};
 use serde_json::{Map, Value};
 
 use crate::boundary::{arg, arg_mut, call, free, text};
 use crate::comparator::{ForeignComparator, foldb_comparator_t};
 use crate::database::foldb_snapshot_t;
+use crate::env::{self, foldb_env_t};
 use crate::error::foldb_error_t;
+use crate::listener::{ForeignListener, foldb_listener_t};
 use crate::operator::{ForeignOperator, foldb_operator_t};
+use crate::runtime::foldb_runtime_t;
 
 /// Options of a database.
 #[derive(Default)]
@@ -25,6 +29,9 @@ pub struct foldb_options_t {
     operators: Vec<Arc<dyn MergeOperator>>,
     comparator: Option<Arc<dyn Comparator>>,
     comparators: Vec<Arc<dyn Comparator>>,
+    listeners: Vec<Arc<dyn EventListener>>,
+    env: Option<Env>,
+    runtime: Option<Runtime>,
 }
 
 impl foldb_options_t {
@@ -53,6 +60,11 @@ impl foldb_options_t {
             .map_err(|error| Error::invalid_argument(format!("options: {error}")))?;
         options.operators.clone_from(&self.operators);
         options.comparators.clone_from(&self.comparators);
+        options.listeners.clone_from(&self.listeners);
+        options.runtime.clone_from(&self.runtime);
+        if let Some(env) = &self.env {
+            options.env = env.clone();
+        }
         if let Some(comparator) = &self.comparator {
             options.comparator = Arc::clone(comparator);
         }
@@ -146,6 +158,55 @@ pub unsafe extern "C" fn foldb_options_add_comparator(
         let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.comparators.push(Arc::new(comparator));
+        Ok(())
+    })
+}
+
+/// Sets the files of the databases, and if the environment has them, their threads and time. Copies
+/// the struct and owns `state`, as `foldb_options_add_operator` does. Every call with these options
+/// then uses the environment. Without it foldb uses the machine's files.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_set_env(
+    options: *mut foldb_options_t,
+    env: *const foldb_env_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let env = unsafe { env::take(arg(env, "env")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.env = Some(env);
+        Ok(())
+    })
+}
+
+/// Adds a listener, which gets the events of the databases. Copies the struct and owns `state`, as
+/// `foldb_options_add_operator` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_add_listener(
+    options: *mut foldb_options_t,
+    listener: *const foldb_listener_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let listener = unsafe { ForeignListener::take(arg(listener, "listener")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.listeners.push(Arc::new(listener));
+        Ok(())
+    })
+}
+
+/// Makes the databases share the threads and memory of a runtime; NULL is a runtime for each
+/// database, the default. The sizes of memory and the number of threads are then those of the
+/// runtime. The options keep the runtime, so the caller may free its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_set_runtime(
+    options: *mut foldb_options_t,
+    runtime: *const foldb_runtime_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (options, runtime) = unsafe { (arg_mut(options, "options")?, runtime.as_ref()) };
+        options.runtime = runtime.map(|runtime| runtime.0.clone());
         Ok(())
     })
 }

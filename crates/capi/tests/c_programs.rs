@@ -75,22 +75,37 @@ fn every_call_answers_as_it_should() {
     }
 }
 
+#[test]
+fn a_program_provides_the_environment() {
+    let Some(compiler) = compiler() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("environment");
+    compile(&compiler, "tests/c/environment.c", Link::Static, &program);
+    let output = Command::new(&program).arg(dir.path().join("data")).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(output.stdout, b"the environment did everything\n");
+}
+
 /// AddressSanitizer sees the heap of the library too: what C uses after a free, or never frees.
 #[test]
 fn no_call_misuses_or_leaks_memory() {
     let Some(compiler) = compiler() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("everything");
-    let mut compile = compilation(&compiler, "tests/c/everything.c", Link::Static, &program);
-    let output = compile.arg("-fsanitize=address,undefined").output().unwrap();
-    if !output.status.success() {
-        eprintln!("SKIPPED: the C compiler '{compiler}' has no AddressSanitizer; install libasan");
-        return;
+    for name in ["everything", "environment"] {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join(name);
+        let source = format!("tests/c/{name}.c");
+        let mut compile = compilation(&compiler, &source, Link::Static, &program);
+        let output = compile.arg("-fsanitize=address,undefined").output().unwrap();
+        if !output.status.success() {
+            eprintln!("SKIPPED: the C compiler '{compiler}' has no AddressSanitizer");
+            return;
+        }
+        let mut command = Command::new(&program);
+        command.arg(dir.path().join("data")).env("ASAN_OPTIONS", "detect_leaks=1");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let mut command = Command::new(&program);
-    command.arg(dir.path().join("data")).env("ASAN_OPTIONS", "detect_leaks=1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -113,9 +128,10 @@ fn the_example_counts_words() {
 }
 
 #[test]
-fn the_test_program_leaves_no_function_out() {
+fn the_test_programs_leave_no_function_out() {
     let header = std::fs::read_to_string(own("include/foldb.h")).unwrap();
-    let program = std::fs::read_to_string(own("tests/c/everything.c")).unwrap();
+    let programs = ["tests/c/everything.c", "tests/c/environment.c"];
+    let program = programs.map(|name| std::fs::read_to_string(own(name)).unwrap()).concat();
     let functions = header.lines().filter(|line| !line.trim_start().starts_with("//"));
     let functions = functions.filter_map(|line| {
         let name = line.split('(').next()?.split([' ', '*']).next_back()?;

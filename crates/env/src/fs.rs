@@ -98,12 +98,23 @@ pub trait WritableFile: Debug + Send + Sync {
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Makes the written bytes, and the length needed to read them, durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
+    /// Ends the writing of a finished file. Some file systems report errors only now. Without this
+    /// call, dropping the handle ends the writing, and such errors are lost.
+    fn close(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Returns the bytes that can still be written to the file system; `None` if unknown.
     fn free_space(&self) -> Option<u64> {
         None
     }
     /// Returns whether small writes go through a mapping and need no system call.
     fn is_mapped(&self) -> bool {
+        false
+    }
+    /// Returns whether the file grows only at its end. A write elsewhere fails, and a truncation
+    /// writes the file anew under its name. After a failed write, the file takes no more bytes until
+    /// a truncation succeeds.
+    fn appends_only(&self) -> bool {
         false
     }
     /// Returns whether the file still has a name. Writes to a file without a name are lost when its

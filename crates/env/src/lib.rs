@@ -10,6 +10,7 @@
 //! - `posix`: the real file system of Unix
 //! - [`portable`]: the real file system of other systems
 //! - [`mem`]: a file system in memory, with crashes and injected errors
+//! - [`append_only`]: a file system over files that only grow at their end
 //! - [`read_only`]: a view of another file system that allows no change
 //! - [`overlay`]: a view of another file system that keeps all changes in memory
 //! - [`unmapped`]: a view of another file system that maps no file
@@ -22,6 +23,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod append_only;
 pub mod clock;
 // Only `posix` has deliberate bugs.
 #[cfg_attr(not(unix), allow(unused))]
@@ -44,6 +46,10 @@ pub mod watched;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use append_only::under_test::switched;
+pub use append_only::{
+    AppendOnlyFiles, AppendOnlyFs, AppendedFile, ReadableFile, RestrictedFs, SCRATCH_NAME,
+};
 pub use clock::{Clock, ManualClock, SystemClock, nap, thread_cpu_time};
 pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 pub use mem::MemFs;
@@ -56,7 +62,7 @@ pub use read_only::{ReadOnlyFs, UnwritableFile};
 #[cfg(debug_assertions)]
 pub use scheduling::at_scheduling_points;
 pub use scheduling::scheduling_point;
-pub use threads::{Stepped, SystemThreads, Threads};
+pub use threads::{Stepped, SystemThreads, Thread, ThreadBody, Threads};
 pub use troubled::Trouble;
 pub use unmapped::UnmappedFs;
 pub use watched::{Watch, WatchedFs};
@@ -84,7 +90,7 @@ impl Env {
     /// Returns the real machine: real files, real time, real threads.
     pub fn system() -> Env {
         Env {
-            fs: Arc::new(SystemFs),
+            fs: switched(Arc::new(SystemFs)),
             clock: Arc::new(SystemClock::default()),
             threads: Arc::new(SystemThreads),
             seed: None,
@@ -105,7 +111,7 @@ impl Env {
     /// ```
     pub fn in_memory(fs: MemFs) -> Env {
         Env {
-            fs: Arc::new(fs),
+            fs: switched(Arc::new(fs)),
             clock: Arc::new(ManualClock::default()),
             threads: Arc::new(Stepped),
             seed: Some(0),

@@ -207,6 +207,14 @@ impl WritableFile for Watched<dyn WritableFile> {
         self.file.free_space()
     }
 
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    fn appends_only(&self) -> bool {
+        self.file.appends_only()
+    }
+
     fn is_mapped(&self) -> bool {
         self.file.is_mapped()
     }

@@ -4,7 +4,7 @@
 //! is one. The thread that causes an event reports it afterwards, sometimes while the thread holds
 //! locks of the database. A listener that panics cannot harm the database.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +81,77 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Returns the name of the kind of event, for example `flush`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Flush { .. } => "flush",
+            Event::Compaction { .. } => "compaction",
+            Event::GarbageCollection { .. } => "garbage_collection",
+            Event::Stall { .. } => "stall",
+            Event::MergeFailed(_) => "merge_failed",
+            Event::TailDropped(_) => "tail_dropped",
+            Event::BackgroundError { .. } => "background_error",
+        }
+    }
+}
+
+/// One line that describes the event.
+///
+/// ```
+/// use std::time::Duration;
+/// use foldb::{Event, StallReason};
+///
+/// let duration = Duration::from_millis(3);
+/// let stall = Event::Stall { reason: StallReason::Memtables, duration };
+/// assert_eq!(stall.to_string(), "a write waited 3ms: too many memtables wait for their flush");
+/// ```
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Flush {
+                keyspace,
+                memtables,
+                records_in,
+                records_out,
+                bytes_written,
+                duration,
+                bytes_adopted: _,
+            } => {
+                write!(
+                    f,
+                    "flushed {memtables} memtables of keyspace {keyspace} in {duration:?}: \
+                     {records_in} records became {records_out}, {bytes_written} bytes written"
+                )
+            }
+            Event::Compaction { keyspace, output_level, bytes_read, bytes_written, duration } => {
+                write!(
+                    f,
+                    "compacted to level {output_level} of keyspace {keyspace} in {duration:?}: \
+                     {bytes_read} bytes read, {bytes_written} bytes written"
+                )
+            }
+            Event::GarbageCollection { keyspace, files, bytes_reclaimed, duration, .. } => write!(
+                f,
+                "collected garbage in {files} segment files of keyspace {keyspace} in \
+                 {duration:?}: {bytes_reclaimed} bytes reclaimed"
+            ),
+            Event::Stall { reason, duration } => write!(f, "a write waited {duration:?}: {reason}"),
+            Event::MergeFailed(FailedMerge { keyspace, key, operator }) => {
+                let key = key.escape_ascii();
+                write!(f, "operator {operator} rejects key '{key}' of keyspace {keyspace}")
+            }
+            Event::TailDropped(DroppedTail { file, offset, bytes, frames, .. }) => write!(
+                f,
+                "dropped an unsynced tail of {bytes} bytes with {frames} whole frames ({}, offset \
+                 {offset})",
+                file.display()
+            ),
+            Event::BackgroundError { error } => write!(f, "background work failed: {error}"),
+        }
+    }
+}
+
 /// Why a write stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,6 +163,16 @@ pub enum StallReason {
     /// The memtables of all databases with the same [`crate::Runtime`] exceed their share of
     /// memory.
     Memory,
+}
+
+impl fmt::Display for StallReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StallReason::Memtables => "too many memtables wait for their flush",
+            StallReason::CompactionDebt => "compaction is behind",
+            StallReason::Memory => "the memtables of all databases exceed their share of memory",
+        })
+    }
 }
 
 /// What an open dropped at the end of a file.

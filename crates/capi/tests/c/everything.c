@@ -1,5 +1,6 @@
-// Calls every function of foldb.h and checks its answer. Run it with a directory that does not
-// exist yet. tests/c_programs.rs checks that no function is left out.
+// Calls the functions of foldb.h and checks their answers. Run it with a directory that does not
+// exist yet. environment.c does the same for environments, listeners and runtimes.
+// tests/c_programs.rs checks that no function is left out.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,6 +13,8 @@
 
 use std::path::{Path, PathBuf};
 
+use foldb_env::SCRATCH_NAME;
+
 /// Largest number that a manifest may give as the next file's: at a file per nanosecond, reaching
 /// it takes a century. A larger number is refused, so that numbers never run out.
 pub(crate) const MAX_FILE_NUMBER: u64 = 1 << 62;
@@ -48,7 +50,7 @@ impl FileKind {
             "CURRENT" => return Some(FileKind::Current),
             "CLOSED" => return Some(FileKind::Closed),
             "LOCK" => return Some(FileKind::Lock),
-            "CURRENT.tmp" | "CLOSED.tmp" => return Some(FileKind::Temporary),
+            "CURRENT.tmp" | "CLOSED.tmp" | SCRATCH_NAME => return Some(FileKind::Temporary),
             _ => {}
         }
         // Accept only names that foldb gives: another spelling may mean a number whose file is
@@ -117,8 +119,9 @@ impl FileNames {
     }
 
     /// Returns the files that may be unfinished.
-    pub(crate) fn temporaries(&self) -> [PathBuf; 2] {
-        [self.current_temporary(), self.closed_temporary()]
+    pub(crate) fn temporaries(&self) -> [PathBuf; 3] {
+        let scratch = self.directory.join(SCRATCH_NAME);
+        [self.current_temporary(), self.closed_temporary(), scratch]
     }
 
     pub(crate) fn lock(&self) -> PathBuf {

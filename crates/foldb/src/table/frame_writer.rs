@@ -183,7 +183,10 @@ impl FrameWriter {
         }
         match later {
             Some(later) => later.add(self.file, self.path),
-            None => self.sync()?,
+            None => {
+                self.sync()?;
+                self.file.close().map_err(|e| self.io_error("close table", &e))?;
+            }
         }
         Ok(self.written)
     }

@@ -84,7 +84,7 @@ impl Group {
     /// Syncs one file after the other until none is left.
     fn sync(&self) {
         while let Some((file, path)) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = file.sync() {
+            if let Err(error) = file.sync().and_then(|()| file.close()) {
                 let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.get_or_insert_with(|| Error::io(path, "sync table", &error));
                 return;

@@ -70,6 +70,7 @@ impl CloseRecord {
         let file = fs.create(&next).map_err(failed("create"))?;
         file.write_at(&self.encode(), 0).map_err(failed("write"))?;
         file.sync().map_err(failed("sync"))?;
+        file.close().map_err(failed("close"))?;
         // First sync the names of the logs in the record and of the temporary file. A power loss
         // may keep a later change of the directory and lose an earlier one.
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;

@@ -286,5 +286,6 @@ fn write_next_current(fs: &dyn FileSystem, names: &FileNames, number: u64) -> Re
     };
     let file = fs.create(&path).map_err(failed("create"))?;
     file.write_at(format!("{}\n", manifest_name(number)).as_bytes(), 0).map_err(failed("write"))?;
-    file.sync().map_err(failed("sync"))
+    file.sync().map_err(failed("sync"))?;
+    file.close().map_err(failed("close"))
 }

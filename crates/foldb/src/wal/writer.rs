@@ -295,9 +295,9 @@ impl LogWriter {
     }
 
     /// Makes sure that no frame of a failed append lies after the end. It overwrites the header of
-    /// each such frame, which needs no space. If that fails, it truncates the file. It then syncs
-    /// the file. Otherwise such a frame could reappear after a power loss, between frames written
-    /// later.
+    /// each such frame, which needs no space. If that fails, or if the file grows only at its end,
+    /// it truncates the file. It then syncs the file. Otherwise such a frame could reappear after a
+    /// power loss, between frames written later.
     ///
     /// # Errors
     /// `Io` if a write or sync fails. The log takes no append until a later call succeeds.
@@ -311,7 +311,8 @@ impl LogWriter {
         let file = &self.sync.file;
         // All frames of an attempt except the last have the longest length.
         let mut starts = (self.offset..end).step_by(HEADER_LEN + longest_payload());
-        if starts.try_for_each(|start| file.write_at(&[0; HEADER_LEN], start)).is_err() {
+        let mut overwrite = |start| file.write_at(&[0; HEADER_LEN], start);
+        if file.appends_only() || starts.try_for_each(&mut overwrite).is_err() {
             file.truncate(self.offset).map_err(|error| {
                 Error::io(&self.sync.path, "clear what a failed append left in the log", &error)
             })?;

@@ -301,7 +301,7 @@ impl Target {
         let extent = log.copy_through(last, |frames, offset| {
             copy.write_at(frames, offset).map_err(failed("write the log"))
         })?;
-        copy.sync().map_err(failed("sync the log"))?;
+        copy.sync().and_then(|()| copy.close()).map_err(failed("sync the log"))?;
         self.report.logs += 1;
         self.report.bytes_logs += extent.len;
         Ok(extent)

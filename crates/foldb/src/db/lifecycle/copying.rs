@@ -56,5 +56,5 @@ pub(crate) fn copy_file(fs: &dyn FileSystem, from: &Path, to: &Path, len: u64) -
         copy.sync().map_err(failed(to, "sync the table"))?;
         offset += buffer.len() as u64;
     }
-    Ok(())
+    copy.close().map_err(failed(to, "close the table"))
 }

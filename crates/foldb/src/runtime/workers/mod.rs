@@ -26,10 +26,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use foldb_env::{Threads, scheduling_point};
+use foldb_env::{Thread, Threads, scheduling_point};
 
 use crate::error::Result;
 use crate::faults::{Fault, planted};
@@ -108,7 +107,7 @@ pub(crate) struct Workers {
 #[derive(Default)]
 struct State {
     tenants: Vec<Entry>,
-    started: Vec<JoinHandle<()>>,
+    started: Vec<Thread>,
     shutdown: bool,
     /// Threads that compact now.
     compacting: usize,
@@ -339,7 +338,7 @@ impl Workers {
         for thread in started {
             // The last handle of the runtime may be dropped on one of its own threads, which cannot
             // wait for itself.
-            if thread.thread().id() != std::thread::current().id() {
+            if !thread.is_current() {
                 let _panicked = thread.join();
             }
         }

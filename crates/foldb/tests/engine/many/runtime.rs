@@ -7,11 +7,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{Env, MemFs, Stepped, SystemThreads, Threads};
+use foldb::env::{Env, MemFs, Stepped, SystemThreads, Thread, ThreadBody, Threads};
 use foldb::{Comparator, Db, ErrorKind, Options, Runtime, RuntimeOptions};
 use tempfile::TempDir;
 
@@ -29,11 +28,7 @@ struct Counted {
 }
 
 impl Threads for Counted {
-    fn spawn(
-        &self,
-        name: &str,
-        body: Box<dyn FnOnce() + Send>,
-    ) -> io::Result<Option<JoinHandle<()>>> {
+    fn spawn(&self, name: &str, body: ThreadBody) -> io::Result<Option<Thread>> {
         self.begun.fetch_add(1, SeqCst);
         self.alive.fetch_add(1, SeqCst);
         let alive = Arc::clone(&self.alive);
