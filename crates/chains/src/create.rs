@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use crate::arena::{Arena, ArenaPool};
-use crate::chains::{Chains, Published};
+use crate::chains::{Chains, Index, Published};
+use crate::ends::Growth;
 use crate::gone::{RangeDeletes, Revived};
-use crate::index::Index;
-use crate::layout::{Regions, UNIT};
+use crate::index::HashIndex;
+use crate::layout::{NODE, Regions, UNIT};
 use crate::order::{KeyOrder, Order};
+use crate::skiplist::SkipList;
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::writer::Writer;
 
@@ -23,9 +25,18 @@ impl Chains {
     ) -> (Writer, Arc<Chains>) {
         let regions = Regions::for_capacity(capacity_bytes);
         let arena = Arena::new(pool, regions.layout());
-        // SAFETY: only the index touches the part after `data_end`; `data_end` is a multiple of a
-        // node's size.
-        let (index, growth) = unsafe { Index::new(&arena, regions.data_end, regions.end) };
+        let (start, end) = (regions.data_end, regions.end);
+        // SAFETY: only the index touches the part after `data_end`, which is a multiple of a node's
+        // size.
+        let (index, growth) = unsafe {
+            if order.has_spellings() {
+                let (list, towers) = SkipList::new(&arena, start, end, start / NODE);
+                (Index::Ordered(list), Growth::Ordered(towers))
+            } else {
+                let (index, growth) = HashIndex::new(&arena, start, end);
+                (Index::Hashed(index), Growth::Hashed(growth))
+            }
+        };
         let published = Published {
             nodes: AtomicU32::new(0),
             low: AtomicU32::new((regions.data_end / UNIT) as u32),

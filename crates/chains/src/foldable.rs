@@ -1,7 +1,7 @@
 //! The newest versions of a key, for a writer that folds them.
 
-use crate::chains::Node;
 use crate::layout::IN_NODE;
+use crate::node::Node;
 use crate::versions::Version;
 
 /// A version that may be folded with others, and the versions it stands for.

@@ -95,7 +95,7 @@ pub(crate) enum Probe<'a> {
 }
 
 /// The shards.
-pub(crate) struct Index {
+pub(crate) struct HashIndex {
     shards: Box<[AtomicU64]>,
 }
 
@@ -107,18 +107,18 @@ pub(crate) struct IndexGrowth {
     end: usize,
 }
 
-impl Index {
+impl HashIndex {
     /// Makes empty shards, with their tables in `[start, end)` of the arena.
     ///
     /// # Safety
     /// That part of the arena is initialised and written by this index only; `start` is a
     /// multiple of a unit.
-    pub(crate) unsafe fn new(arena: &Arena, start: usize, end: usize) -> (Index, IndexGrowth) {
+    pub(crate) unsafe fn new(arena: &Arena, start: usize, end: usize) -> (HashIndex, IndexGrowth) {
         let mut growth = IndexGrowth { keys: vec![0; SHARDS].into(), next: start, end };
         let shards = (0..SHARDS)
             .map(|_| AtomicU64::new(growth.new_table(arena, FIRST_SLOTS_LOG2).to_word()))
             .collect();
-        (Index { shards }, growth)
+        (HashIndex { shards }, growth)
     }
 
     /// Finds a key of this hash for whose node `is_key` returns true.

@@ -40,6 +40,15 @@
 //! 32 seqno of the oldest of them << 8 | level   u64; level: one more than the highest of theirs
 //! 40 value
 //! ```
+//!
+//! If keys have several spellings, a word before each version tells which one was written. It is 0
+//! for the spelling of the node. Other spellings follow the value of the first version that has
+//! them:
+//!
+//! ```text
+//! -8 length of the spelling << 32 | its unit   u64
+//!  0 the version, its value, perhaps a spelling
+//! ```
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -113,6 +122,30 @@ pub(crate) const VERSION: usize = size_of::<VersionRecord>();
 
 /// Bytes between a folded version and its value.
 pub(crate) const FOLDED_EXTRA: usize = 8;
+
+/// Bytes of the word before a version, if keys have spellings.
+pub(crate) const SPELLING: usize = 8;
+
+/// Where the spelling of a version lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spelling {
+    pub(crate) unit: u32,
+    pub(crate) len: u32,
+}
+
+impl Spelling {
+    /// The word of the node's spelling. Node 0 lies at unit 0, so no spelling can.
+    pub(crate) const OF_NODE: u64 = 0;
+
+    pub(crate) fn to_word(self) -> u64 {
+        u64::from(self.len) << 32 | u64::from(self.unit)
+    }
+
+    pub(crate) fn of_word(word: u64) -> Option<Spelling> {
+        let spelling = Spelling { unit: word as u32, len: (word >> 32) as u32 };
+        (word != Spelling::OF_NODE).then_some(spelling)
+    }
+}
 
 /// The `unfolded` link of a version that was not folded. Node 0 lies there, so no version can.
 pub(crate) const NOT_FOLDED: u32 = 0;

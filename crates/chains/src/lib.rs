@@ -1,8 +1,11 @@
 //! The hash-indexed chains under the foldb memtable.
 //!
-//! A memtable is a table of chains, not a skiplist. A hash index leads to one 64-byte node per key.
+//! A memtable is a table of chains. A hash index leads to one 64-byte node per key.
 //! The node holds the key's first version and a link to the newest; versions link to older ones.
 //! Keys are sorted only when a cursor needs their order, and then only the new ones.
+//!
+//! If different bytes may be the same key ([`KeyOrder::Spelled`]), a skiplist replaces the hash
+//! index, and each record keeps the spelling of its key.
 //!
 //! ```text
 //!   index (256 shards)          arena: one reservation, written from both ends
@@ -58,11 +61,13 @@ mod bytes;
 mod chains;
 mod create;
 mod cursor;
+mod ends;
 mod foldable;
 mod gone;
 mod index;
 mod layout;
 mod lookahead;
+mod node;
 mod order;
 mod pinned;
 mod pins;
@@ -70,20 +75,24 @@ mod pins;
 #[doc(hidden)]
 pub mod planted;
 mod prefetch;
+mod skiplist;
 mod sync;
 mod versions;
 mod writer;
 
 pub use arena::ArenaPool;
 pub use bytes::{ValueBytes, WordBytes};
-pub use chains::{Chains, Node};
+pub use chains::Chains;
 pub use cursor::{Cursor, Way};
 pub use foldable::Foldable;
 pub use gone::Cover;
 pub use layout::{DELETED, MAX_SEQNO};
+pub use node::Node;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
 pub use pins::{ApplyPhase, Pins};
 pub use prefetch::prefetch;
 pub use versions::{Version, Versions};
-pub use writer::{Full, Inserted, NewRecord, Writer, bytes_needed, folded_bytes_needed};
+pub use writer::{
+    Full, Inserted, NewRecord, Writer, bytes_needed, bytes_with_spellings, folded_bytes_needed,
+};

@@ -14,8 +14,9 @@
 //! A walk prefetches as many versions of a key as it looked at for the last keys: for overwritten
 //! values, only the newest. Invariant: prefetching never changes what a reader sees.
 
-use crate::chains::{Chains, Node};
+use crate::chains::Chains;
 use crate::layout::{IN_NODE, NODE, Placement, UNIT, VERSION};
+use crate::node::Node;
 use crate::order::Entry;
 
 /// Keys of a group: enough for as many misses as a core keeps under way.

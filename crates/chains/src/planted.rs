@@ -9,6 +9,8 @@ pub enum Fault {
     RelaxedPublication,
     /// The link to a new version is published by a Relaxed store.
     RelaxedLink,
+    /// The links to a new tower of the skiplist are published by Relaxed stores.
+    RelaxedTower,
     /// The writer folds in place while a reader is pinning.
     FoldWhilePinning,
     /// The writer reads the largest pinned number before it reads whether a reader is pinning.

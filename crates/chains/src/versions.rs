@@ -22,8 +22,8 @@
 //! any version of the key.
 
 use crate::bytes::ValueBytes;
-use crate::chains::Node;
 use crate::layout::{IN_NODE, NOT_FOLDED, visible_up_to};
+use crate::node::Node;
 use crate::sync::Ordering;
 
 /// One record of a key. Kind and operator are the caller's numbers.

@@ -1,25 +1,19 @@
 //! The one writer of a memtable.
 //!
-//! Invariant: a record is written completely before any Release store that publishes it. A new key
-//! has two such stores: the length of the key list, and its slot in the index. A further version
-//! has one: the node's `newest`. Of a published version only a value of 8 bytes changes, as one
-//! word, and only while the version is the newest and no folded one stands for it.
+//! Invariant: stores that publish a record come after it is completely written. A new key has two
+//! such stores: the length of the key list, and its slot in the index. A further version has one:
+//! the node's `newest`. An ordered index has links instead of a slot, and links a node *before* the
+//! length: every node below that length is in the list.
 
-use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::chains::{Chains, Node};
-use crate::gone::gone_at;
-use crate::index::{IndexGrowth, Probe};
-use crate::layout::{
-    DELETED, FOLDED_EXTRA, IN_NODE, NODE, NOT_FOLDED, NodeRecord, PAYLOAD, Placement, UNIT,
-    VERSION, VersionRecord, pack, version_bytes,
-};
-use crate::planted::{Fault, planted};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Word, Written};
+use crate::chains::{Chains, Index};
+use crate::ends::{Ends, Folded, Growth, Payload, fold_in_place};
+use crate::index::Probe;
+use crate::layout::{FOLDED_EXTRA, IN_NODE, NODE, Placement, pack, version_bytes};
+use crate::skiplist::Search;
+use crate::sync::Ordering;
 
 /// The memtable has no room for the record, and is unchanged. Seal it and start another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +38,15 @@ pub fn bytes_needed(key_len: usize, value_len: usize) -> usize {
 #[inline]
 pub fn folded_bytes_needed(value_len: usize) -> usize {
     FOLDED_EXTRA + version_bytes(value_len)
+}
+
+/// Returns an upper bound of the bytes that records use in [`KeyOrder::Spelled`], if `bytes` is the
+/// sum of their [`bytes_needed`] and [`folded_bytes_needed`]. A version there keeps its spelling.
+///
+/// [`KeyOrder::Spelled`]: crate::KeyOrder::Spelled
+#[inline]
+pub fn bytes_with_spellings(bytes: usize) -> usize {
+    bytes + bytes / 4
 }
 
 /// A record without its key. Kind and operator are the caller's numbers.
@@ -75,41 +78,10 @@ pub struct Writer {
     ends: Ends,
 }
 
-/// The ends of the written regions of the arena.
-struct Ends {
-    growth: IndexGrowth,
-    /// Length of the key list.
-    nodes: u32,
-    /// Lowest byte of the downward region.
-    low: usize,
-    records: u64,
-    /// Sequence number of the last range delete.
-    covered: u64,
-}
-
-/// The part of a version that a write lays on a chain.
-#[derive(Clone, Copy)]
-struct Payload<'a> {
-    seqno_kind: u64,
-    operator: u32,
-    value: &'a [u8],
-}
-
-/// The versions that a folded version stands for.
-#[derive(Clone, Copy)]
-struct Folded {
-    /// The newest version below.
-    below: u32,
-    /// The newest version it stands for.
-    unfolded: u32,
-    /// The oldest one's sequence number, and the level.
-    first_level: u64,
-}
-
 impl Writer {
-    pub(crate) fn new(chains: Arc<Chains>, growth: IndexGrowth) -> Writer {
+    pub(crate) fn new(chains: Arc<Chains>, growth: Growth) -> Writer {
         let low = chains.regions.data_end;
-        Writer { chains, ends: Ends { growth, nodes: 0, low, records: 0, covered: 0 } }
+        Writer { chains, ends: Ends::new(growth, low) }
     }
 
     /// Returns the memtable that this writes into.
@@ -129,14 +101,15 @@ impl Writer {
     /// Adds a record: a new key, or the newest version of one.
     ///
     /// `hash` is the key's hash. It is always the same for the same key, with all 64 bits well
-    /// mixed.
+    /// mixed. In [`KeyOrder::Spelled`](crate::KeyOrder::Spelled) it does not matter.
     ///
     /// # Errors
     /// [`Full`] if there is no room, also for keys and values of 4 GiB and more.
     ///
     /// # Panics
     /// If `seqno` needs more than 56 bits, or is not above those of the key's other versions:
-    /// readers would meet versions out of order.
+    /// readers would meet versions out of order. In [`KeyOrder::Spelled`](crate::KeyOrder::Spelled)
+    /// also if the caller's order panics; the memtable is then unchanged.
     #[inline]
     pub fn insert(
         &mut self,
@@ -154,7 +127,8 @@ impl Writer {
     /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place.
     /// It folds if that version has the same kind and operator, a value of 8 bytes, and a sequence
     /// number above `floor`, and if `fold` makes a new value. The version keeps its sequence
-    /// number. A folded version never changes: the versions it stands for would lack the write.
+    /// number. A folded version never changes: the versions it stands for would lack the write. Nor
+    /// does a version with another spelling of the key.
     ///
     /// No reader may depend on the version as it was; see [`Pins`](crate::Pins).
     ///
@@ -179,36 +153,97 @@ impl Writer {
         );
         let payload = Payload { seqno_kind: pack(seqno, kind), operator, value };
         let chains = &*self.chains;
+        let Index::Hashed(index) = &chains.index else {
+            return self.insert_in_order(key, payload, floor, fold);
+        };
         // SAFETY: the writer itself wrote all nodes.
         let is_key = |number| unsafe { chains.node(number) }.key() == key;
-        let versions = match chains.index.probe(&chains.arena, hash, is_key) {
+        let versions = match index.probe(&chains.arena, hash, is_key) {
             Probe::Found(number) => {
                 // SAFETY: as above.
                 let node = unsafe { chains.node(number) };
                 if fold_in_place(node, &payload, floor, fold) {
                     return Ok(Inserted::InPlace);
                 }
-                self.ends.push_version(node, payload, number)?
+                self.ends.push_version(node, None, payload, number)?
             }
             Probe::Vacant(slot) => {
-                self.ends.push_node(chains, hash, key, payload, slot)?;
+                let number = self.ends.push_node(chains, key, payload)?;
+                if let Growth::Hashed(growth) = &mut self.ends.growth {
+                    // Release: a thread that sees the length sees the whole nodes below it.
+                    chains.published.nodes.store(self.ends.nodes, Ordering::Release);
+                    index.fill(&chains.arena, growth, hash, number, slot);
+                    let tables_end = growth.used_until() as u64;
+                    chains.published.tables_end.store(tables_end, Ordering::Relaxed);
+                }
                 1
             }
         };
+        Ok(self.inserted(versions))
+    }
+
+    /// Does [`Writer::insert_or_fold`] where keys have spellings. The search comes before any
+    /// change: it calls the caller's order, which may panic.
+    #[cold]
+    fn insert_in_order(
+        &mut self,
+        key: &[u8],
+        payload: Payload<'_>,
+        floor: u64,
+        fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
+    ) -> Result<Inserted, Full> {
+        let chains = &*self.chains;
+        let Index::Ordered(list) = &chains.index else {
+            unreachable!("the caller found an ordered index");
+        };
+        // SAFETY: the writer itself wrote all nodes.
+        let compare = |node| unsafe { chains.compare(node, key) };
+        let versions = match list.search(&chains.arena, compare) {
+            Search::Found(number) => {
+                // SAFETY: as above; it also made all links.
+                let (node, is_alike) = unsafe {
+                    let node = chains.node(number);
+                    (node, node.key_of(node.newest()) == key)
+                };
+                if is_alike && fold_in_place(node, &payload, floor, fold) {
+                    return Ok(Inserted::InPlace);
+                }
+                self.ends.push_version(node, Some(key), payload, number)?
+            }
+            Search::Vacant(place) => {
+                let number = self.ends.push_node(chains, key, payload)?;
+                if let Growth::Ordered(towers) = &mut self.ends.growth {
+                    list.link(&chains.arena, towers, number, &place);
+                    let list_end = towers.used_until() as u64;
+                    chains.published.tables_end.store(list_end, Ordering::Relaxed);
+                    // Release: a thread that sees the length finds all nodes below it in the list.
+                    chains.published.nodes.store(self.ends.nodes, Ordering::Release);
+                }
+                1
+            }
+        };
+        Ok(self.inserted(versions))
+    }
+
+    /// Counts a record that became the newest of its key's versions.
+    #[inline]
+    fn inserted(&mut self, versions: u32) -> Inserted {
         self.ends.records += 1;
-        chains.published.records.store(self.ends.records, Ordering::Relaxed);
-        Ok(Inserted::Version(versions))
+        self.chains.published.records.store(self.ends.records, Ordering::Relaxed);
+        Inserted::Version(versions)
     }
 
     /// Adds a folded version to a key's chain. It stands for the `count` newest versions there,
-    /// which [`Node::foldable`] shows. It has the sequence number of the newest of them. Reads at
-    /// or above that number see it, and all other reads see the versions it stands for.
+    /// which [`Node::foldable`](crate::Node::foldable) shows. It has the sequence number and the
+    /// spelling of the newest of them. Reads at or above that number see it, and all other reads
+    /// see the versions it stands for.
     ///
     /// # Errors
     /// [`Full`] if there is no room.
     ///
     /// # Panics
-    /// If fewer than `count` versions may be folded, or `count` is less than two.
+    /// If fewer than `count` versions may be folded, or `count` is less than two. If the caller's
+    /// order panics; the memtable is then unchanged.
     pub fn fold_newest(
         &mut self,
         hash: u64,
@@ -238,229 +273,4 @@ impl Writer {
         let first_level = pack(first, level.saturating_add(1));
         self.ends.push_folded(node, payload, Folded { below, unfolded, first_level })
     }
-}
-
-/// Folds a record into the newest version of a node. Returns whether that was possible.
-#[inline]
-fn fold_in_place(
-    node: Node<'_>,
-    payload: &Payload<'_>,
-    floor: u64,
-    fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
-) -> bool {
-    if payload.value.len() != UNIT {
-        return false;
-    }
-    // Relaxed: only the writer stores it.
-    let newest = node.record.newest.load(Ordering::Relaxed);
-    // SAFETY: the writer made all links; a value of 8 bytes is a word, accessed atomically only,
-    // and stored by the writer only.
-    unsafe {
-        let (seqno_kind, operator, word, (at, len)) = if newest == IN_NODE {
-            let record = node.record;
-            (record.seqno_kind, record.operator, &record.word, node.first_value_at())
-        } else {
-            let record = node.version(newest);
-            if record.unfolded != NOT_FOLDED {
-                return false;
-            }
-            let value = (node.value_at(newest), record.value_len as usize);
-            (record.seqno_kind, record.operator, &record.word, value)
-        };
-        let alike = seqno_kind as u8 == payload.seqno_kind as u8 && operator == payload.operator;
-        if !alike || len != UNIT || seqno_kind >> 8 <= floor {
-            return false;
-        }
-        debug_assert!(seqno_kind >> 8 < payload.seqno_kind >> 8, "writes come in order");
-        match fold(word.load(at)) {
-            Some(folded) => word.store(at, folded),
-            None => return false,
-        }
-    }
-    true
-}
-
-impl Ends {
-    /// Returns the bytes between the two regions.
-    fn free(&self) -> usize {
-        self.low - self.nodes as usize * NODE
-    }
-
-    /// Adds a key that has no node yet; `vacant` is its slot.
-    #[inline]
-    fn push_node(
-        &mut self,
-        chains: &Chains,
-        hash: u64,
-        key: &[u8],
-        payload: Payload<'_>,
-        vacant: &AtomicU64,
-    ) -> Result<(), Full> {
-        let key_len = u32::try_from(key.len()).map_err(|_| Full)?;
-        let value_len = u32::try_from(payload.value.len()).map_err(|_| Full)?;
-        let placement = Placement::of(key.len(), payload.value.len());
-        let spill_bytes = placement.spill_bytes(key.len(), payload.value.len());
-        if self.free() < NODE + spill_bytes {
-            return Err(Full);
-        }
-        let low = self.low - spill_bytes;
-        let record = NodeRecord {
-            newest: AtomicU32::new(IN_NODE),
-            versions: AtomicU32::new(1),
-            seqno_kind: payload.seqno_kind,
-            key_len,
-            value_len,
-            operator: payload.operator,
-            spill: if spill_bytes == 0 { 0 } else { (low / UNIT) as u32 },
-            payload: UnsafeCell::new([MaybeUninit::uninit(); PAYLOAD]),
-            written: Written::now(),
-            word: Word::of(payload.value),
-        };
-        // SAFETY: [end of nodes, low) is free and large enough for the node, [low, self.low) for
-        // the spill; no other code knows these bytes yet, and there is no other writer.
-        unsafe {
-            let node = chains.node_at(self.nodes);
-            node.write(record);
-            let inside = NonNull::new_unchecked(node.as_ref().payload.get()).cast::<u8>();
-            let spill = chains.arena.at(low);
-            let (value_at, key_from) = match placement {
-                Placement::Inside { key_at } => (inside, inside.add(key_at)),
-                Placement::KeyInside => (spill, inside),
-                Placement::Spilled { key_at } => (spill, spill.add(key_at)),
-            };
-            copy(payload.value, value_at);
-            copy(key, key_from);
-        }
-        let number = self.nodes;
-        self.nodes += 1;
-        self.publish_low(chains, low);
-        // Release: a thread that sees the length sees the whole nodes below it.
-        chains.published.nodes.store(self.nodes, Ordering::Release);
-        chains.index.fill(&chains.arena, &mut self.growth, hash, number, vacant);
-        let tables_end = self.growth.used_until() as u64;
-        chains.published.tables_end.store(tables_end, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Adds a version to a key. Returns how many versions the key now has.
-    #[inline]
-    fn push_version(
-        &mut self,
-        node: Node<'_>,
-        payload: Payload<'_>,
-        number: u32,
-    ) -> Result<u32, Full> {
-        let value_len = u32::try_from(payload.value.len()).map_err(|_| Full)?;
-        let bytes = version_bytes(payload.value.len());
-        if self.free() < bytes {
-            return Err(Full);
-        }
-        let parent = node.newest();
-        // SAFETY: the writer made all links.
-        let ((newest, depth), jump) =
-            unsafe { (node.word_and_depth(parent), node.jump_for(parent)) };
-        assert!(
-            newest >> 8 < payload.seqno_kind >> 8,
-            "sequence number {} is not above {}, the key's newest",
-            payload.seqno_kind >> 8,
-            newest >> 8
-        );
-        let low = self.low - bytes;
-        let record = VersionRecord {
-            seqno_kind: payload.seqno_kind,
-            older: parent,
-            jump,
-            depth: depth + 1,
-            operator: payload.operator,
-            value_len,
-            unfolded: NOT_FOLDED,
-            written: Written::now(),
-            word: Word::of(payload.value),
-        };
-        // SAFETY: [low, self.low) is free and as long as record and value together; no other code
-        // knows these bytes yet, and there is no other writer.
-        unsafe {
-            let at = node.chains.arena.at(low);
-            at.cast().write(record);
-            copy(payload.value, at.add(VERSION));
-        }
-        let is_revived =
-            gone_at(newest, self.covered).is_some() && payload.seqno_kind as u8 != DELETED;
-        if planted(Fault::ReviveEarly) && is_revived {
-            node.chains.revived.note(number);
-        }
-        self.publish_version(node, low);
-        if is_revived && !planted(Fault::ReviveEarly) {
-            node.chains.revived.note(number);
-        }
-        // Relaxed: for statistics, and only the writer stores it.
-        let versions = node.record.versions.load(Ordering::Relaxed).wrapping_add(1);
-        node.record.versions.store(versions, Ordering::Relaxed);
-        Ok(versions)
-    }
-
-    /// Lays a folded version on a chain.
-    fn push_folded(
-        &mut self,
-        node: Node<'_>,
-        payload: Payload<'_>,
-        folded: Folded,
-    ) -> Result<(), Full> {
-        let value_len = u32::try_from(payload.value.len()).map_err(|_| Full)?;
-        let bytes = folded_bytes_needed(payload.value.len());
-        if self.free() < bytes {
-            return Err(Full);
-        }
-        // SAFETY: the writer made all links.
-        let ((_, depth), jump) =
-            unsafe { (node.word_and_depth(folded.below), node.jump_for(folded.below)) };
-        let low = self.low - bytes;
-        let record = VersionRecord {
-            seqno_kind: payload.seqno_kind,
-            older: folded.below,
-            jump,
-            depth: depth + 1,
-            operator: payload.operator,
-            value_len,
-            unfolded: folded.unfolded,
-            written: Written::now(),
-            word: Word::of(payload.value),
-        };
-        // SAFETY: [low, self.low) is free and as long as record, extra word and value together; no
-        // other code knows these bytes yet, and there is no other writer.
-        unsafe {
-            let at = node.chains.arena.at(low);
-            at.cast().write(record);
-            at.add(VERSION).cast::<u64>().write(folded.first_level);
-            copy(payload.value, at.add(VERSION + FOLDED_EXTRA));
-        }
-        self.publish_version(node, low);
-        Ok(())
-    }
-
-    /// Makes the version at `low` the newest of a node.
-    #[inline]
-    fn publish_version(&mut self, node: Node<'_>, low: usize) {
-        self.publish_low(node.chains, low);
-        let order = if planted(Fault::RelaxedLink) { Ordering::Relaxed } else { Ordering::Release };
-        // Release: a thread that sees the link sees the whole version, and all it leads to.
-        node.record.newest.store((low / UNIT) as u32, order);
-    }
-
-    /// Lowers the downward region.
-    #[inline]
-    fn publish_low(&mut self, chains: &Chains, low: usize) {
-        self.low = low;
-        // Relaxed: for statistics.
-        chains.published.low.store((low / UNIT) as u32, Ordering::Relaxed);
-    }
-}
-
-/// # Safety
-/// `to` is followed by `bytes.len()` bytes that no other thread reads or writes.
-#[inline]
-unsafe fn copy(bytes: &[u8], to: NonNull<u8>) {
-    // SAFETY: the caller promises room at `to` that no other thread uses. `bytes` does not overlap
-    // it: no reference leads to free memory of the arena.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) }
 }

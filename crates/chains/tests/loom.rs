@@ -553,3 +553,48 @@ fn a_ring_that_was_written_over_is_not_trusted() {
         assert_eq!(first_there(&chains, 15, Way::Forward), Some('a'));
     });
 }
+
+/// Keys a and c are there, in an order that ignores case; b.3 and A.4 come while a reader searches
+/// and walks. It finds every key up to its sequence number, in any spelling, and each record whole.
+fn key_that_is_linked() {
+    loom::model(|| {
+        let compare = |a: &[u8], b: &[u8]| a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase());
+        let order = KeyOrder::Spelled(Arc::new(compare));
+        let (mut writer, chains) = Chains::create(&ArenaPool::new(0), 2048, order);
+        writer.insert(0, b"a", 1, PUT, 0, b"one").unwrap();
+        writer.insert(0, b"c", 2, PUT, 0, b"two").unwrap();
+        let published = Arc::new(AtomicU64::new(2));
+        let reader = thread::spawn({
+            let published = Arc::clone(&published);
+            move || {
+                let seqno = published.load(Ordering::Acquire);
+                assert_eq!(versions(&chains, 0, b"C", u64::MAX), [(2, b"two".to_vec())]);
+                let seen = versions(&chains, 0, b"B", u64::MAX);
+                assert!(seen == [(3, b"three".to_vec())] || seen.is_empty() && seqno < 3);
+                let mut cursor = chains.cursor(seqno);
+                let mut seen = String::new();
+                cursor.seek_to_first();
+                while cursor.valid() {
+                    seen.push(cursor.newest_key()[0] as char);
+                    cursor.next_key();
+                }
+                assert_eq!(seen, ["ac", "abc", "Abc"][seqno as usize - 2]);
+            }
+        });
+        writer.insert(0, b"b", 3, PUT, 0, b"three").unwrap();
+        published.store(3, Ordering::Release);
+        writer.insert(0, b"A", 4, PUT, 0, b"four").unwrap();
+        published.store(4, Ordering::Release);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn h13_a_key_in_an_order_with_spellings_is_seen_whole_or_not_at_all() {
+    key_that_is_linked();
+}
+
+#[test]
+fn linking_a_tower_relaxed_is_noticed() {
+    assert_noticed(Fault::RelaxedTower, key_that_is_linked);
+}

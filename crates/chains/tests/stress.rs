@@ -20,6 +20,8 @@ impl Drop for Done<'_> {
 }
 
 struct History {
+    /// Whether keys have spellings: the order ignores the last byte of a key.
+    spelled: bool,
     keys: u64,
     writes: u64,
     chains: Arc<Chains>,
@@ -31,7 +33,17 @@ impl History {
     fn key(&self, n: u64) -> Vec<u8> {
         // scattered over the order of keys, some too long for a node
         let scattered = (n % self.keys).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
-        if (n % self.keys).is_multiple_of(5) { scattered.repeat(6) } else { scattered.to_vec() }
+        let long = (n % self.keys).is_multiple_of(5);
+        let mut key = if long { scattered.repeat(6) } else { scattered.to_vec() };
+        if self.spelled {
+            key.push((n / self.keys % 3) as u8);
+        }
+        key
+    }
+
+    /// The part of a key that the order looks at.
+    fn ordered<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        if self.spelled { without_last(key) } else { key }
     }
 
     fn value(&self, n: u64) -> Vec<u8> {
@@ -97,9 +109,9 @@ impl History {
         }
         let (mut keys, mut last) = (0, Vec::new());
         while cursor.valid() {
-            assert!(keys == 0 || (last.as_slice() < cursor.key()) == forward);
+            assert!(keys == 0 || (self.ordered(&last) < self.ordered(cursor.key())) == forward);
             last.clear();
-            last.extend_from_slice(cursor.key());
+            last.extend_from_slice(cursor.newest_key());
             keys += 1;
             let newest = cursor.versions().next().unwrap();
             assert_eq!(self.key(newest.seqno), last);
@@ -107,9 +119,10 @@ impl History {
             if forward {
                 cursor.next_key();
             } else {
-                while cursor.valid() && cursor.key() == last {
+                while cursor.valid() && self.ordered(cursor.key()) == self.ordered(&last) {
                     let n = cursor.seqno();
                     self.check(cursor.version(), n);
+                    assert_eq!(cursor.key(), self.key(n));
                     cursor.prev();
                 }
             }
@@ -118,12 +131,27 @@ impl History {
     }
 }
 
+fn without_last(key: &[u8]) -> &[u8] {
+    key.split_last().map_or(&[], |(_, before)| before)
+}
+
 fn stress(keys: u64, writes: u64) {
+    for spelled in [false, true] {
+        stress_with(spelled, keys, writes);
+    }
+}
+
+fn stress_with(spelled: bool, keys: u64, writes: u64) {
     let pool = ArenaPool::new(1 << 30);
+    let compare = |a: &[u8], b: &[u8]| without_last(a).cmp(without_last(b));
     for _life in 0..2 {
-        let (writer, chains) = Chains::create(&pool, writes as usize * 190, KeyOrder::Bytewise);
+        let order = match spelled {
+            true => KeyOrder::Spelled(Arc::new(compare)),
+            false => KeyOrder::Bytewise,
+        };
+        let (writer, chains) = Chains::create(&pool, writes as usize * 230, order);
         let (published, done) = (AtomicU64::new(0), AtomicBool::new(false));
-        let history = History { keys, writes, chains, published, done };
+        let history = History { spelled, keys, writes, chains, published, done };
         thread::scope(|scope| {
             scope.spawn(|| history.write_all(writer));
             for reader in 0..READERS {

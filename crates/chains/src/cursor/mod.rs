@@ -14,11 +14,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::bytes::ValueBytes;
-use crate::chains::{Chains, Node};
+use crate::chains::{Chains, Index};
 use crate::cursor::partial::Partial;
 use crate::gone::{Cover, GoneRun, covered_run, gone_at};
 use crate::layout::{IN_NODE, NODE, visible_up_to};
 use crate::lookahead::{Direction, Lookahead};
+use crate::node::Node;
 use crate::order::{Entry, Place, Rebase, Stretch, common_of, compare};
 use crate::pinned::PinnedBytes;
 use crate::planted::{Fault, planted};
@@ -356,14 +357,29 @@ impl Cursor {
         self.position != Position::Nowhere
     }
 
-    /// Returns the key.
+    /// Returns the key, as the record spells it.
     ///
     /// # Panics
     /// Panics if the cursor is not [`valid`](Cursor::valid), as do the other methods that return a
     /// part of the record.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        self.current().0.key()
+        let (node, link) = self.current();
+        // SAFETY: a position's link is an acquired one of its node.
+        unsafe { node.key_of(link) }
+    }
+
+    /// Returns the key as the newest of [`Cursor::versions`] spells it, wherever the cursor is.
+    #[inline]
+    pub fn newest_key(&self) -> &[u8] {
+        let (node, link) = self.current();
+        match &self.chains.index {
+            Index::Hashed(_) => node.key(),
+            // SAFETY: the links are acquired ones of this chain.
+            Index::Ordered(_) => unsafe {
+                node.key_of(node.newest_visible(self.max_word).unwrap_or(link))
+            },
+        }
     }
 
     /// Returns the sequence number of the record.

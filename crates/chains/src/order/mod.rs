@@ -102,6 +102,9 @@ pub enum KeyOrder {
     Bytewise,
     /// The caller's order. Keys that are equal in it must have the same bytes.
     Custom(Arc<CompareKeys>),
+    /// The caller's order, in which different bytes may be equal. They are spellings of one key. A
+    /// record keeps the spelling that it was written with.
+    Spelled(Arc<CompareKeys>),
 }
 
 impl KeyOrder {
@@ -109,18 +112,35 @@ impl KeyOrder {
     pub(crate) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             KeyOrder::Bytewise => a.cmp(b),
-            KeyOrder::Custom(compare) => compare(a, b),
+            KeyOrder::Custom(compare) | KeyOrder::Spelled(compare) => compare(a, b),
         }
     }
 
     pub(crate) fn is_bytewise(&self) -> bool {
         matches!(self, KeyOrder::Bytewise)
     }
+
+    /// Returns whether a key may have several spellings.
+    pub(crate) fn has_spellings(&self) -> bool {
+        matches!(self, KeyOrder::Spelled(_))
+    }
+
+    /// Returns whether two keys are the same key.
+    pub(crate) fn is_same(&self, a: &[u8], b: &[u8]) -> bool {
+        match self {
+            KeyOrder::Bytewise | KeyOrder::Custom(_) => a == b,
+            KeyOrder::Spelled(compare) => compare(a, b).is_eq(),
+        }
+    }
 }
 
 impl fmt::Debug for KeyOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_bytewise() { "Bytewise" } else { "Custom" })
+        f.write_str(match self {
+            KeyOrder::Bytewise => "Bytewise",
+            KeyOrder::Custom(_) => "Custom",
+            KeyOrder::Spelled(_) => "Spelled",
+        })
     }
 }
 

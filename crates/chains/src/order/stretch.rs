@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::chains::Chains;
+use crate::chains::{Chains, Index};
 use crate::gone::GoneRuns;
 use crate::order::entries::Entries;
 
@@ -35,13 +35,27 @@ pub(crate) struct Stretch {
     pub(crate) gone: GoneRuns,
 }
 
+/// Nodes of an ordered index that are walked over for each key of a stretch, rather than to sort
+/// the keys of the stretch. A step of the walk takes no comparison.
+const WALKED: usize = 8;
+
 /// Entries from one sample to the next.
 const SAMPLED: usize = 32;
 
 impl Stretch {
     /// Sorts the keys of published nodes.
     pub(crate) fn sort(chains: &Chains, nodes: Range<u32>) -> Stretch {
-        Stretch::sort_these(chains, nodes.clone(), nodes)
+        match &chains.index {
+            Index::Ordered(list) if nodes.len() >= chains.len() / WALKED => {
+                // All of these nodes are in the list, because the writer links a node before it
+                // publishes the length of the key list.
+                let all = list.nodes(&chains.arena);
+                let these = all.filter(|node| nodes.contains(node));
+                let entries = these.map(|node| Entry { prefix: 0, node });
+                Stretch::of(nodes.clone(), 0, Entries::of(nodes.len(), entries))
+            }
+            _ => Stretch::sort_these(chains, nodes.clone(), nodes),
+        }
     }
 
     /// Sorts the keys of `some` of these published nodes.
@@ -134,7 +148,9 @@ impl Stretch {
     /// Counts the keys less than or equal to `key`.
     pub(crate) fn rank_behind(&self, chains: &Chains, key: &[u8]) -> usize {
         let at = self.rank(chains, key);
-        let is_there = self.entries.get(at).is_some_and(|entry| key_of(chains, entry.node) == key);
+        let keys = chains.order.keys();
+        let is_there =
+            self.entries.get(at).is_some_and(|entry| keys.is_same(key_of(chains, entry.node), key));
         at + usize::from(is_there)
     }
 

@@ -10,11 +10,13 @@ mod tests;
 mod usual;
 
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
-use foldb_chains::{ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Version, Writer};
+use foldb_chains::{
+    ArenaPool, Chains, Cursor, Inserted, KeyOrder, NewRecord, Version, Writer, bytes_with_spellings,
+};
 
 use crate::encoding::key_hash;
 use crate::fold::Chain;
@@ -46,6 +48,8 @@ pub(crate) struct Memtable {
     released: AtomicBool,
     /// Set when the comparator panicked on a worker. No worker sorts the memtable again.
     unordered: AtomicBool,
+    /// The message of the panic, if the comparator panicked while it placed a write.
+    failure: OnceLock<String>,
 }
 
 /// The right to write to a memtable.
@@ -58,6 +62,9 @@ pub(crate) struct MemtableWriter {
     /// Space that is kept for the rest of the batch being applied.
     reserved: usize,
     buffers: FoldBuffers,
+    /// Whether a key may have several spellings. The comparator then places each write.
+    spelled: bool,
+    on_failure: Option<Box<dyn Fn(String) + Send>>,
     pub(crate) memtable: Arc<Memtable>,
 }
 
@@ -68,12 +75,16 @@ impl MemtableWriter {
         capacity: usize,
         comparator: &Arc<dyn Comparator>,
     ) -> MemtableWriter {
-        let order = if comparator.bytewise_order() {
-            KeyOrder::Bytewise
-        } else {
+        let compare = {
             let comparator = Arc::clone(comparator);
-            KeyOrder::Custom(Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b)))
+            Arc::new(move |a: &[u8], b: &[u8]| comparator.compare(a, b))
         };
+        let order = match (comparator.bytewise_order(), comparator.bytewise_equality()) {
+            (true, _) => KeyOrder::Bytewise,
+            (false, true) => KeyOrder::Custom(compare),
+            (false, false) => KeyOrder::Spelled(compare),
+        };
+        let spelled = matches!(order, KeyOrder::Spelled(_));
         let (writer, chains) = Chains::create(pool, capacity, order);
         let memtable = Arc::new(Memtable {
             chains,
@@ -84,15 +95,33 @@ impl MemtableWriter {
             sealed_through: AtomicU64::new(0),
             released: AtomicBool::new(false),
             unordered: AtomicBool::new(false),
+            failure: OnceLock::new(),
         });
         MemtableWriter {
             empty_bytes: memtable.bytes(),
             last_delete_range: 0,
             reserved: 0,
             buffers: FoldBuffers::default(),
+            spelled,
+            on_failure: None,
             writer,
             memtable,
         }
+    }
+
+    /// Returns the capacity of a memtable in which a write of `bytes` (see [`bytes_needed`])
+    /// certainly has space.
+    pub(crate) fn capacity_for(bytes: usize, comparator: &dyn Comparator) -> usize {
+        let bytes = match comparator.bytewise_equality() {
+            true => bytes,
+            false => bytes_with_spellings(bytes),
+        };
+        bytes + (bytes >> 3)
+    }
+
+    /// Calls `tell` with the message of a panic, if the comparator panics while it places a write.
+    pub(crate) fn on_failure(&mut self, tell: impl Fn(String) + Send + 'static) {
+        self.on_failure = Some(Box::new(tell));
     }
 
     /// Returns whether records of this size (see [`record_bytes`]) still fit. They must fit into
@@ -101,6 +130,7 @@ impl MemtableWriter {
     #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let chains = self.writer.chains();
+        let bytes = if self.spelled { bytes_with_spellings(bytes) } else { bytes };
         let grown = self.memtable.bytes() - self.empty_bytes;
         chains.fits(bytes) && (grown + bytes <= chains.capacity() || self.memtable.is_empty())
     }
@@ -108,6 +138,7 @@ impl MemtableWriter {
     /// Returns whether records of this size fit into the available memory.
     #[inline]
     pub(crate) fn has_space(&self, bytes: usize) -> bool {
+        let bytes = if self.spelled { bytes_with_spellings(bytes) } else { bytes };
         self.writer.chains().fits(bytes)
     }
 
@@ -126,16 +157,39 @@ impl MemtableWriter {
 
     /// Applies one write, and folds the records of its key if a fold is due.
     ///
+    /// If keys have spellings, the comparator places the write, and may panic. The write is already
+    /// logged, so it returns as usual. The memtable then lacks it, and must not be flushed: the log
+    /// stays its only copy.
+    ///
     /// # Panics
     /// If the write does not fit. The caller must ask [`MemtableWriter::fits`] for the whole batch
     /// first.
     #[inline]
     pub(crate) fn apply(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
-        let Operation { kind, operator, key, value, .. } = *operation;
         self.reserved = self.reserved.saturating_sub(bytes_needed(operation));
-        if kind == Kind::DeleteRange {
+        if operation.kind == Kind::DeleteRange {
             return self.delete_range(operation, seqno);
         }
+        if self.spelled {
+            return self.insert_guarded(operation, seqno, rules);
+        }
+        self.insert(operation, seqno, rules);
+    }
+
+    #[inline(never)]
+    fn insert_guarded(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
+        // A panic leaves the memtable whole: the comparator is called before any change.
+        if let Err(panic) = guarded(|| self.insert(operation, seqno, rules)) {
+            if let Some(tell) = &self.on_failure {
+                tell(panic.clone());
+            }
+            let _first = self.memtable.failure.set(panic);
+        }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
+        let Operation { kind, operator, key, value, .. } = *operation;
         let hash = key_hash(key);
         let record = NewRecord { seqno, kind: kind as u8, operator, value };
         let floor = match kind {
@@ -254,6 +308,11 @@ impl Memtable {
     /// snapshots sees.
     pub(crate) fn cursor_for(&self, snapshots: &[SeqNo]) -> Cursor {
         self.chains.cursor_for(snapshots)
+    }
+
+    /// Returns the message of the panic of the comparator that left a write out of the memtable.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     /// Returns whether the memtable holds no write.

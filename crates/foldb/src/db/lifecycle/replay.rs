@@ -34,11 +34,13 @@ use crate::db::lifecycle::open::missing_log;
 use crate::db::state::buffers::{first_capacity, next_capacity};
 use crate::encoding::ByteReader;
 use crate::encoding::format::LOG;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::fold::Registry;
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
+use crate::key::{
+    Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo, shown,
+};
 use crate::memtable::bytes_needed;
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::operation::Operation;
@@ -310,7 +312,7 @@ impl Replayer<'_> {
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
                     self.check_operator(&operation)?;
-                    self.insert(own, &operation, seqno);
+                    self.insert(own, &operation, seqno)?;
                 }
                 // The record is in tables already, or its keyspace was dropped.
                 Some(_) => {}
@@ -351,7 +353,14 @@ impl Replayer<'_> {
         ))
     }
 
-    fn insert(&mut self, own: &ReplayKeyspace, operation: &Operation<'_>, seqno: SeqNo) {
+    /// # Errors
+    /// `ComparatorFailed` if the comparator panics over the key.
+    fn insert(
+        &mut self,
+        own: &ReplayKeyspace,
+        operation: &Operation<'_>,
+        seqno: SeqNo,
+    ) -> Result<()> {
         let id = operation.keyspace;
         let bytes = bytes_needed(operation);
         let write_buffer = self.replay.options.write_buffer_size;
@@ -366,12 +375,24 @@ impl Replayer<'_> {
             self.seal(id);
         }
         let (writer, _) = self.open.entry(id).or_insert_with(|| {
-            let room = capacity.max(bytes + (bytes >> 3));
+            let room = capacity.max(MemtableWriter::capacity_for(bytes, &*own.comparator));
             (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
         });
         // No reader exists yet, so every record may change in place.
         let operators = self.replay.registry.resolver();
         writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
+        match writer.memtable.failure() {
+            None => Ok(()),
+            Some(panic) => Err(Error::new(
+                ErrorKind::ComparatorFailed,
+                format!(
+                    "comparator '{}' panicked ({panic}) over the logged key '{}'; nothing was \
+                     changed, open the database with the comparator that wrote it",
+                    own.comparator.name(),
+                    shown(operation.key),
+                ),
+            )),
+        }
     }
 
     fn seal(&mut self, id: KeyspaceId) {

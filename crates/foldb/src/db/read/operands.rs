@@ -123,6 +123,7 @@ impl Keyspace {
     ) -> Result<Operands> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
+        keyspace.check_key(key.as_ref())?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;

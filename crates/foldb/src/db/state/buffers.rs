@@ -239,8 +239,14 @@ impl Buffers {
             if buffer.memtable.as_ref().is_some_and(|memtable| memtable.has_space(bytes)) {
                 continue;
             }
-            let capacity = buffer.capacity.max(bytes + (bytes >> 3));
-            let writer = MemtableWriter::create(arenas, capacity, &buffer.keyspace.comparator);
+            let keyspace = &buffer.keyspace;
+            let least = MemtableWriter::capacity_for(bytes, &*keyspace.comparator);
+            let capacity = buffer.capacity.max(least);
+            let mut writer = MemtableWriter::create(arenas, capacity, &keyspace.comparator);
+            if !keyspace.comparator.bytewise_equality() {
+                let keyspace = Arc::clone(keyspace);
+                writer.on_failure(move |panic| keyspace.note_misplaced(&panic));
+            }
             track(&writer.memtable);
             buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
             let before = buffer.memtable.replace(writer);

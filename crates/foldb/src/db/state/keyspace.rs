@@ -184,6 +184,16 @@ impl KeyspaceState {
             Ok(outcome) => return outcome,
             Err(panic) => format!("it panicked ({panic})"),
         };
+        Err(self.fail(doing, &what))
+    }
+
+    /// Notes that the comparator panicked while it placed a logged write in the memtable.
+    pub(crate) fn note_misplaced(&self, panic: &str) {
+        self.fail("a write", &format!("it panicked ({panic})"));
+    }
+
+    /// Notes a failure of the comparator. Returns the first one.
+    fn fail(&self, doing: &str, what: &str) -> Error {
         let name = guarded(|| self.comparator.name().to_owned()).unwrap_or_default();
         let failure = Error::new(
             ErrorKind::ComparatorFailed,
@@ -194,7 +204,7 @@ impl KeyspaceState {
                 self.name
             ),
         );
-        Err(self.failure.get_or_init(|| failure).clone())
+        self.failure.get_or_init(|| failure).clone()
     }
 
     /// Returns the failure of the comparator at the first call after it, and `None` at later calls.
