@@ -10,10 +10,10 @@
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 
-/// Longest key that may be written, in bytes: 64 KiB. The limit also applies to the ends of range
+/// Longest key that may be written, in bytes: 512 KiB. The limit also applies to the ends of range
 /// deletes and of ranges to compact, because the engine stores them. A read may look for a longer
 /// key.
-pub const MAX_KEY_BYTES: usize = 64 << 10;
+pub const MAX_KEY_BYTES: usize = 512 << 10;
 
 /// Longest value, merge operand and merge result, in bytes: 256 MiB.
 pub const MAX_VALUE_BYTES: usize = 256 << 20;
