@@ -127,7 +127,7 @@ pub(crate) enum Command {
     /// `libleveldb`: LevelDB's C and C++ interface over the engine; needs a C++17 compiler; not a
     /// check
     ///
-    /// Runs `cargo build -p foldb-leveldb --profile NAME`, compiles and links compat/leveldb/cpp
+    /// Runs `cargo rustc -p foldb-leveldb --profile NAME`, compiles and links compat/leveldb/cpp
     /// with the program in CXX, by default `c++`, and copies the results below the prefix.
     Leveldb(Leveldb),
     /// The published packages: packed, unpacked and compiled from their contents

@@ -22,7 +22,7 @@ pub(crate) fn run(install: &Install) -> Result<(), String> {
     }
     let built = match &install.from {
         Some(directory) => directory.clone(),
-        None => build("foldb-capi", &install.profile)?,
+        None => build("cargo build -p foldb-capi", &install.profile)?,
     };
     let (own, prefix) = (root().join("crates/capi"), &install.prefix);
     let library = format!("libfoldb.so.{VERSION}");

@@ -25,6 +25,10 @@ const SONAME: &str = "libleveldb.so.1";
 /// The same name in binaries that are linked to Debian's package.
 const SONAME_OF_DEBIAN: &str = "libleveldb.so.1d";
 
+/// Builds the Rust half. A library of one type only is optimised across crates: the rlib that tests
+/// need would forbid it.
+const RUST: &str = "cargo rustc -p foldb-leveldb --lib --crate-type staticlib";
+
 /// Compilers that run at the same time.
 const JOBS: usize = 2;
 
@@ -48,7 +52,7 @@ pub(crate) fn run(own: &Leveldb) -> Result<(), String> {
     }
     let (built, asserts) = match &own.from {
         Some(directory) => (directory.clone(), true),
-        None => (build("foldb-leveldb", &own.profile)?, own.profile == "dev"),
+        None => (build(RUST, &own.profile)?, own.profile == "dev"),
     };
     let rust = built.join("libfoldb_leveldb.a");
     let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
@@ -206,8 +210,8 @@ impl Unit {
     }
 }
 
-/// Returns how many names the index of a static library has. The index is its first member: a header
-/// of 60 bytes after the 8 of the library, and the number of names.
+/// Returns how many names the index of a static library has. The index is its first member: after
+/// the 8 bytes that begin the library come a header of 60 bytes, and the number of names.
 fn names_in_index(archive: &Path) -> Result<u32, String> {
     let mut begin = [0; 72];
     fs::File::open(archive)

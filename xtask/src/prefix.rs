@@ -6,12 +6,12 @@ use std::process::Command;
 
 use crate::step::{Step, root};
 
-/// Builds the library of a package. Returns its directory.
+/// Builds a library with the command in `line` and a profile. Returns the library's directory.
 ///
 /// # Errors
 /// A build that fails.
-pub(crate) fn build(package: &str, profile: &str) -> Result<PathBuf, String> {
-    Step::new("cargo build -p").with([package, "--profile", profile]).run()?;
+pub(crate) fn build(line: &str, profile: &str) -> Result<PathBuf, String> {
+    Step::new(line).with(["--profile", profile]).run()?;
     Ok(target_directory()?.join(if profile == "dev" { "debug" } else { profile }))
 }
 

@@ -16,6 +16,7 @@
 mod abi;
 mod debug_info;
 mod everything;
+mod install;
 mod library;
 mod port;
 mod program;

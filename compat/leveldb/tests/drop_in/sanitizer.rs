@@ -1,7 +1,7 @@
 //! The programs under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 use crate::library::{compiler, sanitized};
-use crate::program::{EVERYTHING, EVERYTHING_IN_C, Link, RANDOM, printed};
+use crate::program::{EVERYTHING, EVERYTHING_IN_C, Link, PORT, RANDOM, printed};
 use crate::tables::{TABLES, run_all};
 
 const FLAGS: [&str; 3] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g"];
@@ -13,7 +13,7 @@ fn the_sanitizers_find_nothing() {
     let Some(compiler) = compiler() else { return };
     let library = sanitized();
     let dir = tempfile::tempdir().unwrap();
-    for program in [EVERYTHING_IN_C, EVERYTHING, RANDOM] {
+    for program in [EVERYTHING_IN_C, EVERYTHING, PORT, RANDOM] {
         let built = program.build(&compiler, &library, Link::Static, &FLAGS, dir.path());
         if program.name != RANDOM.name {
             printed(&built, &library, dir.path(), &[]);
