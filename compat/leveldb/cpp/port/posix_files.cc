@@ -166,7 +166,7 @@ class PosixWritableFile : public WritableFile {
 
   ~PosixWritableFile() override {
     if (descriptor_ != kClosed) {
-      // The error has no one to hear it: callers that care call Close().
+      // A caller that needs the error calls Close() before.
       Close();
     }
   }
