@@ -8,15 +8,33 @@ use foldb::{Comparator, Error, Result};
 
 use crate::boundary::text;
 use crate::bytes::foldb_bytes_t;
-use crate::operator::destroy;
+use crate::operator::{destroy, foldb_output_t};
 
 /// Compares two keys: negative, 0 or positive, as `memcmp` does.
 pub type foldb_compare_fn =
     Option<unsafe extern "C" fn(state: *mut c_void, a: foldb_bytes_t, b: foldb_bytes_t) -> c_int>;
 
+/// Appends a short key `s` with `start <= s < limit` to the output, with `foldb_output_append`. The
+/// index of a table stores `s` in place of `start`. An answer that is not shorter than `start`, or
+/// that breaks the rule, is ignored. LevelDB: `FindShortestSeparator`.
+pub type foldb_separator_fn = Option<
+    unsafe extern "C" fn(
+        state: *mut c_void,
+        start: foldb_bytes_t,
+        limit: foldb_bytes_t,
+        output: *mut foldb_output_t,
+    ),
+>;
+
+/// Appends a short key `s` with `key <= s` to the output, with `foldb_output_append`. Otherwise as
+/// `foldb_separator_fn`. LevelDB: `FindShortSuccessor`.
+pub type foldb_successor_fn = Option<
+    unsafe extern "C" fn(state: *mut c_void, key: foldb_bytes_t, output: *mut foldb_output_t),
+>;
+
 /// An order of keys of the program. It must be a total order in which only keys of the same bytes
-/// are equal. Any thread may call its functions, several at the same time. They must not call foldb
-/// and must return: no `longjmp`, no exception.
+/// are equal. Any thread may call its functions, several at the same time. They must not call
+/// foldb, except `foldb_output_append`, and must return: no `longjmp`, no exception.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_comparator_t {
@@ -26,9 +44,13 @@ pub struct foldb_comparator_t {
     pub destructor: Option<unsafe extern "C" fn(state: *mut c_void)>,
     /// The name that the database remembers. Change it whenever the order changes. Copied.
     pub name: *const c_char,
-    /// Compares two keys. It gets only whole keys: keys that were written, and keys that the
-    /// program passes to reads, seeks and ranges.
+    /// Compares two keys. It gets only whole keys: keys that were written, keys that the program
+    /// passes to reads, seeks and ranges, and keys that `separator` and `successor` return.
     pub compare: foldb_compare_fn,
+    /// Shortens keys in the index of a table. NULL: the index has whole keys.
+    pub separator: foldb_separator_fn,
+    /// Shortens the last key in the index of a table. NULL: the index has the whole key.
+    pub successor: foldb_successor_fn,
 }
 
 /// A [`foldb_comparator_t`] in the engine.
@@ -93,5 +115,21 @@ impl Comparator for ForeignComparator {
 
     fn bytewise_equality(&self) -> bool {
         true
+    }
+
+    fn separator(&self, start: &[u8], limit: &[u8], out: &mut Vec<u8>) {
+        let Some(separator) = self.own.separator else { return out.extend_from_slice(start) };
+        foldb_output_t::lend(out, |output| {
+            // SAFETY: the program's function keeps the rules of the header; all arguments live.
+            unsafe { separator(self.own.state, start.into(), limit.into(), output) }
+        });
+    }
+
+    fn successor(&self, key: &[u8], out: &mut Vec<u8>) {
+        let Some(successor) = self.own.successor else { return out.extend_from_slice(key) };
+        foldb_output_t::lend(out, |output| {
+            // SAFETY: the program's function keeps the rules of the header; all arguments live.
+            unsafe { successor(self.own.state, key.into(), output) }
+        });
     }
 }

@@ -6,9 +6,9 @@
 //! Each function checks its pointers for NULL, turns bytes and texts into slices, and calls the
 //! engine inside `boundary::call`. So no panic crosses into C.
 //!
-//! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`, `env`,
-//! `listener`, `runtime`, `database`, `keyspace`, `reads`, `writes`, `batch`, `iterator`, `upkeep`,
-//! `shape`.
+//! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
+//! `filter_policy`, `env`, `listener`, `runtime`, `database`, `keyspace`, `reads`, `writes`,
+//! `batch`, `iterator`, `upkeep`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -23,6 +23,7 @@ pub mod comparator;
 pub mod database;
 pub mod env;
 pub mod error;
+pub mod filter_policy;
 pub mod iterator;
 pub mod keyspace;
 pub mod listener;

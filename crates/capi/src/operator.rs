@@ -31,8 +31,8 @@ pub enum foldb_fold_t {
 
 use foldb_fold_t::*;
 
-/// Where a callback puts bytes: the result of a fold, or the message of an error. It lives during
-/// the call.
+/// Where a callback puts bytes: the result of a fold, a shorter key, a filter, or the message of an
+/// error. It lives during the call.
 #[derive(Default)]
 pub struct foldb_output_t(Vec<u8>);
 
@@ -40,6 +40,14 @@ impl foldb_output_t {
     /// Returns the bytes that were appended.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Calls a function of the program with an output that continues `out`.
+    pub(crate) fn lend<T>(out: &mut Vec<u8>, call: impl FnOnce(*mut foldb_output_t) -> T) -> T {
+        let mut output = foldb_output_t(std::mem::take(out));
+        let answer = call(&mut output);
+        *out = output.0;
+        answer
     }
 }
 
@@ -165,10 +173,7 @@ impl fmt::Debug for ForeignOperator {
 
 /// Calls `fold` with an output that continues `out`.
 fn with_output(out: &mut Vec<u8>, fold: impl FnOnce(*mut foldb_output_t) -> c_int) -> foldb_fold_t {
-    let mut output = foldb_output_t(std::mem::take(out));
-    let answer = fold(&mut output);
-    *out = output.0;
-    fold_of(answer)
+    fold_of(foldb_output_t::lend(out, fold))
 }
 
 /// Returns the answer of a C function. Another number is a failure.

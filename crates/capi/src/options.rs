@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::Env;
-use foldb::{Comparator, Error, EventListener, KeyspaceOptions, MergeOperator, Options};
-use foldb::{ReadOptions, Result, Runtime, Snapshot, WriteOptions};
+use foldb::{Comparator, Error, EventListener, FilterPolicy, KeyspaceOptions, MergeOperator};
+use foldb::{Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
 use serde_json::{Map, Value};
 
 use crate::boundary::{arg, arg_mut, call, free, text};
@@ -17,6 +17,7 @@ use crate::comparator::{ForeignComparator, foldb_comparator_t};
 use crate::database::foldb_snapshot_t;
 use crate::env::{self, foldb_env_t};
 use crate::error::foldb_error_t;
+use crate::filter_policy::{ForeignPolicy, foldb_filter_policy_t};
 use crate::listener::{ForeignListener, foldb_listener_t};
 use crate::operator::{ForeignOperator, foldb_operator_t};
 use crate::runtime::foldb_runtime_t;
@@ -32,6 +33,8 @@ pub struct foldb_options_t {
     listeners: Vec<Arc<dyn EventListener>>,
     env: Option<Env>,
     runtime: Option<Runtime>,
+    filter_policy: Option<Arc<dyn FilterPolicy>>,
+    filter_policies: Vec<Arc<dyn FilterPolicy>>,
 }
 
 impl foldb_options_t {
@@ -65,6 +68,8 @@ impl foldb_options_t {
         if let Some(env) = &self.env {
             options.env = env.clone();
         }
+        options.filter_policy.clone_from(&self.filter_policy);
+        options.filter_policies.clone_from(&self.filter_policies);
         if let Some(comparator) = &self.comparator {
             options.comparator = Arc::clone(comparator);
         }
@@ -179,6 +184,23 @@ pub unsafe extern "C" fn foldb_options_set_env(
     })
 }
 
+/// Sets the filter policy of the default keyspace, and of keyspaces that are created without their
+/// own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without it, tables
+/// have the built-in filter that the option `bloom_bits` sets. Every open sets the policy again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_set_filter_policy(
+    options: *mut foldb_options_t,
+    policy: *const foldb_filter_policy_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let policy = unsafe { ForeignPolicy::take(arg(policy, "policy")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.filter_policy = Some(Arc::new(policy));
+        Ok(())
+    })
+}
+
 /// Adds a listener, which gets the events of the databases. Copies the struct and owns `state`, as
 /// `foldb_options_add_operator` does.
 #[unsafe(no_mangle)]
@@ -207,6 +229,23 @@ pub unsafe extern "C" fn foldb_options_set_runtime(
         // SAFETY: the caller keeps the rules of the header.
         let (options, runtime) = unsafe { (arg_mut(options, "options")?, runtime.as_ref()) };
         options.runtime = runtime.map(|runtime| runtime.0.clone());
+        Ok(())
+    })
+}
+
+/// Registers the filter policy of another keyspace. A keyspace whose policy is not registered is
+/// read without the filters that the policy made. Copies the struct and owns `state`, as
+/// `foldb_options_add_operator` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_add_filter_policy(
+    options: *mut foldb_options_t,
+    policy: *const foldb_filter_policy_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let policy = unsafe { ForeignPolicy::take(arg(policy, "policy")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.filter_policies.push(Arc::new(policy));
         Ok(())
     })
 }
@@ -290,6 +329,23 @@ pub unsafe extern "C" fn foldb_keyspace_options_set_comparator(
         let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.0.comparator = Some(Arc::new(comparator));
+        Ok(())
+    })
+}
+
+/// Sets the filter policy of the keyspace. Copies the struct and owns `state`, as
+/// `foldb_options_add_operator` does. Later opens of the database register the same policy with
+/// `foldb_options_add_filter_policy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_keyspace_options_set_filter_policy(
+    options: *mut foldb_keyspace_options_t,
+    policy: *const foldb_filter_policy_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let policy = unsafe { ForeignPolicy::take(arg(policy, "policy")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.0.filter_policy = Some(Arc::new(policy));
         Ok(())
     })
 }

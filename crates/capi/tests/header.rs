@@ -15,6 +15,7 @@ fn the_header_is_generated_from_the_code() {
         "options",
         "operator",
         "comparator",
+        "filter_policy",
         "env/mod",
         "listener",
         "runtime",

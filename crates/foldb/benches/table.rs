@@ -68,6 +68,7 @@ fn options(compression: Compression, block_size: usize) -> TableBuilderOptions {
         block_size,
         compression,
         filter_bits: 10,
+        filter_policy: None,
         operators: Arc::new([]),
     }
 }
@@ -102,7 +103,7 @@ fn table(keys: &[[u8; 16]], options: TableBuilderOptions) -> Arc<TableReader> {
     let file = Arc::new(BenchFile::default());
     build(keys, file.clone(), options);
     let cache = Arc::new(BlockCache::new(256 << 20));
-    TableReader::open(file, Path::new("bench.sst"), 1, Arc::new(BytewiseComparator), cache)
+    TableReader::open(file, Path::new("bench.sst"), 1, Arc::new(BytewiseComparator), None, cache)
         .expect("just built")
 }
 
@@ -193,7 +194,7 @@ fn point_read(c: &mut Criterion) {
             b.iter(|| {
                 let key = next_key();
                 let mut seen = 0;
-                assert!(table.may_contain(key_hash(&key)).unwrap());
+                assert!(table.may_contain(key_hash(&key), &key).unwrap());
                 table
                     .get(&key, u64::MAX, CursorOptions::default(), |header, value| {
                         seen = header.seqno + u64::from(value.as_slice()[0]);
@@ -214,7 +215,7 @@ fn point_read(c: &mut Criterion) {
             let mut n = 0u128;
             b.iter(|| {
                 n += 1;
-                table.may_contain(key_hash(&n.to_le_bytes())).unwrap()
+                table.may_contain(key_hash(&n.to_le_bytes()), &n.to_le_bytes()).unwrap()
             });
         });
     }

@@ -96,7 +96,7 @@ pub use fold::{
 };
 pub use foldb_env as env;
 pub use iterator::{Iter, Reversed};
-pub use key::{AsKeyRange, BytewiseComparator, Comparator};
+pub use key::{AsKeyRange, BytewiseComparator, Comparator, FilterPolicy};
 pub use memory::MemoryUsage;
 pub use options::{
     ExplainedOption, KeyspaceOptions, OptionSource, OptionValue, Options, Profile, WriteOptions,

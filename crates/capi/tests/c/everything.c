@@ -116,8 +116,71 @@ static int backwards(void *state, foldb_bytes_t a, foldb_bytes_t b) {
   return a.len == b.len ? 0 : a.len < b.len ? 1 : -1;
 }
 
+// The shortest beginning of the larger key that is still larger than the smaller one.
+
+static int separators_made = 0;
+
+static void backwards_separator(void *state, foldb_bytes_t start, foldb_bytes_t limit,
+                                foldb_output_t *output) {
+  CHECK(backwards(state, start, limit) < 0);
+  size_t len = 1;
+  while (len < start.len && (len <= limit.len && memcmp(start.data, limit.data, len) == 0)) len++;
+  foldb_output_append(output, start.data, len);
+  separators_made++;
+}
+
+static void backwards_successor(void *state, foldb_bytes_t key, foldb_output_t *output) {
+  (void)state;
+  (void)key;
+  (void)output;  // the empty key is behind all others
+}
+
 static foldb_comparator_t backwards_comparator(void) {
-  foldb_comparator_t own = {NULL, NULL, "test.backwards", backwards};
+  foldb_comparator_t own = {
+      .name = "test.backwards",
+      .compare = backwards,
+      .separator = backwards_separator,
+      .successor = backwards_successor,
+  };
+  return own;
+}
+
+// A filter of the last bytes of keys.
+
+static int filters_made = 0, filters_asked = 0, policies_destroyed = 0;
+
+static void policy_destructor(void *state) {
+  CHECK(strcmp(state, "the state") == 0);
+  policies_destroyed++;
+}
+
+static uint8_t last_byte(foldb_bytes_t key) { return key.len == 0 ? 0 : key.data[key.len - 1]; }
+
+static void last_bytes(void *state, const foldb_bytes_t *keys, size_t count,
+                       foldb_output_t *output) {
+  CHECK(strcmp(state, "the state") == 0);
+  CHECK(count > 0);
+  for (size_t i = 0; i < count; i++) {
+    const uint8_t last = last_byte(keys[i]);
+    foldb_output_append(output, &last, 1);
+  }
+  filters_made++;
+}
+
+static bool may_have_last_byte(void *state, foldb_bytes_t key, foldb_bytes_t filter) {
+  CHECK(strcmp(state, "the state") == 0);
+  filters_asked++;
+  return memchr(filter.data, last_byte(key), filter.len) != NULL;
+}
+
+static foldb_filter_policy_t last_byte_policy(void) {
+  foldb_filter_policy_t own = {
+      .state = the_state,
+      .destructor = policy_destructor,
+      .name = "test.last_byte",
+      .create_filter = last_bytes,
+      .may_contain = may_have_last_byte,
+  };
   return own;
 }
 
@@ -150,6 +213,17 @@ static void bad_calls_are_refused(const char *dir) {
   empty.compare = NULL;
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set_comparator(options, &empty));
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_add_comparator(options, NULL));
+  foldb_filter_policy_t mute = last_byte_policy();
+  mute.may_contain = NULL;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set_filter_policy(options, &mute));
+  mute = last_byte_policy();
+  mute.create_filter = NULL;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_add_filter_policy(options, &mute));
+  CHECK(policies_destroyed == 2);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set_filter_policy(options, NULL));
+  foldb_keyspace_options_t *of_keyspace = foldb_keyspace_options_new();
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_keyspace_options_set_filter_policy(of_keyspace, NULL));
+  foldb_keyspace_options_free(of_keyspace);
   foldb_options_free(options);
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_put(NULL, NULL, NULL, BYTES("key"), BYTES("value")));
   CHECK(foldb_error_code(NULL) == FOLDB_OK);
@@ -286,6 +360,57 @@ static void keyspaces(foldb_t *db) {
   foldb_keyspace_free(old);
   foldb_keyspace_free(again);
   foldb_keyspace_free(counters);
+}
+
+static void filters_and_separators(const char *parent) {
+  char dir[1024];
+  path_in(dir, sizeof dir, parent, "filtered");
+  foldb_options_t *options = foldb_options_new();
+  OK(foldb_options_set(options, "create_if_missing", "true"));
+  foldb_filter_policy_t policy = last_byte_policy();
+  OK(foldb_options_set_filter_policy(options, &policy));
+  foldb_comparator_t comparator = backwards_comparator();
+  OK(foldb_options_set_comparator(options, &comparator));
+  foldb_t *db;
+  OK(foldb_open(dir, options, &db));
+  foldb_options_free(options);
+  foldb_keyspace_options_t *own = foldb_keyspace_options_new();
+  policies_destroyed = 0;
+  OK(foldb_keyspace_options_set_filter_policy(own, &policy));
+  foldb_keyspace_t *keyspace;
+  OK(foldb_keyspace_create(db, "own", own, &keyspace));
+  foldb_keyspace_options_free(own);
+  char key[64];
+  for (int i = 0; i < 2000; i++) {
+    snprintf(key, sizeof key, "%05d.the.rest.of.a.long.key.0", i);
+    OK(foldb_put(db, NULL, NULL, BYTES(key), BYTES(key)));
+  }
+  OK(foldb_put(db, keyspace, NULL, BYTES("10"), BYTES("ten")));
+  OK(foldb_flush(db));
+  CHECK(filters_made >= 2 && separators_made > 10);
+  for (int i = 0; i < 2000; i += 7) {
+    snprintf(key, sizeof key, "%05d.the.rest.of.a.long.key.0", i);
+    CHECK(has(db, NULL, NULL, key, key));
+    key[strlen(key) - 1] = '1';
+    CHECK(has(db, NULL, NULL, key, NULL));
+  }
+  CHECK(has(db, keyspace, NULL, "10", "ten") && has(db, keyspace, NULL, "11", NULL));
+  CHECK(filters_asked >= 2 * 2000 / 7);
+  foldb_keyspace_free(keyspace);
+  OK(foldb_close(db));
+  CHECK(policies_destroyed == 2);
+
+  // A registered policy is found by its name.
+  filters_asked = 0;
+  options = foldb_options_new();
+  OK(foldb_options_set_comparator(options, &comparator));
+  OK(foldb_options_add_filter_policy(options, &policy));
+  OK(foldb_open(dir, options, &db));
+  foldb_options_free(options);
+  OK(foldb_keyspace_open(db, "own", &keyspace));
+  CHECK(has(db, keyspace, NULL, "10", "ten") && filters_asked == 1);
+  foldb_keyspace_free(keyspace);
+  OK(foldb_close(db));
 }
 
 static void batches(foldb_t *db) {
@@ -501,6 +626,7 @@ int main(int argc, char **argv) {
   received_values(db);
   shape(db);
   upkeep(db, argv[1]);
+  filters_and_separators(argv[1]);
 
   // Handles may outlive the database, and are freed in any order.
   foldb_iter_t *iter;

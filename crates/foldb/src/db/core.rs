@@ -180,6 +180,7 @@ impl Core {
             block_size: self.settings.block_size,
             compression: if compress { settings.compression } else { Compression::None },
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
+            filter_policy: keyspace.filter_policy.clone(),
             operators: self.registry.resolver().definitions().cloned().collect(),
         }
     }

@@ -12,7 +12,8 @@ use crate::user_code::guarded;
 /// A total order of user keys.
 ///
 /// The engine passes whole keys only: keys that were written, and keys that the caller gives to
-/// reads, seeks and ranges. So an order for keys of a fixed layout may simply slice them.
+/// reads, seeks and ranges. It also passes what the comparator's own [`Comparator::separator`] and
+/// [`Comparator::successor`] return. So an order for keys of a fixed layout may simply slice them.
 ///
 /// The engine first compares each such key with itself. If `compare` panics, or does not call the
 /// key equal to itself, the call fails with `InvalidArgument` and nothing is written.
@@ -60,6 +61,23 @@ pub trait Comparator: Debug + Send + Sync {
     /// Returns whether keys that compare equal have the same bytes. Without this promise an open
     /// fails, because hashes and filters would miss keys.
     fn bytewise_equality(&self) -> bool;
+
+    /// Writes to `out`, which is empty, a short key `s` with `start <= s < limit`. `start < limit`
+    /// holds. The index of a table stores `s` in place of `start`, so shorter keys make it smaller.
+    ///
+    /// The engine ignores an answer that is not shorter than `start`, or that breaks the rule, and
+    /// stores `start`. The default writes `start`. With [`Comparator::bytewise_order`] the engine
+    /// does not call this. LevelDB: `FindShortestSeparator`.
+    fn separator(&self, start: &[u8], limit: &[u8], out: &mut Vec<u8>) {
+        let _no_shorter_key = limit;
+        out.extend_from_slice(start);
+    }
+
+    /// Writes to `out`, which is empty, a short key `s` with `key <= s`, for the end of an index.
+    /// Otherwise as [`Comparator::separator`]. LevelDB: `FindShortSuccessor`.
+    fn successor(&self, key: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(key);
+    }
 }
 
 /// Orders keys by their bytes: the default.

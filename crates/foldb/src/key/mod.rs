@@ -4,10 +4,12 @@
 //! meets exactly the versions that a reader at `seqno` may see, newest first.
 
 mod comparator;
+mod filter_policy;
 mod range;
 
 pub use comparator::{BytewiseComparator, Comparator};
 pub(crate) use comparator::{check_ends, check_key, shown};
+pub use filter_policy::{FilterPolicy, GuardedPolicy};
 pub use range::AsKeyRange;
 pub(crate) use range::KeyBounds;
 

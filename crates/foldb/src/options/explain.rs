@@ -198,6 +198,7 @@ impl Options {
         let operators = list(self.operators.iter().map(|operator| operator.name()));
         let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
+        let filter_policies = list(self.filter_policies.iter().map(|policy| policy.name()));
         vec![
             row!(self.profile as self.profile.name(),
                  "A label only: setting this field changes no other option."),
@@ -231,6 +232,10 @@ impl Options {
             row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
             row!(self.bloom_bits, "bits a key",
                  "More: fewer reads of tables that do not have the key. Less: less memory."),
+            row!(self.filter_policy as self.filter_policy.as_ref().map(|policy| policy.name().to_owned()),
+                 "A policy that knows the keys may let through fewer missing ones, but a read takes longer to ask it."),
+            row!(self.filter_policies as filter_policies,
+                 "A keyspace whose policy is not registered is read without the filters that the policy made."),
             row!(self.compression as self.compression.name(),
                  "None: faster, larger. Zstd: smaller, slower."),
             row!(self.min_level_to_compress, "levels",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::key::Comparator;
+use crate::key::{Comparator, FilterPolicy};
 use crate::options::Options;
 use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 
@@ -37,6 +37,9 @@ pub struct KeyspaceOptions {
     pub compression: Option<Compression>,
     /// Filter bits per key in the last level, at most 64; see [`Options::bloom_bits`].
     pub bloom_bits: Option<u32>,
+    /// Makes the filters of the keyspace's tables; see [`Options::filter_policy`]. The database
+    /// stores its name. Later opens register the policy in [`Options::filter_policies`].
+    pub filter_policy: Option<Arc<dyn FilterPolicy>>,
     /// The shape of the tree.
     pub compaction: Option<CompactionPreset>,
     /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`:

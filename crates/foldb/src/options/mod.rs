@@ -22,7 +22,7 @@ use foldb_env::Env;
 
 use crate::events::EventListener;
 use crate::fold::MergeOperator;
-use crate::key::{BytewiseComparator, Comparator};
+use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
 use crate::runtime::Runtime;
 use crate::settings::{CompactionPreset, Compression, LogAdoption};
 
@@ -37,7 +37,7 @@ pub use write::WriteOptions;
 /// Later versions add fields. End a literal with `..Options::default()`, as below, and it goes on
 /// compiling. With the cargo feature `serde`, options are read from and written to TOML, JSON and
 /// the like. A file names a `profile` and what differs from it; the program then adds the handles:
-/// operators, comparators, listeners, runtime and environment.
+/// operators, comparators, filter policies, listeners, runtime and environment.
 ///
 /// # Example
 /// ```
@@ -141,11 +141,20 @@ pub struct Options {
     /// above get more bits, so that all filters together pass about 1 % of missing keys. More:
     /// fewer reads of tables that do not have the key. Less: less memory. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
+    /// Makes the filters of tables in place of the built-in one. Default: none, and
+    /// [`Options::bloom_bits`] applies. A policy that knows the keys may let through fewer missing
+    /// ones, but a read takes longer to ask it. Each open gives the policy again. RocksDB:
+    /// `filter_policy`.
+    pub filter_policy: Option<Arc<dyn FilterPolicy>>,
+    /// Filter policies that keyspaces of the database were created with, found by name at the open.
+    /// [`Options::filter_policy`] need not be listed. Default: none. A keyspace whose policy is not
+    /// registered is read without the filters that the policy made.
+    pub filter_policies: Vec<Arc<dyn FilterPolicy>>,
     /// The compression codec of blocks. Default: LZ4. None: faster, larger. Zstd: smaller, slower.
     /// A block that hardly shrinks is stored uncompressed. RocksDB: `compression`.
     ///
-    /// This option, [`Options::bloom_bits`] and [`Options::compaction`] apply to the default
-    /// keyspace, and to each keyspace that is created without its own.
+    /// This option, [`Options::bloom_bits`], [`Options::filter_policy`] and [`Options::compaction`]
+    /// apply to the default keyspace, and to each keyspace that is created without its own.
     pub compression: Compression,
     /// The first level whose tables are compressed. Default: 0, which means all levels. More:
     /// cheaper flushes and small compactions. Less: less space. RocksDB: `min_level_to_compress`.
@@ -275,6 +284,8 @@ impl Default for Options {
             block_cache_size: 32 << 20,
             block_size: 4096,
             bloom_bits: 10,
+            filter_policy: None,
+            filter_policies: Vec::new(),
             compression: Compression::Lz4,
             min_level_to_compress: 0,
             target_file_size: 0,

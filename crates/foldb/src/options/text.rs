@@ -1,8 +1,8 @@
 //! Options in configuration files: the cargo feature `serde`.
 //!
 //! A file names the options that differ from its profile, or from the defaults without one. Handles
-//! (operators, comparators, listeners, the runtime, the environment) are no text; the program sets
-//! them after reading. Choices are written by their names, as the shell writes them.
+//! (operators, comparators, filter policies, listeners, the runtime, the environment) are no text;
+//! the program sets them after reading. Choices are written by their names, as the shell writes them.
 //!
 //! Invariant: options come back as they were written, handles aside. An unknown name is an error,
 //! so a mistyped option is not ignored.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::fold::{MergeOperator, builtin};
-use crate::key::{BytewiseComparator, Comparator};
+use crate::key::{BytewiseComparator, Comparator, GuardedPolicy};
 use crate::options::Options;
 use crate::settings::MAX_LEVELS;
 use crate::settings::range::{
@@ -64,7 +64,9 @@ impl Options {
         check_operators(&self.operators)?;
         std::iter::once(&self.comparator)
             .chain(&self.comparators)
-            .try_for_each(|comparator| check_comparator(&**comparator))
+            .try_for_each(|comparator| check_comparator(&**comparator))?;
+        let mut policies = self.filter_policy.iter().chain(&self.filter_policies);
+        policies.try_for_each(|policy| GuardedPolicy::new(Arc::clone(policy)).map(drop))
     }
 
     /// Returns every option that is a whole number, with its range.

@@ -19,7 +19,9 @@ use foldb_env::WritableFile;
 use crate::encoding::{common_prefix, key_hash};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
-use crate::key::{Comparator, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo, shown};
+use crate::key::{
+    Comparator, GuardedPolicy, KeyspaceId, Kind, OperatorId, RecordHeader, SeqNo, shown,
+};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::separated::{Address, ReferencesBuilder};
 use crate::settings::Compression;
@@ -33,10 +35,10 @@ use crate::table::index::{Child, IndexBuilder};
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::later_syncs::LaterSyncs;
 use crate::table::order::KeyOrder;
+use crate::table::policy_filter::PolicyFilterBuilder;
 use crate::table::properties::{Properties, Surroundings};
 use crate::table::references::write_references;
 use crate::table::samples::Sampler;
-use crate::table::separator::short_separator;
 use crate::table::tombstone_block::encode_tombstones;
 
 /// Bytes of records in a sub-block, unless the block size is smaller.
@@ -62,8 +64,11 @@ pub struct TableBuilderOptions {
     pub block_size: usize,
     /// The codec of sub-blocks, used where it saves an eighth.
     pub compression: Compression,
-    /// Filter bits per user key; 0 for no filter.
+    /// Filter bits per user key; 0 for no filter. A comparator under which different bytes are
+    /// equal, and a filter policy, turn this filter off.
     pub filter_bits: u32,
+    /// Makes the filter.
+    pub filter_policy: Option<GuardedPolicy>,
     /// Definitions of the operators that its merge records may name. The table stores those it
     /// uses.
     pub operators: Arc<[Definition]>,
@@ -122,6 +127,7 @@ pub struct TableBuilder {
     last_key: KeyBuffer,
     separator: Vec<u8>,
     hashes: HashList,
+    policy_filter: Option<PolicyFilterBuilder>,
     counts: Counts,
     smallest: Vec<u8>,
     operators: Vec<OperatorId>,
@@ -145,10 +151,14 @@ struct Counts {
 
 impl TableBuilder {
     /// Makes a builder of a table in `file`, which must be empty.
-    pub fn new(file: Arc<dyn WritableFile>, options: TableBuilderOptions) -> TableBuilder {
+    pub fn new(file: Arc<dyn WritableFile>, mut options: TableBuilderOptions) -> TableBuilder {
+        let order = KeyOrder::new(options.comparator.clone());
+        if options.filter_policy.is_some() || !order.is_equality_of_bytes() {
+            options.filter_bits = 0;
+        }
         TableBuilder {
             writer: FrameWriter::new(file, options.path.clone(), options.file_number),
-            order: KeyOrder::new(options.comparator.clone()),
+            order,
             block: BlockBuilder::default(),
             sub_block_len: options.block_size.clamp(1, SUB_BLOCK_LEN),
             block_len: 0,
@@ -158,6 +168,7 @@ impl TableBuilder {
             last_key: KeyBuffer::default(),
             separator: Vec::new(),
             hashes: HashList::default(),
+            policy_filter: options.filter_policy.clone().map(PolicyFilterBuilder::new),
             counts: Counts {
                 by_kind: [0; 3],
                 raw_key_bytes: 0,
@@ -200,10 +211,8 @@ impl TableBuilder {
         let shared = common_prefix(last_key, key);
         let is_new = shared < key.len() || shared < last_key.len();
         if is_new || self.counts.entries() == 0 {
-            if !self.order.is_bytewise() {
-                self.check_order(key)?;
-            }
-            self.new_key(key);
+            let is_same = !self.order.is_bytewise() && self.check_order(key, header.seqno)?;
+            self.new_key(key, is_same);
         }
         self.block.add(&mut self.writer, key, shared, header, value);
         // Start at a word boundary, so that the next comparison can load the stored word as a
@@ -249,15 +258,16 @@ impl TableBuilder {
         self.writer.offset()
     }
 
-    /// Returns the number of keys whose hashes wait for the filter.
+    /// Returns the number of keys that take memory until the filter is written.
     #[inline]
     pub fn filter_keys(&self) -> usize {
-        self.hashes.len()
+        self.hashes.len() + self.policy_filter.as_ref().map_or(0, PolicyFilterBuilder::len)
     }
 
     /// Returns the bytes of the builder in memory.
     pub fn memory_bytes(&self) -> usize {
         self.hashes.memory_bytes()
+            + self.policy_filter.as_ref().map_or(0, PolicyFilterBuilder::memory_bytes)
             + self.writer.memory_bytes()
             + self.top.memory_bytes()
             + self.directory.memory_bytes()
@@ -277,8 +287,7 @@ impl TableBuilder {
     /// the file cannot be written.
     pub fn finish(mut self, later: Option<&LaterSyncs>) -> Result<TableSummary> {
         if !self.block.is_empty() {
-            self.separator.clear();
-            self.separator.extend_from_slice(self.last_key.as_slice());
+            self.order.succeed(self.last_key.as_slice(), &mut self.separator);
             self.end_sub_block()?;
         }
         if self.last_sub_block.is_some() {
@@ -325,15 +334,24 @@ impl TableBuilder {
             }
     }
 
-    /// Checks that a comparator which sorted a key after the previous one also calls it greater.
+    /// Checks that a comparator which sorted a key after the previous one also calls it greater, or
+    /// the same key. Returns whether both are one key with different bytes.
     ///
     /// # Errors
     /// `ComparatorFailed`.
     #[cold]
-    fn check_order(&self, key: &[u8]) -> Result<()> {
+    fn check_order(&self, key: &[u8], seqno: SeqNo) -> Result<bool> {
         let last = self.last_key.as_slice();
-        if self.counts.entries() == 0 || self.order.compare(last, key).is_lt() {
-            return Ok(());
+        if self.counts.entries() == 0 {
+            return Ok(false);
+        }
+        let by_key = self.order.compare(last, key);
+        if by_key.is_lt() {
+            return Ok(false);
+        }
+        let may_repeat = !self.order.is_equality_of_bytes() && seqno < self.counts.last_seqno;
+        if by_key.is_eq() && may_repeat {
+            return Ok(true);
         }
         Err(Error::new(
             ErrorKind::ComparatorFailed,
@@ -356,21 +374,10 @@ impl TableBuilder {
             )));
         }
         if block_len >= self.sub_block_len || (block_len > 0 && value.len() >= self.sub_block_len) {
-            self.separate_from(key);
+            self.order.separate(self.last_key.as_slice(), key, &mut self.separator);
             self.end_sub_block()?;
         }
         Ok(())
-    }
-
-    /// Stores in `separator` a key between the last one and `key`.
-    fn separate_from(&mut self, key: &[u8]) {
-        let last = self.last_key.as_slice();
-        if self.order.is_bytewise() && last != key {
-            short_separator(last, key, &mut self.separator);
-        } else {
-            self.separator.clear();
-            self.separator.extend_from_slice(last);
-        }
     }
 
     fn end_sub_block(&mut self) -> Result<()> {
@@ -401,9 +408,11 @@ impl TableBuilder {
     }
 
     #[inline]
-    fn new_key(&mut self, key: &[u8]) {
+    fn new_key(&mut self, key: &[u8], is_same: bool) {
         if self.options.filter_bits > 0 {
             self.hashes.push(key_hash(key));
+        } else if let Some(filter) = &mut self.policy_filter {
+            filter.add(key, is_same);
         }
         if self.counts.entries() == 0 {
             self.smallest.extend_from_slice(key);
@@ -468,6 +477,9 @@ impl TableBuilder {
     }
 
     fn write_filter(&mut self) -> Result<Option<Handle>> {
+        if let Some(filter) = self.policy_filter.take() {
+            return self.write_frame(&filter.finish()).map(Some);
+        }
         if self.options.filter_bits == 0 {
             return Ok(None);
         }

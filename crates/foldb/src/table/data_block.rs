@@ -48,9 +48,9 @@ pub(super) struct DataBlock {
 pub(super) struct Found {
     /// Its position.
     pub at: usize,
-    /// The record. Its shared bytes are the first bytes of the searched key.
+    /// The record. In bytewise order, its shared bytes are the first bytes of the searched key.
     pub entry: Entry,
-    /// Whether its key is the searched key.
+    /// Whether its key is the searched key, perhaps with other bytes.
     pub equal: bool,
 }
 
@@ -243,8 +243,8 @@ impl DataBlock {
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for a malformed record.
-    pub(super) fn begins_behind(&self, key: &[u8], seqno: SeqNo) -> Result<bool> {
-        self.is_behind(0, key, seqno)
+    pub(super) fn begins_behind(&self, key: &[u8], seqno: SeqNo, order: &KeyOrder) -> Result<bool> {
+        self.is_behind(0, key, seqno, order)
     }
 
     /// Skips versions of `key` newer than `seqno` without decoding most of them. `at` and the
@@ -253,17 +253,29 @@ impl DataBlock {
     ///
     /// # Errors
     /// `Corruption` or `Unsupported` for malformed records.
-    pub(super) fn pass_behind(&self, at: usize, key: &[u8], seqno: SeqNo) -> Result<usize> {
+    pub(super) fn pass_behind(
+        &self,
+        at: usize,
+        key: &[u8],
+        seqno: SeqNo,
+        order: &KeyOrder,
+    ) -> Result<usize> {
         let passed = lower_bound(0..self.restarts as usize, |index| {
             let restart = self.restart(index);
-            Ok::<_, Error>(restart <= at || self.is_behind(restart, key, seqno)?)
+            Ok::<_, Error>(restart <= at || self.is_behind(restart, key, seqno, order)?)
         })?;
         Ok(self.restart(passed.saturating_sub(1)).max(at))
     }
 
-    fn is_behind(&self, restart: usize, key: &[u8], seqno: SeqNo) -> Result<bool> {
+    fn is_behind(
+        &self,
+        restart: usize,
+        key: &[u8],
+        seqno: SeqNo,
+        order: &KeyOrder,
+    ) -> Result<bool> {
         let entry = self.restart_entry(restart)?;
-        Ok(entry.header.seqno > seqno && self.suffix(&entry) == key)
+        Ok(entry.header.seqno > seqno && order.is_same(self.suffix(&entry), key))
     }
 
     fn restart_entry(&self, at: usize) -> Result<Entry> {
@@ -319,8 +331,9 @@ impl DataBlock {
                 return Err(EntryFault::Shared.into_error(at));
             }
             key.set_suffix(entry.shared, self.suffix(&entry));
-            if order.compare(key.as_slice(), target).is_ge() {
-                return Ok(Some(Found { at, entry, equal: key.as_slice() == target }));
+            let by_key = order.compare(key.as_slice(), target);
+            if by_key.is_ge() {
+                return Ok(Some(Found { at, entry, equal: by_key.is_eq() }));
             }
             at = entry.end;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::key::BytewiseComparator;
+use crate::key::{BytewiseComparator, FilterPolicy, GuardedPolicy};
 use crate::settings::Compression;
 use crate::table::data_block::DataBlock;
 use crate::table::filter::Filter;
@@ -11,6 +11,7 @@ use crate::table::frame::{decompress, uncompressed_len};
 use crate::table::index::Index;
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::order::KeyOrder;
+use crate::table::policy_filter::{KIND_POLICY, PolicyFilter};
 use crate::table::properties::Properties;
 use crate::table::tombstone_block::{decode_tombstones, encode_tombstones};
 
@@ -47,7 +48,33 @@ pub(crate) fn index(bytes: &[u8]) {
     }
 }
 
+/// Admits every key.
+#[derive(Debug)]
+struct AdmitsAll;
+
+impl FilterPolicy for AdmitsAll {
+    fn name(&self) -> &'static str {
+        "fuzz"
+    }
+
+    fn create_filter(&self, _: &[&[u8]], _: &mut Vec<u8>) {}
+
+    fn may_contain(&self, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+}
+
 pub(crate) fn filter(bytes: &[u8]) {
+    if bytes.first() == Some(&KIND_POLICY) {
+        let policy = GuardedPolicy::new(Arc::new(AdmitsAll)).expect("the name is short");
+        let order = bytewise();
+        if let Ok(Some(filter)) = PolicyFilter::parse(bytes, &order, Some(&policy)) {
+            for key in [&b""[..], b"key", &[0xff; 20]] {
+                let _may_contain = filter.may_contain(key, &order);
+            }
+        }
+        return;
+    }
     let Ok(filter) = Filter::parse(bytes) else { return };
     for hash in [0, 1, u64::MAX, 0x9e37_79b9_7f4a_7c15] {
         let _may_contain = filter.may_contain(hash);

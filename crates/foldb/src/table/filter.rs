@@ -13,7 +13,9 @@
 //!  bit b of a block: bit b % 8 of byte b / 8
 //! ```
 //!
-//! Invariant: no false negatives, for any number of bits.
+//! Kind 1 is a filter of the caller's policy: see [`super::policy_filter`].
+//!
+//! Invariant: no false negatives of kind 0, for any number of bits.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -37,7 +39,7 @@ impl Filter {
     /// Parses the payload of a filter.
     ///
     /// # Errors
-    /// `Corruption` for a payload of the wrong length, `Unsupported` for an unknown kind.
+    /// `Corruption` for a payload of the wrong length, `Unsupported` for another kind.
     pub(super) fn parse(payload: &[u8]) -> Result<Filter> {
         let Some((&[kind, probes], blocks)) = payload.split_first_chunk::<2>() else {
             return Err(Error::corruption(format!(
@@ -48,7 +50,7 @@ impl Filter {
         if kind != KIND_BLOCKED {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("filter kind {kind} is not one this version reads (expected 0)"),
+                format!("filter kind {kind} is not one this version reads (expected 0 or 1)"),
             ));
         }
         let whole = blocks.len().is_multiple_of(BLOCK_BYTES) && !blocks.is_empty();

@@ -18,7 +18,7 @@
 //! still hold a tombstone that deletes it.
 //!
 //! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],
-//! [`properties`], [`footer`]; then [`builder`], [`reader`], [`cursor`].
+//! [`policy_filter`], [`properties`], [`footer`]; then [`builder`], [`reader`], [`cursor`].
 
 mod block_builder;
 mod builder;
@@ -38,6 +38,7 @@ mod index;
 mod key_buffer;
 mod later_syncs;
 mod order;
+mod policy_filter;
 mod position;
 mod properties;
 mod reader;

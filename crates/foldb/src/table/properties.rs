@@ -86,7 +86,7 @@ pub struct Properties {
     pub operators: Vec<Definition>,
     /// The requested compression.
     pub compression: Compression,
-    /// Filter bits per key; 0 if it has no filter.
+    /// Filter bits per key; 0 if it has no built-in filter.
     pub filter_bits: u32,
 }
 

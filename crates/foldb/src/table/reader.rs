@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use foldb_env::RandomAccessFile;
 
 use crate::error::{Error, Result};
-use crate::key::{Comparator, RecordHeader, SeqNo};
+use crate::key::{Comparator, GuardedPolicy, RecordHeader, SeqNo, shown};
 use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
 use crate::stats::ReadReport;
@@ -21,6 +21,7 @@ use crate::table::footer::{FOOTER_LEN, Footer};
 use crate::table::frame::Handle;
 use crate::table::index::Index;
 use crate::table::order::KeyOrder;
+use crate::table::policy_filter::{KIND_POLICY, PolicyFilter};
 use crate::table::properties::Properties;
 use crate::table::sorted_reads::SortedReads;
 use crate::table::source::{FrameBuffers, Payload, ReadWindow, TableFile};
@@ -39,6 +40,7 @@ pub struct TableReader {
     range_tombstones: Option<RangeTombstones>,
     properties: Properties,
     _charge: Charge,
+    filter_policy: Option<GuardedPolicy>,
     filter: OnceLock<LoadedFilter>,
     /// Held while a thread loads the filter.
     loading: Mutex<()>,
@@ -47,9 +49,27 @@ pub struct TableReader {
 /// A filter in memory.
 #[derive(Debug)]
 struct LoadedFilter {
-    /// `None` for a table without one.
-    filter: Option<Filter>,
+    filter: AnyFilter,
     _charge: Charge,
+}
+
+/// The filter that reads ask, chosen when it is loaded.
+#[derive(Debug)]
+enum AnyFilter {
+    /// The table has no filter, or none that may be asked.
+    None,
+    Blocked(Filter),
+    Policy(PolicyFilter),
+}
+
+impl AnyFilter {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            AnyFilter::None => 0,
+            AnyFilter::Blocked(filter) => filter.memory_bytes(),
+            AnyFilter::Policy(filter) => filter.memory_bytes(),
+        }
+    }
 }
 
 /// How a read gets its blocks.
@@ -81,6 +101,7 @@ impl Fetch {
 
 impl TableReader {
     /// Opens the table in `file`. Its number is `file_number`, and error messages call it `path`.
+    /// Reads ask the table's filter if `filter_policy` made it, or if it is a built-in one.
     ///
     /// # Errors
     /// `Corruption` if footer, index, range tombstones or properties are damaged or another
@@ -91,6 +112,7 @@ impl TableReader {
         path: &Path,
         file_number: u64,
         comparator: Arc<dyn Comparator>,
+        filter_policy: Option<GuardedPolicy>,
         cache: Arc<BlockCache>,
     ) -> Result<Arc<TableReader>> {
         let file_len = file.len().map_err(|e| Error::io(path, "find the length of table", &e))?;
@@ -115,6 +137,7 @@ impl TableReader {
             index,
             range_tombstones,
             properties,
+            filter_policy,
             filter: OnceLock::new(),
             loading: Mutex::new(()),
         }))
@@ -130,19 +153,23 @@ impl TableReader {
         self.file_len
     }
 
-    /// Returns whether a user key of this [`crate::encoding::key_hash`] may be in the table.
+    /// Returns whether a user key, of this [`crate::encoding::key_hash`], may be in the table.
     /// `false` is certain; without a filter the answer is always `true`. The first call loads the
     /// filter.
     ///
     /// # Errors
     /// `Corruption`, `Unsupported` or `Io` if the filter cannot be loaded.
     #[inline]
-    pub fn may_contain(&self, hash: u64) -> Result<bool> {
+    pub fn may_contain(&self, hash: u64, key: &[u8]) -> Result<bool> {
         let loaded = match self.filter.get() {
             Some(loaded) => loaded,
             None => self.loaded_filter()?,
         };
-        Ok(loaded.filter.as_ref().is_none_or(|filter| filter.may_contain(hash)))
+        Ok(match &loaded.filter {
+            AnyFilter::Blocked(filter) => filter.may_contain(hash),
+            AnyFilter::None => true,
+            AnyFilter::Policy(filter) => filter.may_contain(key, &self.order),
+        })
     }
 
     /// Returns whether [`TableReader::may_contain`] can answer without reading the file.
@@ -157,10 +184,48 @@ impl TableReader {
         if let Some(loaded) = self.filter.get() {
             return Ok(loaded);
         }
-        let filter = read_filter(&self.file, self.footer.filter)?;
-        let bytes = filter.as_ref().map_or(0, Filter::memory_bytes);
+        let filter = self.read_filter(self.footer.filter)?;
+        let bytes = filter.memory_bytes();
         let _charge = Charge::new(&self.cache.store().filters, bytes);
         Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
+    }
+
+    /// Reads the filter. A built-in filter knows only bytes: it is no use where different bytes are
+    /// equal.
+    fn read_filter(&self, handle: Option<Handle>) -> Result<AnyFilter> {
+        let Some(handle) = handle else {
+            return Ok(AnyFilter::None);
+        };
+        let mut buffers = FrameBuffers::default();
+        let payload = self.file.read_frame(handle, &mut buffers)?;
+        let filter = match payload.first() {
+            Some(&KIND_POLICY) => {
+                PolicyFilter::parse(payload, &self.order, self.filter_policy.as_ref())
+                    .map(|filter| filter.map_or(AnyFilter::None, AnyFilter::Policy))
+            }
+            _ => Filter::parse(payload).map(|filter| match self.order.is_equality_of_bytes() {
+                true => AnyFilter::Blocked(filter),
+                false => AnyFilter::None,
+            }),
+        };
+        filter.map_err(|error| self.file.locate(error, handle.offset))
+    }
+
+    /// Returns the error for a filter that rejects a key of the table.
+    #[cold]
+    pub(super) fn wrong_filter(&self, key: &[u8]) -> Error {
+        let key = shown(key);
+        match self.filter.get().map(|loaded| &loaded.filter) {
+            Some(AnyFilter::Policy(filter)) => Error::invalid_argument(format!(
+                "filter policy '{}' rejects key '{key}', which the table holds: reads of the key \
+                 miss its records; open the database without the policy, and give the corrected \
+                 policy another name",
+                filter.policy_name()
+            )),
+            _ => Error::corruption(format!(
+                "filter: expected it to admit key \"{key}\", found that it does not"
+            )),
+        }
     }
 
     /// Returns the range tombstones, if there are any. The filter does not know the keys they
@@ -206,7 +271,7 @@ impl TableReader {
         let footer = read_footer(&self.file, self.file_len)?;
         read_properties(&self.file, footer.properties, &self.order)?;
         read_index(&self.file, footer.index, &self.order, footer.index.offset)?;
-        read_filter(&self.file, footer.filter)?;
+        self.read_filter(footer.filter)?;
         let tombstones = read_tombstones(&self.file, footer.tombstones, &self.order)?;
         let (said, found) = (self.properties.range_deletes, tombstones.map_or(0, |all| all.len()));
         if said != found as u64 {
@@ -261,7 +326,7 @@ impl TableReader {
         fetch: &mut Fetch,
     ) -> Result<bool> {
         let block = self.fetch_data(handle, fetch)?;
-        block.begins_behind(key, seqno).map_err(|error| self.locate(error, handle))
+        block.begins_behind(key, seqno, &self.order).map_err(|error| self.locate(error, handle))
     }
 
     /// Returns the directory of this handle.
@@ -410,14 +475,4 @@ pub(super) fn read_tombstones(
     let payload = file.read_frame(handle, &mut buffers)?;
     let tombstones = decode_tombstones(payload, order);
     tombstones.map(Some).map_err(|e| file.locate(e, handle.offset))
-}
-
-fn read_filter(file: &TableFile, handle: Option<Handle>) -> Result<Option<Filter>> {
-    let Some(handle) = handle else {
-        return Ok(None);
-    };
-    let mut buffers = FrameBuffers::default();
-    let payload = file.read_frame(handle, &mut buffers)?;
-    let filter = Filter::parse(payload);
-    filter.map(Some).map_err(|e| file.locate(e, handle.offset))
 }

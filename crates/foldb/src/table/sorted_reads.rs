@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::key::{RecordHeader, SeqNo};
 use crate::table::cursor::CursorOptions;
 use crate::table::data_block::{DataBlock, Found, RESTART_INTERVAL};
+use crate::table::entry::{Entry, EntryFault};
 use crate::table::frame::Handle;
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::position::BlockPosition;
@@ -52,9 +53,8 @@ impl<'t> SortedReads<'t> {
             return Ok(());
         };
         let mut block = hold(held, table, handle, fetch)?;
-        let found = block
-            .seek(key, table.order(), &mut KeyBuffer::default())
-            .map_err(|e| table.locate(e, handle))?;
+        let (order, mut spelling) = (table.order(), KeyBuffer::default());
+        let found = block.seek(key, order, &mut spelling).map_err(|e| table.locate(e, handle))?;
         let Some(Found { mut at, mut entry, equal: true }) = found else {
             return Ok(());
         };
@@ -69,8 +69,12 @@ impl<'t> SortedReads<'t> {
                     handle = there;
                     block = hold(held, table, handle, fetch)?;
                     let locate = |error| table.locate(error, handle);
-                    at = block.pass_behind(from, key, max_seqno).map_err(locate)?;
+                    at = block.pass_behind(from, key, max_seqno, order).map_err(locate)?;
                     entry = block.checked_entry(at).map_err(locate)?;
+                    if !order.is_equality_of_bytes() {
+                        // It is a restart, which shares nothing, or the record of before.
+                        spelling.set_suffix(entry.shared, block.suffix(&entry));
+                    }
                 }
             } else if visit(entry.header, value).is_break() {
                 return Ok(());
@@ -84,12 +88,28 @@ impl<'t> SortedReads<'t> {
                 block = hold(held, table, handle, fetch)?;
             }
             entry = block.checked_entry(at).map_err(|e| table.locate(e, handle))?;
-            let same = key.get(entry.shared..) == Some(block.suffix(&entry));
+            let same = if order.is_equality_of_bytes() {
+                key.get(entry.shared..) == Some(block.suffix(&entry))
+            } else {
+                follow(&mut spelling, &entry, block)
+                    .map_err(|fault| table.locate(fault.into_error(at), handle))?;
+                order.is_same(spelling.as_slice(), key)
+            };
             if !same {
                 return Ok(());
             }
         }
     }
+}
+
+/// Turns `spelling` from the key of the record before `entry` into that of `entry`.
+#[cold]
+fn follow(spelling: &mut KeyBuffer, entry: &Entry, block: &DataBlock) -> Result<(), EntryFault> {
+    if entry.shared > spelling.len() {
+        return Err(EntryFault::Shared);
+    }
+    spelling.set_suffix(entry.shared, block.suffix(entry));
+    Ok(())
 }
 
 /// Returns the sub-block of this handle, and holds it from now on.

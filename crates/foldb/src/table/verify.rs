@@ -152,11 +152,8 @@ impl Found {
                 )));
             }
         }
-        if !table.may_contain(key_hash(key))? {
-            return Err(Error::corruption(format!(
-                "filter: expected it to admit key \"{}\", found that it does not",
-                key.escape_ascii()
-            )));
+        if !table.may_contain(key_hash(key), key)? {
+            return Err(table.wrong_filter(key));
         }
         self.entries += 1;
         self.deletes += u64::from(header.kind == Kind::Delete);

@@ -107,6 +107,7 @@ impl Workbench {
             block_size: 1,
             compression: Compression::None,
             filter_bits: 10,
+            filter_policy: None,
             operators: resolver.definitions().cloned().chain([unregistered]).collect(),
         }
     }

@@ -28,6 +28,7 @@
 //!  20 segment           a value segment lies here: segment varint | file varint | offset varint |
 //!                       length varint | bytes of its records varint | values varint | flags varint
 //!  21 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
+//!  22 filter policy     name
 //!
 //! file facts: ten varints (file, length, records, deletes, merges, range tombstones, older records
 //!             that these delete, smallest and largest seqno, kept apart: see `FileFacts`) |
@@ -108,6 +109,7 @@ pub(super) mod tag {
     pub(crate) const CARVE: u64 = 19;
     pub(crate) const SEGMENT: u64 = 20;
     pub(crate) const DEAD_SHARE: u64 = 21;
+    pub(crate) const FILTER_POLICY: u64 = 22;
 }
 
 impl Edit {
@@ -199,7 +201,7 @@ impl Edit {
 
     /// Reads a field of the keyspace whose section began last.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
-        if !(tag::NAME..=tag::DEAD_SHARE).contains(&tag) {
+        if !(tag::NAME..=tag::FILTER_POLICY).contains(&tag) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("unknown manifest field {tag}: use the foldb that wrote it"),

@@ -16,6 +16,8 @@ pub(crate) struct KeyspaceEdit {
     pub(crate) num_levels: Option<u64>,
     pub(crate) default_operator: Option<OperatorId>,
     pub(crate) settings: Option<KeyspaceSettings>,
+    /// Name of the filter policy with which the keyspace was created.
+    pub(crate) filter_policy: Option<String>,
     /// Tables hold all writes up to this sequence number, so replay skips them.
     pub(crate) flushed_through: Option<SeqNo>,
     pub(crate) dead_share: Option<f64>,
@@ -48,6 +50,9 @@ impl KeyspaceEdit {
         if let Some(settings) = &self.settings {
             fields.add(tag::SETTINGS, |body| settings.encode(body));
         }
+        if let Some(policy) = &self.filter_policy {
+            fields.add(tag::FILTER_POLICY, |body| body.extend_from_slice(policy.as_bytes()));
+        }
         if let Some(seqno) = self.flushed_through {
             fields.add(tag::FLUSHED_THROUGH, |body| put_varint(body, seqno));
         }
@@ -71,6 +76,10 @@ impl KeyspaceEdit {
             tag::COMPARATOR => {
                 let name = body.take(body.remaining(), "comparator")?;
                 self.comparator = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            tag::FILTER_POLICY => {
+                let name = body.take(body.remaining(), "filter policy")?;
+                self.filter_policy = Some(String::from_utf8_lossy(name).into_owned());
             }
             tag::NUM_LEVELS => self.num_levels = Some(body.varint("number of levels")?),
             tag::DEFAULT_OPERATOR => {

@@ -14,7 +14,7 @@ use foldb_env::FileSystem;
 use crate::error::{Error, Result};
 use crate::files::FileNames;
 use crate::files::{Closed, FilePool, InUse, PooledFile};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId};
 use crate::segment::OpenSegments;
 use crate::table::{BlockCache, TableReader};
 use crate::version::file::FileMeta;
@@ -50,6 +50,7 @@ pub(crate) struct OpenTables {
     shared: Arc<Shared>,
     keyspace: KeyspaceId,
     comparator: Arc<dyn Comparator>,
+    filter_policy: Option<GuardedPolicy>,
 }
 
 /// What all keyspaces of a database share.
@@ -86,7 +87,12 @@ impl OpenTables {
         );
         let segments = Arc::new(segments);
         let shared = Shared { fs, names, cache, pool, database, segments, closed };
-        OpenTables { shared: Arc::new(shared), keyspace: DEFAULT_KEYSPACE, comparator }
+        OpenTables {
+            shared: Arc::new(shared),
+            keyspace: DEFAULT_KEYSPACE,
+            comparator,
+            filter_policy: None,
+        }
     }
 
     /// Returns the open tables as another keyspace sees them.
@@ -94,8 +100,9 @@ impl OpenTables {
         &self,
         keyspace: KeyspaceId,
         comparator: Arc<dyn Comparator>,
+        filter_policy: Option<GuardedPolicy>,
     ) -> OpenTables {
-        OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator }
+        OpenTables { shared: Arc::clone(&self.shared), keyspace, comparator, filter_policy }
     }
 
     /// Notes for all keyspaces that the database is closed. The close calls this before it releases
@@ -133,17 +140,17 @@ impl OpenTables {
         }
     }
 
-    /// Returns whether a table may hold a key of this hash.
+    /// Returns whether a table may hold a key, of this hash.
     ///
     /// # Errors
     /// As [`TableReader::may_contain`].
     #[inline]
-    pub(crate) fn may_contain(&self, table: &TableReader, hash: u64) -> Result<bool> {
+    pub(crate) fn may_contain(&self, table: &TableReader, hash: u64, key: &[u8]) -> Result<bool> {
         if !table.has_loaded_filter() {
-            table.may_contain(hash)?;
+            table.may_contain(hash, key)?;
             self.shared.pool.trim();
         }
-        table.may_contain(hash)
+        table.may_contain(hash, key)
     }
 
     /// Stores the open table of a file, which [`OpenTables::get_owned`] returned earlier.
@@ -171,7 +178,8 @@ impl OpenTables {
         let handle =
             shared.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
         let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&shared.cache));
-        let table = TableReader::open(handle, &path, file.number, comparator, cache)?;
+        let policy = self.filter_policy.clone();
+        let table = TableReader::open(handle, &path, file.number, comparator, policy, cache)?;
         self.check_identity(file, &table).map_err(|error| error.in_file(&path))?;
         Ok(table)
     }

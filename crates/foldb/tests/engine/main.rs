@@ -73,10 +73,11 @@ mod segments {
     mod separation;
 }
 
-/// Operators, comparators and listeners of the caller's own.
+/// Operators, comparators, filter policies and listeners of the caller's own.
 mod user_code {
     mod callbacks;
     mod comparators;
+    mod filter_policies;
     mod operators;
     mod rule_breakers;
 }

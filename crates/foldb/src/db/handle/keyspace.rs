@@ -314,6 +314,7 @@ impl Keyspace {
             comparator: Some(Arc::clone(&self.state.comparator)),
             compression: Some(settings.compression),
             bloom_bits: Some(settings.bloom_bits),
+            filter_policy: self.state.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
             compaction: Some(settings.compaction),
             value_separation_min: Some(settings.value_separation_min.unwrap_or(usize::MAX)),
         }

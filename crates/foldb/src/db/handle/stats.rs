@@ -58,6 +58,7 @@ impl Core {
             num_levels: keyspace.num_levels,
             compression: keyspace.settings.compression,
             bloom_bits: keyspace.settings.bloom_bits,
+            filter_policy: keyspace.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
             compaction: keyspace.settings.compaction,
             value_separation_min: keyspace.settings.value_separation_min,
             ..self.options.clone()
@@ -73,6 +74,7 @@ impl Core {
                 "comparator"
                 | "compression"
                 | "bloom_bits"
+                | "filter_policy"
                 | "compaction"
                 | "value_separation_min" => !is_default,
                 _ => false,

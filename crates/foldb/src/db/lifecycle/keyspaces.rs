@@ -19,6 +19,7 @@ use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, che
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Operator;
+use crate::key::GuardedPolicy;
 use crate::options::{KeyspaceOptions, check_comparator};
 use crate::version::{Edit, Version};
 
@@ -137,6 +138,8 @@ impl Core {
         let settings = options.settings(&self.options)?;
         let comparator = options.comparator.as_ref().unwrap_or(&self.options.comparator);
         check_comparator(&**comparator)?;
+        let filter_policy = options.filter_policy.as_ref().or(self.options.filter_policy.as_ref());
+        let filter_policy = filter_policy.cloned().map(GuardedPolicy::new).transpose()?;
         let default_operator = self.default_operator_of(options)?;
 
         let mut writer = self.lock_writer();
@@ -161,6 +164,8 @@ impl Core {
             default_id: default_operator.as_ref().map(|operator| operator.id),
             default_operator,
             settings,
+            filter_policy_name: filter_policy.as_ref().map(|policy| policy.name().into()),
+            filter_policy,
             version: Arc::clone(&version),
         };
         let state = KeyspaceState::new(parts, &self.settings, &self.default.tables);

@@ -223,7 +223,7 @@ impl Core {
             let open = keyspace.tables.get_owned(&table.file)?;
             let before = found.len();
             let cover = if table.has_range_tombstones() { open.cover(key, seqno) } else { 0 };
-            if keyspace.tables.may_contain(&open, hash)? {
+            if keyspace.tables.may_contain(&open, hash, key)? {
                 places += 1;
                 open.get(key, seqno, CursorOptions::default(), |header, value| {
                     let bytes = match header.kind {

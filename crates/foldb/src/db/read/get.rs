@@ -105,7 +105,7 @@ impl Core {
             if found.has_range_tombstones() {
                 cover(chain, &table, key, hash, seqno);
             }
-            if !keyspace.tables.may_contain(&table, hash)? {
+            if !keyspace.tables.may_contain(&table, hash, key)? {
                 self.totals.add(Total::FilterNegatives, 1);
                 continue;
             }
@@ -233,7 +233,7 @@ pub(crate) fn point_read(options: &ReadOptions) -> CursorOptions {
 #[inline]
 pub(crate) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
     if planted(Fault::RangeDeleteBehindFilter)
-        && table.may_contain(hash).is_ok_and(|admits| !admits)
+        && table.may_contain(hash, key).is_ok_and(|admits| !admits)
     {
         return;
     }

@@ -186,7 +186,7 @@ impl Core {
             if chain.is_covered_above(largest_seqno) {
                 continue;
             }
-            match tables.may_contain(table, *hash) {
+            match tables.may_contain(table, *hash, key) {
                 Ok(true) => {}
                 Ok(false) => {
                     negatives += 1;

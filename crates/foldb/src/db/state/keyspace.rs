@@ -12,7 +12,8 @@ use crate::db::throttle::pace::Pace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
 use crate::key::{
-    Comparator, DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, OperatorId, check_ends, check_key,
+    Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyBounds, KeyspaceId, OperatorId, check_ends,
+    check_key,
 };
 use crate::segment::GrowingFiles;
 use crate::settings::Settings;
@@ -63,6 +64,12 @@ pub(crate) struct KeyspaceState {
     failure: OnceLock<Error>,
     /// Whether listeners know of the failure.
     failure_told: AtomicBool,
+    /// Makes and reads the filters of tables, if the caller registered the policy.
+    pub(crate) filter_policy: Option<GuardedPolicy>,
+    /// The name of the policy, even if it is not registered.
+    filter_policy_name: Option<Arc<str>>,
+    /// Whether listeners know of a panic of the policy.
+    policy_failure_told: AtomicBool,
 }
 
 /// The initial parts of a keyspace.
@@ -74,7 +81,17 @@ pub(crate) struct KeyspaceParts {
     pub(crate) default_operator: Option<Operator>,
     pub(crate) default_id: Option<OperatorId>,
     pub(crate) settings: KeyspaceSettings,
+    pub(crate) filter_policy: Option<GuardedPolicy>,
+    /// The name of the policy, even if it is not registered.
+    pub(crate) filter_policy_name: Option<Arc<str>>,
     pub(crate) version: Arc<Version>,
+}
+
+impl KeyspaceParts {
+    /// Returns the open tables as this keyspace sees them.
+    pub(crate) fn open_tables(&self, tables: &OpenTables) -> OpenTables {
+        tables.for_keyspace(self.id, Arc::clone(&self.comparator), self.filter_policy.clone())
+    }
 }
 
 impl KeyspaceState {
@@ -93,7 +110,7 @@ impl KeyspaceState {
                 LogAdoption::InKeyOrder => Some(least.max(LEAST_BY_DEFAULT)),
                 LogAdoption::Always => Some(least),
             });
-        let tables = tables.for_keyspace(parts.id, Arc::clone(&parts.comparator));
+        let tables = parts.open_tables(tables);
         Arc::new(KeyspaceState {
             id: parts.id,
             name: parts.name,
@@ -116,6 +133,9 @@ impl KeyspaceState {
             dropped: AtomicBool::new(false),
             failure: OnceLock::new(),
             failure_told: AtomicBool::new(false),
+            filter_policy: parts.filter_policy,
+            filter_policy_name: parts.filter_policy_name,
+            policy_failure_told: AtomicBool::new(false),
         })
     }
 
@@ -213,6 +233,14 @@ impl KeyspaceState {
         (!self.failure_told.swap(true, Ordering::AcqRel)).then(|| failure.clone())
     }
 
+    /// Returns the first panic of the filter policy at the first call after it, and `None` at later
+    /// calls.
+    pub(crate) fn take_untold_policy_failure(&self) -> Option<Error> {
+        let failure = self.filter_policy.as_ref()?.failure()?;
+        let is_new = !self.policy_failure_told.swap(true, Ordering::AcqRel);
+        is_new.then(|| failure.clone().prefixed(&format!("keyspace '{}': ", self.name)))
+    }
+
     /// Checks the ends of a range as [`KeyspaceState::check_key`] does.
     ///
     /// # Errors
@@ -292,6 +320,7 @@ impl KeyspaceState {
             comparator: Some(self.comparator.name().to_owned()),
             num_levels: Some(self.num_levels as u64),
             default_operator: self.default_id(),
+            filter_policy: self.filter_policy_name.as_deref().map(str::to_owned),
             ..KeyspaceEdit::default()
         }
     }

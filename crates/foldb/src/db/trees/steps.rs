@@ -62,7 +62,7 @@ impl Core {
         }
         self.check_may_wait()?;
         let outcome = self.flush_work(true);
-        self.tell_failed_comparators();
+        self.tell_failed_callbacks();
         self.background.stepped(Work::Flush, &outcome);
         if outcome? {
             return Ok(true);
@@ -71,7 +71,7 @@ impl Core {
             return Ok(false);
         }
         let outcome = self.compaction_work();
-        self.tell_failed_comparators();
+        self.tell_failed_callbacks();
         self.background.stepped(Work::Compaction, &outcome);
         outcome
     }
@@ -256,10 +256,11 @@ impl Core {
         self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 
-    /// Tells listeners which keyspaces' comparators have failed. The caller holds no locks.
-    pub(crate) fn tell_failed_comparators(&self) {
+    /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller holds no locks.
+    pub(crate) fn tell_failed_callbacks(&self) {
         for keyspace in self.all_keyspaces() {
-            if let Some(error) = keyspace.take_untold_failure() {
+            let failures = [keyspace.take_untold_failure(), keyspace.take_untold_policy_failure()];
+            for error in failures.into_iter().flatten() {
                 self.events.tell(&Event::BackgroundError { error });
             }
         }

@@ -46,7 +46,7 @@ impl Tenant for Core {
     }
 
     fn stepped(&self, work: Work, outcome: &Result<bool>) {
-        self.tell_failed_comparators();
+        self.tell_failed_callbacks();
         // A step that a close ended early did not fail.
         if let Err(error) = outcome
             && error.kind() != ErrorKind::Closed

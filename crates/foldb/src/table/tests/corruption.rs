@@ -75,7 +75,7 @@ fn try_read_all(bytes: Vec<u8>, records: &[Record]) -> Result<()> {
         }
     }
     for record in records {
-        match table.may_contain(key_hash(&record.key)) {
+        match table.may_contain(key_hash(&record.key), &record.key) {
             Ok(admits) => assert!(admits),
             Err(error) => outcome = Err(error),
         }
@@ -126,7 +126,8 @@ fn table_under_another_number_is_refused() {
     let cache = Arc::new(BlockCache::new(0));
     let comparator = Arc::new(BytewiseComparator);
     let file = Arc::new(MemoryFile::of(bytes));
-    let error = TableReader::open(file, Path::new("8.sst"), 8, comparator, cache).unwrap_err();
+    let error =
+        TableReader::open(file, Path::new("8.sst"), 8, comparator, None, cache).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.to_string().contains("expected file number 8, found 7"), "{error}");
 }

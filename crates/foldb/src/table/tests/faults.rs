@@ -54,7 +54,8 @@ fn many_threads_read_through_a_small_cache() {
     let cache = Arc::new(BlockCache::new(64 << 10));
     let comparator = Arc::new(BytewiseComparator);
     let table =
-        TableReader::open(file, Path::new("t"), FILE_NUMBER, comparator, cache.clone()).unwrap();
+        TableReader::open(file, Path::new("t"), FILE_NUMBER, comparator, None, cache.clone())
+            .unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (table, records) = (&table, &records);

@@ -4,8 +4,10 @@ mod corruption;
 mod faults;
 mod memory_file;
 mod model;
+mod policies;
 mod references;
 mod round_trip;
+mod separators;
 mod size;
 mod tombstones;
 mod worked_example;
@@ -19,7 +21,9 @@ use memory_file::MemoryFile;
 use super::*;
 use crate::error::Result;
 use crate::fold::Definition;
-use crate::key::{BytewiseComparator, Comparator, Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::key::{
+    BytewiseComparator, Comparator, GuardedPolicy, Kind, NO_OPERATOR, RecordHeader, SeqNo,
+};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::settings::Compression;
 
@@ -79,6 +83,7 @@ pub(super) fn options() -> TableBuilderOptions {
         block_size: 4096,
         compression: Compression::None,
         filter_bits: 10,
+        filter_policy: None,
         operators: (0..200).map(definition).collect(),
     }
 }
@@ -110,8 +115,16 @@ pub(super) fn open_with(
     file: Arc<MemoryFile>,
     comparator: Arc<dyn Comparator>,
 ) -> Result<Arc<TableReader>> {
+    open_with_policy(file, comparator, None)
+}
+
+pub(super) fn open_with_policy(
+    file: Arc<MemoryFile>,
+    comparator: Arc<dyn Comparator>,
+    policy: Option<GuardedPolicy>,
+) -> Result<Arc<TableReader>> {
     let cache = Arc::new(BlockCache::new(1 << 20));
-    TableReader::open(file, Path::new("/db/000007.sst"), FILE_NUMBER, comparator, cache)
+    TableReader::open(file, Path::new("/db/000007.sst"), FILE_NUMBER, comparator, policy, cache)
 }
 
 pub(super) fn open(file: Arc<MemoryFile>) -> Result<Arc<TableReader>> {

@@ -91,7 +91,7 @@ fn check(records: &[Record], options: TableBuilderOptions) {
         chains.entry(&record.key).or_default().push(record.clone());
     }
     for (key, chain) in chains {
-        assert!(table.may_contain(crate::encoding::key_hash(key)).unwrap());
+        assert!(table.may_contain(crate::encoding::key_hash(key), key).unwrap());
         for at in [0, chain.len() / 2, chain.len() - 1] {
             let max_seqno = chain[at].header.seqno;
             assert_eq!(get(&table, key, max_seqno).unwrap(), chain[at..]);

@@ -116,7 +116,11 @@ fn settings() -> impl Strategy<Value = KeyspaceSettings> {
 fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {
     (
         any::<u32>(),
-        (proptest::option::of("[a-zé ]{0,8}"), proptest::option::of("[a-z.]{0,8}")),
+        (
+            proptest::option::of("[a-zé ]{0,8}"),
+            proptest::option::of("[a-z.]{0,8}"),
+            proptest::option::of("[a-z.]{0,8}"),
+        ),
         any::<(Option<u64>, Option<u32>, Option<u64>)>(),
         proptest::option::of(settings()),
         proptest::collection::vec(tree_edit(), 0..4),
@@ -126,6 +130,7 @@ fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {
             id,
             name: names.0,
             comparator: names.1,
+            filter_policy: names.2,
             num_levels: numbers.0,
             default_operator: numbers.1,
             settings,

@@ -34,7 +34,7 @@ fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
     read_all(&bench, &version);
     let table = version.tables().last().unwrap();
     let held = bench.tables.get_owned(&table.file).unwrap();
-    assert!(bench.tables.may_contain(&held, crate::encoding::key_hash(b"k7")).unwrap());
+    assert!(bench.tables.may_contain(&held, crate::encoding::key_hash(b"k7"), b"k7").unwrap());
     let three = bench.pool.memory_bytes();
     bench.pool.set_room(0);
     assert_eq!(bench.pool.open_tables(), 1, "one table may always be open");
@@ -42,7 +42,7 @@ fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
     assert!(after < three && after > 0, "{after} of {three}");
     read_all(&bench, &version);
     assert_eq!(bench.pool.open_tables(), 1);
-    assert!(held.may_contain(crate::encoding::key_hash(b"k7")).unwrap());
+    assert!(held.may_contain(crate::encoding::key_hash(b"k7"), b"k7").unwrap());
     drop((held, version));
     assert_eq!(bench.pool.memory_bytes(), 0, "closed tables are not counted");
 }

@@ -83,6 +83,7 @@ fn example() -> [Edit; 3] {
             compaction: CompactionPreset::Leveled,
             value_separation_min: None,
         }),
+        filter_policy: None,
         flushed_through: Some(299),
         dead_share: Some(1.0),
         tree: Vec::new(),

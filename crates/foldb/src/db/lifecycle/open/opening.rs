@@ -418,7 +418,7 @@ pub(crate) fn check_operators(
         return Ok(());
     }
     for own in parts {
-        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        let tables = own.open_tables(tables);
         for table in own.version.tables() {
             let open = tables.get_owned(&table.file)?;
             let used = &open.properties().operators;

@@ -10,7 +10,9 @@ use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileNames, MAX_FILE_NUMBER};
 use crate::fold::{Operator, Registry};
-use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
+use crate::key::{
+    BytewiseComparator, Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, OperatorId, SeqNo,
+};
 use crate::options::{Options, check_comparator};
 use crate::segment::SegmentFiles;
 use crate::settings::{KeyspaceSettings, MAX_LEVELS};
@@ -47,6 +49,7 @@ pub(crate) struct StoredKeyspace {
     num_levels: Option<u64>,
     default_operator: Option<OperatorId>,
     settings: Option<KeyspaceSettings>,
+    filter_policy: Option<String>,
     pub(crate) flushed_through: SeqNo,
     pub(crate) dead_share: f64,
     tree: Vec<Vec<TreeEdit>>,
@@ -174,6 +177,7 @@ impl StoredKeyspace {
             num_levels: None,
             default_operator: None,
             settings: None,
+            filter_policy: None,
             flushed_through: 0,
             dead_share: 1.0,
             tree: Vec::new(),
@@ -185,6 +189,7 @@ impl StoredKeyspace {
         self.num_levels = change.num_levels.or(self.num_levels);
         self.default_operator = change.default_operator.or(self.default_operator);
         self.settings = change.settings.or(self.settings);
+        self.filter_policy = change.filter_policy.or_else(|| self.filter_policy.take());
         self.flushed_through = change.flushed_through.unwrap_or(self.flushed_through);
         self.dead_share = change.dead_share.unwrap_or(self.dead_share);
         if !change.tree.is_empty() {
@@ -222,6 +227,7 @@ impl StoredKeyspace {
         let settings = self.settings.filter(|_| !is_default);
         let (default_id, default_operator) =
             choose_default_operator(spec, self.default_operator, registry)?;
+        let filter_policy = self.find_filter_policy(options)?;
         Ok(KeyspaceParts {
             id: self.id,
             name: self.name.as_str().into(),
@@ -230,8 +236,26 @@ impl StoredKeyspace {
             default_operator,
             default_id,
             settings: settings.unwrap_or_else(|| options.keyspace_settings()),
+            filter_policy,
+            filter_policy_name: self.filter_policy.as_deref().map(Arc::from),
             version: Arc::new(version),
         })
+    }
+
+    /// Returns the filter policy of the keyspace, from those that the caller registered. Without
+    /// it, reads do not ask the filters that it made.
+    fn find_filter_policy(&self, options: &Options) -> Result<Option<GuardedPolicy>> {
+        if self.id == DEFAULT_KEYSPACE {
+            return options.filter_policy.clone().map(GuardedPolicy::new).transpose();
+        }
+        let Some(name) = &self.filter_policy else { return Ok(None) };
+        for policy in options.filter_policy.iter().chain(&options.filter_policies) {
+            let policy = GuardedPolicy::new(Arc::clone(policy))?;
+            if policy.name() == name {
+                return Ok(Some(policy));
+            }
+        }
+        Ok(None)
     }
 
     /// Checks that the comparator agrees with the stored tables. Each open rebuilds the tree from

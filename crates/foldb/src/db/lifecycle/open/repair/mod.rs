@@ -386,7 +386,8 @@ impl Repair<'_> {
         tables: &OpenTables,
         segment_files: &Arc<SegmentFiles>,
     ) -> Result<Version> {
-        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        // A table is whole whatever a filter policy says of its keys.
+        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator), None);
         let (before, comparator) = (&own.version, &*own.comparator);
         for (number, file) in before.segments.files() {
             if !self.present.contains(&FileKind::Segment(number)) {

@@ -197,7 +197,7 @@ impl<'a> Survey<'a> {
         let file =
             self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
         let order = Arc::clone(&self.options.comparator);
-        let table = TableReader::open(file, &path, number, order, Arc::clone(&self.cache))?;
+        let table = TableReader::open(file, &path, number, order, None, Arc::clone(&self.cache))?;
         match table.verify() {
             // The readable part is salvaged once the tree is known.
             Err(error) if error.kind() == ErrorKind::Corruption => {}

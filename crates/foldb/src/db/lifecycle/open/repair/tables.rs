@@ -101,6 +101,7 @@ impl Repair<'_> {
             block_size: self.options.block_size,
             compression: Compression::None,
             filter_bits: own.settings.filter_bits(own.version.levels.len(), 0),
+            filter_policy: own.filter_policy.clone(),
             operators: self.stored.registry.resolver().definitions().cloned().collect(),
         };
         let next = Cell::new(self.stored.next_file);

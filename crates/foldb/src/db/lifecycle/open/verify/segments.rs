@@ -16,7 +16,7 @@ use crate::version::OpenTables;
 impl Verification<'_> {
     /// Checks the segments of a keyspace.
     pub(crate) fn segments(&mut self, own: &KeyspaceParts, tables: &OpenTables) {
-        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        let tables = own.open_tables(tables);
         let map = &own.version.segments;
         let mut files: BTreeMap<u64, (u64, Result<Checked>)> = BTreeMap::new();
         for segment in map.iter() {

@@ -20,7 +20,7 @@ use crate::version::{OpenTables, Run, TableRef, Upper};
 impl Verification<'_> {
     /// Checks the tables of a keyspace.
     pub(crate) fn tables(&mut self, own: &KeyspaceParts, stored: &Stored, tables: &OpenTables) {
-        let tables = tables.for_keyspace(own.id, Arc::clone(&own.comparator));
+        let tables = own.open_tables(tables);
         let mut seen = HashSet::new();
         for (_, run) in own.version.runs() {
             if let Err(error) = check_run(run, &*own.comparator) {
@@ -117,7 +117,7 @@ impl Verification<'_> {
         for comparator in given {
             let file = self.fs.open(path).map_err(|error| Error::io(path, "open", &error))?;
             let (comparator, cache) = (Arc::clone(comparator), Arc::clone(cache));
-            outcome = TableReader::open(file, path, number, comparator, cache);
+            outcome = TableReader::open(file, path, number, comparator, None, cache);
             if outcome.is_ok() {
                 break;
             }

@@ -1,0 +1,146 @@
+//! Separators and successors of a caller's comparator.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use super::*;
+
+/// Orders keys by their bytes, the largest first. It notes keys that it should never see.
+#[derive(Debug)]
+struct Backwards {
+    /// Makes a separator of its two keys, or a successor of the first.
+    shorten: fn(&[u8], Option<&[u8]>) -> Vec<u8>,
+    known: Mutex<HashSet<Vec<u8>>>,
+    strangers: Mutex<HashSet<Vec<u8>>>,
+    /// What it returned.
+    answers: Mutex<HashSet<Vec<u8>>>,
+}
+
+impl Backwards {
+    fn new(shorten: fn(&[u8], Option<&[u8]>) -> Vec<u8>) -> Arc<Backwards> {
+        let (known, strangers, answers) = Default::default();
+        Arc::new(Backwards { shorten, known, strangers, answers })
+    }
+
+    fn answer(&self, start: &[u8], limit: Option<&[u8]>, out: &mut Vec<u8>) {
+        assert!(out.is_empty() && limit.is_none_or(|limit| limit < start));
+        out.extend_from_slice(&(self.shorten)(start, limit));
+        self.answers.lock().unwrap().insert(out.clone());
+        self.known.lock().unwrap().insert(out.clone());
+    }
+}
+
+impl Comparator for Backwards {
+    fn name(&self) -> &'static str {
+        "test.backwards"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        for key in [a, b] {
+            if !self.known.lock().unwrap().contains(key) {
+                self.strangers.lock().unwrap().insert(key.to_vec());
+            }
+        }
+        b.cmp(a)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+
+    fn separator(&self, start: &[u8], limit: &[u8], out: &mut Vec<u8>) {
+        self.answer(start, Some(limit), out);
+    }
+
+    fn successor(&self, key: &[u8], out: &mut Vec<u8>) {
+        self.answer(key, None, out);
+    }
+}
+
+/// The shortest beginning of `start` that is greater than `limit`: in this order, it stands at or
+/// behind `start` and before `limit`.
+fn right(start: &[u8], limit: Option<&[u8]>) -> Vec<u8> {
+    let Some(limit) = limit else { return Vec::new() };
+    let fits = |len: &usize| &start[..*len] > limit;
+    start[..(1..=start.len()).find(fits).unwrap_or(start.len())].to_vec()
+}
+
+fn records() -> Vec<Record> {
+    let key = |n: u32| format!("{:05}{}", n * 7, "-".repeat(60));
+    (0..500).rev().map(|n| put(key(n), u64::from(n) + 1, [b'v'; 20])).collect()
+}
+
+/// Writes the records with a comparator, and reads all of them. Returns the length of the file.
+fn check(comparator: &Arc<Backwards>) -> u64 {
+    let records = records();
+    let passed_in = [&b"0"[..], b"00001x", b"99999"];
+    let mut known: HashSet<_> = records.iter().map(|record| record.key.clone()).collect();
+    known.extend(passed_in.map(<[u8]>::to_vec));
+    comparator.known.lock().unwrap().extend(known);
+    // Several directories.
+    let shape = TableBuilderOptions {
+        comparator: Arc::clone(comparator) as _,
+        block_size: 1000,
+        filter_bits: 0,
+        ..options()
+    };
+    let (file, summary) = build(&records, shape);
+    let table = open_with(file, Arc::clone(comparator) as _).unwrap();
+    for record in &records {
+        let seqno = record.header.seqno;
+        assert_eq!(get(&table, &record.key, seqno).unwrap(), std::slice::from_ref(record));
+    }
+    for absent in passed_in {
+        assert!(get(&table, absent, u64::MAX >> 8).unwrap().is_empty());
+        let mut cursor = TableCursor::new(Arc::clone(&table), CursorOptions::default());
+        cursor.seek(absent).unwrap();
+        let expected = records.iter().find(|record| &record.key[..] <= absent);
+        assert_eq!(super::record(&cursor).as_ref(), expected, "{}", absent.escape_ascii());
+    }
+    assert_eq!(scan_back(&table, CursorOptions::default()).unwrap(), records);
+    table.verify().unwrap();
+    let strangers = comparator.strangers.lock().unwrap();
+    assert!(strangers.is_empty(), "it saw keys that it never returned: {strangers:?}");
+    summary.file_len
+}
+
+#[test]
+fn separators_make_the_index_smaller() {
+    let whole = check(&Backwards::new(|start, _| start.to_vec()));
+    let comparator = Backwards::new(right);
+    let short = check(&comparator);
+    assert!(short + 500 < whole, "{short} bytes, {whole} with whole keys");
+    assert!(comparator.answers.lock().unwrap().len() > 30);
+}
+
+#[test]
+fn answers_that_break_the_rule_are_not_used() {
+    let whole = check(&Backwards::new(|start, _| start.to_vec()));
+    // Each function is wrong in its own way: before `start`, at `limit`, behind it, and longer than
+    // `start`. A successor must not stand before its key.
+    let wrong: [fn(&[u8], Option<&[u8]>) -> Vec<u8>; 4] = [
+        |_, _| b"zzz".to_vec(),
+        |start, limit| limit.map_or_else(|| b"z".to_vec(), |_| start.to_vec()),
+        |_, limit| limit.map_or_else(|| b"z".to_vec(), |_| Vec::new()),
+        |start, _| [start, b"longer"].concat(),
+    ];
+    for (which, wrong) in wrong.into_iter().enumerate() {
+        let comparator = Backwards::new(wrong);
+        assert_eq!(check(&comparator), whole, "answer {which} was used");
+        assert!(!comparator.answers.lock().unwrap().is_empty());
+    }
+    // A separator that is the limit itself, where the limit is shorter.
+    let at_limit = Backwards::new(|start, limit| limit.unwrap_or(start).to_vec());
+    let records = [put("bbb", 1, [0; 900]), put("b", 1, [0; 900]), put("a", 1, [0; 900])];
+    at_limit.known.lock().unwrap().extend(records.iter().map(|record| record.key.clone()));
+    let shape = TableBuilderOptions { comparator: at_limit.clone(), block_size: 256, ..options() };
+    let table = open_with(build(&records, shape).0, at_limit).unwrap();
+    for record in &records {
+        assert_eq!(get(&table, &record.key, 1).unwrap(), std::slice::from_ref(record));
+    }
+}
