@@ -31,6 +31,8 @@ pub(crate) struct MergingCursor {
     tree: SmallVec<[u32; FEW]>,
     comparator: Arc<dyn Comparator>,
     bytewise: bool,
+    /// Whether equal keys have the same bytes.
+    same_bytes: bool,
     direction: Direction,
     effort: Effort,
 }
@@ -79,6 +81,7 @@ impl MergingCursor {
             tree: SmallVec::from_elem(0, sources.len().max(1)),
             sources,
             bytewise: comparator.bytewise_order(),
+            same_bytes: comparator.bytewise_order() || comparator.bytewise_equality(),
             comparator,
             direction: Direction::Forward,
             effort: Effort::default(),
@@ -99,11 +102,31 @@ impl MergingCursor {
         }
     }
 
-    /// Returns the memtable if it is the only source. The caller may move it directly.
+    /// Returns whether records of one key may have different bytes as their keys.
+    #[inline]
+    pub(crate) fn has_spellings(&self) -> bool {
+        !self.same_bytes
+    }
+
+    /// Returns whether the cursor stands on a record of `key`, whatever the spelling.
+    #[inline]
+    pub(crate) fn is_at(&self, key: &[u8]) -> bool {
+        self.valid() && (self.key() == key || self.is_spelled_otherwise(key))
+    }
+
+    /// Returns whether the key under the cursor, whose bytes differ from `key`, is `key` all the
+    /// same.
+    #[inline]
+    pub(crate) fn is_spelled_otherwise(&self, key: &[u8]) -> bool {
+        !self.same_bytes && self.comparator.compare(self.key(), key).is_eq()
+    }
+
+    /// Returns the memtable if it is the only source, and if all records of a key have the same
+    /// bytes as their keys. The caller may move it directly.
     #[inline]
     pub(crate) fn only_memtable(&mut self) -> Option<&mut MemtableCursor> {
         match &mut self.sources[..] {
-            [Source::Memtable(cursor)] => Some(cursor),
+            [Source::Memtable(cursor)] if self.same_bytes => Some(cursor),
             _ => None,
         }
     }
@@ -223,8 +246,11 @@ impl MergingCursor {
     pub(crate) fn next_key_of_source(&mut self, key: &[u8]) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
         self.effort.steps += 1;
-        let (winner, bytewise) = (self.winner(), self.bytewise);
-        match self.sources[winner].next_key(key, bytewise) {
+        let (winner, bytewise, same_bytes) = (self.winner(), self.bytewise, self.same_bytes);
+        let comparator = &*self.comparator;
+        let is_same =
+            |other: &[u8]| other == key || (!same_bytes && comparator.compare(other, key).is_eq());
+        match self.sources[winner].next_key(key, bytewise, is_same) {
             Ok(()) => self.replay(winner),
             Err(error) => return Err(self.fail(error)),
         }
@@ -257,7 +283,10 @@ impl MergingCursor {
             }
         } else {
             let limit = self.next_of_others(winner).map(|key| key.to_vec());
-            if limit.as_deref() == Some(self.sources[winner].key()) {
+            let is_here = |limit: &[u8]| {
+                limit == self.sources[winner].key() || self.is_spelled_otherwise(limit)
+            };
+            if limit.as_deref().is_some_and(is_here) {
                 return Ok(false);
             }
             let Source::Memtable(cursor) = &mut self.sources[winner] else { return Ok(false) };

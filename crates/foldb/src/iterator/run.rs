@@ -193,7 +193,7 @@ impl RunCursor {
             // The fragment ends with this key, and no seek can go behind a key. So the cursor seeks
             // the key itself, and the caller steps on from there.
             (Way::Forward, _, Edge::Behind(key)) if table.hi.admits(&*comparator, key) => {
-                if self.key() == &**key {
+                if self.key() == &**key || comparator.compare(self.key(), key).is_eq() {
                     return Ok(false);
                 }
                 if self.approach(key)? {

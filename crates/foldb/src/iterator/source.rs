@@ -155,8 +155,13 @@ impl Source {
 
     /// Moves past all records of `key`; the cursor stands on one of them. A memtable has a direct
     /// link to the next key. A run steps over a few records, then seeks the key's successor if the
-    /// order is bytewise.
-    pub(crate) fn next_key(&mut self, key: &[u8], bytewise: bool) -> Result<()> {
+    /// order is bytewise. `is_same` says whether a key is `key`.
+    pub(crate) fn next_key(
+        &mut self,
+        key: &[u8],
+        bytewise: bool,
+        is_same: impl Fn(&[u8]) -> bool,
+    ) -> Result<()> {
         let cursor = match self {
             Source::Memtable(cursor) => {
                 cursor.next_key();
@@ -165,7 +170,7 @@ impl Source {
             Source::Run(cursor) => cursor,
         };
         let mut hidden = 0;
-        while cursor.valid() && cursor.key() == key {
+        while cursor.valid() && is_same(cursor.key()) {
             if bytewise && hidden == MAX_HIDDEN {
                 let behind = [key, &[0]].concat();
                 return if cursor.approach(&behind)? {

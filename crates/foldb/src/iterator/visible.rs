@@ -2,7 +2,8 @@
 //!
 //! Forwards, the records of a key come newest first and the chain ends at its base. Backwards, they
 //! come oldest first and a base replaces the records collected before it. Both directions end in
-//! the same fold.
+//! the same fold. Where different bytes may be one key, an entry has the bytes of its newest visible
+//! record.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -352,7 +353,7 @@ impl Iter {
             report.saw_operands(0);
         }
         records.next()?;
-        if records.valid() && records.key() == self.key {
+        if records.is_at(&self.key) {
             self.pass_key()?;
         }
         Ok(true)
@@ -368,10 +369,13 @@ impl Iter {
             let mut is_open = true;
             if header.seqno <= self.parts.seqno {
                 records.hold_value()?;
+                if records.has_spellings() && self.chain.is_empty() {
+                    set_key(&mut self.key, records.key());
+                }
                 is_open = self.chain.push(header, records.pinned_value());
             }
             records.next()?;
-            if !records.valid() || records.key() != self.key {
+            if !records.is_at(&self.key) {
                 return Ok(());
             }
             if !is_open {
@@ -386,7 +390,7 @@ impl Iter {
         let records = &mut self.parts.records;
         loop {
             records.next_key_of_source(&self.key)?;
-            if !records.valid() || records.key() != self.key {
+            if !records.is_at(&self.key) {
                 return Ok(());
             }
         }
@@ -535,11 +539,14 @@ impl Iter {
             let header = records.header();
             if header.seqno <= self.parts.seqno {
                 records.hold_value()?;
+                if records.has_spellings() {
+                    set_key(&mut self.key, records.key());
+                }
                 self.chain.push_newer(header, records.pinned_value());
             }
             passed += 1;
             records.prev()?;
-            if !records.valid() || records.key() != self.key {
+            if !records.is_at(&self.key) {
                 return Ok(());
             }
         }
@@ -552,10 +559,13 @@ impl Iter {
         self.begin_chain()?;
         let records = &mut self.parts.records;
         records.seek(&self.key)?;
-        while records.valid() && records.key() == self.key {
+        while records.is_at(&self.key) {
             let header = records.header();
             if header.seqno <= self.parts.seqno {
                 records.hold_value()?;
+                if records.has_spellings() && self.chain.is_empty() {
+                    set_key(&mut self.key, records.key());
+                }
                 if !self.chain.push(header, records.pinned_value()) {
                     break;
                 }
@@ -608,7 +618,7 @@ impl Iter {
         }
         // The entry of the key itself, if it is visible; else the entry before it.
         self.parts.records.seek(key)?;
-        if self.parts.records.valid() && self.parts.records.key() == key && self.above_lower(key) {
+        if self.parts.records.is_at(key) && self.above_lower(key) {
             self.key.clear();
             self.key.extend_from_slice(key);
             self.collect_forward()?;
@@ -625,7 +635,7 @@ impl Iter {
     fn seek_records_behind(&mut self, key: &[u8]) -> Result<()> {
         let records = &mut self.parts.records;
         records.seek(key)?;
-        while records.valid() && records.key() == key {
+        while records.is_at(key) {
             records.next_key_of_source(key)?;
         }
         Ok(())

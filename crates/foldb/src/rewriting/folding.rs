@@ -13,6 +13,9 @@
 //! are dropped; newer records fold onto nothing. The output needs no delete for the key, because
 //! the tombstone itself is passed on ([`super::range_deletes`]).
 //!
+//! Where different bytes may be one key, all records of a stripe get the key's bytes from the newest
+//! one. A reader that sees one record of a stripe sees the newest one too, and shows its bytes.
+//!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base" and
 //! tombstones are dropped. There a base that every reader sees gets the sequence number 0.
 
@@ -162,6 +165,10 @@ impl<'a> Folder<'a> {
             let here = self.stripe_of(header.seqno);
             if here != stripe {
                 self.finish_stripe(stripe, sink)?;
+                if records.has_spellings() {
+                    self.key.clear();
+                    self.key.extend_from_slice(records.key());
+                }
                 (stripe, open) = (here, true);
                 cover = self.cover_of(here)?;
                 self.chain.cover(cover);
@@ -188,7 +195,8 @@ impl<'a> Folder<'a> {
     /// Returns whether there are more records of the key.
     #[inline]
     fn has_more(&self, records: &MergingCursor) -> bool {
-        records.valid() && same_bytes(records.key(), &self.key)
+        records.valid()
+            && (same_bytes(records.key(), &self.key) || records.is_spelled_otherwise(&self.key))
     }
 
     /// Takes the newest record of the key if it is a short operand without a known cover. In a load
