@@ -24,9 +24,10 @@
 // changes, several threads at the same time. An iterator, a batch, and options that are being set
 // belong to one thread at a time. No handle may be freed while another thread uses it.
 //
-// Callbacks. The functions of an operator or a comparator are called from any thread, several at
-// the same time, and must be pure functions of their arguments. They return normally: an exception
-// or longjmp out of them is undefined. They do not call foldb, except where their comment says so.
+// Callbacks. The functions of an operator, a comparator or a filter policy are called from any
+// thread, several at the same time, and must be pure functions of their arguments. They return
+// normally: an exception or longjmp out of them is undefined. They do not call foldb, except where
+// their comment says so.
 //
 // A fork() leaves the child without the database: it must not use the parent's handles.
 
@@ -143,8 +144,8 @@ typedef struct foldb_keyspace_t foldb_keyspace_t;
 // Options of a database.
 typedef struct foldb_options_t foldb_options_t;
 
-// Where a callback puts bytes: the result of a fold, or the message of an error. It lives during
-// the call.
+// Where a callback puts bytes: the result of a fold, a shorter key, a filter, or the message of an
+// error. It lives during the call.
 typedef struct foldb_output_t foldb_output_t;
 
 // Options of one read.
@@ -221,9 +222,21 @@ typedef struct {
 // Compares two keys: negative, 0 or positive, as `memcmp` does.
 typedef int (*foldb_compare_fn)(void *state, foldb_bytes_t a, foldb_bytes_t b);
 
+// Appends a short key `s` with `start <= s < limit` to the output, with `foldb_output_append`. The
+// index of a table stores `s` in place of `start`. An answer that is not shorter than `start`, or
+// that breaks the rule, is ignored. LevelDB: `FindShortestSeparator`.
+typedef void (*foldb_separator_fn)(void *state,
+                                   foldb_bytes_t start,
+                                   foldb_bytes_t limit,
+                                   foldb_output_t *output);
+
+// Appends a short key `s` with `key <= s` to the output, with `foldb_output_append`. Otherwise as
+// `foldb_separator_fn`. LevelDB: `FindShortSuccessor`.
+typedef void (*foldb_successor_fn)(void *state, foldb_bytes_t key, foldb_output_t *output);
+
 // An order of keys of the program. It must be a total order in which only keys of the same bytes
-// are equal. Any thread may call its functions, several at the same time. They must not call foldb
-// and must return: no `longjmp`, no exception.
+// are equal. Any thread may call its functions, several at the same time. They must not call
+// foldb, except `foldb_output_append`, and must return: no `longjmp`, no exception.
 typedef struct {
   // Passed to all functions. May be NULL.
   void *state;
@@ -231,9 +244,13 @@ typedef struct {
   void (*destructor)(void *state);
   // The name that the database remembers. Change it whenever the order changes. Copied.
   const char *name;
-  // Compares two keys. It gets only whole keys: keys that were written, and keys that the
-  // program passes to reads, seeks and ranges.
+  // Compares two keys. It gets only whole keys: keys that were written, keys that the program
+  // passes to reads, seeks and ranges, and keys that `separator` and `successor` return.
   foldb_compare_fn compare;
+  // Shortens keys in the index of a table. NULL: the index has whole keys.
+  foldb_separator_fn separator;
+  // Shortens the last key in the index of a table. NULL: the index has the whole key.
+  foldb_successor_fn successor;
 } foldb_comparator_t;
 
 // A file that grows at its end. foldb calls its functions from one thread at a time. They return
@@ -337,6 +354,35 @@ typedef struct {
   // Returns after this many microseconds of `now_micros`.
   void (*sleep_micros)(void *state, uint64_t micros);
 } foldb_env_t;
+
+// Appends a filter of `key_count` keys to the output, with `foldb_output_append`. There is at
+// least one key. The keys ascend in the order of the comparator.
+typedef void (*foldb_create_filter_fn)(void *state,
+                                       const foldb_bytes_t *keys,
+                                       size_t key_count,
+                                       foldb_output_t *output);
+
+// Returns whether `key` may be one of the keys that this filter was made of. False is certain.
+typedef bool (*foldb_may_contain_fn)(void *state, foldb_bytes_t key, foldb_bytes_t filter);
+
+// A filter policy of the program: it makes the filters of tables, with which reads skip tables
+// that do not have a key. A filter must admit each key that it was made of, and each key that the
+// comparator calls equal to one of them; otherwise reads miss that key. Any thread may call its
+// functions, several at the same time. They must not call foldb, except `foldb_output_append`, and
+// must return: no `longjmp`, no exception.
+typedef struct {
+  // Passed to all functions. May be NULL.
+  void *state;
+  // Frees `state`. May be NULL.
+  void (*destructor)(void *state);
+  // The name that each table stores with its filter. A table whose filter has another name is
+  // read without its filter. Change it whenever the filters of the same keys change. Copied.
+  const char *name;
+  // Makes a filter.
+  foldb_create_filter_fn create_filter;
+  // Asks a filter.
+  foldb_may_contain_fn may_contain;
+} foldb_filter_policy_t;
 
 // Gets an event: its name, for example `flush`, and a line that describes it. Both live during the
 // call.
@@ -470,6 +516,12 @@ foldb_error_t *foldb_options_add_comparator(foldb_options_t *options,
 // then uses the environment. Without it foldb uses the machine's files.
 foldb_error_t *foldb_options_set_env(foldb_options_t *options, const foldb_env_t *env);
 
+// Sets the filter policy of the default keyspace, and of keyspaces that are created without their
+// own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without it, tables
+// have the built-in filter that the option `bloom_bits` sets. Every open sets the policy again.
+foldb_error_t *foldb_options_set_filter_policy(foldb_options_t *options,
+                                               const foldb_filter_policy_t *policy);
+
 // Adds a listener, which gets the events of the databases. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does.
 foldb_error_t *foldb_options_add_listener(foldb_options_t *options,
@@ -479,6 +531,12 @@ foldb_error_t *foldb_options_add_listener(foldb_options_t *options,
 // database, the default. The sizes of memory and the number of threads are then those of the
 // runtime. The options keep the runtime, so the caller may free its own handle.
 foldb_error_t *foldb_options_set_runtime(foldb_options_t *options, const foldb_runtime_t *runtime);
+
+// Registers the filter policy of another keyspace. A keyspace whose policy is not registered is
+// read without the filters that the policy made. Copies the struct and owns `state`, as
+// `foldb_options_add_operator` does.
+foldb_error_t *foldb_options_add_filter_policy(foldb_options_t *options,
+                                               const foldb_filter_policy_t *policy);
 
 // Frees options. NULL is allowed. A database that was opened with them is not affected.
 void foldb_options_free(foldb_options_t *options);
@@ -497,6 +555,12 @@ foldb_error_t *foldb_keyspace_options_set(foldb_keyspace_options_t *options,
 // `foldb_options_add_comparator`.
 foldb_error_t *foldb_keyspace_options_set_comparator(foldb_keyspace_options_t *options,
                                                      const foldb_comparator_t *comparator);
+
+// Sets the filter policy of the keyspace. Copies the struct and owns `state`, as
+// `foldb_options_add_operator` does. Later opens of the database register the same policy with
+// `foldb_options_add_filter_policy`.
+foldb_error_t *foldb_keyspace_options_set_filter_policy(foldb_keyspace_options_t *options,
+                                                        const foldb_filter_policy_t *policy);
 
 // Frees options of a keyspace. NULL is allowed.
 void foldb_keyspace_options_free(foldb_keyspace_options_t *options);

@@ -408,7 +408,7 @@ static void filters_and_separators(const char *parent) {
   OK(foldb_open(dir, options, &db));
   foldb_options_free(options);
   OK(foldb_keyspace_open(db, "own", &keyspace));
-  CHECK(has(db, keyspace, NULL, "10", "ten") && filters_asked == 1);
+  CHECK(has(db, keyspace, NULL, "10", "ten") && filters_asked > 0);
   foldb_keyspace_free(keyspace);
   OK(foldb_close(db));
 }

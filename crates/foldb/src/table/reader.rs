@@ -178,6 +178,14 @@ impl TableReader {
         self.filter.get().is_some()
     }
 
+    /// Loads the filter, if it is not loaded yet.
+    ///
+    /// # Errors
+    /// As [`TableReader::may_contain`].
+    pub(crate) fn load_filter(&self) -> Result<()> {
+        self.loaded_filter().map(drop)
+    }
+
     #[cold]
     fn loaded_filter(&self) -> Result<&LoadedFilter> {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);

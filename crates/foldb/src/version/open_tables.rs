@@ -147,7 +147,7 @@ impl OpenTables {
     #[inline]
     pub(crate) fn may_contain(&self, table: &TableReader, hash: u64, key: &[u8]) -> Result<bool> {
         if !table.has_loaded_filter() {
-            table.may_contain(hash, key)?;
+            table.load_filter()?;
             self.shared.pool.trim();
         }
         table.may_contain(hash, key)

@@ -6,11 +6,13 @@ use std::sync::Mutex;
 
 use super::*;
 
+/// Makes a separator of its two keys, or a successor of the first.
+type Shorten = fn(&[u8], Option<&[u8]>) -> Vec<u8>;
+
 /// Orders keys by their bytes, the largest first. It notes keys that it should never see.
 #[derive(Debug)]
 struct Backwards {
-    /// Makes a separator of its two keys, or a successor of the first.
-    shorten: fn(&[u8], Option<&[u8]>) -> Vec<u8>,
+    shorten: Shorten,
     known: Mutex<HashSet<Vec<u8>>>,
     strangers: Mutex<HashSet<Vec<u8>>>,
     /// What it returned.
@@ -18,7 +20,7 @@ struct Backwards {
 }
 
 impl Backwards {
-    fn new(shorten: fn(&[u8], Option<&[u8]>) -> Vec<u8>) -> Arc<Backwards> {
+    fn new(shorten: Shorten) -> Arc<Backwards> {
         let (known, strangers, answers) = Default::default();
         Arc::new(Backwards { shorten, known, strangers, answers })
     }
@@ -123,7 +125,7 @@ fn answers_that_break_the_rule_are_not_used() {
     let whole = check(&Backwards::new(|start, _| start.to_vec()));
     // Each function is wrong in its own way: before `start`, at `limit`, behind it, and longer than
     // `start`. A successor must not stand before its key.
-    let wrong: [fn(&[u8], Option<&[u8]>) -> Vec<u8>; 4] = [
+    let wrong: [Shorten; 4] = [
         |_, _| b"zzz".to_vec(),
         |start, limit| limit.map_or_else(|| b"z".to_vec(), |_| start.to_vec()),
         |_, limit| limit.map_or_else(|| b"z".to_vec(), |_| Vec::new()),
