@@ -169,9 +169,17 @@ mod tests {
         });
         let written = json.as_object().unwrap();
         for row in Options::default().explain() {
-            let is_handle =
-                ["comparator", "comparators", "listeners", "operators", "runtime", "env"]
-                    .contains(&row.name);
+            let handles = [
+                "comparator",
+                "comparators",
+                "filter_policy",
+                "filter_policies",
+                "listeners",
+                "operators",
+                "runtime",
+                "env",
+            ];
+            let is_handle = handles.contains(&row.name);
             assert!(is_handle || written.contains_key(row.name), "{} is missing", row.name);
         }
     }
