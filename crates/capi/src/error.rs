@@ -142,6 +142,11 @@ mod tests {
     }
 
     #[test]
+    fn a_foreign_database_has_a_code() {
+        assert_eq!(code_of(ErrorKind::ForeignDatabase), FOLDB_FOREIGN_DATABASE);
+    }
+
+    #[test]
     fn no_error_has_a_code_and_a_message() {
         // SAFETY: NULL is allowed.
         let (code, message) = unsafe {

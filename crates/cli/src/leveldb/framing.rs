@@ -44,6 +44,8 @@ pub(super) struct Records {
     begin: usize,
     /// The record, if it has several parts.
     joined: Vec<u8>,
+    /// What is wrong with the tail, if it is more than incomplete.
+    bad_tail: Option<&'static str>,
 }
 
 /// What reading the next part of a record gives.
@@ -63,7 +65,7 @@ impl Records {
         let bytes = std::fs::read(path)
             .map_err(|error| Exit::failed(format!("cannot read {}: {error}", shown(path))))?;
         let path = path.to_owned();
-        Ok(Records { path, bytes, at: 0, begin: 0, joined: Vec::new() })
+        Ok(Records { path, bytes, at: 0, begin: 0, joined: Vec::new(), bad_tail: None })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -78,6 +80,11 @@ impl Records {
     /// Returns how many bytes follow the last whole record, after [`Records::next`] returned `None`.
     pub(super) fn tail(&self) -> u64 {
         (self.bytes.len() - self.begin) as u64
+    }
+
+    /// Returns what is wrong with the tail. `None` if the file only ends too early, or with zeros.
+    pub(super) fn bad_tail(&self) -> Option<&'static str> {
+        self.bad_tail
     }
 
     /// Returns the error of damage in the last record.
@@ -101,7 +108,10 @@ impl Records {
                 Part::Good(kind, payload) => (kind, payload),
                 Part::End | Part::Cut => return Ok(None),
                 Part::Bad(_) if self.is_zero_from(self.at) => return Ok(None),
-                Part::Bad(_) if !self.has_good_part_after(self.at) => return Ok(None),
+                Part::Bad(what) if !self.has_good_part_after(self.at) => {
+                    self.bad_tail = Some(what);
+                    return Ok(None);
+                }
                 Part::Bad(what) => return Err(damaged(&self.path, self.at, what)),
             };
             let fits = if is_open { matches!(kind, MIDDLE | LAST) } else { kind <= FIRST };
@@ -205,7 +215,7 @@ mod tests {
 
     fn records(bytes: &[u8]) -> Records {
         let path = PathBuf::from("000003.log");
-        Records { path, bytes: bytes.to_vec(), at: 0, begin: 0, joined: Vec::new() }
+        Records { path, bytes: bytes.to_vec(), at: 0, begin: 0, joined: Vec::new(), bad_tail: None }
     }
 
     fn all(bytes: &[u8]) -> (Vec<Vec<u8>>, Result<u64, String>) {

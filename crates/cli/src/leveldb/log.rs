@@ -31,13 +31,26 @@ pub(super) struct Writes {
 }
 
 impl Writes {
+    /// Begins with the last sequence number that the manifest has.
+    pub(super) fn after(last_sequence: u64) -> Writes {
+        Writes { last_sequence, ..Writes::default() }
+    }
+
     /// Adds the writes of a log. Logs are added in the order of their numbers.
     ///
     /// # Errors
-    /// Fails for damage, and for a tail in a log that is not the newest.
+    /// Fails for damage, for a tail in a log that is not the newest, and for a gap in the sequence
+    /// numbers before the log: then the log before it was cut.
     pub(super) fn add(&mut self, path: &Path, is_newest: bool) -> Outcome {
         let mut records = Records::read(path)?;
+        let before = self.last_sequence;
+        let mut is_first = true;
         while let Some(record) = records.next()? {
+            if is_first && sequence_of(record).is_some_and(|first| first > before + 1) {
+                let what = format!("the writes after sequence number {before} are missing");
+                return Err(records.damaged(&what));
+            }
+            is_first = false;
             let added = self.batch(record);
             added.ok_or_else(|| records.damaged("a batch is not as LevelDB writes it"))?;
         }
@@ -52,7 +65,7 @@ impl Writes {
 
     fn batch(&mut self, record: &[u8]) -> Option<()> {
         let mut fields = Fields(record);
-        let first = u64::from_le_bytes(fields.take(8)?.try_into().ok()?);
+        let first = sequence_of(fields.take(8)?)?;
         let count = u32::from_le_bytes(fields.take(4)?.try_into().ok()?);
         for n in 0..u64::from(count) {
             let kind = fields.u8()?;
@@ -76,6 +89,11 @@ impl Writes {
             None => drop(self.newest.insert(key.to_vec(), (tag, value.to_vec()))),
         }
     }
+}
+
+/// Returns the sequence number of the first write of a batch.
+fn sequence_of(batch: &[u8]) -> Option<u64> {
+    batch.first_chunk::<8>().map(|sequence| u64::from_le_bytes(*sequence))
 }
 
 #[cfg(test)]

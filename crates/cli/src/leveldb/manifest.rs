@@ -45,7 +45,12 @@ pub(super) struct Manifest {
     pub(super) previous_log: u64,
     pub(super) next_file: u64,
     pub(super) last_sequence: u64,
+    /// Which of the fields 2, 3 and 4 were read, as bits.
+    has: u32,
 }
+
+/// Every manifest has a log number, a next file number and a last sequence number.
+const HAS_ALL: u32 = 1 << 2 | 1 << 3 | 1 << 4;
 
 /// Returns the path of the manifest that `CURRENT` names.
 pub(super) fn in_force(directory: &Path) -> Outcome<PathBuf> {
@@ -81,14 +86,16 @@ impl Manifest {
         let path = in_force(directory)?;
         let mut records = Records::read(&path)?;
         let mut manifest = Manifest::default();
-        let mut edits = 0;
         while let Some(record) = records.next()? {
             let applied = manifest.apply(record);
             applied.map_err(|what| records.damaged(&what))?;
-            edits += 1;
         }
-        if edits == 0 {
-            return Err(records.damaged("the manifest has no edit"));
+        // As LevelDB, which takes a cut manifest, but not one whose end is damaged.
+        if let Some(what) = records.bad_tail() {
+            return Err(records.damaged(what));
+        }
+        if manifest.has != HAS_ALL {
+            return Err(records.damaged("the manifest is incomplete"));
         }
         match manifest.comparator.as_deref() {
             Some(BYTEWISE) | None => Ok(manifest),
@@ -107,6 +114,7 @@ impl Manifest {
         while !fields.is_empty() {
             let tag = fields.varint32().ok_or("an edit has a bad tag")?;
             let known = self.field(tag, &mut fields, &mut added);
+            self.has |= 1u32.checked_shl(tag).unwrap_or_default() & HAS_ALL;
             known.ok_or_else(|| match tag {
                 1..=7 | 9 => format!("an edit has a bad field of tag {tag}"),
                 _ => format!("an edit has a field of tag {tag}, which LevelDB does not write"),

@@ -33,3 +33,6 @@ pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";
 
 /// The number of levels.
 const LEVELS: u32 = 7;
+
+#[cfg(test)]
+mod tests;

@@ -120,7 +120,7 @@ impl Source {
             path_of(directory, info.number)?;
         }
         let logs = logs_in(directory, &manifest)?;
-        let mut writes = Writes::default();
+        let mut writes = Writes::after(manifest.last_sequence);
         for (n, log) in logs.iter().enumerate() {
             writes.add(log, n + 1 == logs.len())?;
         }
@@ -134,7 +134,7 @@ impl Source {
         let mut source = Source {
             directory: directory.to_owned(),
             facts,
-            last_sequence: manifest.last_sequence.max(writes.last_sequence),
+            last_sequence: writes.last_sequence,
             runs: runs_of(directory, manifest, writes),
             current: None,
             key: Vec::new(),
