@@ -83,9 +83,11 @@ void Bytes() {
   report::Result("long key", db->Put(WriteOptions(), long_key, "of the long key"));
   report::Result("big value", db->Put(WriteOptions(), "big", big));
   report::Result("key of 60 kB", db->Put(WriteOptions(), std::string(60000, 'y'), "60 kB"));
+  report::Result("key of 500 kB", db->Put(WriteOptions(), std::string(500000, 'z'), "500 kB"));
   for (int round = 0; round < 3; round++) {
     for (const std::string& key : {std::string(), std::string("empty"), zeros, mixed, high,
-                                   long_key, std::string("big"), std::string(60000, 'y')}) {
+                                   long_key, std::string("big"), std::string(60000, 'y'),
+                                   std::string(500000, 'z')}) {
       report::Say(report::Quoted(key), report::Get(db.get(), key));
     }
     report::Say("all", report::Entries(db.get()));
