@@ -19,6 +19,7 @@ pub(crate) fn run(command: Command) -> Result<(), String> {
         Command::Layers => Step::new("cargo test -p xtask --test layers").run(),
         Command::Demo(passed) => demo(passed).run(),
         Command::Test(passed) => test(passed).run(),
+        Command::AppendOnly(passed) => append_only(passed).run(),
         Command::Simulate(passed) => simulate(passed).run(),
         Command::Loom(passed) => Step::new("ci/loom.sh").with(passed.arguments).run(),
         Command::Miri(passed) => Step::new("ci/miri.sh").with(passed.arguments).run(),
@@ -69,6 +70,20 @@ pub(crate) fn demo(passed: Passed) -> Step {
 /// Runs the tests with a time limit. A test that hangs then fails, and its name is printed last.
 pub(crate) fn test(passed: Passed) -> Step {
     Step::new("cargo test").with(passed.or("--workspace")).limited("40m")
+}
+
+/// Runs tests of the engine over files that only grow at their end.
+pub(crate) fn append_only(passed: Passed) -> Step {
+    Step::new("cargo test")
+        .with(passed.or("-p foldb --lib --tests"))
+        .set("FOLDB_TEST_FS", "append-only")
+        .limited("40m")
+}
+
+/// The short form of [`append_only`], with the program that the step `test` has built.
+pub(crate) fn append_only_short() -> Step {
+    let rooms = "--workspace --test engine -- disks:: writing:: files:: repair::";
+    append_only(Passed { arguments: rooms.split(' ').map(Into::into).collect() })
 }
 
 pub(crate) fn simulate(passed: Passed) -> Step {

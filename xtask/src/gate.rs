@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::arguments::Passed;
-use crate::commands::{demo, doc, fmt, lint, loom, report, simulate, small_disks, test, zstd};
+use crate::commands::{
+    append_only_short, demo, doc, fmt, lint, loom, report, simulate, small_disks, test, zstd,
+};
 use crate::step::Step;
 
 /// Runs every step, and prints the time of each. `earlier` steps are those of `.ci/run`.
@@ -30,13 +32,14 @@ pub(crate) fn run(earlier: &[String]) -> Result<(), String> {
 }
 
 /// Returns the steps in order. A step that this machine cannot run says so at its turn.
-fn steps() -> [fn() -> Option<Step>; 10] {
+fn steps() -> [fn() -> Option<Step>; 11] {
     [
         || Some(fmt()),
         || Some(lint()),
         || Some(doc()),
         || Some(demo(Passed::default())),
         || Some(test(Passed::default())),
+        || Some(append_only_short()),
         || Some(simulate(Passed::default())),
         || Some(loom()),
         || Some(small_disks()),

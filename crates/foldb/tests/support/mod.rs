@@ -42,6 +42,20 @@ pub(crate) fn reopen(fs: &MemFs) -> Result<Db> {
     Db::open(PATH, Options { create_if_missing: false, ..options(fs) })
 }
 
+/// Returns whether the tests run over files that only grow (`cargo xtask append-only`).
+pub(crate) fn only_appends() -> bool {
+    foldb::env::append_only::under_test::is_switched_on()
+}
+
+/// Returns whether a test must be skipped because files that only grow cannot do what it is about.
+/// Prints why.
+pub(crate) fn skipped_where_files_only_grow(why: &str) -> bool {
+    if only_appends() {
+        eprintln!("SKIPPED over files that only grow: {why}");
+    }
+    only_appends()
+}
+
 /// Returns files behind a watch.
 pub(crate) fn watched(fs: &MemFs, watch: &Arc<impl Watch + 'static>) -> Arc<dyn FileSystem> {
     Arc::new(WatchedFs::new(Arc::new(fs.clone()), Arc::clone(watch) as _))

@@ -7,7 +7,7 @@ use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
 
-use crate::support::{PATH, options};
+use crate::support::{PATH, only_appends, options};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
 const COPY: &str = "copy";
@@ -87,7 +87,8 @@ fn what_was_acknowledged_survives_power_loss_at_every_call() {
     let whole = MemFs::new();
     program(&whole, &mut Progress::default()).unwrap();
     let calls = whole.counts().mutations();
-    assert!(whole.counts().of(Operation::HardLink) > 3, "no log was adopted, no table linked");
+    let links = whole.counts().of(Operation::HardLink);
+    assert!(links > 3 || only_appends(), "no log was adopted, no table linked");
     for point in 1..=calls {
         let fs = MemFs::new();
         fs.inject(Fault::on_mutation().nth(point).forever());

@@ -113,7 +113,7 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
         let other = other.clone();
         let collected = std::thread::spawn(move || other.collect_garbage(&none_dead()).unwrap());
         assert_eq!(collected.join().unwrap().commits, 1);
-        files.inject(Fault::on(Operation::Sync).path("MANIFEST").forever());
+        files.inject(Fault::on(Operation::Sync).path("MANIFEST-").forever());
     }));
     put_all(&db, 30..50, 0);
     assert!(db.flush().is_err());

@@ -9,6 +9,7 @@ use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind, Options, WriteBatch, WriteOptions};
 use tempfile::TempDir;
 
+use crate::support::only_appends;
 use crate::support::{
     PATH, assert_error, count, error_of, number, open, options, reopen, steps, text,
 };
@@ -173,7 +174,7 @@ fn a_failed_sync_of_the_manifest_poisons() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     db.put_opt("a", "1", &SYNC).unwrap();
-    fs.inject(Fault::on(Operation::Sync).path("MANIFEST"));
+    fs.inject(Fault::on(Operation::Sync).path("MANIFEST-"));
     let error = error_of(db.flush());
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     assert_error(db.put("b", "2"), ErrorKind::Poisoned, None);
@@ -272,6 +273,8 @@ fn a_log_that_could_not_be_begun_does_not_hide_the_next() {
     let faults =
         [fail(Operation::Preallocate, 1), fail(Operation::Write, 1), fail(Operation::Write, 2)];
     // Without a write in between, the next log follows the same frame of the same log.
+    // Files that only grow reserve no blocks.
+    let faults = if only_appends() { &faults[1..] } else { &faults[..] };
     for (fault, at_once) in faults.iter().flat_map(|fault| [(fault, false), (fault, true)]) {
         let fs = MemFs::new();
         let buffers = Options { write_buffer_size: 4096, max_write_buffers: 16, ..options(&fs) };
@@ -304,7 +307,8 @@ fn what_follows_a_torn_frame_takes_its_place() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     for n in 0..20 {
-        fs.inject(Fault::on(Operation::Write).path(".log").torn_at(n * 3));
+        // Over files that only grow, a log that was cut has another name for the disk in memory.
+        fs.inject(Fault::on(Operation::Write).torn_at(n * 3));
         error_of(db.put("torn", "x".repeat(50)));
         db.put(key(n), "whole").unwrap();
     }

@@ -117,6 +117,8 @@ fn nothing_is_written_while_a_failed_write_cannot_be_cleared() {
     for operation in [Operation::Write, Operation::Truncate] {
         fs.inject(Fault::on(operation).path(log).forever().kind(io::ErrorKind::StorageFull));
     }
+    let anew = Fault::on(Operation::Create).path(foldb::env::SCRATCH_NAME);
+    fs.inject(anew.forever().kind(io::ErrorKind::StorageFull));
     assert_error(db.put("failed", "1"), ErrorKind::NoSpace, None);
     for _ in 0..3 {
         assert_error(db.flush(), ErrorKind::NoSpace, None);
