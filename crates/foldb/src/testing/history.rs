@@ -159,7 +159,8 @@ pub(crate) fn tables(
     sorted: Vec<Event>,
     keys: usize,
 ) -> Vec<Vec<Event>> {
-    let by_key: Vec<&[Event]> = sorted.chunk_by(|a, b| a.key == b.key).collect();
+    let by_key: Vec<&[Event]> =
+        sorted.chunk_by(|a, b| comparator.compare(&a.key, &b.key).is_eq()).collect();
     let mut tables: Vec<Vec<Event>> = by_key.chunks(keys).map(<[&[Event]]>::concat).collect();
     for at in 1..tables.len() {
         let cut = tables[at][0].key.clone();

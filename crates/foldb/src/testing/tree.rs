@@ -231,7 +231,8 @@ pub(crate) fn read_events(events: &[Event], key: &[u8], seqno: SeqNo) -> String 
     read_events_in(&BytewiseComparator, events, key, seqno)
 }
 
-/// Returns [`read_events`] in another order of keys, which matters to range deletes.
+/// Returns [`read_events`] in another order of keys, which says what one key is and what a range
+/// delete deletes.
 pub(crate) fn read_events_in(
     comparator: &dyn Comparator,
     events: &[Event],
@@ -240,7 +241,7 @@ pub(crate) fn read_events_in(
 ) -> String {
     // A range delete is by definition a delete of every key in it.
     let of_key = |event: &Event| match event.tombstone() {
-        None => (event.key == key).then(|| event.clone()),
+        None => comparator.compare(&event.key, key).is_eq().then(|| event.clone()),
         Some(tombstone) => tombstone
             .contains(comparator, key)
             .then(|| Event::new(key, RecordHeader { kind: Kind::Delete, ..event.header }, b"")),

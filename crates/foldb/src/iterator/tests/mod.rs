@@ -19,6 +19,7 @@ use crate::operation::{Operation, encode_range};
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::table::CursorOptions;
 use crate::testing::history::{self, Event};
+use crate::testing::orders::CaseBlind;
 use crate::testing::tree::Workbench;
 use crate::version::{Key, KeyRange, Run, TreeEdit, Upper, Version};
 
@@ -44,16 +45,30 @@ impl Comparator for Descending {
     }
 }
 
-fn order(descending: bool) -> Arc<dyn Comparator> {
-    if descending { Arc::new(Descending) } else { Arc::new(BytewiseComparator) }
+/// The order of the bytes, the reverse order, and one in which different bytes are one key.
+fn orders() -> impl Strategy<Value = Arc<dyn Comparator>> {
+    let orders: Vec<Arc<dyn Comparator>> =
+        vec![Arc::new(BytewiseComparator), Arc::new(Descending), Arc::new(CaseBlind)];
+    select(orders)
 }
 
-/// Keys many of which begin with the same eight bytes, or differ only in zeroes at their end.
+fn bytewise() -> Arc<dyn Comparator> {
+    Arc::new(BytewiseComparator)
+}
+
+/// Keys many of which begin with the same eight bytes, or differ only in zeroes at their end, or in
+/// case.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let keys: Vec<&[u8]> = vec![
         b"",
         b"\0",
         b"a",
+        b"A",
+        b"A\0",
+        b"aaaaAAAA",
+        b"AAAAAAAAb",
+        b"B",
+        b"bA",
         b"a\0",
         b"a\0\0",
         b"aaaaaaaa",
