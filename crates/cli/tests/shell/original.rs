@@ -62,18 +62,21 @@ impl Original {
 fn compile() -> Option<PathBuf> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/original/original.c");
-    // It stays until the test program ends, and then in the directory of temporary files.
-    let program = tempfile::Builder::new().prefix("foldb-original-").tempdir().ok()?.keep();
-    let program = program.join("original");
+    // Two runs of the tests may compile it at the same time.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("original");
+    let unfinished = program.with_extension(std::process::id().to_string());
     let output = Command::new(compiler)
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", source, "-lleveldb", "-o"])
-        .arg(&program)
+        .arg(&unfinished)
         .output();
     let is_missing = |text: &str| {
         text.contains("leveldb/c.h") || text.contains("-lleveldb") || text.contains("No such file")
     };
     match output {
-        Ok(output) if output.status.success() => Some(program),
+        Ok(output) if output.status.success() => {
+            std::fs::rename(unfinished, &program).unwrap();
+            Some(program)
+        }
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
             assert!(is_missing(&text), "{text}");
