@@ -73,8 +73,12 @@ class Writable : public WritableFile {
  public:
   Writable(CountingEnv* env, std::shared_ptr<MemoryFile> file) : env_(env), file_(file) {
     env_->open_files++;
+    file_->writers++;
   }
-  ~Writable() override { env_->open_files--; }
+  ~Writable() override {
+    env_->open_files--;
+    End();
+  }
   Status Append(const Slice& data) override {
     env_->append++;
     std::lock_guard<std::mutex> guard(file_->mutex);
@@ -83,6 +87,7 @@ class Writable : public WritableFile {
   }
   Status Close() override {
     env_->close++;
+    End();
     return Status::OK();
   }
   Status Flush() override { return Status::OK(); }
@@ -92,8 +97,14 @@ class Writable : public WritableFile {
   }
 
  private:
+  void End() {
+    if (!ended_) file_->writers--;
+    ended_ = true;
+  }
+
   CountingEnv* env_;
   std::shared_ptr<MemoryFile> file_;
+  bool ended_ = false;
 };
 
 class Lock : public FileLock {
@@ -189,7 +200,14 @@ Status CountingEnv::GetChildren(const std::string& dir, std::vector<std::string>
 Status CountingEnv::RemoveFile(const std::string& name) {
   removed++;
   std::lock_guard<std::mutex> guard(mutex_);
-  return files_.erase(name) == 1 ? Status::OK() : Missing(name);
+  auto found = files_.find(name);
+  if (found == files_.end()) {
+    missing_removed++;
+    return Missing(name);
+  }
+  if (found->second->writers > 0) open_removed++;
+  files_.erase(found);
+  return Status::OK();
 }
 
 Status CountingEnv::CreateDir(const std::string&) {
@@ -245,6 +263,7 @@ void CountingEnv::Schedule(void (*function)(void*), void* argument) {
 }
 
 void CountingEnv::StartThread(void (*function)(void*), void* argument) {
+  started++;
   leveldb::Env::Default()->StartThread(function, argument);
 }
 
