@@ -46,7 +46,10 @@ extern "C" {
 
 leveldb_t* leveldb_open(const leveldb_options_t* options, const char* name, char** errptr) {
   leveldb::DB* db;
-  if (SaveError(errptr, leveldb::DB::Open(options->rep, name, &db))) return nullptr;
+  const leveldb_mergeoperator_t* merge_operator = options->merge_operator;
+  const Status status = merge_operator != nullptr ? merge_operator->Open(options->rep, name, &db)
+                                                  : leveldb::DB::Open(options->rep, name, &db);
+  if (SaveError(errptr, status)) return nullptr;
   return new leveldb_t{db};
 }
 

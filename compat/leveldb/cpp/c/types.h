@@ -17,6 +17,7 @@
 #include "leveldb/env.h"
 #include "leveldb/filter_policy.h"
 #include "leveldb/iterator.h"
+#include "leveldb/merge.h"
 #include "leveldb/options.h"
 #include "leveldb/status.h"
 #include "leveldb/write_batch.h"
@@ -43,6 +44,8 @@ struct leveldb_writeoptions_t {
 };
 struct leveldb_options_t {
   leveldb::Options rep;
+  // Null: the operator of the last open.
+  const leveldb_mergeoperator_t* merge_operator = nullptr;
 };
 struct leveldb_cache_t {
   leveldb::Cache* rep;
@@ -77,6 +80,33 @@ struct leveldb_comparator_t : public leveldb::Comparator {
 
 // A filter policy: of function pointers, or the one that leveldb_filterpolicy_create_bloom() wraps.
 struct leveldb_filterpolicy_t : public leveldb::FilterPolicy {};
+
+// A merge operator of function pointers, or the name of a built-in one.
+struct leveldb_mergeoperator_t : public leveldb::MergeOperator {
+  using FullMerge = int (*)(void*, const char*, size_t, const char*, size_t, const char* const*,
+                            const size_t*, size_t, leveldb_mergeresult_t*);
+  using PartialMerge = uint8_t (*)(void*, const char*, size_t, const char* const*, const size_t*,
+                                   size_t, leveldb_mergeresult_t*);
+
+  ~leveldb_mergeoperator_t() override;
+
+  const char* Name() const override;
+  Outcome Full(const leveldb::Slice& key, const leveldb::Slice* base,
+               const leveldb::Slice* operands, size_t count, std::string* result) const override;
+  bool Partial(const leveldb::Slice& key, const leveldb::Slice* operands, size_t count,
+               std::string* result) const override;
+
+  // Opens a database with this operator.
+  leveldb::Status Open(const leveldb::Options& options, const char* path, leveldb::DB** db) const;
+
+  void* state = nullptr;
+  void (*destructor)(void*) = nullptr;
+  FullMerge full_merge = nullptr;
+  PartialMerge partial_merge = nullptr;
+  const char* (*name)(void*) = nullptr;
+  // Not empty for a built-in operator. The functions above are null then.
+  std::string builtin;
+};
 
 }  // extern "C"
 

@@ -37,6 +37,17 @@ class Statistics {
     return found == std::string::npos ? 0 : std::atof(text_.c_str() + found + line.size());
   }
 
+  // Returns the sum of the values of a name with labels.
+  double SumOf(const std::string& name) const {
+    const std::string begin = "\n" + name + "{";
+    double sum = 0;
+    for (size_t at = text_.find(begin); at != std::string::npos; at = text_.find(begin, at + 1)) {
+      const size_t end = text_.find("} ", at);
+      sum += end == std::string::npos ? 0 : std::atof(text_.c_str() + end + 2);
+    }
+    return sum;
+  }
+
   double OfLevel(const char* name, int level) const {
     return Of(std::string(name) + "{level=\"" + std::to_string(level) + "\"}");
   }
@@ -157,10 +168,7 @@ bool DBImpl::GetProperty(const Slice& property, std::string* value) {
     return true;
   }
   if (property == "leveldb.approximate-memory-usage") {
-    const Statistics statistics(db_);
-    const double bytes =
-        statistics.Of("foldb_memtable_bytes") + statistics.Of("foldb_block_cache_bytes");
-    *value = std::to_string(static_cast<uint64_t>(bytes));
+    *value = std::to_string(static_cast<uint64_t>(Statistics(db_).SumOf("foldb_memory_bytes")));
     return true;
   }
   return false;

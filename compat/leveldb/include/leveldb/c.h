@@ -220,6 +220,60 @@ LEVELDB_EXPORT void leveldb_free(void* ptr);
 LEVELDB_EXPORT int leveldb_major_version(void);
 LEVELDB_EXPORT int leveldb_minor_version(void);
 
+/* -- Merges: an addition of this library. leveldb/merge.h says what they are. -- */
+
+typedef struct leveldb_mergeoperator_t leveldb_mergeoperator_t;
+typedef struct leveldb_mergeresult_t leveldb_mergeresult_t;
+
+/* What full_merge returns. */
+enum {
+  leveldb_merge_failed = 0, /* The operands cannot be folded: reads of this key fail. */
+  leveldb_merge_value = 1,  /* The result is the value. */
+  leveldb_merge_delete = 2  /* The key has no value. */
+};
+
+/* An operator of the program. full_merge folds all operands of a key, the oldest first, over its
+   base, which is NULL if the key has no value. partial_merge may be NULL; it folds operands into
+   one that means the same, and returns 0 if it cannot. Both add to the result with
+   leveldb_mergeresult_append. name returns a name with a dot in it, such as "app.max". The library
+   calls the functions from any thread, several at the same time. */
+LEVELDB_EXPORT leveldb_mergeoperator_t* leveldb_mergeoperator_create(
+    void* state, void (*destructor)(void*),
+    int (*full_merge)(void*, const char* key, size_t key_length, const char* base,
+                      size_t base_length, const char* const* operands,
+                      const size_t* operand_lengths, size_t count,
+                      leveldb_mergeresult_t* result),
+    uint8_t (*partial_merge)(void*, const char* key, size_t key_length,
+                             const char* const* operands, const size_t* operand_lengths,
+                             size_t count, leveldb_mergeresult_t* result),
+    const char* (*name)(void*));
+
+/* A built-in operator, as NAME or NAME:PARAM, for example "uint64add". The open checks the name. */
+LEVELDB_EXPORT leveldb_mergeoperator_t* leveldb_mergeoperator_create_builtin(const char* name);
+LEVELDB_EXPORT void leveldb_mergeoperator_destroy(leveldb_mergeoperator_t*);
+
+/* Adds bytes to the result of a merge. */
+LEVELDB_EXPORT void leveldb_mergeresult_append(leveldb_mergeresult_t*, const char* data,
+                                               size_t length);
+
+/* The operator of the database. NULL means that of the last open. */
+LEVELDB_EXPORT void leveldb_options_set_merge_operator(leveldb_options_t*,
+                                                       leveldb_mergeoperator_t*);
+
+/* Merges an operand into a key, without reading it. */
+LEVELDB_EXPORT void leveldb_merge(leveldb_t* db, const leveldb_writeoptions_t* options,
+                                  const char* key, size_t keylen, const char* operand,
+                                  size_t operandlen, char** errptr);
+LEVELDB_EXPORT void leveldb_writebatch_merge(leveldb_writebatch_t*, const char* key, size_t klen,
+                                             const char* operand, size_t operandlen);
+
+/* As leveldb_writebatch_iterate, which ends at the first merge. */
+LEVELDB_EXPORT void leveldb_writebatch_iterate_with_merges(
+    const leveldb_writebatch_t*, void* state,
+    void (*put)(void*, const char* k, size_t klen, const char* v, size_t vlen),
+    void (*deleted)(void*, const char* k, size_t klen),
+    void (*merged)(void*, const char* k, size_t klen, const char* operand, size_t operandlen));
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
