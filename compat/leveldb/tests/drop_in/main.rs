@@ -14,6 +14,7 @@
 #![cfg(target_os = "linux")]
 
 mod abi;
+mod additions;
 mod debug_info;
 mod everything;
 mod install;
