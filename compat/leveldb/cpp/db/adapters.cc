@@ -1,11 +1,13 @@
-// Comparators and merge operators of the program, as the engine calls them.
+// Comparators, merge operators and logs of the program, as the engine calls them.
 
 #include "db/adapters.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "db/bytes.h"
+#include "db/log.h"
 #include "leveldb/comparator.h"
 #include "leveldb/merge.h"
 
@@ -62,7 +64,23 @@ int PartialMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* operands, 
   return FOLDB_FOLD_OPERAND;
 }
 
+using SharedLog = std::shared_ptr<DatabaseLog>;
+
+void LogEvent(void* state, const char* name, const char* text) {
+  (*static_cast<SharedLog*>(state))->Line("%s: %s", name, text);
+}
+
+void ForgetLog(void* state) { delete static_cast<SharedLog*>(state); }
+
 }  // namespace
+
+foldb_listener_t AdaptLog(const SharedLog& log) {
+  foldb_listener_t own = {};
+  own.state = new SharedLog(log);
+  own.destructor = ForgetLog;
+  own.on_event = LogEvent;
+  return own;
+}
 
 foldb_comparator_t AdaptComparator(const Comparator* comparator) {
   foldb_comparator_t own = {};

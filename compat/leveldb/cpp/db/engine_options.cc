@@ -139,7 +139,12 @@ Status MakeEngineOptions(const Options& options, const MergeSetup& merge,
   SetFilter(options, &set);
   SetComparator(options, &set);
   SetOperators(merge, &set);
-  (void)log;
+  if (options.env != Env::Default()) {
+    const foldb_env_t env = AdaptEnv(options.env);
+    set.Took(foldb_options_set_env(engine->get(), &env));
+  }
+  const foldb_listener_t listener = AdaptLog(log);
+  set.Took(foldb_options_add_listener(engine->get(), &listener));
   return set.status();
 }
 

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <mutex>
 
 namespace leveldb {
 
@@ -12,6 +14,33 @@ const char kEngineBytewise[] = "foldb.bytewise";
 const char kLevelDBBytewise[] = "leveldb.BytewiseComparator";
 
 namespace {
+
+// How many errors of Envs are kept.
+constexpr size_t kKept = 16;
+
+struct EnvFailures {
+  std::mutex mutex;
+  // The newest first. The mutex guards it.
+  std::deque<Status> newest;
+};
+
+// Never destroyed: a database may be closed while the program ends.
+EnvFailures& TheEnvFailures() {
+  static EnvFailures* const failures = new EnvFailures();
+  return *failures;
+}
+
+// Returns the error of an Env that the message tells, or another IOError.
+Status IOErrorOf(const std::string& message) {
+  EnvFailures& failures = TheEnvFailures();
+  const std::lock_guard<std::mutex> lock(failures.mutex);
+  for (const Status& failure : failures.newest) {
+    if (message.find(failure.ToString()) != std::string::npos) {
+      return failure;
+    }
+  }
+  return Status::IOError(message);
+}
 
 // Frees an error at the end of a scope.
 class OwnedError {
@@ -46,7 +75,7 @@ class OwnedError {
       case FOLDB_READ_ONLY:
         return Status::NotSupported(message());
       default:
-        return Status::IOError(message());
+        return IOErrorOf(message());
     }
   }
 
@@ -75,6 +104,15 @@ bool StoredComparator(const std::string& message, std::string* stored) {
 }
 
 }  // namespace
+
+void RememberEnvFailure(const Status& status) {
+  EnvFailures& failures = TheEnvFailures();
+  const std::lock_guard<std::mutex> lock(failures.mutex);
+  failures.newest.push_front(status);
+  if (failures.newest.size() > kKept) {
+    failures.newest.pop_back();
+  }
+}
 
 Status TakeError(foldb_error_t* error) { return OwnedError(error).status(); }
 

@@ -10,6 +10,10 @@
 
 namespace leveldb {
 
+// Keeps an error of a program's Env. A later error of the engine whose message has its text becomes
+// the same status again, as LevelDB passes it on. Only the newest few are kept.
+void RememberEnvFailure(const Status& status);
+
 // Frees the error and returns its status. Does not take null.
 Status TakeError(foldb_error_t* error);
 
