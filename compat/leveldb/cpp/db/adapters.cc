@@ -1,4 +1,4 @@
-// Comparators, merge operators and logs of the program, as the engine calls them.
+// Comparators, filter policies, merge operators and logs of the program, as the engine calls them.
 
 #include "db/adapters.h"
 
@@ -9,6 +9,7 @@
 #include "db/bytes.h"
 #include "db/log.h"
 #include "leveldb/comparator.h"
+#include "leveldb/filter_policy.h"
 #include "leveldb/merge.h"
 
 namespace leveldb {
@@ -23,14 +24,40 @@ void Append(foldb_output_t* output, const std::string& bytes) {
   foldb_output_append(output, BytesOf(bytes), bytes.size());
 }
 
-// The operands of a call as slices. The vector keeps its memory for the thread's next call.
-const std::vector<Slice>& SlicesOf(const foldb_bytes_t* operands, size_t count) {
+// LevelDB's functions change the key in place.
+
+void Separator(void* state, foldb_bytes_t start, foldb_bytes_t limit, foldb_output_t* output) {
+  std::string key = SliceOf(start).ToString();
+  static_cast<const Comparator*>(state)->FindShortestSeparator(&key, SliceOf(limit));
+  Append(output, key);
+}
+
+void Successor(void* state, foldb_bytes_t last, foldb_output_t* output) {
+  std::string key = SliceOf(last).ToString();
+  static_cast<const Comparator*>(state)->FindShortSuccessor(&key);
+  Append(output, key);
+}
+
+// The strings of a call as slices. The vector keeps its memory for the thread's next call.
+const std::vector<Slice>& SlicesOf(const foldb_bytes_t* strings, size_t count) {
   static thread_local std::vector<Slice> slices;
   slices.clear();
   for (size_t i = 0; i < count; i++) {
-    slices.push_back(SliceOf(operands[i]));
+    slices.push_back(SliceOf(strings[i]));
   }
   return slices;
+}
+
+void CreateFilter(void* state, const foldb_bytes_t* keys, size_t count, foldb_output_t* output) {
+  std::string filter;
+  const std::vector<Slice>& slices = SlicesOf(keys, count);
+  static_cast<const FilterPolicy*>(state)->CreateFilter(slices.data(), static_cast<int>(count),
+                                                        &filter);
+  Append(output, filter);
+}
+
+bool MayContain(void* state, foldb_bytes_t key, foldb_bytes_t filter) {
+  return static_cast<const FilterPolicy*>(state)->KeyMayMatch(SliceOf(key), SliceOf(filter));
 }
 
 int FullMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* base,
@@ -87,6 +114,17 @@ foldb_comparator_t AdaptComparator(const Comparator* comparator) {
   own.state = const_cast<Comparator*>(comparator);
   own.name = comparator->Name();
   own.compare = Compare;
+  own.separator = Separator;
+  own.successor = Successor;
+  return own;
+}
+
+foldb_filter_policy_t AdaptFilterPolicy(const FilterPolicy* policy) {
+  foldb_filter_policy_t own = {};
+  own.state = const_cast<FilterPolicy*>(policy);
+  own.name = policy->Name();
+  own.create_filter = CreateFilter;
+  own.may_contain = MayContain;
   return own;
 }
 

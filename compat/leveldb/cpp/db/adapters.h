@@ -14,9 +14,11 @@ namespace leveldb {
 class Comparator;
 class DatabaseLog;
 class Env;
+class FilterPolicy;
 class MergeOperator;
 
 foldb_comparator_t AdaptComparator(const Comparator* comparator);
+foldb_filter_policy_t AdaptFilterPolicy(const FilterPolicy* policy);
 foldb_env_t AdaptEnv(Env* env);
 foldb_operator_t AdaptOperator(const MergeOperator* merge_operator);
 

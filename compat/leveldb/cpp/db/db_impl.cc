@@ -17,7 +17,7 @@ namespace leveldb {
 namespace {
 
 // The engine's limit on keys, ends of ranges included.
-constexpr size_t kMaxKey = 64 << 10;
+constexpr size_t kMaxKey = 512 << 10;
 
 // A batch of more bytes gives its memory back after the write.
 constexpr size_t kLargestSpare = 1 << 20;

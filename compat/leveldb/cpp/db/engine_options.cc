@@ -102,6 +102,9 @@ void SetFilter(const Options& options, Setter* set) {
   const int bits = BitsOfBloomFilterPolicy(options.filter_policy);
   if (bits >= 0) {
     set->Number("bloom_bits", Within(static_cast<uint64_t>(bits), 1, 64));
+  } else {
+    const foldb_filter_policy_t policy = AdaptFilterPolicy(options.filter_policy);
+    set->Took(foldb_options_set_filter_policy(set->options(), &policy));
   }
 }
 

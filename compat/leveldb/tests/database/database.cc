@@ -73,15 +73,15 @@ std::map<std::string, std::string> Files(const std::string& path) {
 void Limits() {
   DB* db = nullptr;
   Need(DB::Open(Creating(), directory + "/limits", &db));
-  const std::string longest(64 << 10, 'k'), beyond = longest + "k";
+  const std::string longest(512 << 10, 'k'), beyond = longest + "k";
   Need(db->Put(WriteOptions(), longest, "v"));
   Status status = db->Put(WriteOptions(), beyond, "v");
-  CHECK(status.IsInvalidArgument() && Has(status, "MAX_KEY_BYTES = 65536"));
+  CHECK(status.IsInvalidArgument() && Has(status, "MAX_KEY_BYTES = 524288"));
   WriteBatch batch;
   batch.Put("small", "v");
   batch.Delete(beyond);
   status = db->Write(WriteOptions(), &batch);
-  CHECK(status.IsInvalidArgument() && Has(status, "MAX_KEY_BYTES = 65536"));
+  CHECK(status.IsInvalidArgument() && Has(status, "MAX_KEY_BYTES = 524288"));
   std::string value;
   CHECK(db->Get(ReadOptions(), "small", &value).IsNotFound());
   CHECK(db->Get(ReadOptions(), beyond, &value).IsNotFound());
@@ -111,17 +111,21 @@ void Refused(const std::map<std::string, std::string>& files, const std::string&
   }
 }
 
+// The last bytes of a table.
+const char kLevelDBTable[] = "a table\x57\xfb\x80\x8b\x24\x75\x47\xdb";
+const char kRocksDBTable[] = "a table\xf7\xcf\xf4\x85\xb7\x41\xe2\x88";
+
 void ForeignDirectories() {
   const std::map<std::string, std::string> leveldb = {{"CURRENT", "MANIFEST-000002\n"},
                                                       {"MANIFEST-000002", "\x01\x02\x03\x04"},
-                                                      {"000005.ldb", "a table\x57\xfb\x80\x8b\x24\x75\x47\xdb"},
+                                                      {"000005.ldb", kLevelDBTable},
                                                       {"000003.log", ""},
                                                       {"LOCK", ""},
                                                       {"LOG", "a log\n"}};
   Refused(leveldb, "LevelDB");
   const std::map<std::string, std::string> rocksdb = {{"CURRENT", "MANIFEST-000005\n"},
                                                       {"MANIFEST-000005", "\x01\x02\x03\x04"},
-                                                      {"000009.sst", "a table\xf7\xcf\xf4\x85\xb7\x41\xe2\x88"},
+                                                      {"000009.sst", kRocksDBTable},
                                                       {"IDENTITY", "8b7e3f1e\n"},
                                                       {"OPTIONS-000007", "[Version]\n"},
                                                       {"LOCK", ""},

@@ -19,6 +19,7 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/from_leveldb.md",
     "docs/guarantees.md",
     "docs/hazards.md",
+    "docs/leveldb.md",
     "docs/limits.md",
     "docs/merge.md",
     "docs/merge_bench.md",
