@@ -404,6 +404,32 @@ typedef struct {
   foldb_event_fn on_event;
 } foldb_listener_t;
 
+// A cache of blocks, with the model of LevelDB's `Cache`. Any thread may call its functions,
+// several at the same time. They must not call foldb, except `foldb_cached_block_free`, and must
+// return: no `longjmp`, no exception.
+//
+// A handle is what the cache returns for an entry. It keeps the entry's value until `release`. The
+// cache calls `foldb_cached_block_free` with the value, once the entry is dropped and all its
+// handles are released. It may do this after the database is closed.
+typedef struct {
+  // Passed to all functions. May be NULL.
+  void *state;
+  // Frees `state`. May be NULL.
+  void (*destructor)(void *state);
+  // Stores a value under a key, in place of an earlier one, and returns a handle. The value
+  // takes about `charge` bytes of memory.
+  void *(*insert)(void *state, foldb_bytes_t key, void *value, size_t charge);
+  // Returns a handle of the key's entry; NULL if there is none.
+  void *(*lookup)(void *state, foldb_bytes_t key);
+  // Returns the value of a handle.
+  void *(*value)(void *state, void *handle);
+  // Releases a handle.
+  void (*release)(void *state, void *handle);
+  // Returns a number that no earlier call returned. Each database asks once, and its keys begin
+  // with the number.
+  uint64_t (*new_id)(void *state);
+} foldb_block_cache_t;
+
 // Receives a value. The bytes live during the call. It must not call foldb, and must return: no
 // `longjmp`, no exception.
 typedef void (*foldb_value_fn)(void *state, foldb_bytes_t value);
@@ -527,6 +553,12 @@ foldb_error_t *foldb_options_set_filter_policy(foldb_options_t *options,
 foldb_error_t *foldb_options_add_listener(foldb_options_t *options,
                                           const foldb_listener_t *listener);
 
+// Sets the cache for the blocks of the databases. Copies the struct and owns `state`, as
+// `foldb_options_add_operator` does. The option `block_cache_size` then has no effect, and the
+// cache is no part of the memory budget.
+foldb_error_t *foldb_options_set_block_cache(foldb_options_t *options,
+                                             const foldb_block_cache_t *cache);
+
 // Makes the databases share the threads and memory of a runtime; NULL is a runtime for each
 // database, the default. The sizes of memory and the number of threads are then those of the
 // runtime. The options keep the runtime, so the caller may free its own handle.
@@ -601,6 +633,9 @@ void foldb_read_options_free(foldb_read_options_t *options);
 
 // Appends bytes to the output of a callback.
 void foldb_output_append(foldb_output_t *output, const uint8_t *data, size_t len);
+
+// Frees the value of an entry that a cache of the program dropped. NULL is allowed.
+void foldb_cached_block_free(void *value);
 
 // Makes options of a runtime with their defaults.
 foldb_runtime_options_t *foldb_runtime_options_new(void);

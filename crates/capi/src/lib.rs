@@ -7,8 +7,8 @@
 //! engine inside `boundary::call`. So no panic crosses into C.
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
-//! `filter_policy`, `env`, `listener`, `runtime`, `database`, `keyspace`, `reads`, `writes`,
-//! `batch`, `iterator`, `upkeep`, `shape`.
+//! `filter_policy`, `env`, `block_cache`, `listener`, `runtime`, `database`, `keyspace`, `reads`,
+//! `writes`, `batch`, `iterator`, `upkeep`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -17,6 +17,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 pub mod batch;
+pub mod block_cache;
 mod boundary;
 pub mod bytes;
 pub mod comparator;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::Env;
-use foldb::{Comparator, Error, EventListener, FilterPolicy, KeyspaceOptions, MergeOperator};
-use foldb::{Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
+use foldb::{Comparator, CustomCache, Error, EventListener, FilterPolicy, KeyspaceOptions};
+use foldb::{MergeOperator, Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
 use serde_json::{Map, Value};
 
+use crate::block_cache::{ForeignCache, foldb_block_cache_t};
 use crate::boundary::{arg, arg_mut, call, free, text};
 use crate::comparator::{ForeignComparator, foldb_comparator_t};
 use crate::database::foldb_snapshot_t;
@@ -32,6 +33,7 @@ pub struct foldb_options_t {
     comparators: Vec<Arc<dyn Comparator>>,
     listeners: Vec<Arc<dyn EventListener>>,
     env: Option<Env>,
+    block_cache: Option<Arc<dyn CustomCache>>,
     runtime: Option<Runtime>,
     filter_policy: Option<Arc<dyn FilterPolicy>>,
     filter_policies: Vec<Arc<dyn FilterPolicy>>,
@@ -65,6 +67,7 @@ impl foldb_options_t {
         options.comparators.clone_from(&self.comparators);
         options.listeners.clone_from(&self.listeners);
         options.runtime.clone_from(&self.runtime);
+        options.block_cache.clone_from(&self.block_cache);
         if let Some(env) = &self.env {
             options.env = env.clone();
         }
@@ -213,6 +216,23 @@ pub unsafe extern "C" fn foldb_options_add_listener(
         let listener = unsafe { ForeignListener::take(arg(listener, "listener")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.listeners.push(Arc::new(listener));
+        Ok(())
+    })
+}
+
+/// Sets the cache for the blocks of the databases. Copies the struct and owns `state`, as
+/// `foldb_options_add_operator` does. The option `block_cache_size` then has no effect, and the
+/// cache is no part of the memory budget.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_options_set_block_cache(
+    options: *mut foldb_options_t,
+    cache: *const foldb_block_cache_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let cache = unsafe { ForeignCache::take(arg(cache, "cache")?)? };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { arg_mut(options, "options")? }.block_cache = Some(Arc::new(cache));
         Ok(())
     })
 }

@@ -76,22 +76,26 @@ fn every_call_answers_as_it_should() {
 }
 
 #[test]
-fn a_program_provides_the_environment() {
+fn a_program_provides_parts_of_the_engine() {
     let Some(compiler) = compiler() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("environment");
-    compile(&compiler, "tests/c/environment.c", Link::Static, &program);
-    let output = Command::new(&program).arg(dir.path().join("data")).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    assert_eq!(output.stdout, b"the environment did everything\n");
+    for (name, answer) in
+        [("environment", "the environment did everything"), ("cache", "the cache had the blocks")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join(name);
+        compile(&compiler, &format!("tests/c/{name}.c"), Link::Static, &program);
+        let output = Command::new(&program).arg(dir.path().join("data")).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {told}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{answer}\n"));
+    }
 }
 
 /// AddressSanitizer sees the heap of the library too: what C uses after a free, or never frees.
 #[test]
 fn no_call_misuses_or_leaks_memory() {
     let Some(compiler) = compiler() else { return };
-    for name in ["everything", "environment"] {
+    for name in ["everything", "environment", "cache"] {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(name);
         let source = format!("tests/c/{name}.c");
@@ -130,8 +134,9 @@ fn the_example_counts_words() {
 #[test]
 fn the_test_programs_leave_no_function_out() {
     let header = std::fs::read_to_string(own("include/foldb.h")).unwrap();
-    let programs = ["tests/c/everything.c", "tests/c/environment.c"];
-    let program = programs.map(|name| std::fs::read_to_string(own(name)).unwrap()).concat();
+    let programs = ["everything", "environment", "cache"];
+    let programs = programs.map(|name| format!("tests/c/{name}.c"));
+    let program = programs.map(|name| std::fs::read_to_string(own(&name)).unwrap()).concat();
     let functions = header.lines().filter(|line| !line.trim_start().starts_with("//"));
     let functions = functions.filter_map(|line| {
         let name = line.split('(').next()?.split([' ', '*']).next_back()?;

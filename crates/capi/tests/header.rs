@@ -17,6 +17,7 @@ fn the_header_is_generated_from_the_code() {
         "comparator",
         "filter_policy",
         "env/mod",
+        "block_cache",
         "listener",
         "runtime",
         "database",

@@ -104,6 +104,7 @@ pub use options::{
 pub use runtime::{Runtime, RuntimeOptions};
 pub use settings::{CompactionPreset, Compression, LogAdoption};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};
+pub use table::{CustomCache, SharedBlock};
 pub use value::Value;
 
 /// Runs the examples of the guide to merging.

@@ -16,38 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "foldb.h"
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);  \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
-
-static void ok(foldb_error_t *error, int line) {
-  if (error == NULL) return;
-  fprintf(stderr, "%s:%d: %s\n", __FILE__, line, foldb_error_message(error));
-  exit(1);
-}
-
-#define OK(call) ok((call), __LINE__)
-
-// The call fails with `code`, and its message contains `text`.
-#define FAILS_WITH(expected, text, call)                                            \
-  do {                                                                              \
-    foldb_error_t *error_ = (call);                                                 \
-    if (foldb_error_code(error_) != (expected) ||                                   \
-        strstr(foldb_error_message(error_), (text)) == NULL) {                      \
-      fprintf(stderr, "%s:%d: %d, %s\n", __FILE__, __LINE__,                        \
-              (int)foldb_error_code(error_), foldb_error_message(error_));          \
-      exit(1);                                                                      \
-    }                                                                               \
-    foldb_error_free(error_);                                                       \
-  } while (0)
-
-#define BYTES(text) (const uint8_t *)(text), strlen(text)
+#include "check.h"
 
 // The state of an environment.
 typedef struct {
@@ -309,25 +278,6 @@ static foldb_options_t *options_with(const foldb_env_t *env) {
   OK(foldb_options_set(options, "value_separation_min", "4096"));
   OK(foldb_options_set_env(options, env));
   return options;
-}
-
-static bool has(foldb_t *db, const char *key, const char *expected) {
-  foldb_value_t *value;
-  OK(foldb_get(db, NULL, NULL, BYTES(key), &value));
-  bool same = expected == NULL ? value == NULL
-                               : foldb_value_len(value) == strlen(expected) &&
-                                     memcmp(foldb_value_data(value), expected,
-                                            strlen(expected)) == 0;
-  foldb_value_free(value);
-  return same;
-}
-
-static void put(foldb_t *db, const char *key, const char *value) {
-  OK(foldb_put(db, NULL, NULL, BYTES(key), BYTES(value)));
-}
-
-static void path_in(char *out, size_t size, const char *dir, const char *name) {
-  CHECK((size_t)snprintf(out, size, "%s/%s", dir, name) < size);
 }
 
 // All that a database does, over the environment.

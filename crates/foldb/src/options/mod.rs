@@ -25,6 +25,7 @@ use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
 use crate::runtime::Runtime;
 use crate::settings::{CompactionPreset, Compression, LogAdoption};
+use crate::table::CustomCache;
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
 pub use keyspace::KeyspaceOptions;
@@ -133,6 +134,10 @@ pub struct Options {
     /// read and decompressed again. Less: less memory. The operating system's page cache often
     /// holds the compressed blocks that this cache does not. RocksDB: `block_cache`.
     pub block_cache_size: usize,
+    /// A cache of the program's own for the blocks of this database. Its memory is no part of the
+    /// memory budget, and [`Options::block_cache_size`] has no effect then. Default: none: the
+    /// built-in cache. RocksDB: a `Cache` of one's own in `block_cache`.
+    pub block_cache: Option<Arc<dyn CustomCache>>,
     /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
     /// Less: a little less to decode. Blocks above 4 KiB are read in parts of about 4 KiB, so a
     /// point read does not pay for a large block. RocksDB: `block_size`.
@@ -282,6 +287,7 @@ impl Default for Options {
             compaction_memory_budget: 0,
             runtime: None,
             block_cache_size: 32 << 20,
+            block_cache: None,
             block_size: 4096,
             bloom_bits: 10,
             filter_policy: None,

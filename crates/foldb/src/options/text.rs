@@ -1,8 +1,9 @@
 //! Options in configuration files: the cargo feature `serde`.
 //!
 //! A file names the options that differ from its profile, or from the defaults without one. Handles
-//! (operators, comparators, filter policies, listeners, the runtime, the environment) are no text;
-//! the program sets them after reading. Choices are written by their names, as the shell writes them.
+//! (operators, comparators, filter policies, listeners, the runtime, the block cache, the
+//! environment) are no text; the program sets them after reading. Choices are written by their
+//! names, as the shell writes them.
 //!
 //! Invariant: options come back as they were written, handles aside. An unknown name is an error,
 //! so a mistyped option is not ignored.
@@ -177,6 +178,7 @@ mod tests {
                 "listeners",
                 "operators",
                 "runtime",
+                "block_cache",
                 "env",
             ];
             let is_handle = handles.contains(&row.name);

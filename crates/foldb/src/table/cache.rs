@@ -14,6 +14,7 @@ use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::files::FilePool;
 use crate::memory::Gauge;
+use crate::table::custom_cache::{Custom, CustomCache};
 use crate::table::data_block::DataBlock;
 use crate::table::frame::Handle;
 use crate::table::index::Index;
@@ -44,6 +45,8 @@ pub struct BlockCache {
     store: Arc<BlockStore>,
     /// Tells its files from files of other databases with the same numbers.
     database: u64,
+    /// The caller's cache, which has the blocks in place of the store.
+    custom: Option<Custom>,
     lookups: [Lookups; STRIPES],
 }
 
@@ -55,6 +58,17 @@ type Blocks =
 pub(super) enum CachedBlock {
     Data(DataBlock),
     Directory(Arc<Index>),
+}
+
+impl CachedBlock {
+    /// Returns the bytes of memory that the block takes in a cache.
+    fn charge(&self) -> usize {
+        let bytes = match self {
+            CachedBlock::Data(block) => block.memory_bytes(),
+            CachedBlock::Directory(index) => index.memory_bytes(),
+        };
+        bytes + ENTRY_OVERHEAD
+    }
 }
 
 /// A lookup clones the block, and a search of it follows. The clone first prefetches the bytes that
@@ -129,8 +143,17 @@ impl BlockCache {
 
     /// Makes the view of one more database on a store.
     pub fn sharing(store: &Arc<BlockStore>) -> BlockCache {
+        BlockCache::in_either(store, None)
+    }
+
+    /// Makes the view of one more database on the caller's cache, or on the store without one.
+    pub(crate) fn in_either(
+        store: &Arc<BlockStore>,
+        custom: Option<&Arc<dyn CustomCache>>,
+    ) -> BlockCache {
         let database = store.next_database.fetch_add(1, Ordering::Relaxed);
-        BlockCache { store: Arc::clone(store), database, lookups: Default::default() }
+        let custom = custom.map(Custom::new);
+        BlockCache { store: Arc::clone(store), database, custom, lookups: Default::default() }
     }
 
     /// Returns the store that it shares with other databases.
@@ -168,8 +191,13 @@ impl BlockCache {
 
     #[inline]
     pub(super) fn get(&self, file_number: u64, handle: Handle) -> Option<CachedBlock> {
-        let blocks = self.store.blocks.as_ref();
-        let found = blocks.and_then(|blocks| blocks.get(&self.key(file_number, handle)));
+        let found = match &self.custom {
+            None => {
+                let blocks = self.store.blocks.as_ref();
+                blocks.and_then(|blocks| blocks.get(&self.key(file_number, handle)))
+            }
+            Some(custom) => custom.get(file_number, handle),
+        };
         let stripe = &self.lookups[(handle.offset >> 12) as usize % STRIPES];
         let counter = if found.is_some() { &stripe.hits } else { &stripe.misses };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +205,10 @@ impl BlockCache {
     }
 
     pub(super) fn insert(&self, file_number: u64, handle: Handle, block: CachedBlock) {
-        if let Some(blocks) = &self.store.blocks {
+        if let Some(custom) = &self.custom {
+            let charge = block.charge();
+            custom.insert(file_number, handle, block, charge);
+        } else if let Some(blocks) = &self.store.blocks {
             blocks.insert(self.key(file_number, handle), block);
         }
     }
@@ -188,11 +219,7 @@ struct BlockWeight;
 
 impl Weighter<BlockKey, CachedBlock> for BlockWeight {
     fn weight(&self, _: &BlockKey, block: &CachedBlock) -> u64 {
-        let bytes = match block {
-            CachedBlock::Data(block) => block.memory_bytes(),
-            CachedBlock::Directory(index) => index.memory_bytes(),
-        };
-        (bytes + ENTRY_OVERHEAD) as u64
+        block.charge() as u64
     }
 }
 

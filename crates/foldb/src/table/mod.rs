@@ -24,6 +24,7 @@ mod block_builder;
 mod builder;
 mod cache;
 mod cursor;
+mod custom_cache;
 mod data_block;
 #[cfg(any(test, feature = "internals"))]
 pub(crate) mod decoders;
@@ -61,6 +62,7 @@ pub use builder::{TableBuilder, TableBuilderOptions};
 pub use cache::BlockCache;
 pub(crate) use cache::BlockStore;
 pub use cursor::{CursorOptions, TableCursor};
+pub use custom_cache::{CustomCache, SharedBlock};
 pub(crate) use later_syncs::LaterSyncs;
 pub(crate) use properties::{Piece, Surroundings};
 pub use reader::TableReader;

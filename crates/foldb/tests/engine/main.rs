@@ -51,6 +51,7 @@ mod many {
 
 /// Reads, and databases that are only read.
 mod reading {
+    mod custom_cache;
     mod range_deletes;
     mod read_only;
     mod reads;

@@ -106,7 +106,8 @@ impl Opening<'_> {
         }
         let last_seqno = stored.last_seqno_with(&replayed);
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
-        let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
+        let blocks = &runtime.ledger().blocks;
+        let cache = Arc::new(BlockCache::in_either(blocks, options.block_cache.as_ref()));
         let tables = OpenTables::new(
             Arc::clone(&fs),
             names.clone(),

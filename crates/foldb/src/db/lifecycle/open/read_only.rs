@@ -79,7 +79,8 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
     }
     let runtime = runtime_of(&options);
     let options = options.fitted(&runtime.ledger().shares);
-    let cache = Arc::new(BlockCache::sharing(&runtime.ledger().blocks));
+    let blocks = &runtime.ledger().blocks;
+    let cache = Arc::new(BlockCache::in_either(blocks, options.block_cache.as_ref()));
     let mut looking = Looking {
         options,
         names,
