@@ -210,6 +210,10 @@ mod tests {
         ] {
             inputs.push(("operands", operands.to_vec()));
         }
+        // A filter of the policy that the fuzz target has, with a chunk that has none, and a
+        // keyspace's policy.
+        inputs.push(("filter", b"\x01\x04fuzz\x01b\x03xy\x01d\0".to_vec()));
+        inputs.push(("manifest_edit", b"\x0a\x01\x03\x0b\x01k\x16\x04fuzz".to_vec()));
         inputs.push(("references", vec![5, 10, 3, 200, 1]));
         inputs.push(("value_address", vec![9, 100, 40]));
         inputs.push(("value_address", vec![9, 100, 41, 3]));
