@@ -74,6 +74,8 @@ pub struct GuardedPolicy {
 }
 
 impl GuardedPolicy {
+    /// Asks a policy for its name, and guards its calls from then on.
+    ///
     /// # Errors
     /// `InvalidArgument` for a name that is not allowed, and for a policy that panics.
     pub fn new(policy: Arc<dyn FilterPolicy>) -> Result<GuardedPolicy> {
