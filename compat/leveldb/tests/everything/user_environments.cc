@@ -75,7 +75,6 @@ void Counting(bool appends) {
   report::YesNo("sizes", env.sizes > 0);
   report::YesNo("renames", env.renamed > 0);
   report::YesNo("locks", env.locked > 0 && env.unlocked > 0);
-  report::YesNo("scheduled work or started threads", env.scheduled + env.started > 0);
   report::Number("removals of missing files", static_cast<uint64_t>(env.missing_removed.load()));
   report::Number("removals of open files", static_cast<uint64_t>(env.open_removed.load()));
   report::YesNo("holds bytes", env.Bytes() > 0);

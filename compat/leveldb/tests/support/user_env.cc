@@ -258,12 +258,10 @@ Status CountingEnv::UnlockFile(FileLock* lock) {
 }
 
 void CountingEnv::Schedule(void (*function)(void*), void* argument) {
-  scheduled++;
   leveldb::Env::Default()->Schedule(function, argument);
 }
 
 void CountingEnv::StartThread(void (*function)(void*), void* argument) {
-  started++;
   leveldb::Env::Default()->StartThread(function, argument);
 }
 

@@ -52,7 +52,7 @@ class CountingEnv : public leveldb::Env {
   std::atomic<int> sequential{0}, random{0}, writable{0}, appendable{0}, logger{0};
   std::atomic<int> read{0}, random_read{0}, append{0}, sync{0}, close{0}, logged{0};
   std::atomic<int> exists{0}, children{0}, removed{0}, created_dirs{0}, sizes{0}, renamed{0};
-  std::atomic<int> locked{0}, unlocked{0}, scheduled{0}, started{0}, open_files{0};
+  std::atomic<int> locked{0}, unlocked{0}, open_files{0};
   // Removals that a careful Env would refuse: of files that are not there, or open for writing.
   std::atomic<int> missing_removed{0}, open_removed{0};
   // Whether appending to an existing file is possible.
