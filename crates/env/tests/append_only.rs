@@ -49,6 +49,33 @@ fn only_the_end_of_a_file_can_be_written() {
 }
 
 #[test]
+fn a_removed_file_is_closed_before() {
+    let (_, fs) = begin();
+    let renamed = Path::new("dir/renamed");
+    for name in [Path::new(FILE), renamed] {
+        let file = fs.create(Path::new(FILE)).unwrap();
+        file.write_at(b"abc", 0).unwrap();
+        if name == renamed {
+            fs.rename(Path::new(FILE), name).unwrap();
+        }
+        fs.remove(name).unwrap();
+        assert_eq!(file.write_at(b"d", 3).unwrap_err().kind(), ErrorKind::NotFound);
+        // The handle of the removed file does not close a new one.
+        let next = fs.create(name).unwrap();
+        file.close().unwrap();
+        next.write_at(b"abc", 0).unwrap();
+        fs.remove(name).unwrap();
+    }
+}
+
+#[test]
+fn no_missing_file_is_removed() {
+    let (below, fs) = begin();
+    assert_eq!(fs.remove(Path::new(FILE)).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(below.counts().of(Operation::Remove), 0);
+}
+
+#[test]
 fn a_truncated_file_grows_again_under_its_name() {
     let (below, fs) = begin();
     let file = fs.create(Path::new(FILE)).unwrap();

@@ -1,8 +1,9 @@
 //! The adapter: a [`FileSystem`] over files that only grow.
 
+use std::collections::HashMap;
 use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::reading::Reader;
 use super::writing::Writer;
@@ -38,18 +39,25 @@ pub(super) struct Inner {
     pub(super) files: Arc<dyn AppendOnlyFiles>,
     /// Held while a file called [`SCRATCH_NAME`] is in use.
     scratch: Mutex<()>,
+    /// Files that may be open for writing, by their present names.
+    writers: Mutex<HashMap<PathBuf, Weak<Writer>>>,
 }
 
 impl AppendOnlyFs {
     /// Makes a file system of these files.
     pub fn new(files: Arc<dyn AppendOnlyFiles>) -> AppendOnlyFs {
-        AppendOnlyFs(Arc::new(Inner { files, scratch: Mutex::default() }))
+        let (scratch, writers) = Default::default();
+        AppendOnlyFs(Arc::new(Inner { files, scratch, writers }))
     }
 }
 
 impl Inner {
     pub(super) fn lock_scratch(&self) -> MutexGuard<'_, ()> {
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_writers(&self) -> MutexGuard<'_, HashMap<PathBuf, Weak<Writer>>> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_dir(&self, path: &Path) -> bool {
@@ -107,7 +115,11 @@ impl Inner {
 impl FileSystem for AppendOnlyFs {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let file = self.0.files.create(path)?;
-        Ok(Arc::new(Writer::new(Arc::clone(&self.0), path, file)))
+        let writer = Arc::new(Writer::new(Arc::clone(&self.0), path, file));
+        let mut writers = self.0.lock_writers();
+        writers.retain(|_, writer| writer.strong_count() > 0);
+        writers.insert(path.to_owned(), Arc::downgrade(&writer));
+        Ok(writer)
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
@@ -116,7 +128,12 @@ impl FileSystem for AppendOnlyFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         check_same_directory(from, to)?;
-        self.0.files.rename(from, to).map_err(|error| self.0.explain(from, error))
+        self.0.files.rename(from, to).map_err(|error| self.0.explain(from, error))?;
+        let mut writers = self.0.lock_writers();
+        if let Some(writer) = writers.remove(from) {
+            writers.insert(to.to_owned(), writer);
+        }
+        Ok(())
     }
 
     fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
@@ -124,7 +141,19 @@ impl FileSystem for AppendOnlyFs {
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }
 
+    /// Removes a file. A handle that writes to it is closed before, because some systems remove no
+    /// open file.
     fn remove(&self, path: &Path) -> io::Result<()> {
+        // Some systems take the removal of a missing file for a mistake of their user.
+        if matches!(self.0.files.exists(path), Ok(false)) {
+            let message = format!("{} does not exist", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        let writer = self.0.lock_writers().remove(path);
+        if let Some(writer) = writer.and_then(|writer| writer.upgrade()) {
+            // Bytes that a failed close loses would go with the file.
+            let _of_no_use = writer.close();
+        }
         self.0.files.remove(path).map_err(|error| self.0.explain(path, error))
     }
 
