@@ -81,8 +81,12 @@ int AppendFile(void* state, const char* path, foldb_writable_file_t* result,
 // A file for reads. Any thread may read, several at the same time.
 class Readable {
  public:
-  Readable(std::unique_ptr<RandomAccessFile> random, std::unique_ptr<SequentialFile> sequential)
-      : random_(std::move(random)), sequential_(std::move(sequential)) {}
+  // Takes the status of the random-access file, which may be missing beside a sequential file.
+  Readable(std::unique_ptr<RandomAccessFile> random, const Status& random_status,
+           std::unique_ptr<SequentialFile> sequential)
+      : random_(std::move(random)),
+        random_status_(random_status),
+        sequential_(std::move(sequential)) {}
 
   // Reads up to n bytes into scratch, and points *found at them or at bytes of the Env.
   Status Read(uint64_t offset, size_t n, Slice* found, char* scratch) {
@@ -92,7 +96,7 @@ class Readable {
         return ReadOn(offset, n, found, scratch);
       }
     }
-    return random_->Read(offset, n, found, scratch);
+    return random_ != nullptr ? random_->Read(offset, n, found, scratch) : random_status_;
   }
 
  private:
@@ -114,6 +118,7 @@ class Readable {
 
   // For reads behind the position, and for all reads without a sequential file.
   const std::unique_ptr<RandomAccessFile> random_;
+  const Status random_status_;
   const std::unique_ptr<SequentialFile> sequential_;
   std::mutex mutex_;
   // Where the sequential file is. The mutex guards both.
@@ -150,19 +155,21 @@ int OpenFile(void* state, const char* path, foldb_readable_file_t* result,
              foldb_output_t* message) {
   RandomAccessFile* random = nullptr;
   SequentialFile* sequential = nullptr;
-  Status status;
   if (IsSequential(path)) {
-    status = EnvOf(state)->NewSequentialFile(path, &sequential);
+    const Status status = EnvOf(state)->NewSequentialFile(path, &sequential);
+    if (!status.ok()) {
+      return Told(status, message);
+    }
   }
   std::unique_ptr<SequentialFile> owned(sequential);
-  if (status.ok()) {
-    status = EnvOf(state)->NewRandomAccessFile(path, &random);
+  // LevelDB opens no log for random access, and some Envs cannot do so with an empty file.
+  const Status status = EnvOf(state)->NewRandomAccessFile(path, &random);
+  std::unique_ptr<RandomAccessFile> own(status.ok() ? random : nullptr);
+  if (own == nullptr && owned == nullptr) {
+    return Told(status, message);
   }
-  if (status.ok()) {
-    std::unique_ptr<RandomAccessFile> own(random);
-    *result = {new Readable(std::move(own), std::move(owned)), ReadAt, CloseReadable};
-  }
-  return Told(status, message);
+  *result = {new Readable(std::move(own), status, std::move(owned)), ReadAt, CloseReadable};
+  return FOLDB_OK;
 }
 
 bool FileExists(void* state, const char* path) { return EnvOf(state)->FileExists(path); }
