@@ -234,9 +234,9 @@ typedef void (*foldb_separator_fn)(void *state,
 // `foldb_separator_fn`. LevelDB: `FindShortSuccessor`.
 typedef void (*foldb_successor_fn)(void *state, foldb_bytes_t key, foldb_output_t *output);
 
-// An order of keys of the program. It must be a total order in which only keys of the same bytes
-// are equal. Any thread may call its functions, several at the same time. They must not call
-// foldb, except `foldb_output_append`, and must return: no `longjmp`, no exception.
+// An order of keys of the program. It must be a total order. Any thread may call its functions,
+// several at the same time. They must not call foldb, except `foldb_output_append`, and must
+// return: no `longjmp`, no exception.
 typedef struct {
   // Passed to all functions. May be NULL.
   void *state;
@@ -251,6 +251,10 @@ typedef struct {
   foldb_separator_fn separator;
   // Shortens the last key in the index of a table. NULL: the index has the whole key.
   foldb_successor_fn successor;
+  // Whether `compare` may call keys of different bytes equal. Such keys are spellings of one
+  // key: the newest write wins or merges, and iterators show its spelling. False promises that
+  // equal keys have the same bytes; writes and reads are then faster, and tables have filters.
+  bool equal_keys_may_differ;
 } foldb_comparator_t;
 
 // A file that grows at its end. foldb calls its functions from one thread at a time. They return

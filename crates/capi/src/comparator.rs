@@ -32,9 +32,9 @@ pub type foldb_successor_fn = Option<
     unsafe extern "C" fn(state: *mut c_void, key: foldb_bytes_t, output: *mut foldb_output_t),
 >;
 
-/// An order of keys of the program. It must be a total order in which only keys of the same bytes
-/// are equal. Any thread may call its functions, several at the same time. They must not call
-/// foldb, except `foldb_output_append`, and must return: no `longjmp`, no exception.
+/// An order of keys of the program. It must be a total order. Any thread may call its functions,
+/// several at the same time. They must not call foldb, except `foldb_output_append`, and must
+/// return: no `longjmp`, no exception.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_comparator_t {
@@ -51,6 +51,10 @@ pub struct foldb_comparator_t {
     pub separator: foldb_separator_fn,
     /// Shortens the last key in the index of a table. NULL: the index has the whole key.
     pub successor: foldb_successor_fn,
+    /// Whether `compare` may call keys of different bytes equal. Such keys are spellings of one
+    /// key: the newest write wins or merges, and iterators show its spelling. False promises that
+    /// equal keys have the same bytes; writes and reads are then faster, and tables have filters.
+    pub equal_keys_may_differ: bool,
 }
 
 /// A [`foldb_comparator_t`] in the engine.
@@ -114,7 +118,7 @@ impl Comparator for ForeignComparator {
     }
 
     fn bytewise_equality(&self) -> bool {
-        true
+        !self.own.equal_keys_may_differ
     }
 
     fn separator(&self, start: &[u8], limit: &[u8], out: &mut Vec<u8>) {

@@ -116,6 +116,7 @@ foldb_comparator_t AdaptComparator(const Comparator* comparator) {
   own.compare = Compare;
   own.separator = Separator;
   own.successor = Successor;
+  own.equal_keys_may_differ = true;  // LevelDB asks no comparator to promise otherwise
   return own;
 }
 

@@ -2,6 +2,7 @@
 // exist yet. environment.c does the same for environments, listeners and runtimes.
 // tests/c_programs.rs checks that no function is left out.
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,17 @@ static foldb_comparator_t backwards_comparator(void) {
       .successor = backwards_successor,
   };
   return own;
+}
+
+// An order in which letters of either case are equal.
+
+static int without_case(void *state, foldb_bytes_t a, foldb_bytes_t b) {
+  (void)state;
+  for (size_t i = 0; i < a.len && i < b.len; i++) {
+    int order = tolower(a.data[i]) - tolower(b.data[i]);
+    if (order != 0) return order;
+  }
+  return a.len == b.len ? 0 : a.len < b.len ? -1 : 1;
 }
 
 // A filter of the last bytes of keys.
@@ -360,6 +372,37 @@ static void keyspaces(foldb_t *db) {
   foldb_keyspace_free(old);
   foldb_keyspace_free(again);
   foldb_keyspace_free(counters);
+}
+
+static void keys_of_several_spellings(const char *parent) {
+  char dir[1024];
+  path_in(dir, sizeof dir, parent, "spelled");
+  foldb_options_t *options = foldb_options_new();
+  OK(foldb_options_set(options, "create_if_missing", "true"));
+  foldb_comparator_t comparator = {
+      .name = "test.without_case", .compare = without_case, .equal_keys_may_differ = true};
+  OK(foldb_options_set_comparator(options, &comparator));
+  foldb_t *db;
+  OK(foldb_open(dir, options, &db));
+  foldb_options_free(options);
+  OK(foldb_put(db, NULL, NULL, BYTES("Key"), BYTES("one")));
+  OK(foldb_put(db, NULL, NULL, BYTES("KEY"), BYTES("two")));
+  for (int flushed = 0; flushed < 2; flushed++) {
+    CHECK(has(db, NULL, NULL, "key", "two") && has(db, NULL, NULL, "Key", "two"));
+    foldb_iter_t *iter;
+    OK(foldb_iter(db, NULL, NULL, NULL, NULL, &iter));
+    OK(foldb_iter_seek_to_first(iter));
+    size_t len;
+    const uint8_t *key = foldb_iter_key(iter, &len);
+    CHECK(len == 3 && memcmp(key, "KEY", 3) == 0);
+    OK(foldb_iter_next(iter));
+    CHECK(!foldb_iter_valid(iter));
+    foldb_iter_free(iter);
+    OK(foldb_flush(db));
+  }
+  OK(foldb_delete(db, NULL, NULL, BYTES("kEY")));
+  CHECK(has(db, NULL, NULL, "Key", NULL));
+  OK(foldb_close(db));
 }
 
 static void filters_and_separators(const char *parent) {
@@ -627,6 +670,7 @@ int main(int argc, char **argv) {
   shape(db);
   upkeep(db, argv[1]);
   filters_and_separators(argv[1]);
+  keys_of_several_spellings(argv[1]);
 
   // Handles may outlive the database, and are freed in any order.
   foldb_iter_t *iter;

@@ -120,7 +120,8 @@ pub trait MergeOperator: Debug + Send + Sync {
         &[]
     }
 
-    /// Folds `operands` (at least one, oldest first) over `base`. `out` is empty at the call.
+    /// Folds `operands` (at least one, oldest first) over `base`. `out` is empty at the call. If
+    /// the comparator calls different bytes equal, `key` is any spelling of the key.
     fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full;
 
     /// Folds `operands` (at least two, oldest first) without a base. `out` is empty at the call.

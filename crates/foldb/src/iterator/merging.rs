@@ -121,12 +121,11 @@ impl MergingCursor {
         !self.same_bytes && self.comparator.compare(self.key(), key).is_eq()
     }
 
-    /// Returns the memtable if it is the only source, and if all records of a key have the same
-    /// bytes as their keys. The caller may move it directly.
+    /// Returns the memtable if it is the only source. The caller may move it directly.
     #[inline]
     pub(crate) fn only_memtable(&mut self) -> Option<&mut MemtableCursor> {
         match &mut self.sources[..] {
-            [Source::Memtable(cursor)] if self.same_bytes => Some(cursor),
+            [Source::Memtable(cursor)] => Some(cursor),
             _ => None,
         }
     }

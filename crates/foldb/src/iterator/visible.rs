@@ -2,8 +2,8 @@
 //!
 //! Forwards, the records of a key come newest first and the chain ends at its base. Backwards, they
 //! come oldest first and a base replaces the records collected before it. Both directions end in
-//! the same fold. Where different bytes may be one key, an entry has the bytes of its newest visible
-//! record.
+//! the same fold. Where different bytes may be one key, an entry has the bytes of its newest
+//! visible record.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -437,7 +437,7 @@ impl Iter {
     fn find_in_memtable(&mut self, way: State) -> Result<bool> {
         let mut absent = 0;
         while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
-            set_key(&mut self.key, cursor.key());
+            set_key(&mut self.key, cursor.newest_key());
             let inside = match way {
                 State::Backward => self.above_lower(&self.key),
                 _ => self.below_upper(&self.key),

@@ -34,6 +34,12 @@ use crate::user_code::guarded;
 /// Two promises enable fast paths: [`Comparator::bytewise_order`] (8-byte prefixes, short
 /// separators) and [`Comparator::bytewise_equality`] (hashes and filters).
 ///
+/// Without the second promise, byte strings that compare equal are *spellings* of one key. Any
+/// spelling reads, deletes and merges the key. An iterator shows the spelling of the newest write
+/// that it sees. A write then compares its key with some other keys while all other writes wait, so
+/// `compare` must not call the database. Bloom filters look at bytes, so tables have filters only
+/// with a [`crate::FilterPolicy`].
+///
 /// # Example
 /// ```
 /// use std::cmp::Ordering;
@@ -58,8 +64,9 @@ pub trait Comparator: Debug + Send + Sync {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
     /// Returns whether `compare` is exactly the order of the bytes.
     fn bytewise_order(&self) -> bool;
-    /// Returns whether keys that compare equal have the same bytes. Without this promise an open
-    /// fails, because hashes and filters would miss keys.
+    /// Returns whether keys that compare equal have the same bytes. Without this promise, keys may
+    /// have several spellings. An order by bytes must make it. Change the name if the answer
+    /// changes.
     fn bytewise_equality(&self) -> bool;
 
     /// Writes to `out`, which is empty, a short key `s` with `start <= s < limit`. `start < limit`

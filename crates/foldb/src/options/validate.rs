@@ -181,8 +181,8 @@ fn check_operator_name(name: &str) -> Result<()> {
 }
 
 /// # Errors
-/// `InvalidArgument` for an order in which different bytes are equal, for a name that is not
-/// allowed, and for a comparator that panics.
+/// `InvalidArgument` for promises that contradict each other, for a name that is not allowed, and
+/// for a comparator that panics.
 pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
     let asked = guarded(|| {
         let (bytewise, equality) = (comparator.bytewise_order(), comparator.bytewise_equality());
@@ -193,10 +193,10 @@ pub(crate) fn check_comparator(comparator: &dyn Comparator) -> Result<()> {
             "a comparator panicked when it was asked for its name and its promises: {panic}"
         ))
     })?;
-    if !equality {
+    if bytewise && !equality {
         return Err(Error::invalid_argument(format!(
-            "comparator '{name}' treats different bytes as equal, which foldb does not support: \
-             give it bytewise_equality, or make equal keys the same bytes before writing them"
+            "comparator '{name}' has bytewise_order without bytewise_equality, but in byte order \
+             equal keys have equal bytes: return false from bytewise_order"
         )));
     }
     if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {

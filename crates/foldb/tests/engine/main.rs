@@ -81,6 +81,7 @@ mod user_code {
     mod filter_policies;
     mod operators;
     mod rule_breakers;
+    mod spellings;
 }
 
 /// Writes, alone and concurrent.

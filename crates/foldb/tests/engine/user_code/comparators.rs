@@ -313,13 +313,19 @@ enum Mood {
 #[derive(Debug)]
 struct Moody {
     mood: Mood,
+    /// Whether keys that it calls equal may have different bytes: it then also places each write.
+    spells: bool,
     armed: AtomicBool,
     calls: AtomicU64,
 }
 
 impl Moody {
     fn new(mood: Mood) -> Arc<Moody> {
-        Arc::new(Moody { mood, armed: AtomicBool::new(false), calls: AtomicU64::new(0) })
+        Moody::that_spells(mood, false)
+    }
+
+    fn that_spells(mood: Mood, spells: bool) -> Arc<Moody> {
+        Arc::new(Moody { mood, spells, armed: AtomicBool::new(false), calls: AtomicU64::new(0) })
     }
 }
 
@@ -361,7 +367,7 @@ impl Comparator for Moody {
     }
 
     fn bytewise_equality(&self) -> bool {
-        true
+        !self.spells
     }
 }
 
@@ -390,9 +396,9 @@ fn is_forgiven<T>(outcome: Result<T, Error>) -> bool {
 
 /// Writes and reads beside a keyspace whose comparator misbehaves. Returns whether the engine
 /// noticed.
-fn live_beside(mood: Mood, threads: bool) -> bool {
+fn live_beside(mood: Mood, threads: bool, spells: bool) -> bool {
     let fs = MemFs::new();
-    let comparator = Moody::new(mood);
+    let comparator = Moody::that_spells(mood, spells);
     let errors = Arc::new(Errors::default());
     let own = |comparator: &Arc<Moody>| {
         let mut own = Options {
@@ -453,7 +459,7 @@ fn live_beside(mood: Mood, threads: bool) -> bool {
     drop((bad, db));
     // With a proper order, the logged writes are all there, each once.
     if noticed && matches!(mood, Mood::PanicsInBackground | Mood::Panics) {
-        let db = Db::open(PATH, own(&Moody::new(mood))).unwrap();
+        let db = Db::open(PATH, own(&Moody::that_spells(mood, spells))).unwrap();
         counts(&db);
         let bad = db.keyspace("bad").unwrap();
         for (n, expected) in acknowledged.iter().enumerate() {
@@ -480,14 +486,15 @@ fn a_comparator_gone_wrong_harms_its_own_keyspace_only() {
         Mood::Cyclic,
         Mood::Turns,
     ] {
-        for threads in [false, true] {
+        for (threads, spells) in [(false, false), (true, false), (false, true), (true, true)] {
+            let case = format!("{mood:?} {threads} {spells}");
             let (say, ended) = channel();
-            std::thread::spawn(move || say.send(catch(|| live_beside(mood, threads))));
+            std::thread::spawn(move || say.send(catch(|| live_beside(mood, threads, spells))));
             let noticed = ended.recv_timeout(Duration::from_secs(120));
             let noticed = noticed.expect("it ends");
-            let noticed = noticed.unwrap_or_else(|why| panic!("{mood:?} {threads}: {why}"));
+            let noticed = noticed.unwrap_or_else(|why| panic!("{case}: {why}"));
             let must_be = threads || mood != Mood::PanicsInBackground;
-            assert!(noticed || !must_be, "{mood:?} {threads} went unnoticed");
+            assert!(noticed || !must_be, "{case} went unnoticed");
         }
     }
 }
