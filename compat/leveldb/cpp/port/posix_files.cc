@@ -270,13 +270,12 @@ Status OpenRandomAccessFile(const std::string& name, Allowance* mappings, Allowa
   if (descriptor < 0) {
     return PosixError(name, errno);
   }
-  struct stat about;
-  int error = fstat(descriptor, &about) == 0 ? 0 : errno;
-  // An empty file cannot be mapped.
-  if ((error == 0 && about.st_size == 0) || !mappings->Take()) {
+  if (!mappings->Take()) {
     *result = new ReadFile(name, descriptor, descriptors);
     return Status::OK();
   }
+  struct stat about;
+  int error = fstat(descriptor, &about) == 0 ? 0 : errno;
   if (error == 0) {
     const size_t size = static_cast<size_t>(about.st_size);
     void* const bytes = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
