@@ -5,6 +5,10 @@
 //! callback to return. So each thread notes the databases whose callbacks it runs, and whether it
 //! is a worker. The engine refuses a call that would wait for its own caller, and closes on another
 //! thread.
+//!
+//! A program may close its databases while a thread, or the process, ends: in the destructor of a
+//! static object of C++, for example. The notes of the thread are gone by then. Calls then count as
+//! made outside of callbacks.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -43,7 +47,8 @@ pub(crate) fn must_not_wait(database: DatabaseMark) -> bool {
     // On a worker, only calls of listeners are noted in `INSIDE`: noting each call of an operator
     // or comparator would take too long. The engine itself never waits for background work on a
     // worker.
-    IS_WORKER.get() || INSIDE.with_borrow(|inside| inside.contains(&database))
+    let inside = |inside: &RefCell<Vec<_>>| inside.borrow().contains(&database);
+    IS_WORKER.get() || INSIDE.try_with(inside).unwrap_or(false)
 }
 
 /// A callback in progress on this thread.
@@ -51,13 +56,50 @@ pub(crate) struct Inside(());
 
 impl Inside {
     pub(crate) fn enter(database: DatabaseMark) -> Inside {
-        INSIDE.with_borrow_mut(|inside| inside.push(database));
+        let _ = INSIDE.try_with(|inside| inside.borrow_mut().push(database));
         Inside(())
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.with_borrow_mut(Vec::pop);
+        let _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    /// Calls all functions when the thread ends, and sends what they return.
+    struct AtEnd(Sender<(bool, bool)>);
+
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            let gone = INSIDE.try_with(|_| ()).is_err();
+            let _inside = Inside::enter(7);
+            self.0.send((gone, must_not_wait(7))).unwrap();
+        }
+    }
+
+    /// The order in which a thread destroys its values is open, so one lies on each side.
+    #[test]
+    fn a_thread_that_ends_is_in_no_callback() {
+        thread_local! {
+            static FIRST: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+            static LAST: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+        }
+        let (sender, receiver) = channel();
+        let ends = std::thread::spawn(move || {
+            FIRST.set(Some(AtEnd(sender.clone())));
+            drop(Inside::enter(1));
+            LAST.set(Some(AtEnd(sender)));
+        });
+        ends.join().unwrap();
+        let mut told: Vec<_> = receiver.iter().collect();
+        told.sort_unstable();
+        assert_eq!(told, [(false, true), (true, false)]);
     }
 }

@@ -44,13 +44,18 @@ mod with_feature {
             // The decoder is too large to be made for each block.
             static DECODER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
         }
-        DECODER.with_borrow_mut(|decoder| {
+        let mut decompress = |decoder: &mut Option<Decompressor<'static>>| {
             let decoder = match decoder {
                 Some(decoder) => decoder,
                 None => decoder.insert(Decompressor::new().map_err(|error| error.to_string())?),
             };
-            decoder.decompress_to_buffer(compressed, out).map_err(|error| error.to_string())
-        })
+            decoder.decompress_to_buffer(compressed, &mut *out).map_err(|error| error.to_string())
+        };
+        // A program may read while its thread ends, when the thread's decoder is gone.
+        let Ok(mut own) = DECODER.try_with(RefCell::take) else { return decompress(&mut None) };
+        let read = decompress(&mut own);
+        DECODER.set(own);
+        read
     }
 }
 
