@@ -172,7 +172,7 @@ typedef struct foldb_value_t foldb_value_t;
 // Options of one write.
 typedef struct foldb_write_options_t foldb_write_options_t;
 
-// A string of bytes that somebody else owns.
+// A string of bytes. It does not own them.
 typedef struct {
   // The first byte. It may be NULL if `len` is 0.
   const uint8_t *data;

@@ -8,7 +8,7 @@ use foldb::{Result, Value};
 
 use crate::boundary;
 
-/// A string of bytes that somebody else owns.
+/// A string of bytes. It does not own them.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct foldb_bytes_t {

@@ -80,6 +80,7 @@ class BuiltinPolicy final : public leveldb_filterpolicy_t {
   bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
     return policy_->KeyMayMatch(key, filter);
   }
+  const leveldb::FilterPolicy* ForDatabases() const override { return policy_.get(); }
 
  private:
   const std::unique_ptr<const leveldb::FilterPolicy> policy_;

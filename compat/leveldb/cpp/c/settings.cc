@@ -17,7 +17,7 @@ void leveldb_options_set_comparator(leveldb_options_t* options, leveldb_comparat
 
 void leveldb_options_set_filter_policy(leveldb_options_t* options,
                                        leveldb_filterpolicy_t* policy) {
-  options->rep.filter_policy = policy;
+  options->rep.filter_policy = policy != nullptr ? policy->ForDatabases() : nullptr;
 }
 
 void leveldb_options_set_create_if_missing(leveldb_options_t* options, uint8_t create) {

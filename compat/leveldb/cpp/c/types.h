@@ -79,7 +79,11 @@ struct leveldb_comparator_t : public leveldb::Comparator {
 };
 
 // A filter policy: of function pointers, or the one that leveldb_filterpolicy_create_bloom() wraps.
-struct leveldb_filterpolicy_t : public leveldb::FilterPolicy {};
+struct leveldb_filterpolicy_t : public leveldb::FilterPolicy {
+  // The policy for databases: this one, or the one that it wraps. The library builds its own
+  // policies in, but recognises only the object itself.
+  virtual const leveldb::FilterPolicy* ForDatabases() const { return this; }
+};
 
 // A merge operator of function pointers, or the name of a built-in one.
 struct leveldb_mergeoperator_t : public leveldb::MergeOperator {

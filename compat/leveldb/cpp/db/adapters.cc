@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "db/bytes.h"
 #include "db/log.h"
@@ -38,19 +37,33 @@ void Successor(void* state, foldb_bytes_t last, foldb_output_t* output) {
   Append(output, key);
 }
 
-// The strings of a call as slices. The vector keeps its memory for the thread's next call.
-const std::vector<Slice>& SlicesOf(const foldb_bytes_t* strings, size_t count) {
-  static thread_local std::vector<Slice> slices;
-  slices.clear();
-  for (size_t i = 0; i < count; i++) {
-    slices.push_back(SliceOf(strings[i]));
+// The strings of a call as slices: a few on the stack, more on the heap. Thread-local memory would
+// be wrong: the main thread may fold after its destruction, in the destructor of a static object.
+class Slices {
+ public:
+  Slices(const foldb_bytes_t* strings, size_t count) {
+    if (count > kFew) {
+      many_.reset(new Slice[count]);
+      first_ = many_.get();
+    }
+    for (size_t i = 0; i < count; i++) {
+      first_[i] = SliceOf(strings[i]);
+    }
   }
-  return slices;
-}
+
+  const Slice* data() const { return first_; }
+
+ private:
+  static constexpr size_t kFew = 8;
+
+  Slice few_[kFew];
+  std::unique_ptr<Slice[]> many_;
+  Slice* first_ = few_;
+};
 
 void CreateFilter(void* state, const foldb_bytes_t* keys, size_t count, foldb_output_t* output) {
   std::string filter;
-  const std::vector<Slice>& slices = SlicesOf(keys, count);
+  const Slices slices(keys, count);
   static_cast<const FilterPolicy*>(state)->CreateFilter(slices.data(), static_cast<int>(count),
                                                         &filter);
   Append(output, filter);
@@ -63,7 +76,7 @@ bool MayContain(void* state, foldb_bytes_t key, foldb_bytes_t filter) {
 int FullMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* base,
               const foldb_bytes_t* operands, size_t count, foldb_output_t* output) {
   const Slice old = base != nullptr ? SliceOf(*base) : Slice();
-  const std::vector<Slice>& slices = SlicesOf(operands, count);
+  const Slices slices(operands, count);
   std::string value;
   const MergeOperator* own = static_cast<const MergeOperator*>(state);
   switch (own->Full(SliceOf(key), base != nullptr ? &old : nullptr, slices.data(), count,
@@ -81,7 +94,7 @@ int FullMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* base,
 
 int PartialMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* operands, size_t count,
                  foldb_output_t* output) {
-  const std::vector<Slice>& slices = SlicesOf(operands, count);
+  const Slices slices(operands, count);
   std::string operand;
   const MergeOperator* own = static_cast<const MergeOperator*>(state);
   if (!own->Partial(SliceOf(key), slices.data(), count, &operand)) {

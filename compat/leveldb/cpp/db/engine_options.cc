@@ -2,12 +2,14 @@
 //
 //   written as they are    create_if_missing, error_if_exists, compression
 //   within LevelDB's limits    write_buffer_size, max_open_files, max_file_size, block_size
+//   and within the process's   max_open_files
 //   by what they are       comparator, filter_policy, block_cache, env
 //   without a meaning      paranoid_checks, block_restart_interval, reuse_logs
 
 #include "db/engine_options.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "db/adapters.h"
@@ -18,6 +20,8 @@
 #include "leveldb/filter_policy.h"
 #include "port/cache.h"
 #include "port/filter_policy.h"
+#include "port/hash.h"
+#include "port/posix_files.h"
 
 namespace leveldb {
 
@@ -25,6 +29,13 @@ namespace {
 
 // LevelDB's cache for a database whose options have none.
 constexpr size_t kDefaultCache = 8 << 20;
+
+// The longest name of a comparator in the engine.
+constexpr size_t kMaxName = 255;
+
+// LevelDB maps its tables into memory without descriptors. The engine keeps one for each open
+// table, and some for other files. The open tables have at most a third of the process's.
+constexpr int kDescriptorsShare = 3;
 
 // Sets options by name, until one is refused.
 class Setter {
@@ -73,7 +84,8 @@ void SetNumbers(const Options& options, Setter* set) {
   set->Number("target_file_size", Within(options.max_file_size, 1 << 20, 1 << 30));
   set->Number("block_size", Within(options.block_size, 1 << 10, 4 << 20));
   const int files = std::min(std::max(options.max_open_files, 74), 50000);
-  set->Number("max_open_files", static_cast<uint64_t>(files));
+  const int allowed = std::max(MostDescriptors() / kDescriptorsShare, 1);
+  set->Number("max_open_files", static_cast<uint64_t>(std::min(files, allowed)));
 }
 
 void SetCompression(const Options& options, Setter* set) {
@@ -108,9 +120,35 @@ void SetFilter(const Options& options, Setter* set) {
   }
 }
 
+// Returns the name under which the engine stores a comparator. LevelDB takes any bytes. The engine
+// takes 1 to 255 without control characters, in UTF-8, so this escapes all others.
+std::string StoredName(const std::string& name) {
+  static const char kEscaped[] = "leveldb.escaped:";
+  const bool plain =
+      std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (plain && !name.empty() && name.size() <= kMaxName && name != kEngineBytewise &&
+      name.compare(0, sizeof kEscaped - 1, kEscaped) != 0) {
+    return name;
+  }
+  std::string stored = kEscaped;
+  for (const char c : name) {
+    char escape[4];
+    std::snprintf(escape, sizeof escape, "%02x", static_cast<unsigned>(static_cast<uint8_t>(c)));
+    stored += escape;
+  }
+  if (stored.size() > kMaxName) {
+    // Hashes tell long names apart.
+    const std::string hashes = std::to_string(Hash(name, 0)) + "-" + std::to_string(Hash(name, 1));
+    stored = stored.substr(0, kMaxName - hashes.size() - 1) + "-" + hashes;
+  }
+  return stored;
+}
+
 void SetComparator(const Options& options, Setter* set) {
   if (!IsBytewise(options.comparator)) {
-    const foldb_comparator_t comparator = AdaptComparator(options.comparator);
+    const std::string name = StoredName(options.comparator->Name());
+    foldb_comparator_t comparator = AdaptComparator(options.comparator);
+    comparator.name = name.c_str();
     set->Took(foldb_options_set_comparator(set->options(), &comparator));
   }
 }

@@ -1,5 +1,5 @@
 // Errors of the engine as statuses. The kind follows from the error's code, and the message is the
-// engine's, except for the errors at an open that programs compare with LevelDB's texts.
+// engine's. Programs compare some errors of an open with LevelDB's texts, so those have such texts.
 
 #include "db/errors.h"
 

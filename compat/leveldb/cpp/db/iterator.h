@@ -8,7 +8,7 @@
 
 namespace leveldb {
 
-// Makes an iterator of the engine's, and takes it over.
+// Makes a leveldb::Iterator that owns an iterator of the engine.
 Iterator* NewDatabaseIterator(foldb_iter_t* iter);
 
 }  // namespace leveldb

@@ -114,17 +114,19 @@ Status OpenDatabase(const Options& options, const std::string& name, const Merge
 }
 
 Status DestroyDB(const std::string& name, const Options& options) {
+  // Only these say where the files are. Values that an open refuses must not keep them there.
+  Options where;
+  where.env = options.env;
   EngineOptions engine;
-  Status status =
-      MakeEngineOptions(options, MergeSetup(), std::make_shared<DatabaseLog>(), &engine);
+  Status status = MakeEngineOptions(where, MergeSetup(), std::make_shared<DatabaseLog>(), &engine);
   std::vector<std::string> children;
   if (status.ok() && !options.env->GetChildren(name, &children).ok()) {
     // There is nothing to remove.
     return status;
   }
   if (status.ok()) {
-    status = InDirectory(options, name,
-                         [&] { return foldb_destroy(name.c_str(), engine.get()); });
+    status =
+        InDirectory(where, name, [&] { return foldb_destroy(name.c_str(), engine.get()); });
   }
   if (status.ok()) {
     RemoveLogs(options.env, name);
@@ -141,7 +143,8 @@ Status RepairDB(const std::string& dbname, const Options& options) {
     status = StatusOf(foldb_options_set(engine.get(), "allow_unresolved_operators", "true"));
   }
   Env* const env = options.env;
-  const bool created = env->CreateDir(dbname).ok();
+  // LevelDB creates the directory for the file LOG.
+  const bool created = options.info_log == nullptr && env->CreateDir(dbname).ok();
   std::vector<std::string> children;
   if (status.ok()) {
     status = env->GetChildren(dbname, &children);
@@ -156,7 +159,8 @@ Status RepairDB(const std::string& dbname, const Options& options) {
     code = foldb_error_code(error);
     return error;
   });
-  if (code == FOLDB_DATABASE_MISSING && options.info_log == nullptr) {
+  // On the machine's file system, each directory has the children "." and "..".
+  if (code == FOLDB_DATABASE_MISSING && !children.empty()) {
     // LevelDB leaves an empty database.
     Options fresh = options;
     fresh.create_if_missing = true;

@@ -1,7 +1,7 @@
 // The LRU cache: 16 shards, each with its own lock and a sixteenth of the capacity.
 //
 // An entry of a shard is in its index until it is erased, replaced or evicted. An entry in the
-// index without handles is in the list `unused`, the least recently used first; only these are
+// index without handles is in the list `unused`, the least recently used first. Only these are
 // evicted, so a shard with many handles exceeds its capacity. The number of users of an entry is
 // that of its handles, plus one while it is in the index. Deleters run without the lock.
 

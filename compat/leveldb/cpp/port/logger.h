@@ -14,7 +14,7 @@ namespace leveldb {
 //   2026/11/23-15:04:05.123456 140230142105408 message
 class FileLogger : public Logger {
  public:
-  // Takes the file over, and closes it in the end.
+  // Owns the file: the destructor closes it.
   explicit FileLogger(std::FILE* file) : file_(file) {}
   ~FileLogger() override;
 

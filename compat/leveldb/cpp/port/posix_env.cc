@@ -5,12 +5,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -34,15 +32,8 @@ namespace {
 // Files that may be mapped at one time. A narrow address space has no room for mappings.
 constexpr int kMappings = sizeof(void*) >= 8 ? 1000 : 0;
 
-// Descriptors that files to read may keep: a fifth of those of the process.
-int Descriptors() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return 50;
-  }
-  constexpr rlim_t kMost = 1 << 30;
-  return static_cast<int>(std::min(limit.rlim_cur, kMost) / 5);
-}
+// Files to read keep at most a fifth of the descriptors.
+constexpr int kDescriptorsShare = 5;
 
 Status Result(int result, const std::string& context) {
   return result == 0 ? Status::OK() : PosixError(context, errno);
@@ -218,7 +209,7 @@ class PosixEnv : public Env {
 
  private:
   Allowance mappings_{kMappings};
-  Allowance descriptors_{Descriptors()};
+  Allowance descriptors_{MostDescriptors() / kDescriptorsShare};
   Background background_;
 
   std::mutex locks_mutex_;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,16 @@ namespace leveldb {
 Status PosixError(const std::string& context, int error) {
   const char* const text = std::strerror(error);
   return error == ENOENT ? Status::NotFound(context, text) : Status::IOError(context, text);
+}
+
+int MostDescriptors() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return 250;
+  }
+  // RLIM_INFINITY is more than an int can have.
+  constexpr rlim_t kMost = 1 << 30;
+  return static_cast<int>(std::min(limit.rlim_cur, kMost));
 }
 
 namespace {

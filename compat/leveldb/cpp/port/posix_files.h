@@ -15,6 +15,9 @@ namespace leveldb {
 // NotFound, and any other error is IOError.
 Status PosixError(const std::string& context, int error);
 
+// How many descriptors the process may have at one time.
+int MostDescriptors();
+
 // How many more files of one kind may keep a resource.
 class Allowance {
  public:
@@ -39,7 +42,7 @@ class Allowance {
 Status OpenSequentialFile(const std::string& name, SequentialFile** result);
 
 // The file is mapped into memory while `mappings` allows. After that it keeps its descriptor while
-// `descriptors` allows, and in the end it is opened again for each read.
+// `descriptors` allows. Beyond both, each read opens it again.
 Status OpenRandomAccessFile(const std::string& name, Allowance* mappings, Allowance* descriptors,
                             RandomAccessFile** result);
 

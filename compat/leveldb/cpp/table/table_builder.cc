@@ -1,6 +1,6 @@
 // leveldb::TableBuilder: writes a table file. See format.h for its parts.
 //
-// Invariant: an entry of the index is written when the next key is known, so that its key can be a
+// Invariant: an entry of the index is written when the next key is known. Its key can then be a
 // short one between the last key of the block and the next.
 
 #include "leveldb/table_builder.h"

@@ -43,7 +43,7 @@ class LEVELDB_EXPORT Env {
   // The Env of the operating system. It belongs to the library and must not be deleted.
   static Env* Default();
 
-  // Opens a file to read it from its begin. Fails with NotFound if it is absent.
+  // Opens a file to read it from its start. Fails with NotFound if it is absent.
   virtual Status NewSequentialFile(const std::string& fname, SequentialFile** result) = 0;
 
   // Opens a file to read it anywhere, from several threads at once. Fails with NotFound if it is
@@ -112,7 +112,7 @@ class LEVELDB_EXPORT Env {
   virtual void SleepForMicroseconds(int micros) = 0;
 };
 
-// A file that is read from its begin to its end.
+// A file that is read from its start to its end.
 class LEVELDB_EXPORT SequentialFile {
  public:
   SequentialFile() = default;
@@ -146,7 +146,7 @@ class LEVELDB_EXPORT RandomAccessFile {
   virtual Status Read(uint64_t offset, size_t n, Slice* result, char* scratch) const = 0;
 };
 
-// A file that is written from its begin to its end. It gathers small pieces in a buffer.
+// A file that is written from its start to its end. It gathers small pieces in a buffer.
 class LEVELDB_EXPORT WritableFile {
  public:
   WritableFile() = default;

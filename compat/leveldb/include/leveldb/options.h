@@ -85,7 +85,7 @@ struct LEVELDB_EXPORT ReadOptions {
   bool fill_cache = true;
 
   // Reads the state of this snapshot, which must belong to the database and not be released. If
-  // null, reads the state at the begin of the call.
+  // null, reads the state at the start of the call.
   const Snapshot* snapshot = nullptr;
 };
 

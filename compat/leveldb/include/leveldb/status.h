@@ -73,8 +73,8 @@ class LEVELDB_EXPORT Status {
   Status(Code code, const Slice& msg, const Slice& msg2);
   static const char* CopyState(const char* s);
 
-  // Null for success. Otherwise an array from new[]: bytes 0 to 3 are the length of the message in
-  // the byte order of the machine, byte 4 is the code, and the message follows.
+  // Null for success. Otherwise an array from new[]. Bytes 0 to 3 are the length of the message in
+  // the byte order of the machine. Byte 4 is the code, and the message follows.
   const char* state_;
 };
 

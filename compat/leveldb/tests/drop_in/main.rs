@@ -20,6 +20,7 @@ mod everything;
 mod install;
 mod library;
 mod port;
+mod process;
 mod program;
 mod random;
 mod sanitizer;

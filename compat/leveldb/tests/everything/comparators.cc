@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "everything.h"
 #include "leveldb/db.h"
@@ -162,9 +163,52 @@ void Numbers() {
   report::YesNo("asked for successors", order.successors > 0);
 }
 
+class NamedComparator : public ReverseComparator {
+ public:
+  explicit NamedComparator(std::string name) : name_(std::move(name)) {}
+  const char* Name() const override { return name_.c_str(); }
+
+ private:
+  const std::string name_;
+};
+
+// A comparator may have any name that C can hold.
+void Names() {
+  const std::string names[] = {
+      "x", "two words", "", "line\n", "\xff\xfe", "foldb.bytewise", std::string(300, 'n'),
+      std::string(300, 'n') + "o"};
+  const NamedComparator other("test.Other");
+  int number = 0;
+  for (const std::string& name : names) {
+    const std::string path = "named" + std::to_string(number++);
+    const NamedComparator order(name);
+    Options options;
+    options.create_if_missing = true;
+    options.comparator = &order;
+    std::unique_ptr<DB> db = Open(options, path);
+    db->Put(WriteOptions(), "a", "1");
+    db->Put(WriteOptions(), "b", "2");
+    db.reset();
+    db = Open(options, path);
+    report::Say("comparator " + report::Quoted(name), report::Entries(db.get()));
+    db.reset();
+    const NamedComparator longer(name + "o");
+    for (const leveldb::Comparator* wrong :
+         {leveldb::BytewiseComparator(), static_cast<const leveldb::Comparator*>(&other),
+          static_cast<const leveldb::Comparator*>(&longer)}) {
+      DB* none = nullptr;
+      options.comparator = wrong;
+      report::YesNo("refused for " + report::Quoted(wrong->Name()),
+                    DB::Open(options, report::Path(path), &none).IsInvalidArgument());
+      delete none;
+    }
+  }
+}
+
 }  // namespace
 
 void Comparators() {
   Reversed();
   Numbers();
+  Names();
 }
