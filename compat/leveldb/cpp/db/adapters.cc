@@ -1,4 +1,5 @@
-// Comparators, filter policies, merge operators and logs of the program, as the engine calls them.
+// Comparators, filter policies, caches, merge operators and logs of the program, as the engine
+// calls them.
 
 #include "db/adapters.h"
 
@@ -7,6 +8,7 @@
 
 #include "db/bytes.h"
 #include "db/log.h"
+#include "leveldb/cache.h"
 #include "leveldb/comparator.h"
 #include "leveldb/filter_policy.h"
 #include "leveldb/merge.h"
@@ -104,6 +106,26 @@ int PartialMerge(void* state, foldb_bytes_t key, const foldb_bytes_t* operands, 
   return FOLDB_FOLD_OPERAND;
 }
 
+Cache* CacheOf(void* state) { return static_cast<Cache*>(state); }
+
+void FreeBlock(const Slice&, void* value) { foldb_cached_block_free(value); }
+
+void* InsertBlock(void* state, foldb_bytes_t key, void* value, size_t charge) {
+  return CacheOf(state)->Insert(SliceOf(key), value, charge, FreeBlock);
+}
+
+void* LookUpBlock(void* state, foldb_bytes_t key) { return CacheOf(state)->Lookup(SliceOf(key)); }
+
+void* BlockOf(void* state, void* handle) {
+  return CacheOf(state)->Value(static_cast<Cache::Handle*>(handle));
+}
+
+void ReleaseBlock(void* state, void* handle) {
+  CacheOf(state)->Release(static_cast<Cache::Handle*>(handle));
+}
+
+uint64_t NewCacheId(void* state) { return CacheOf(state)->NewId(); }
+
 using SharedLog = std::shared_ptr<DatabaseLog>;
 
 void LogEvent(void* state, const char* name, const char* text) {
@@ -113,6 +135,17 @@ void LogEvent(void* state, const char* name, const char* text) {
 void ForgetLog(void* state) { delete static_cast<SharedLog*>(state); }
 
 }  // namespace
+
+foldb_block_cache_t AdaptCache(Cache* cache) {
+  foldb_block_cache_t own = {};
+  own.state = cache;
+  own.insert = InsertBlock;
+  own.lookup = LookUpBlock;
+  own.value = BlockOf;
+  own.release = ReleaseBlock;
+  own.new_id = NewCacheId;
+  return own;
+}
 
 foldb_listener_t AdaptLog(const SharedLog& log) {
   foldb_listener_t own = {};

@@ -11,6 +11,7 @@
 
 namespace leveldb {
 
+class Cache;
 class Comparator;
 class DatabaseLog;
 class Env;
@@ -18,6 +19,7 @@ class FilterPolicy;
 class MergeOperator;
 
 foldb_comparator_t AdaptComparator(const Comparator* comparator);
+foldb_block_cache_t AdaptCache(Cache* cache);
 foldb_filter_policy_t AdaptFilterPolicy(const FilterPolicy* policy);
 foldb_env_t AdaptEnv(Env* env);
 foldb_operator_t AdaptOperator(const MergeOperator* merge_operator);

@@ -14,11 +14,9 @@
 
 #include "db/adapters.h"
 #include "db/errors.h"
-#include "leveldb/cache.h"
 #include "leveldb/comparator.h"
 #include "leveldb/env.h"
 #include "leveldb/filter_policy.h"
-#include "port/cache.h"
 #include "port/filter_policy.h"
 #include "port/hash.h"
 #include "port/posix_files.h"
@@ -100,11 +98,12 @@ void SetCompression(const Options& options, Setter* set) {
 }
 
 void SetCache(const Options& options, Setter* set) {
-  size_t capacity = kDefaultCache;
-  if (options.block_cache != nullptr && !CapacityOfLRUCache(options.block_cache, &capacity)) {
-    capacity = kDefaultCache;
+  if (options.block_cache == nullptr) {
+    return set->Number("block_cache_size", kDefaultCache);
   }
-  set->Number("block_cache_size", capacity);
+  // Also one of NewLRUCache(): databases share it, and the program may prune it.
+  const foldb_block_cache_t cache = AdaptCache(options.block_cache);
+  set->Took(foldb_options_set_block_cache(set->options(), &cache));
 }
 
 void SetFilter(const Options& options, Setter* set) {
