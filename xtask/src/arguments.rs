@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Tests of the engine over files that only grow at their end
     ///
     /// Runs `cargo test ARGUMENTS` with FOLDB_TEST_FS=append-only, by default `cargo test -p foldb
-    /// --lib --tests`. Tests of mappings and hard links say that they are skipped.
+    /// --test engine`. Tests of mappings and hard links say that they are skipped.
     AppendOnly(Passed),
     /// Simulated machines: threads, time, randomness, disk and power cuts, all from a seed
     ///

@@ -75,7 +75,7 @@ pub(crate) fn test(passed: Passed) -> Step {
 /// Runs tests of the engine over files that only grow at their end.
 pub(crate) fn append_only(passed: Passed) -> Step {
     Step::new("cargo test")
-        .with(passed.or("-p foldb --lib --tests"))
+        .with(passed.or("-p foldb --test engine"))
         .set("FOLDB_TEST_FS", "append-only")
         .limited("40m")
 }

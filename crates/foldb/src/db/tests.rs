@@ -149,7 +149,7 @@ fn a_poisoned_database_changes_nothing() {
     for n in 0..200 {
         db.merge(format!("{n:06}"), one()).unwrap();
     }
-    fs.inject(Fault::on(Operation::Sync).path("MANIFEST"));
+    fs.inject(Fault::on(Operation::Sync).path("MANIFEST-"));
     db.flush().unwrap_err();
     let all = || fs.list(Path::new(PATH)).unwrap().len();
     let (before, logs) = (all(), files(&fs, ".log"));
