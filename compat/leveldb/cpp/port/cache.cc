@@ -5,7 +5,7 @@
 // evicted, so a shard with many handles exceeds its capacity. The number of users of an entry is
 // that of its handles, plus one while it is in the index. Deleters run without the lock.
 
-#include "port/cache.h"
+#include "leveldb/cache.h"
 
 #include <atomic>
 #include <list>
@@ -172,15 +172,6 @@ class LRUCache : public Cache {
     for (Shard& shard : shards_) {
       shard.SetCapacity((capacity + kShards - 1) / kShards);
     }
-    Registry& registry = Registry::Get();
-    std::lock_guard<std::mutex> lock(registry.mutex);
-    registry.capacities[this] = capacity;
-  }
-
-  ~LRUCache() override {
-    Registry& registry = Registry::Get();
-    std::lock_guard<std::mutex> lock(registry.mutex);
-    registry.capacities.erase(this);
   }
 
   Handle* Insert(const Slice& key, void* value, size_t charge,
@@ -221,17 +212,6 @@ class LRUCache : public Cache {
     return total;
   }
 
-  // The caches that are alive, with their capacities.
-  struct Registry {
-    std::mutex mutex;
-    std::unordered_map<const Cache*, size_t> capacities;
-
-    static Registry& Get() {
-      static Registry* const registry = new Registry;
-      return *registry;
-    }
-  };
-
  private:
   static uint32_t ShardOf(uint32_t hash) { return hash >> (32 - kShardBits); }
 
@@ -242,16 +222,5 @@ class LRUCache : public Cache {
 }  // namespace
 
 Cache* NewLRUCache(size_t capacity) { return new LRUCache(capacity); }
-
-bool CapacityOfLRUCache(const Cache* cache, size_t* capacity) {
-  LRUCache::Registry& registry = LRUCache::Registry::Get();
-  std::lock_guard<std::mutex> lock(registry.mutex);
-  const auto found = registry.capacities.find(cache);
-  if (found == registry.capacities.end()) {
-    return false;
-  }
-  *capacity = found->second;
-  return true;
-}
 
 }  // namespace leveldb

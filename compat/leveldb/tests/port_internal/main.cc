@@ -16,7 +16,6 @@
 #include "leveldb/filter_policy.h"
 #include "leveldb/helpers/memenv.h"
 #include "leveldb/write_batch.h"
-#include "port/cache.h"
 #include "port/coding.h"
 #include "port/crc32c.h"
 #include "port/filter_policy.h"
@@ -181,12 +180,6 @@ void Batches() {
 }
 
 void Registries() {
-  size_t capacity = 0;
-  std::unique_ptr<Cache> cache(NewLRUCache(12345));
-  CHECK(CapacityOfLRUCache(cache.get(), &capacity) && capacity == 12345);
-  const Cache* const gone = cache.get();
-  cache.reset();
-  CHECK(!CapacityOfLRUCache(gone, &capacity) && !CapacityOfLRUCache(nullptr, &capacity));
   std::unique_ptr<const FilterPolicy> policy(NewBloomFilterPolicy(14));
   CHECK(BitsOfBloomFilterPolicy(policy.get()) == 14);
   const FilterPolicy* const gone_policy = policy.get();
