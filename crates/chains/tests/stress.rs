@@ -111,7 +111,7 @@ impl History {
         while cursor.valid() {
             assert!(keys == 0 || (self.ordered(&last) < self.ordered(cursor.key())) == forward);
             last.clear();
-            last.extend_from_slice(cursor.newest_key());
+            last.extend_from_slice(cursor.newest_key(u64::MAX));
             keys += 1;
             let newest = cursor.versions().next().unwrap();
             assert_eq!(self.key(newest.seqno), last);

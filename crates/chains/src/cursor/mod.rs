@@ -369,15 +369,17 @@ impl Cursor {
         unsafe { node.key_of(link) }
     }
 
-    /// Returns the key as the newest of [`Cursor::versions`] spells it, wherever the cursor is.
+    /// Returns the key as the newest of [`Cursor::versions`] up to `max_seqno` spells it, wherever
+    /// the cursor is. If there is none, the record under the cursor spells it.
     #[inline]
-    pub fn newest_key(&self) -> &[u8] {
+    pub fn newest_key(&self, max_seqno: u64) -> &[u8] {
         let (node, link) = self.current();
         match &self.chains.index {
             Index::Hashed(_) => node.key(),
             // SAFETY: the links are acquired ones of this chain.
             Index::Ordered(_) => unsafe {
-                node.key_of(node.newest_visible(self.max_word).unwrap_or(link))
+                let max_word = self.max_word.min(visible_up_to(max_seqno));
+                node.key_of(node.newest_visible(max_word).unwrap_or(link))
             },
         }
     }

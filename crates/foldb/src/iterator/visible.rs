@@ -435,9 +435,10 @@ impl Iter {
     /// Does [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is the only source.
     /// Nothing is merged, the memtable says where keys change, and a chain borrows its values.
     fn find_in_memtable(&mut self, way: State) -> Result<bool> {
+        let seqno = self.parts.seqno;
         let mut absent = 0;
         while let Some(cursor) = self.parts.records.only_memtable().filter(|c| c.valid()) {
-            set_key(&mut self.key, cursor.newest_key());
+            set_key(&mut self.key, cursor.newest_key(seqno));
             let inside = match way {
                 State::Backward => self.above_lower(&self.key),
                 _ => self.below_upper(&self.key),
