@@ -188,8 +188,9 @@ pub unsafe extern "C" fn foldb_options_set_env(
 }
 
 /// Sets the filter policy of the default keyspace, and of keyspaces that are created without their
-/// own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without it, tables
-/// have the built-in filter that the option `bloom_bits` sets. Every open sets the policy again.
+/// own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without a policy,
+/// tables have the built-in filter that the option `bloom_bits` sets. Every open sets the policy
+/// again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_options_set_filter_policy(
     options: *mut foldb_options_t,

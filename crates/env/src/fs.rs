@@ -112,8 +112,8 @@ pub trait WritableFile: Debug + Send + Sync {
         false
     }
     /// Returns whether the file grows only at its end. A write elsewhere fails, and a truncation
-    /// writes the file anew under its name. After a failed write, the file takes no more bytes until
-    /// a truncation succeeds.
+    /// writes the file anew under its name. After a failed write, the file takes no more bytes
+    /// until a truncation succeeds.
     fn appends_only(&self) -> bool {
         false
     }

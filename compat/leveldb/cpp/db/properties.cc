@@ -13,7 +13,7 @@ namespace leveldb {
 
 namespace {
 
-// LevelDB has so many levels, and so has the engine unless a database was made with more.
+// The number of levels of LevelDB. It is the engine's default too; a database may have more.
 constexpr int kLevels = 7;
 
 constexpr double kMiB = 1048576.0;

@@ -63,8 +63,8 @@ fn check_nothing_is_lost(args: &Export, opened: &Opened) -> Outcome {
         return Ok(());
     }
     Err(Exit::failed(format!(
-        "the comparator {} orders keyspace {}: an export takes only keyspaces that are ordered by the \
-         bytes of their keys",
+        "the comparator {} orders keyspace {}: an export takes only keyspaces that are ordered by \
+         the bytes of their keys",
         quoted(comparator.as_bytes()),
         quoted(opened.keyspace.name().as_bytes())
     )))

@@ -156,7 +156,8 @@ fn report(read: &Digest, facts: &Facts, started: Instant, common: &Common) -> Ou
         let bytes = facts.tail_bytes;
         let _ = writeln!(
             err,
-            "the newest log ends with {bytes} bytes of an incomplete write, which LevelDB leaves out, too"
+            "the newest log ends with {bytes} bytes of an incomplete write, which LevelDB leaves \
+             out, too"
         );
     }
     let _ = writeln!(

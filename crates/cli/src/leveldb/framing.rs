@@ -77,7 +77,8 @@ impl Records {
         self.begin
     }
 
-    /// Returns how many bytes follow the last whole record, after [`Records::next`] returned `None`.
+    /// Returns the number of bytes behind the last whole record. Call it once [`Records::next`]
+    /// returned `None`.
     pub(super) fn tail(&self) -> u64 {
         (self.bytes.len() - self.begin) as u64
     }

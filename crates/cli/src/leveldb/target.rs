@@ -92,8 +92,8 @@ impl Target {
     }
 }
 
-/// Returns the first level at which so many bytes need no compaction: level 1 is full at 10 MiB,
-/// and each later one at ten times as much. The last level is never full.
+/// Returns the first level that holds `bytes` without a need to compact. Level 1 is full at 10 MiB,
+/// and each later level at ten times as much. The last level is never full.
 fn level_for(bytes: u64) -> u32 {
     let mut full = 10 << 20;
     let mut level = 1;

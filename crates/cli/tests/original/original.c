@@ -82,7 +82,10 @@ static void one_write(leveldb_t* db, const char* flags) {
   uint32_t writes = below(10) == 0 ? below(200) : 1;
   for (uint32_t n = 0; n < writes; n++) {
     /* The empty key is a key, and so are bytes that are no text. */
-    int key_len = below(500) == 0 ? 0 : snprintf(key, sizeof key, "key%c%06u", below(256), below(9000));
+    int key_len = 0;
+    if (below(500) != 0) {
+      key_len = snprintf(key, sizeof key, "key%c%06u", below(256), below(9000));
+    }
     if (below(5) == 0) {
       leveldb_writebatch_delete(batch, key, key_len);
       continue;

@@ -8,8 +8,8 @@
 //!   frames its manifests in the same way;
 //! - a numbered table, `.ldb` or `.sst`, with the magic of its engine at its end.
 //!
-//! Next to such a file, `IDENTITY` or `OPTIONS-000005` tells RocksDB from LevelDB. `LOG`, `LOCK` and
-//! an empty log or manifest are no evidence, because foldb or a program around it writes them too.
+//! Next to such a file, `IDENTITY` or `OPTIONS-000005` tells RocksDB from LevelDB. `LOG`, `LOCK`
+//! and an empty log or manifest are no evidence, because foldb or its programs write them too.
 //! `CURRENT` is no evidence either, and a database without it is recognised all the same.
 
 use foldb_env::FileSystem;

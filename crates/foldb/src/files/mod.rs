@@ -1,7 +1,7 @@
 //! The files of a database: their names, how many are open, and those that wait to be removed.
 //!
-//! Except for [`foreign`], which recognises the files of other engines, this module knows no format:
-//! it treats a table or a segment as a file that can be closed and removed.
+//! [`foreign`] recognises the files of other engines. The rest of this module knows no format: it
+//! treats a table or a segment as a file that can be closed and removed.
 
 mod closed;
 mod foreign;

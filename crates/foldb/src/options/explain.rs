@@ -198,6 +198,7 @@ impl Options {
         let operators = list(self.operators.iter().map(|operator| operator.name()));
         let listeners = Some(self.listeners.len()).filter(|&n| n > 0).map(|n| format!("{n} given"));
         let comparators = list(self.comparators.iter().map(|comparator| comparator.name()));
+        let filter_policy = self.filter_policy.as_ref().map(|policy| policy.name().to_owned());
         let filter_policies = list(self.filter_policies.iter().map(|policy| policy.name()));
         vec![
             row!(self.profile as self.profile.name(),
@@ -230,14 +231,14 @@ impl Options {
             row!(self.block_cache_size, "bytes",
                  "More: fewer blocks are read and decompressed again. Less: less memory."),
             row!(self.block_cache as self.block_cache.as_ref().map(|_| "given".to_owned()),
-                 "Its memory is no part of the memory budget"),
+                 "Its memory is no part of the memory budget, and block_cache_size has no effect."),
             row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
             row!(self.bloom_bits, "bits a key",
                  "More: fewer reads of tables that do not have the key. Less: less memory."),
-            row!(self.filter_policy as self.filter_policy.as_ref().map(|policy| policy.name().to_owned()),
-                 "A policy that knows the keys may let through fewer missing ones, but a read takes longer to ask it."),
+            row!(self.filter_policy as filter_policy,
+                 "A policy that knows the keys may rule out more missing ones. Reads take longer."),
             row!(self.filter_policies as filter_policies,
-                 "A keyspace whose policy is not registered is read without the filters that the policy made."),
+                 "Without its policy, a keyspace is read without the filters of that policy."),
             row!(self.compression as self.compression.name(),
                  "None: faster, larger. Zstd: smaller, slower."),
             row!(self.min_level_to_compress, "levels",

@@ -136,7 +136,7 @@ pub struct Options {
     pub block_cache_size: usize,
     /// A cache of the program's own for the blocks of this database. Its memory is no part of the
     /// memory budget, and [`Options::block_cache_size`] has no effect then. Default: none: the
-    /// built-in cache. RocksDB: a `Cache` of one's own in `block_cache`.
+    /// built-in cache. RocksDB: a subclass of `Cache` in `block_cache`.
     pub block_cache: Option<Arc<dyn CustomCache>>,
     /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
     /// Less: a little less to decode. Blocks above 4 KiB are read in parts of about 4 KiB, so a

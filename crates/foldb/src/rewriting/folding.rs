@@ -13,8 +13,8 @@
 //! are dropped; newer records fold onto nothing. The output needs no delete for the key, because
 //! the tombstone itself is passed on ([`super::range_deletes`]).
 //!
-//! Where different bytes may be one key, all records of a stripe get the key's bytes from the newest
-//! one. A reader that sees one record of a stripe sees the newest one too, and shows its bytes.
+//! Where different bytes may be one key, all records of a stripe get the bytes of the newest one's
+//! key. A reader that sees one record of a stripe sees the newest one too, and shows its bytes.
 //!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base" and
 //! tombstones are dropped. There a base that every reader sees gets the sequence number 0.

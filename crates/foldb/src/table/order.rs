@@ -1,5 +1,5 @@
-//! The comparator with fast paths: bytewise order needs no dynamic call, and equality of bytes needs
-//! no comparison.
+//! The comparator with fast paths: bytewise order needs no dynamic call, and equality of bytes
+//! needs no comparison.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

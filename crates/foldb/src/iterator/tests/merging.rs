@@ -100,7 +100,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn merging_is_sorting(split in split(), seeks in prop::collection::vec(key(), 4), comparator in orders()) {
+    fn merging_is_sorting(
+        split in split(),
+        seeks in prop::collection::vec(key(), 4),
+        comparator in orders(),
+    ) {
         let bench = Workbench::ordered_by(Arc::clone(&comparator));
         let expected = in_order(&*comparator, split.concat());
         let mut cursor = MergingCursor::new(sources(&bench, &split), Arc::clone(&comparator));

@@ -126,8 +126,8 @@ impl Verification<'_> {
     }
 }
 
-/// Returns whether two bounds are the same. Where different bytes are one key, the manifest may have
-/// a bound in the spelling of another range tombstone than the table shows first.
+/// Returns whether two bounds are the same. Where different bytes are one key, the spellings may
+/// differ: the manifest may have a bound from another range tombstone than the table shows first.
 fn are_same_bounds(a: (&[u8], &Upper), b: (&[u8], &Upper), comparator: &dyn Comparator) -> bool {
     a == b || (comparator.compare(a.0, b.0).is_eq() && a.1.compare(comparator, b.1).is_eq())
 }
