@@ -60,12 +60,28 @@ fn a_removed_file_is_closed_before() {
         }
         fs.remove(name).unwrap();
         assert_eq!(file.write_at(b"d", 3).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(file.truncate(1).unwrap_err().kind(), ErrorKind::NotFound);
+        assert!(!fs.exists(name), "the truncation wrote the removed file anew");
         // The handle of the removed file does not close a new one.
         let next = fs.create(name).unwrap();
         file.close().unwrap();
         next.write_at(b"abc", 0).unwrap();
         fs.remove(name).unwrap();
     }
+}
+
+/// A thread that syncs a log does not hold back its removal, and does not fail for it.
+#[test]
+fn a_sync_may_come_after_the_removal() {
+    let (_, fs) = begin();
+    let file = fs.create(Path::new(FILE)).unwrap();
+    file.write_at(b"abc", 0).unwrap();
+    fs.remove(Path::new(FILE)).unwrap();
+    file.sync().unwrap();
+    // A file that was closed and stands is another matter.
+    let closed = fs.create(Path::new(FILE)).unwrap();
+    closed.close().unwrap();
+    assert!(closed.sync().is_err());
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl FileSystem for AppendOnlyFs {
     }
 
     /// Removes a file. A handle that writes to it is closed before, because some systems remove no
-    /// open file.
+    /// open file. The handle takes no more bytes, and syncs nothing.
     fn remove(&self, path: &Path) -> io::Result<()> {
         // Some systems take the removal of a missing file for a mistake of their user.
         if matches!(self.0.files.exists(path), Ok(false)) {
@@ -151,8 +151,7 @@ impl FileSystem for AppendOnlyFs {
         }
         let writer = self.0.lock_writers().remove(path);
         if let Some(writer) = writer.and_then(|writer| writer.upgrade()) {
-            // Bytes that a failed close loses would go with the file.
-            let _of_no_use = writer.close();
+            writer.close_for_removal();
         }
         self.0.files.remove(path).map_err(|error| self.0.explain(path, error))
     }

@@ -29,8 +29,10 @@ pub(super) struct Writer {
 
 #[derive(Debug)]
 struct State {
-    /// `None` after the close, and after a truncation that failed.
+    /// `None` after the close or the removal, and after a truncation that failed.
     file: Option<Box<dyn AppendedFile>>,
+    /// Whether the file was removed. Nobody can read its bytes, so a sync has nothing left to do.
+    is_removed: bool,
     /// Bytes that were appended successfully.
     len: u64,
     /// Whether the file may have more bytes than `len`.
@@ -39,12 +41,23 @@ struct State {
 
 impl Writer {
     pub(super) fn new(fs: Arc<Inner>, path: &Path, file: Box<dyn AppendedFile>) -> Writer {
-        let state = State { file: Some(file), len: 0, is_torn: false };
+        let state = State { file: Some(file), is_removed: false, len: 0, is_torn: false };
         Writer { fs, path: path.to_owned(), state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the file for its removal. A sync that another thread began before the removal then
+    /// succeeds: the log of a flushed memtable may be removed while a slow thread still syncs it.
+    pub(super) fn close_for_removal(&self) {
+        let mut state = self.lock();
+        state.is_removed = true;
+        if let Some(file) = state.file.take() {
+            // Bytes that a failed close loses would go with the file.
+            let _of_no_use = file.close();
+        }
     }
 
     /// Writes the first `len` bytes to a new file, and gives it the name of this one.
@@ -65,7 +78,7 @@ impl Writer {
         });
         match copied {
             Ok(file) => {
-                *state = State { file: Some(file), len, is_torn: false };
+                *state = State { file: Some(file), is_removed: false, len, is_torn: false };
                 Ok(())
             }
             Err(error) => {
@@ -125,13 +138,18 @@ impl WritableFile for Writer {
         if len == state.len && !state.is_torn {
             return Ok(());
         }
+        if state.is_removed {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         self.write_anew(&mut state, len)
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.lock();
+        let is_removed = state.is_removed;
         match &mut state.file {
             Some(file) => file.sync(),
+            None if is_removed => Ok(()),
             None => Err(io::Error::other("the file is closed, or a truncation of it failed")),
         }
     }
