@@ -547,8 +547,9 @@ foldb_error_t *foldb_options_add_comparator(foldb_options_t *options,
 foldb_error_t *foldb_options_set_env(foldb_options_t *options, const foldb_env_t *env);
 
 // Sets the filter policy of the default keyspace, and of keyspaces that are created without their
-// own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without it, tables
-// have the built-in filter that the option `bloom_bits` sets. Every open sets the policy again.
+// own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without a policy,
+// tables have the built-in filter that the option `bloom_bits` sets. Every open sets the policy
+// again.
 foldb_error_t *foldb_options_set_filter_policy(foldb_options_t *options,
                                                const foldb_filter_policy_t *policy);
 
@@ -654,9 +655,9 @@ foldb_error_t *foldb_runtime_options_set(foldb_runtime_options_t *options,
 // Frees options of a runtime. NULL is allowed.
 void foldb_runtime_options_free(foldb_runtime_options_t *options);
 
-// Makes a runtime for `foldb_options_set_runtime`. NULL options are the defaults. Its threads start
-// with the first database. They end once the last database is closed and all handles and options
-// with the runtime are freed. Stores the handle in `*runtime`.
+// Makes a runtime for `foldb_options_set_runtime`. NULL options are the defaults. The runtime's
+// threads start with the first database. They end once the last database is closed and all handles
+// and options with the runtime are freed. Stores the handle in `*runtime`.
 foldb_error_t *foldb_runtime_new(const foldb_runtime_options_t *options, foldb_runtime_t **runtime);
 
 // Stores the bytes of memory that the databases of a runtime use now in `*bytes`.

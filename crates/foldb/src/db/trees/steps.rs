@@ -256,8 +256,8 @@ impl Core {
         self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 
-    /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller holds
-    /// no locks.
+    /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller
+    /// holds no locks.
     pub(crate) fn tell_failed_callbacks(&self) {
         for keyspace in self.all_keyspaces() {
             let failures = [keyspace.take_untold_failure(), keyspace.take_untold_policy_failure()];
