@@ -231,7 +231,7 @@ impl Options {
             row!(self.block_cache_size, "bytes",
                  "More: fewer blocks are read and decompressed again. Less: less memory."),
             row!(self.block_cache as self.block_cache.as_ref().map(|_| "given".to_owned()),
-                 "Its memory is no part of the memory budget, and block_cache_size has no effect."),
+                 "Its memory is no part of the memory budget."),
             row!(self.block_size, "bytes", "More: smaller index. Less: a little less to decode."),
             row!(self.bloom_bits, "bits a key",
                  "More: fewer reads of tables that do not have the key. Less: less memory."),

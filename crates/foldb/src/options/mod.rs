@@ -135,7 +135,7 @@ pub struct Options {
     /// holds the compressed blocks that this cache does not. RocksDB: `block_cache`.
     pub block_cache_size: usize,
     /// A cache of the program's own for the blocks of this database. Its memory is no part of the
-    /// memory budget, and [`Options::block_cache_size`] has no effect then. Default: none: the
+    /// memory budget. [`Options::block_cache_size`] has no effect then. Default: none: the
     /// built-in cache. RocksDB: a subclass of `Cache` in `block_cache`.
     pub block_cache: Option<Arc<dyn CustomCache>>,
     /// Uncompressed bytes of a block, the unit of the index. Default: 4096. More: smaller index.
@@ -147,13 +147,12 @@ pub struct Options {
     /// fewer reads of tables that do not have the key. Less: less memory. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
     /// Makes the filters of tables in place of the built-in one. Default: none, and
-    /// [`Options::bloom_bits`] applies. A policy that knows the keys may let through fewer missing
-    /// ones, but a read takes longer to ask it. Each open gives the policy again. RocksDB:
-    /// `filter_policy`.
+    /// [`Options::bloom_bits`] applies. A policy that knows the keys may rule out more missing ones.
+    /// Reads take longer. Each open gives the policy again. RocksDB: `filter_policy`.
     pub filter_policy: Option<Arc<dyn FilterPolicy>>,
     /// Filter policies that keyspaces of the database were created with, found by name at the open.
-    /// [`Options::filter_policy`] need not be listed. Default: none. A keyspace whose policy is not
-    /// registered is read without the filters that the policy made.
+    /// [`Options::filter_policy`] need not be listed. Default: none. Without its policy, a keyspace
+    /// is read without the filters of that policy.
     pub filter_policies: Vec<Arc<dyn FilterPolicy>>,
     /// The compression codec of blocks. Default: LZ4. None: faster, larger. Zstd: smaller, slower.
     /// A block that hardly shrinks is stored uncompressed. RocksDB: `compression`.
