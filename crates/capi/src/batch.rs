@@ -1,7 +1,6 @@
 //! Batches: several writes that happen together or not at all.
 
 use std::ffi::c_char;
-use std::sync::Arc;
 
 use foldb::{Keyspace, Result, WriteBatch};
 
@@ -9,7 +8,7 @@ use crate::boundary::{arg, arg_mut, bytes, call, free, text};
 use crate::bytes::{foldb_bytes_t, range};
 use crate::database::foldb_t;
 use crate::error::foldb_error_t;
-use crate::keyspace::{foldb_keyspace_t, keyspace_of};
+use crate::keyspace::{foldb_keyspace_t, keyspace_to_change};
 use crate::options::{foldb_write_options_t, write_options};
 
 /// A batch of writes to one database. One thread at a time may use it.
@@ -26,7 +25,7 @@ pub struct foldb_batch_t {
 pub unsafe extern "C" fn foldb_batch_new(db: *const foldb_t) -> *mut foldb_batch_t {
     // SAFETY: the caller keeps the rules of the header.
     let Some(db) = (unsafe { db.as_ref() }) else { return std::ptr::null_mut() };
-    let db = foldb_t { db: db.db.clone(), identity: Arc::clone(&db.identity) };
+    let db = foldb_t::clone(db);
     Box::into_raw(Box::new(foldb_batch_t { batch: WriteBatch::new(), db }))
 }
 
@@ -43,7 +42,7 @@ unsafe fn add(
         // SAFETY: as the caller promises.
         let batch = unsafe { arg_mut(batch, "batch")? };
         // SAFETY: as the caller promises; the batch's own handle lives as long as the batch.
-        let keyspace = unsafe { keyspace_of(&batch.db, keyspace)? };
+        let keyspace = unsafe { keyspace_to_change(&batch.db, keyspace)? };
         write(&mut batch.batch, keyspace)
     })
 }
@@ -171,7 +170,7 @@ pub unsafe extern "C" fn foldb_batch_write(
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (batch, options) = unsafe { (arg(batch, "batch")?, write_options(options)) };
-        batch.db.db.write_opt(&batch.batch, options)
+        batch.db.db.to_change()?.write_opt(&batch.batch, options)
     })
 }
 

@@ -1,25 +1,43 @@
 //! Databases and snapshots: open, close, repair, and the state of a moment.
 
 use std::ffi::c_char;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use foldb::{Db, Snapshot};
+use foldb::{Db, Options, ReadOnlyDb, Result, Snapshot};
 
 use crate::boundary::{arg, call, check_out, free, path, store};
 use crate::error::foldb_error_t;
+use crate::opened::OpenDb;
 use crate::options::{database_options, foldb_options_t};
 
 /// An open database. All threads may use it at the same time.
+#[derive(Clone)]
 pub struct foldb_t {
-    pub(crate) db: Db,
+    pub(crate) db: OpenDb,
     /// What the handles of the database's keyspaces share with it.
     pub(crate) identity: Arc<()>,
 }
 
-impl foldb_t {
-    fn boxed(db: Db) -> *mut foldb_t {
-        Box::into_raw(Box::new(foldb_t { db, identity: Arc::default() }))
-    }
+/// Opens the database of a directory.
+///
+/// # Safety
+/// The C program keeps the rules of the header.
+unsafe fn open_by(
+    directory: *const c_char,
+    options: *const foldb_options_t,
+    db: *mut *mut foldb_t,
+    open: impl FnOnce(PathBuf, Options) -> Result<OpenDb>,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(db, "db")?;
+        // SAFETY: as the caller promises.
+        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
+        let opened = foldb_t { db: open(directory, options)?, identity: Arc::default() };
+        // SAFETY: checked above.
+        unsafe { store(db, Box::into_raw(Box::new(opened))) };
+        Ok(())
+    })
 }
 
 /// Opens the database in `directory`, or creates it if the option `create_if_missing` is
@@ -30,34 +48,26 @@ pub unsafe extern "C" fn foldb_open(
     options: *const foldb_options_t,
     db: *mut *mut foldb_t,
 ) -> *mut foldb_error_t {
-    call(|| {
-        check_out(db, "db")?;
-        // SAFETY: the caller keeps the rules of the header.
-        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
-        let opened = Db::open(directory, options)?;
-        // SAFETY: checked above.
-        unsafe { store(db, foldb_t::boxed(opened)) };
-        Ok(())
-    })
+    let open = |directory, options| Db::open(directory, options).map(OpenDb::Writable);
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { open_by(directory, options, db, open) }
 }
 
 /// Opens a database to read its state of this moment. Another process may be writing to it. Changes
 /// nothing on disk. Stores the handle in `*db`.
+///
+/// The handle works in every function that reads, `foldb_snapshot` included. Every function that
+/// writes, flushes, compacts, collects garbage, makes a checkpoint, or changes keyspaces returns
+/// `FOLDB_READ_ONLY`, and so does an addition to a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_open_read_only(
     directory: *const c_char,
     options: *const foldb_options_t,
     db: *mut *mut foldb_t,
 ) -> *mut foldb_error_t {
-    call(|| {
-        check_out(db, "db")?;
-        // SAFETY: the caller keeps the rules of the header.
-        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
-        let opened = Db::open_read_only(directory, options)?;
-        // SAFETY: checked above.
-        unsafe { store(db, foldb_t::boxed(opened)) };
-        Ok(())
-    })
+    let open = |directory, options| ReadOnlyDb::open(directory, options).map(OpenDb::ReadOnly);
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { open_by(directory, options, db, open) }
 }
 
 /// Closes a database and frees its handle, also if it returns an error: then the last writes may

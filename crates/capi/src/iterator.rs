@@ -33,10 +33,7 @@ pub unsafe extern "C" fn foldb_iter(
         let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
         let range = unsafe { range(lower, upper)? };
-        let made = match options {
-            None => keyspace.range(range)?,
-            Some(options) => keyspace.range_opt(range, options)?,
-        };
+        let made = keyspace.range(range, options)?;
         // SAFETY: checked above.
         unsafe { store(iter, Box::into_raw(Box::new(foldb_iter_t(made)))) };
         Ok(())

@@ -8,11 +8,12 @@ use foldb::{Error, Keyspace, Result};
 use crate::boundary::{arg, call, check_out, free, store, text};
 use crate::database::foldb_t;
 use crate::error::{c_string, foldb_error_t};
+use crate::opened::{KeyspaceRef, OpenDb, OpenKeyspace};
 use crate::options::{foldb_keyspace_options_t, keyspace_options};
 
 /// A keyspace of a database. All threads may use it at the same time.
 pub struct foldb_keyspace_t {
-    keyspace: Keyspace,
+    keyspace: OpenKeyspace,
     /// What the database's handle has too.
     identity: Arc<()>,
 }
@@ -28,27 +29,43 @@ pub struct foldb_keyspace_t {
 pub(crate) unsafe fn keyspace_of<'a>(
     db: *const foldb_t,
     keyspace: *const foldb_keyspace_t,
-) -> Result<&'a Keyspace> {
+) -> Result<KeyspaceRef<'a>> {
     // SAFETY: as the caller promises.
     let (db, keyspace) = unsafe { (arg(db, "db")?, keyspace.as_ref()) };
     match keyspace {
         None => Ok(db.db.default_keyspace()),
-        Some(own) if Arc::ptr_eq(&own.identity, &db.identity) => Ok(&own.keyspace),
+        Some(own) if Arc::ptr_eq(&own.identity, &db.identity) => Ok(own.keyspace.to_ref()),
         Some(_) => Err(Error::invalid_argument("the keyspace is one of another database handle")),
     }
+}
+
+/// Returns a keyspace for a change.
+///
+/// # Safety
+/// As [`keyspace_of`].
+///
+/// # Errors
+/// As [`keyspace_of`]; `ReadOnly` after a read-only open.
+#[inline]
+pub(crate) unsafe fn keyspace_to_change<'a>(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+) -> Result<&'a Keyspace> {
+    // SAFETY: as the caller promises.
+    unsafe { keyspace_of(db, keyspace)? }.to_change()
 }
 
 fn stored(
     db: *const foldb_t,
     name: *const c_char,
     keyspace: *mut *mut foldb_keyspace_t,
-    find: impl FnOnce(&foldb_t, &str) -> Result<Keyspace>,
+    find: impl FnOnce(&OpenDb, &str) -> Result<OpenKeyspace>,
 ) -> *mut foldb_error_t {
     call(|| {
         check_out(keyspace, "keyspace")?;
         // SAFETY: the C program keeps the rules of the header.
         let (db, name) = unsafe { (arg(db, "db")?, text(name, "name")?) };
-        let found = find(db, name)?;
+        let found = find(&db.db, name)?;
         let found = foldb_keyspace_t { keyspace: found, identity: Arc::clone(&db.identity) };
         // SAFETY: checked above.
         unsafe { store(keyspace, Box::into_raw(Box::new(found))) };
@@ -64,7 +81,7 @@ pub unsafe extern "C" fn foldb_keyspace_open(
     name: *const c_char,
     keyspace: *mut *mut foldb_keyspace_t,
 ) -> *mut foldb_error_t {
-    stored(db, name, keyspace, |db, name| db.db.keyspace(name))
+    stored(db, name, keyspace, OpenDb::keyspace)
 }
 
 /// Creates a keyspace, durably, and stores it in `*keyspace`. NULL options are the database's.
@@ -78,7 +95,8 @@ pub unsafe extern "C" fn foldb_keyspace_create(
 ) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
     let options = unsafe { keyspace_options(options) };
-    stored(db, name, keyspace, |db, name| db.db.create_keyspace(name, options))
+    let create = |db: &OpenDb, name: &str| db.to_change()?.create_keyspace(name, options);
+    stored(db, name, keyspace, |db, name| create(db, name).map(OpenKeyspace::Writable))
 }
 
 /// Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist. An
@@ -92,7 +110,7 @@ pub unsafe extern "C" fn foldb_keyspace_open_or_create(
 ) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
     let options = unsafe { keyspace_options(options) };
-    stored(db, name, keyspace, |db, name| db.db.keyspace_or_create(name, options))
+    stored(db, name, keyspace, |db, name| db.keyspace_or_create(name, options))
 }
 
 /// Drops a keyspace and its contents, durably. Its handles then return `FOLDB_KEYSPACE_DROPPED`.
@@ -104,7 +122,7 @@ pub unsafe extern "C" fn foldb_keyspace_drop(
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (db, name) = unsafe { (arg(db, "db")?, text(name, "name")?) };
-        db.db.drop_keyspace(name)
+        db.db.to_change()?.drop_keyspace(name)
     })
 }
 

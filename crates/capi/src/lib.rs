@@ -28,6 +28,7 @@ pub mod filter_policy;
 pub mod iterator;
 pub mod keyspace;
 pub mod listener;
+mod opened;
 pub mod operator;
 pub mod options;
 pub mod reads;

@@ -30,10 +30,7 @@ unsafe fn get(
     let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
     // SAFETY: as the caller promises.
     let key = unsafe { bytes(key, key_len, "key")? };
-    match options {
-        None => keyspace.get(key),
-        Some(options) => keyspace.get_opt(key, options),
-    }
+    keyspace.get(key, options)
 }
 
 /// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
@@ -164,10 +161,7 @@ pub unsafe extern "C" fn foldb_multi_get(
         // SAFETY: the caller keeps the rules of the header.
         let keys = keys.iter().map(|key| unsafe { key.get("key") });
         let keys = keys.collect::<Result<Vec<_>>>()?;
-        let answers = match options {
-            None => keyspace.multi_get(keys)?,
-            Some(options) => keyspace.multi_get_opt(keys, options)?,
-        };
+        let answers = keyspace.multi_get(keys, options)?;
         for (at, answer) in answers.into_iter().enumerate() {
             let (value, error) = match answer {
                 Ok(value) => (foldb_value_t::of(value), ptr::null_mut()),

@@ -9,21 +9,21 @@ use crate::boundary::{arg, call, check_out, path, store};
 use crate::bytes::{foldb_bytes_t, range};
 use crate::database::foldb_t;
 use crate::error::{c_string, foldb_error_t};
-use crate::keyspace::{foldb_keyspace_t, keyspace_of};
+use crate::keyspace::{foldb_keyspace_t, keyspace_to_change};
 use crate::options::{database_options, foldb_options_t};
 
 /// Makes all earlier writes durable that went to the log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_sync(db: *const foldb_t) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
-    call(|| unsafe { arg(db, "db")? }.db.sync())
+    call(|| unsafe { arg(db, "db")? }.db.to_change()?.sync())
 }
 
 /// Writes all memtables to tables and waits for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_flush(db: *const foldb_t) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
-    call(|| unsafe { arg(db, "db")? }.db.flush())
+    call(|| unsafe { arg(db, "db")? }.db.to_change()?.flush())
 }
 
 /// Waits until no flush, compaction or garbage collection is due.
@@ -44,7 +44,8 @@ pub unsafe extern "C" fn foldb_compact(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, range) = unsafe { (keyspace_of(db, keyspace)?, range(lower, upper)?) };
+        let (keyspace, range) =
+            unsafe { (keyspace_to_change(db, keyspace)?, range(lower, upper)?) };
         keyspace.compact(range)
     })
 }
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn foldb_collect_garbage(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let db = &unsafe { arg(db, "db")? }.db;
+        let db = unsafe { arg(db, "db")? }.db.to_change()?;
         let did = db.collect_garbage(&GcOptions { max_dead_fraction, ..GcOptions::default() })?;
         let micros =
             |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn foldb_checkpoint(
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (db, directory) = unsafe { (arg(db, "db")?, path(directory)?) };
-        db.db.checkpoint(directory).map(drop)
+        db.db.to_change()?.checkpoint(directory).map(drop)
     })
 }
 

@@ -8,7 +8,7 @@ use crate::boundary::{bytes, call, text};
 use crate::bytes::{foldb_bytes_t, range};
 use crate::database::foldb_t;
 use crate::error::foldb_error_t;
-use crate::keyspace::{foldb_keyspace_t, keyspace_of};
+use crate::keyspace::{foldb_keyspace_t, keyspace_to_change};
 use crate::options::{foldb_write_options_t, write_options};
 
 /// Sets the value of a key.
@@ -24,7 +24,8 @@ pub unsafe extern "C" fn foldb_put(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, write_options(options)) };
+        let (keyspace, options) =
+            unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
         let (key, value) =
             unsafe { (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?) };
@@ -43,7 +44,8 @@ pub unsafe extern "C" fn foldb_delete(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, write_options(options)) };
+        let (keyspace, options) =
+            unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
         keyspace.delete_opt(unsafe { bytes(key, key_len, "key")? }, options)
     })
@@ -61,7 +63,8 @@ pub unsafe extern "C" fn foldb_delete_range(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, write_options(options)) };
+        let (keyspace, options) =
+            unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
         keyspace.delete_range_opt(unsafe { range(lower, upper)? }, options)
     })
@@ -81,7 +84,8 @@ pub unsafe extern "C" fn foldb_merge(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, write_options(options)) };
+        let (keyspace, options) =
+            unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
         let (key, operand) =
             unsafe { (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?) };
@@ -104,7 +108,8 @@ pub unsafe extern "C" fn foldb_merge_with(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, write_options(options)) };
+        let (keyspace, options) =
+            unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
         let (key, operand) =
             unsafe { (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?) };

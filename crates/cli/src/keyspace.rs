@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use foldb::{Db, Keyspace, Operator, Options, TextForm};
+use foldb::{Db, Keyspace, KeyspaceReader, Operator, Options, ReadOnlyDb, TextForm};
 
 use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};
@@ -33,23 +33,12 @@ impl Opened {
         Opened::of(location::open(path, options)?, path, keyspace)
     }
 
-    /// Opens the database read-only: see [`location::open_to_read`].
-    ///
-    /// # Errors
-    /// As [`Opened::open`].
-    pub(crate) fn open_to_read(path: &Path, keyspace: &str, options: Options) -> Outcome<Opened> {
-        Opened::of(location::open_to_read(path, options)?, path, keyspace)
-    }
-
     /// Returns a keyspace of an open database.
     ///
     /// # Errors
     /// Fails if the keyspace is missing.
     pub(crate) fn of(db: Db, path: &Path, name: &str) -> Outcome<Opened> {
-        let names = db.keyspaces();
-        if !names.iter().any(|known| known == name) {
-            return Err(missing(path, name, &hint(name, names.iter().map(String::as_str))));
-        }
+        check_exists(path, name, &db.keyspaces())?;
         let keyspace = db.keyspace(name)?;
         Ok(Opened { db, keyspace })
     }
@@ -87,6 +76,52 @@ impl Opened {
     pub(crate) fn close(self) -> Outcome {
         Ok(self.db.close()?)
     }
+}
+
+/// A database opened to read, and one of its keyspaces.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    /// The database.
+    pub db: ReadOnlyDb,
+    /// The keyspace.
+    pub keyspace: KeyspaceReader,
+}
+
+impl Shown {
+    /// Opens the database read-only: see [`location::open_to_read`].
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub(crate) fn open(path: &Path, keyspace: &str, options: Options) -> Outcome<Shown> {
+        Shown::of(location::open_to_read(path, options)?, path, keyspace)
+    }
+
+    /// Returns a keyspace of an open database.
+    ///
+    /// # Errors
+    /// Fails if the keyspace is missing.
+    pub(crate) fn of(db: ReadOnlyDb, path: &Path, name: &str) -> Outcome<Shown> {
+        check_exists(path, name, &db.keyspaces())?;
+        let keyspace = db.keyspace(name)?;
+        Ok(Shown { db, keyspace })
+    }
+
+    /// Returns the text form of the keyspace's operator.
+    pub(crate) fn operator_text(&self) -> Option<TextForm> {
+        self.keyspace.default_operator().as_ref().map(Operator::text)
+    }
+
+    /// Closes the database.
+    pub(crate) fn close(self) -> Outcome {
+        Ok(self.db.close()?)
+    }
+}
+
+fn check_exists(path: &Path, name: &str, names: &[String]) -> Outcome {
+    if names.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(missing(path, name, &hint(name, names.iter().map(String::as_str))))
 }
 
 /// Checks that a new database would have the keyspace.

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb::{Db, ErrorKind, Event, EventListener, Options};
+use foldb::{Db, ErrorKind, Event, EventListener, Options, ReadOnlyDb};
 
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
@@ -170,8 +170,8 @@ pub(crate) fn open(path: &Path, options: Options) -> Outcome<Db> {
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn open_to_read(path: &Path, options: Options) -> Outcome<Db> {
-    open_by(path, options, Db::open_read_only)
+pub(crate) fn open_to_read(path: &Path, options: Options) -> Outcome<ReadOnlyDb> {
+    open_by(path, options, ReadOnlyDb::open)
 }
 
 /// Prints on standard error which unsynced bytes at the end of a log an open dropped.
@@ -194,11 +194,11 @@ impl EventListener for TellsOfTails {
     }
 }
 
-fn open_by<'a>(
+fn open_by<'a, D>(
     path: &'a Path,
     options: Options,
-    open: fn(&'a Path, Options) -> foldb::Result<Db>,
-) -> Outcome<Db> {
+    open: fn(&'a Path, Options) -> foldb::Result<D>,
+) -> Outcome<D> {
     match Location::of(path)? {
         Location::Database => {
             let mut options = options;

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use foldb::env::{FileSystem, PosixFs};
-use foldb::{Db, Error, ErrorKind, GcOptions, Options, WriteOptions};
+use foldb::{Db, Error, ErrorKind, GcOptions, Options, Reader, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
 const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
@@ -135,7 +135,7 @@ fn put_until_full(db: &Db, from: usize, len: usize, options: &WriteOptions) -> u
 }
 
 /// Checks that all `count` keys exist, and no other.
-fn check(db: &Db, count: usize, len: usize) {
+fn check(db: &impl Reader, count: usize, len: usize) {
     let mut n = 0;
     for entry in db.iter().unwrap() {
         let (found, bytes) = entry.unwrap();

@@ -1,11 +1,11 @@
 //! Compares a database with the models of its threads.
 
-use foldb::{Iter, Keyspace, ReadOptions, Value};
+use foldb::{Iter, Keyspace, KeyspaceReader, Value};
 
 use crate::features::Features;
 use crate::model::{Map, Model};
 use crate::report::Progress;
-use crate::stage::Stage;
+use crate::stage::{Shown, Stage};
 use crate::write::{TALLIES, Write};
 
 /// An error found by a check, as a sentence.
@@ -123,7 +123,7 @@ fn point_reads(stage: &Stage, actual: &[Vec<Map>]) -> Result<(), Wrong> {
             for (key, value) in map.iter().step_by(5) {
                 let get = |key: &[u8], value| {
                     let key = stage.features.stored_key(key);
-                    expect_get(keyspace, &key, value, &ReadOptions::default())
+                    expect_get(keyspace, &key, value)
                 };
                 get(key, Some(value))?;
                 let absent = [key, &b"~"[..]].concat();
@@ -139,9 +139,8 @@ pub(crate) fn expect_get(
     keyspace: &Keyspace,
     key: &[u8],
     expected: Option<&Vec<u8>>,
-    options: &ReadOptions,
 ) -> Result<(), Wrong> {
-    let value = keyspace.get_opt(key, options).map_err(told("a read failed"))?;
+    let value = keyspace.get(key).map_err(told("a read failed"))?;
     let value = value.map(|value| value.to_vec());
     if value.as_ref() == expected {
         return Ok(());
@@ -157,23 +156,18 @@ fn tallies(stage: &Stage, found: &[Found]) -> Result<(), Wrong> {
     for slot in 0..TALLIES {
         let expected: u64 = found.iter().map(|one| one.model.tallies[usize::from(slot)]).sum();
         let expected = (expected > 0).then(|| expected.to_le_bytes().to_vec());
-        expect_get(&stage.tally, &[slot], expected.as_ref(), &ReadOptions::default())?;
+        expect_get(&stage.tally, &[slot], expected.as_ref())?;
     }
     Ok(())
 }
 
-/// Compares the keys of one thread with its model, as `options` read them.
-pub(crate) fn own_keys(
-    stage: &Stage,
-    thread: u8,
-    model: &Model,
-    options: &ReadOptions,
-) -> Result<(), Wrong> {
-    for (keyspace, expected) in stage.keyspaces.iter().zip(&model.keyspaces) {
+/// Compares the keys of one thread with its model.
+pub(crate) fn own_keys(shown: &Shown<'_>, thread: u8, model: &Model) -> Result<(), Wrong> {
+    let features = shown.features;
+    for (keyspace, expected) in shown.keyspaces.iter().zip(&model.keyspaces) {
         let mut actual = Map::new();
-        let features = &stage.features;
         for key in [features.pair_key(thread), features.bulk_key(thread)] {
-            let value = keyspace.get_opt(features.stored_key(&key), options);
+            let value = keyspace.get(features.stored_key(&key));
             let value = value.map_err(told("a read failed"))?;
             actual.extend(value.map(|value| (key, value.to_vec())));
         }
@@ -181,7 +175,7 @@ pub(crate) fn own_keys(
             let from = features.prefix(block, thread).to_vec();
             let to = [&from[..], &[u8::MAX]].concat();
             let range = features.stored_key(&from)..features.stored_key(&to);
-            let scan = keyspace.range_opt(range, options);
+            let scan = keyspace.range(range);
             collect(features, scan.map_err(told("cannot scan"))?, &mut actual)?;
         }
         if let Some(difference) = difference_of(expected, &actual) {
@@ -202,13 +196,13 @@ pub(crate) fn collect(features: &Features, scan: Iter, into: &mut Map) -> Result
 
 /// Checks that batches are visible as a whole: both halves of each thread's pair are equal. Returns
 /// the pairs.
-pub(crate) fn pairs(stage: &Stage, options: &ReadOptions) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
-    let (first, last) = (&stage.keyspaces[0], &stage.keyspaces[stage.keyspaces.len() - 1]);
+pub(crate) fn pairs(shown: &Shown<'_>) -> Result<Vec<Option<Vec<u8>>>, Wrong> {
+    let Shown { features, keyspaces } = shown;
+    let (first, last) = (&keyspaces[0], &keyspaces[keyspaces.len() - 1]);
     let mut said = Vec::new();
-    for thread in 0..stage.features.threads {
-        let read = |keyspace: &Keyspace| {
-            let key = stage.features.stored_key(&stage.features.pair_key(thread));
-            let value = keyspace.get_opt(key, options);
+    for thread in 0..features.threads {
+        let read = |keyspace: &KeyspaceReader| {
+            let value = keyspace.get(features.stored_key(&features.pair_key(thread)));
             value.map(|value| value.map(|value| value.to_vec())).map_err(told("a read failed"))
         };
         let (one, other) = (read(first)?, read(last)?);

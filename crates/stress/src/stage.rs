@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use foldb::env::{Env, Trouble, WatchedFs};
 use foldb::{
-    BytewiseComparator, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch,
+    BytewiseComparator, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, Options,
+    ReadOnlyDb, ReadOptions, Snapshot, WriteBatch,
 };
 
 use crate::check::{Wrong, told};
@@ -24,6 +25,13 @@ pub(crate) struct Stage {
     operators: Vec<(Operator, foldb::Operator)>,
     /// The current trouble of the disk.
     pub trouble: Arc<Trouble>,
+}
+
+/// The keyspaces that threads check: as they are now, at a snapshot, or in a read-only database.
+pub(crate) struct Shown<'a> {
+    pub features: &'a Features,
+    /// The keyspaces of the features, in their order.
+    pub keyspaces: Vec<KeyspaceReader>,
 }
 
 /// Opens that may fail before the disk is repaired.
@@ -74,15 +82,24 @@ impl Stage {
     }
 
     /// Opens the database at `path` read-only: a copy of this database, or this database itself.
-    pub(crate) fn look(&self, path: &Path) -> Result<Stage, Wrong> {
-        let db = Db::open_read_only(path, self.features.options());
+    pub(crate) fn look(&self, path: &Path) -> Result<Shown<'_>, Wrong> {
+        let db = ReadOnlyDb::open(path, self.features.options());
         let db = db.map_err(told("cannot open to read only"))?;
         let again = |own: &Keyspace| db.keyspace(own.name()).map_err(told("a keyspace is missing"));
         let keyspaces = self.keyspaces.iter().map(again).collect::<Result<_, _>>()?;
-        let tally = again(&self.tally)?;
-        let operators = self.operators.clone();
-        let (features, trouble) = (self.features.clone(), Arc::clone(&self.trouble));
-        Ok(Stage { features, db, keyspaces, tally, operators, trouble })
+        Ok(Shown { features: &self.features, keyspaces })
+    }
+
+    /// Returns the keyspaces as they are now.
+    pub(crate) fn now(&self) -> Shown<'_> {
+        let now = |own: &Keyspace| own.reader(ReadOptions::default());
+        Shown { features: &self.features, keyspaces: self.keyspaces.iter().map(now).collect() }
+    }
+
+    /// Returns the keyspaces at a snapshot.
+    pub(crate) fn at(&self, snapshot: &Snapshot) -> Shown<'_> {
+        let then = |own: &Keyspace| snapshot.keyspace(own);
+        Shown { features: &self.features, keyspaces: self.keyspaces.iter().map(then).collect() }
     }
 
     /// Makes the disk as bad as its seed says.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::{Error, GcOptions, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+use foldb::{Error, GcOptions, Iter, Keyspace, Snapshot, WriteBatch, WriteOptions};
 
 use crate::arguments::Life;
 use crate::check::{self, Found, Wrong, told};
@@ -132,7 +132,7 @@ impl<'a> Worker<'a> {
                 self.worsen_disk();
                 Ok(())
             }
-            7 => check::own_keys(self.stage, self.thread, &self.model, &ReadOptions::default()),
+            7 => check::own_keys(&self.stage.now(), self.thread, &self.model),
             _ => Ok(()),
         }
     }
@@ -194,8 +194,7 @@ impl<'a> Worker<'a> {
     /// Reads after a failed write: they still work, and show whether the write is visible.
     fn after_failure(&self, write: &Write) -> Result<Written, Wrong> {
         self.counts.add(Counted::FailedWrite);
-        let options = ReadOptions::default();
-        let compare = |model: &Model| check::own_keys(self.stage, self.thread, model, &options);
+        let compare = |model: &Model| check::own_keys(&self.stage.now(), self.thread, model);
         let Err(without) = compare(&self.model) else { return Ok(Written::No) };
         let mut model = self.model.clone();
         model.apply(write);
@@ -257,7 +256,7 @@ impl<'a> Worker<'a> {
         let key = features.key(self.rng.u16(..features.blocks), self.thread, self.rng.u8(..70));
         let expected = self.model.keyspaces[at].get(&key);
         let key = features.stored_key(&key);
-        check::expect_get(&self.stage.keyspaces[at], &key, expected, &ReadOptions::default())
+        check::expect_get(&self.stage.keyspaces[at], &key, expected)
             .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
     }
 
@@ -269,13 +268,12 @@ impl<'a> Worker<'a> {
             // Right after its own write a thread seldom meets another thread's.
             thread::sleep(Duration::from_micros(self.rng.u64(..1500)));
         }
-        let options =
-            ReadOptions { snapshot: Some(self.stage.db.snapshot()), ..ReadOptions::default() };
-        let once = check::pairs(self.stage, &options)?;
+        let moment = self.stage.at(&self.stage.db.snapshot());
+        let once = check::pairs(&moment)?;
         if waits {
             thread::sleep(Duration::from_millis(2));
         }
-        let again = check::pairs(self.stage, &options)?;
+        let again = check::pairs(&moment)?;
         if once != again {
             return Err(format!("a snapshot showed {once:?}, and later {again:?}"));
         }
@@ -301,9 +299,9 @@ impl<'a> Worker<'a> {
         match self.held.take() {
             None => Ok(()),
             Some((Held::Snapshot(snapshot), model, _)) => {
-                let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-                check::own_keys(self.stage, self.thread, &model, &options)
-                    .and_then(|()| check::pairs(self.stage, &options).map(drop))
+                let then = self.stage.at(&snapshot);
+                check::own_keys(&then, self.thread, &model)
+                    .and_then(|()| check::pairs(&then).map(drop))
                     .map_err(|wrong| format!("at a snapshot, {wrong}"))?;
                 self.counts.add(Counted::SnapshotCheck);
                 Ok(())
@@ -349,9 +347,8 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let copy = self.stage.look(&path)?;
-        let options = ReadOptions::default();
-        check::own_keys(&copy, self.thread, &self.model, &options)
-            .and_then(|()| check::pairs(&copy, &options).map(drop))
+        check::own_keys(&copy, self.thread, &self.model)
+            .and_then(|()| check::pairs(&copy).map(drop))
             .map_err(|wrong| format!("in a checkpoint, {wrong}"))?;
         drop(copy);
         std::fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -362,9 +359,8 @@ impl<'a> Worker<'a> {
     /// Opens the database read-only while its writers work.
     fn read_only(&mut self) -> Result<(), Wrong> {
         let look = self.stage.look(&self.life.database)?;
-        let options = ReadOptions::default();
-        check::own_keys(&look, self.thread, &self.model, &options)
-            .and_then(|()| check::pairs(&look, &options).map(drop))
+        check::own_keys(&look, self.thread, &self.model)
+            .and_then(|()| check::pairs(&look).map(drop))
             .map_err(|wrong| format!("opened to read only, {wrong}"))?;
         self.counts.add(Counted::ReadOnlyCheck);
         Ok(())

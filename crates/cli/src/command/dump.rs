@@ -12,16 +12,16 @@
 
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, Keyspace, KeyspaceOptions, Options, ReadOptions};
+use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, KeyspaceReader, Options};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Common, Dump};
 use crate::command::keyspaces::check_name;
-use crate::command::scan::{Tally, Walk, value_of};
+use crate::command::scan::{Tally, Walk, once, value_of};
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::form::{Form, json};
-use crate::keyspace::{DEFAULT, Opened};
+use crate::keyspace::{DEFAULT, Shown};
 use crate::location;
 use crate::operator::Spec;
 use crate::output::{EntryStyle, Output};
@@ -79,7 +79,7 @@ pub(super) struct End {
 pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
     let db = location::open_to_read(&args.db, common.options())?;
     let names = db.keyspaces().into_iter();
-    let all = names.map(|name| Opened::of(db.clone(), &args.db, &name));
+    let all = names.map(|name| Shown::of(db.clone(), &args.db, &name));
     let all = all.collect::<Outcome<Vec<_>>>()?;
     let mut output = Output::new();
     let keyspaces = all.iter().map(|own| Described::of(&own.keyspace)).collect();
@@ -97,12 +97,11 @@ pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
     Ok(db.close()?)
 }
 
-fn print(own: &Opened, tally: &mut Tally, output: &mut Output) -> Outcome {
+fn print(own: &Shown, tally: &mut Tally, output: &mut Output) -> Outcome {
     let form = own.operator_text().map_or(Form::Utf8, Form::from);
     let style = EntryStyle { key: Form::Utf8, value: form, or_text: true, json: true };
     output.json(&Section { keyspace: own.keyspace.name().to_owned() })?;
-    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    let entries = own.keyspace.range_opt(.., &once)?;
+    let entries = own.keyspace.with_options(once()).iter()?;
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
         let printed = value_of(entries, &style).and_then(|value| {
             let key = json::exact(Form::Utf8, entries.key());
@@ -146,7 +145,7 @@ impl Header {
 }
 
 impl Described {
-    fn of(keyspace: &Keyspace) -> Described {
+    fn of(keyspace: &KeyspaceReader) -> Described {
         let options = keyspace.options();
         let settings = || {
             Some(Settings {

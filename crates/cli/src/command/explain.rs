@@ -8,15 +8,15 @@ use crate::columns::{Side, align};
 use crate::command::typed::key;
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
-use crate::keyspace::Opened;
+use crate::keyspace::Shown;
 use crate::location;
 use crate::output::{Output, key_in_message};
 
 /// Prints the records of a key.
 pub(super) fn run(args: &Explain, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
-    let explained = opened.keyspace.explain(&key)?;
+    let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
+    let explained = shown.keyspace.explain(&key)?;
     if explained.records.is_empty() {
         let key = key_in_message(common.key_form(), &key);
         let db = location::shown(&args.db);
@@ -29,7 +29,7 @@ pub(super) fn run(args: &Explain, common: &Common) -> Outcome {
         output.text(&table(&explained))?;
     }
     output.flush()?;
-    opened.close()
+    shown.close()
 }
 
 fn table(explained: &Explained) -> String {

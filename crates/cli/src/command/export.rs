@@ -7,19 +7,19 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use foldb::{BytewiseComparator, Comparator, Keyspace, ReadOptions};
+use foldb::{BytewiseComparator, Comparator, KeyspaceReader};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Export};
 use crate::command::import::{TEMPLATE, check_interrupt};
-use crate::command::scan::Walk;
+use crate::command::scan::{Walk, once};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::interrupt::Watch;
-use crate::keyspace::{DEFAULT, Opened};
+use crate::keyspace::{DEFAULT, Shown};
 use crate::leveldb::{Source, Target, Written};
 use crate::location::{self, shown};
 use crate::output::{Output, key_in_message};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Export, common: &Common) -> Outcome {
     let started = Instant::now();
     let db = location::open_to_read(&args.db, common.options())?;
     let name = args.keyspace.as_deref().unwrap_or(DEFAULT);
-    let opened = Opened::of(db, &args.db, name)?;
+    let opened = Shown::of(db, &args.db, name)?;
     check_nothing_is_lost(args, &opened)?;
     let watch = Watch::start();
     let staging = Staging::begin(&args.dst, &args.db)?;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Export, common: &Common) -> Outcome {
 }
 
 /// Refuses keyspaces that the export would leave out, and an order that LevelDB lacks.
-fn check_nothing_is_lost(args: &Export, opened: &Opened) -> Outcome {
+fn check_nothing_is_lost(args: &Export, opened: &Shown) -> Outcome {
     let all = opened.db.keyspaces();
     if args.keyspace.is_none()
         && let others = all.iter().filter(|name| *name != DEFAULT)
@@ -72,7 +72,7 @@ fn check_nothing_is_lost(args: &Export, opened: &Opened) -> Outcome {
 
 /// Writes all entries, and returns what was read.
 fn write(
-    keyspace: &Keyspace,
+    keyspace: &KeyspaceReader,
     path: &Path,
     common: &Common,
     watch: &Watch,
@@ -85,8 +85,7 @@ fn write(
     );
     let mut target = Target::new(path);
     let mut digest = Digest::default();
-    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    let entries = keyspace.range_opt(.., &once)?;
+    let entries = keyspace.with_options(once()).iter()?;
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
         let key = entries.key();
         let value = entries.value().map_err(|error| {

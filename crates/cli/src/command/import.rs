@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use foldb::{Db, ErrorKind, Keyspace, Options, ReadOptions, WriteBatch, WriteOptions};
+use foldb::{Db, ErrorKind, KeyspaceReader, Options, ReadOnlyDb, WriteBatch, WriteOptions};
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Import};
-use crate::command::scan::Walk;
+use crate::command::scan::{Walk, once};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
@@ -52,10 +52,8 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
 /// Refuses everything but a LevelDB database, by name if the engine knows it.
 fn check_is_leveldb(src: &Path) -> Outcome {
     let name = shown(src);
-    match Db::open_read_only(
-        src,
-        Options { allow_unresolved_operators: true, ..Options::default() },
-    ) {
+    match ReadOnlyDb::open(src, Options { allow_unresolved_operators: true, ..Options::default() })
+    {
         Ok(_) => Err(Exit::failed(format!(
             "{name} is a foldb database already: to copy it, use foldb checkpoint"
         ))),
@@ -111,7 +109,7 @@ fn write(source: &mut Source, to: &Path, options: &Options, watch: &Watch) -> Ou
 
 /// Reads the new database, and compares it with what was read before.
 fn compare(read: &Digest, path: &Path, options: Options, watch: &Watch) -> Outcome {
-    let db = Db::open_read_only(path, options)?;
+    let db = ReadOnlyDb::open(path, options)?;
     let bar = progress::bar(read.bytes(), "comparing", TEMPLATE);
     let found = digest_of(db.default_keyspace(), &bar, watch)?;
     bar.finish_and_clear();
@@ -125,9 +123,8 @@ fn compare(read: &Digest, path: &Path, options: Options, watch: &Watch) -> Outco
 }
 
 /// Reads all entries of a keyspace.
-fn digest_of(keyspace: &Keyspace, bar: &ProgressBar, watch: &Watch) -> Outcome<Digest> {
-    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    let entries = keyspace.range_opt(.., &once)?;
+fn digest_of(keyspace: &KeyspaceReader, bar: &ProgressBar, watch: &Watch) -> Outcome<Digest> {
+    let entries = keyspace.with_options(once()).iter()?;
     let mut digest = Digest::default();
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
         digest.add(entries.key(), entries.value()?);

@@ -1,6 +1,6 @@
 //! `keyspaces`: lists, creates and drops keyspaces.
 
-use foldb::{Db, KeyspaceOptions, KeyspaceStats, Options};
+use foldb::{KeyspaceOptions, KeyspaceStats, Options, ReadOnlyDb};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -104,7 +104,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(db: &Db, stats: &KeyspaceStats) -> Outcome<Row> {
+    fn of(db: &ReadOnlyDb, stats: &KeyspaceStats) -> Outcome<Row> {
         let keyspace = db.keyspace(&stats.name)?;
         Ok(Row {
             name: stats.name.clone(),

@@ -8,16 +8,16 @@ use crate::args::{self, Common};
 use crate::columns::{Side, align};
 use crate::exit::Outcome;
 use crate::form::json::integer;
-use crate::keyspace::Opened;
+use crate::keyspace::Shown;
 use crate::output::Output;
 
 /// Prints the options of a database, or those of a new one.
 pub(super) fn run(args: &args::Options, common: &Common) -> Outcome {
     let explained = match &args.db {
         Some(path) => {
-            let opened = Opened::open_to_read(path, &args.within.keyspace, common.options())?;
-            let explained = opened.keyspace.explain_options();
-            opened.close()?;
+            let shown = Shown::open(path, &args.within.keyspace, common.options())?;
+            let explained = shown.keyspace.explain_options();
+            shown.close()?;
             explained
         }
         None => common.options().explain(),

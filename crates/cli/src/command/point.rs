@@ -8,7 +8,7 @@ use crate::args::{Common, Delete, Get, Merge, Put};
 use crate::command::typed::{bytes_of, key};
 use crate::exit::{Exit, Outcome};
 use crate::form::{Form, ValueFormat};
-use crate::keyspace::Opened;
+use crate::keyspace::{Opened, Shown};
 use crate::location::{self, Location};
 use crate::operator::Target;
 use crate::output::{EntryStyle, Output, key_in_message};
@@ -16,17 +16,17 @@ use crate::output::{EntryStyle, Output, key_in_message};
 /// Prints a value, and a newline unless `--no-newline` is given.
 pub(super) fn get(args: &Get, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
-    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
-    let Some(value) = opened.keyspace.get(&key)? else {
+    let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
+    let Some(value) = shown.keyspace.get(&key)? else {
         let key = key_in_message(common.key_form(), &key);
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
     };
-    let style = entry_style(&opened, common);
+    let style = entry_style(&shown, common);
     let mut output = Output::new();
     let end: &[u8] = if args.no_newline { b"" } else { b"\n" };
     style.value(&mut output, &key, &value, end)?;
     output.flush()?;
-    opened.close()
+    shown.close()
 }
 
 /// Sets a value.
@@ -92,10 +92,10 @@ pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
 }
 
 /// Returns how to print entries of this keyspace.
-pub(super) fn entry_style(opened: &Opened, common: &Common) -> EntryStyle {
+pub(super) fn entry_style(shown: &Shown, common: &Common) -> EntryStyle {
     EntryStyle {
         key: common.key_form(),
-        value: common.value_format.resolve(opened.operator_text()),
+        value: common.value_format.resolve(shown.operator_text()),
         or_text: common.value_format == ValueFormat::Auto,
         json: common.json,
     }

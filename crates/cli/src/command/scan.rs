@@ -10,7 +10,7 @@ use crate::command::point;
 use crate::command::typed::key;
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
-use crate::keyspace::Opened;
+use crate::keyspace::Shown;
 use crate::output::{EntryStyle, Output};
 
 /// Runs the command.
@@ -21,24 +21,28 @@ pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let opened = Opened::open_to_read(&args.db, &args.within.keyspace, common.options())?;
-    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
     // The engine refuses a range that ends before it begins.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
-    let entries = opened.keyspace.range_opt(bounds, &once)?;
+    let entries = shown.keyspace.with_options(once()).range(bounds)?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
     let mut output = Output::new();
     if args.count {
         print_count(walk.count()?, common.json, &mut output)?;
         output.flush()?;
     } else {
-        let style = point::entry_style(&opened, common);
+        let style = point::entry_style(&shown, common);
         let printed = print(walk, style, args.skip_failed, &mut output);
         // Print the entries before a bad one.
         output.flush()?;
         printed?;
     }
-    opened.close()
+    shown.close()
+}
+
+/// Options of a walk that leaves the cached blocks of other reads in place.
+pub(super) fn once() -> ReadOptions {
+    ReadOptions { fill_cache: false, ..ReadOptions::default() }
 }
 
 /// Counts printed and skipped entries.

@@ -2,13 +2,13 @@
 //!
 //! One list ([`sections`]) has all figures; both the table and the JSON come from that list.
 
-use foldb::{Db, ReadOptions, Stats};
+use foldb::{ReadOnlyDb, Stats};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Map, Value, json};
 
 use crate::args::{self, Common};
 use crate::columns::{Side, align};
-use crate::command::scan::Walk;
+use crate::command::scan::{Walk, once};
 use crate::exit::Outcome;
 use crate::form::json::integer;
 use crate::location;
@@ -31,11 +31,10 @@ pub(super) fn run(args: &args::Stats, common: &Common) -> Outcome {
 }
 
 /// Counts the keys in all keyspaces.
-fn count_keys(db: &Db) -> Outcome<u64> {
-    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+fn count_keys(db: &ReadOnlyDb) -> Outcome<u64> {
     let mut keys = 0;
     for name in db.keyspaces() {
-        let entries = db.keyspace(&name)?.range_opt(.., &once)?;
+        let entries = db.keyspace(&name)?.with_options(once()).iter()?;
         keys += Walk { entries, reverse: false, limit: u64::MAX }.count()?;
     }
     Ok(keys)

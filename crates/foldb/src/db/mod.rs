@@ -1,7 +1,7 @@
 //! The database: its handles, and the code that their calls run.
 //!
 //! ```text
-//!   handle      Db, Keyspace, Snapshot: what a program holds
+//!   handle      Db, Keyspace, Snapshot, ReadOnlyDb: what a program holds, and how it reads them
 //!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators
 //!   trees       background work: flush, compaction, garbage collection, installing their results
 //!   read        point reads, iterators, operands; the payments of reads
@@ -25,7 +25,8 @@ mod throttle;
 mod trees;
 mod write;
 
-pub use handle::{Db, Keyspace, ReadOptions, Snapshot, verify, verify_with_progress};
+pub use handle::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot};
+pub use handle::{verify, verify_with_progress};
 pub use lifecycle::checkpoint::CheckpointReport;
 pub use lifecycle::open::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
 pub use lifecycle::open::{VerifiedFile, VerifyProgress, VerifyReport};

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use foldb::env::MemFs;
-use foldb::{Db, Error, ErrorKind, Keyspace, Options, Value};
+use foldb::{Db, Error, ErrorKind, KeyspaceReader, Options, Value};
 
 use crate::database::{OTHER, State, options};
-use crate::support::PATH;
+use crate::support::{AnyDb, PATH};
 
 /// The outcome of reading a database.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl Reading {
         });
     }
 
-    fn keyspace(&mut self, states: &[State], number: usize, keyspace: &Keyspace) {
+    fn keyspace(&mut self, states: &[State], number: usize, keyspace: &KeyspaceReader) {
         let mut keys: Vec<Vec<u8>> =
             states.iter().flat_map(|it| it[number].keys().cloned()).collect();
         keys.extend((0..43).map(|n| format!("key{n:03}").into_bytes()));
@@ -128,11 +128,12 @@ impl Reading {
         }
     }
 
-    fn database(&mut self, states: &[State], db: &Db) {
-        self.keyspace(states, 0, db.default_keyspace());
-        match db.keyspace(OTHER) {
-            Err(error) => self.fail(error),
-            Ok(other) => self.keyspace(states, 1, &other),
+    fn database(&mut self, states: &[State], db: &impl AnyDb) {
+        for (number, name) in ["default", OTHER].into_iter().enumerate() {
+            match db.reader(name) {
+                Err(error) => self.fail(error),
+                Ok(keyspace) => self.keyspace(states, number, &keyspace),
+            }
         }
     }
 }

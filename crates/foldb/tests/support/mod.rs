@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
-use foldb::{Db, Error, ErrorKind, Options, Result};
+use foldb::{
+    Db, Error, ErrorKind, KeyspaceReader, Options, ReadOnlyDb, ReadOptions, Reader, Result,
+};
 
 /// Path of databases in memory.
 pub(crate) const PATH: &str = "db";
@@ -81,19 +83,54 @@ impl Drop for RaisedAtEnd<'_> {
     }
 }
 
+/// A database to read, whether it was opened for writing or only for reading.
+pub(crate) trait AnyDb {
+    fn names(&self) -> Vec<String>;
+    fn reader(&self, keyspace: &str) -> Result<KeyspaceReader>;
+    fn verified(&self) -> Result<u64>;
+}
+
+impl AnyDb for Db {
+    fn names(&self) -> Vec<String> {
+        self.keyspaces()
+    }
+
+    fn reader(&self, keyspace: &str) -> Result<KeyspaceReader> {
+        Ok(self.keyspace(keyspace)?.reader(ReadOptions::default()))
+    }
+
+    fn verified(&self) -> Result<u64> {
+        self.verify()
+    }
+}
+
+impl AnyDb for ReadOnlyDb {
+    fn names(&self) -> Vec<String> {
+        self.keyspaces()
+    }
+
+    fn reader(&self, keyspace: &str) -> Result<KeyspaceReader> {
+        self.keyspace(keyspace)
+    }
+
+    fn verified(&self) -> Result<u64> {
+        self.verify()
+    }
+}
+
 /// Returns a counter's bytes.
 pub(crate) fn number(n: u64) -> [u8; 8] {
     n.to_le_bytes()
 }
 
 /// Reads a counter. A missing key counts 0.
-pub(crate) fn count(db: &Db, key: &str) -> u64 {
+pub(crate) fn count(db: &impl Reader, key: &str) -> u64 {
     let value = db.get(key).expect("the counter can be read");
     value.map_or(0, |value| u64::from_le_bytes(value[..].try_into().expect("8 bytes")))
 }
 
 /// Returns a value as text; `None` where there is none.
-pub(crate) fn text(db: &Db, key: &str) -> Option<String> {
+pub(crate) fn text(db: &impl Reader, key: &str) -> Option<String> {
     let value = db.get(key).expect("the key can be read");
     value.map(|value| String::from_utf8(value.to_vec()).expect("text"))
 }

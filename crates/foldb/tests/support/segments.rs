@@ -1,7 +1,7 @@
 //! Databases with separated values, and their expected contents.
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, Options};
+use foldb::{Db, Options, Reader};
 
 use super::PATH;
 
@@ -30,7 +30,11 @@ pub(crate) fn put_all(db: &Db, keys: impl Iterator<Item = usize>, generation: us
 }
 
 /// Checks every way of reading keys `0..count`; `generation` gives the expected contents of each.
-pub(crate) fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> Option<usize>) {
+pub(crate) fn check_all(
+    db: &impl Reader,
+    count: usize,
+    generation: impl Fn(usize) -> Option<usize>,
+) {
     let expected: Vec<_> =
         (0..count).filter_map(|n| Some((key(n).into_bytes(), value(n, generation(n)?)))).collect();
     let owned = |entry: foldb::Result<(Vec<u8>, foldb::Value)>| {

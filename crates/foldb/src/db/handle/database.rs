@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::handle::keyspace::{Handle, Keyspace};
+use crate::db::handle::read_only::ReadOnlyDb;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::destroy;
 use crate::db::lifecycle::open;
@@ -134,8 +135,7 @@ impl Db {
     /// open until it is dropped, even beyond [`Options::max_open_files`]. A table that the writer
     /// removes frees its space only when the handle is dropped.
     ///
-    /// Reads, iterators, snapshots and queries work as on any handle. Writes, flushes, compactions
-    /// and changes of keyspaces or operators fail with `ReadOnly`; there is no background work.
+    /// The handle has the methods that read, and no others; there is no background work.
     /// [`Options::create_if_missing`] has no effect. Register operators and comparators as for
     /// [`Db::open`].
     ///
@@ -152,20 +152,19 @@ impl Db {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("db");
-    /// use foldb::{Db, ErrorKind, Options};
+    /// use foldb::{Db, Options};
     ///
     /// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
     /// db.put("key", "before")?;
     /// let shown = Db::open_read_only(&path, Options::default())?;
     /// db.put("key", "after")?;
     /// assert_eq!(shown.get("key")?.unwrap(), b"before");
-    /// assert_eq!(shown.put("key", "x").unwrap_err().kind(), ErrorKind::ReadOnly);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
+    pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<ReadOnlyDb> {
         let own = options.clone();
         let open = || open::open_read_only(path.as_ref(), options);
-        open::with_comparators(&own, "the open", open).map(Db::of)
+        open::with_comparators(&own, "the open", open).map(|core| ReadOnlyDb::of(Db::of(core)))
     }
 
     fn of(core: Arc<Core>) -> Db {
@@ -258,7 +257,7 @@ impl Db {
 
     /// Takes a snapshot: keeps the current state of all keyspaces readable.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(self)
+        Snapshot::take(&self.0)
     }
 
     /// Flushes all memtables of all keyspaces to tables, and waits for the flush.

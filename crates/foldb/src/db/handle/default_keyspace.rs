@@ -5,9 +5,9 @@
 
 use crate::db::handle::database::Db;
 use crate::db::handle::read_options::ReadOptions;
+use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::db::read::approximate::ApproximateCount;
 use crate::db::read::explain::Explained;
-use crate::db::read::operands::Operands;
 use crate::db::read::tables::TableInfo;
 use crate::error::Result;
 use crate::fold::Operator;
@@ -16,23 +16,10 @@ use crate::key::AsKeyRange;
 use crate::options::{ExplainedOption, WriteOptions};
 use crate::value::Value;
 
+read_with!(Db, |own| own.default_keyspace(), &ReadOptions::default());
+inherent_reads!(Db);
+
 impl Db {
-    /// Calls [`crate::Keyspace::get`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.default_keyspace().get(key)
-    }
-
-    /// Calls [`crate::Keyspace::contains_key`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::contains_key`].
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.default_keyspace().contains_key(key)
-    }
-
     /// Calls [`crate::Keyspace::get_opt`] of the default keyspace.
     ///
     /// # Errors
@@ -141,47 +128,12 @@ impl Db {
         self.default_keyspace().default_operator()
     }
 
-    /// Calls [`crate::Keyspace::iter`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::iter`].
-    pub fn iter(&self) -> Result<Iter> {
-        self.default_keyspace().iter()
-    }
-
-    /// Calls [`crate::Keyspace::range`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::range`].
-    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-        self.default_keyspace().range(range)
-    }
-
     /// Calls [`crate::Keyspace::range_opt`] of the default keyspace.
     ///
     /// # Errors
     /// As [`crate::Keyspace::range_opt`].
     pub fn range_opt(&self, range: impl AsKeyRange, options: &ReadOptions) -> Result<Iter> {
         self.default_keyspace().range_opt(range, options)
-    }
-
-    /// Calls [`crate::Keyspace::prefix`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::prefix`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        self.default_keyspace().prefix(prefix)
-    }
-
-    /// Calls [`crate::Keyspace::multi_get`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::multi_get`].
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Result<Option<Value>>>> {
-        self.default_keyspace().multi_get(keys)
     }
 
     /// Calls [`crate::Keyspace::approximate_size`] of the default keyspace.
@@ -206,14 +158,6 @@ impl Db {
     /// As [`crate::Keyspace::tables`].
     pub fn tables(&self) -> Result<Vec<TableInfo>> {
         self.default_keyspace().tables()
-    }
-
-    /// Calls [`crate::Keyspace::get_operands`] of the default keyspace.
-    ///
-    /// # Errors
-    /// As [`crate::Keyspace::get_operands`].
-    pub fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
-        self.default_keyspace().get_operands(key)
     }
 
     /// Calls [`crate::Keyspace::explain`] of the default keyspace.

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::handle::read_options::ReadOptions;
+use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::db::state::keyspace::KeyspaceState;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fold::Operator;
 use crate::iterator::Bounds;
 use crate::iterator::Iter;
-use crate::key::{AsKeyRange, Comparator, Kind, NO_OPERATOR};
+use crate::key::{AsKeyRange, Kind, NO_OPERATOR};
 use crate::options::{ExplainedOption, KeyspaceOptions, WriteOptions};
 use crate::value::Value;
 
@@ -64,6 +65,9 @@ pub struct Keyspace {
     state: Arc<KeyspaceState>,
 }
 
+read_with!(Keyspace, |own| own, &ReadOptions::default());
+inherent_reads!(Keyspace);
+
 impl Keyspace {
     /// Returns a handle of another keyspace of the same database.
     pub(crate) fn sibling(&self, state: Arc<KeyspaceState>) -> Keyspace {
@@ -79,40 +83,12 @@ impl Keyspace {
         &self.state.name
     }
 
-    /// Reads a key.
-    ///
-    /// # Errors
-    /// `MergeFailed` if its operands cannot be applied; only this key is affected. `Corruption`,
-    /// `Io`, `Closed`.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.core().get(&self.state, key.as_ref(), &ReadOptions::default())
-    }
-
     /// Reads a key with options; see [`Keyspace::get`].
     ///
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn get_opt(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Value>> {
         self.core().get(&self.state, key.as_ref(), options)
-    }
-
-    /// Returns whether a key has a value that [`Keyspace::get`] would return.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// let db = foldb::Db::create(dir.path().join("db"))?;
-    /// db.put("key", "")?;
-    /// assert!(db.contains_key("key")?);
-    /// db.clear()?;
-    /// assert!(!db.contains_key("key")?);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get(key)?.is_some())
     }
 
     /// Deletes all keys as one range delete. The call takes as long as one write; compactions
@@ -320,11 +296,6 @@ impl Keyspace {
         }
     }
 
-    /// Returns the order of the keys.
-    pub fn comparator(&self) -> &dyn Comparator {
-        &*self.state.comparator
-    }
-
     /// Returns every option in effect: its value, where the value comes from, and its effect.
     /// Values that the database keeps from earlier opens, such as its operator, are marked as
     /// stored.
@@ -344,42 +315,12 @@ impl Keyspace {
         self.core().explain_options(&self.state)
     }
 
-    /// Returns an iterator over all entries.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub fn iter(&self) -> Result<Iter> {
-        self.range(..)
-    }
-
-    /// Returns an iterator over the entries whose keys lie in a range.
-    ///
-    /// # Errors
-    /// `Closed`.
-    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-        self.range_opt(range, &ReadOptions::default())
-    }
-
     /// Returns an iterator over a range with options; see [`Keyspace::range`].
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` for a snapshot of another database.
     pub fn range_opt(&self, range: impl AsKeyRange, options: &ReadOptions) -> Result<Iter> {
         self.new_iter(Bounds::of(&range), options)
-    }
-
-    /// Returns an iterator over the entries whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`]; `InvalidArgument` if the keyspace is not in byte order.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        if !self.state.comparator.bytewise_order() {
-            return Err(Error::invalid_argument(format!(
-                "a prefix is not a key range in the order of comparator '{}': use a range instead",
-                self.state.comparator.name()
-            )));
-        }
-        self.new_iter(Bounds::of_prefix(prefix.as_ref()), &ReadOptions::default())
     }
 
     /// Flushes, then compacts a key range of this keyspace; see [`crate::Db::compact`].

@@ -1,17 +1,17 @@
 //! The handle of a snapshot.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::db::handle::database::Db;
+use crate::db::core::Core;
+use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
-use crate::error::Result;
-use crate::iterator::Iter;
+use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::key::SeqNo;
-use crate::value::Value;
 
 /// One moment of the database, in all its keyspaces. Reads through it see every write that had
 /// returned when it was taken, and no write that began later. Its own methods read the default
-/// keyspace; [`ReadOptions::snapshot`] reads any keyspace. Cloning is cheap. A snapshot keeps the
+/// keyspace; [`Snapshot::keyspace`] and [`ReadOptions::snapshot`] read any keyspace. Cloning is cheap. A snapshot keeps the
 /// database open. Versions that only the snapshot still sees keep their space.
 ///
 /// # Example
@@ -26,46 +26,35 @@ use crate::value::Value;
 /// # Ok::<(), foldb::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Snapshot(std::sync::Arc<Registered>);
+pub struct Snapshot(Arc<Registered>);
 
 struct Registered {
-    db: Db,
+    /// The default keyspace.
+    default: Keyspace,
     seqno: SeqNo,
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        let core = self.db.core();
+        let core = self.default.core();
         if core.snapshots.release(self.seqno) {
             core.wake();
         }
     }
 }
 
+read_with!(Snapshot, |own| own.0.default, &own.read_options());
+inherent_reads!(Snapshot);
+
 impl Snapshot {
-    pub(crate) fn take(db: &Db) -> Snapshot {
-        let core = db.core();
+    /// Takes a snapshot of the database with this default keyspace.
+    pub(crate) fn take(default: &Keyspace) -> Snapshot {
+        let core = default.core();
         let seqno = core.snapshots.register(&core.pins);
-        Snapshot(std::sync::Arc::new(Registered { db: db.clone(), seqno }))
+        Snapshot(Arc::new(Registered { default: default.clone(), seqno }))
     }
 
-    /// Reads a key.
-    ///
-    /// # Errors
-    /// As [`Db::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.0.db.get_opt(key, &self.read_options())
-    }
-
-    /// Returns an iterator over all entries.
-    ///
-    /// # Errors
-    /// As [`Db::iter`].
-    pub fn iter(&self) -> Result<Iter> {
-        self.0.db.range_opt(.., &self.read_options())
-    }
-
-    /// Returns the sequence number of this moment, as [`Db::explain`] shows it.
+    /// Returns the sequence number of this moment, as [`Keyspace::explain`] shows it.
     pub fn sequence_number(&self) -> u64 {
         self.0.seqno
     }
@@ -74,11 +63,11 @@ impl Snapshot {
         self.0.seqno
     }
 
-    pub(crate) fn db(&self) -> &Db {
-        &self.0.db
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        self.0.default.core()
     }
 
-    fn read_options(&self) -> ReadOptions {
+    pub(crate) fn read_options(&self) -> ReadOptions {
         ReadOptions { snapshot: Some(self.clone()), ..ReadOptions::default() }
     }
 }

@@ -163,7 +163,7 @@ impl Core {
         keyspace.check_exists()?;
         match &options.snapshot {
             None => Ok(now(&self.pins)),
-            Some(snapshot) if std::ptr::eq(&**snapshot.db().core(), self) => Ok(snapshot.seqno()),
+            Some(snapshot) if std::ptr::eq(&**snapshot.core(), self) => Ok(snapshot.seqno()),
             Some(_) => Err(Error::invalid_argument("the snapshot belongs to another database")),
         }
     }

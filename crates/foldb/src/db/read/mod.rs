@@ -4,6 +4,7 @@
 pub(crate) mod approximate;
 pub(crate) mod explain;
 pub(crate) mod get;
+mod get_operands;
 mod multi_get;
 pub(crate) mod operands;
 pub(crate) mod payments;

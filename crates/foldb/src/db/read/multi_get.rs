@@ -29,31 +29,6 @@ use crate::version::{OpenTables, Run};
 type Answer = Result<Option<Value>>;
 
 impl Keyspace {
-    /// Reads several keys at one moment, and returns their values in the order of the keys. Each
-    /// key has its own result: a failed merge or a damaged block fails only the keys it concerns.
-    /// Neighbouring keys are read faster than by single reads. A key may occur more than once.
-    ///
-    /// # Errors
-    /// `Closed`. The result of each key has the errors of [`Keyspace::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// db.put("a", "1")?;
-    /// db.put("c", "3")?;
-    /// let values = db.multi_get(["c", "b", "a"])?.into_iter().collect::<foldb::Result<Vec<_>>>()?;
-    /// assert_eq!(values, [Some(b"3".as_slice().into()), None, Some(b"1".as_slice().into())]);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Answer>> {
-        self.multi_get_opt(keys, &ReadOptions::default())
-    }
-
     /// Reads several keys with options; see [`Keyspace::multi_get`].
     ///
     /// # Errors

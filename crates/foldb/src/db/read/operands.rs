@@ -1,20 +1,12 @@
-//! Reading the chain of a key unfolded.
+//! The chain of a key, unfolded.
 
 use std::sync::Arc;
 
-use foldb_chains::Pins;
-
-use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
-use crate::error::Result;
-use crate::fold::{Chain, Record};
-use crate::key::{Kind, OperatorId};
 use crate::value::Value;
 
 /// The stored parts of a key: a base and the operands merged onto it. Flushes and compactions fold
 /// neighbouring operands, so there may be fewer operands than were written. Applied in order to the
-/// base, they always give the value that [`Keyspace::get`] returns.
+/// base, they always give the value that [`Reader::get`](crate::Reader::get) returns.
 ///
 /// # Example
 /// ```
@@ -41,8 +33,8 @@ use crate::value::Value;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Operands {
-    newest_first: Vec<Operand>,
-    base: Base,
+    pub(super) newest_first: Vec<Operand>,
+    pub(super) base: Base,
 }
 
 impl Operands {
@@ -75,8 +67,8 @@ impl Operands {
 /// A merged operand that is not folded yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    operator: Arc<str>,
-    value: Value,
+    pub(super) operator: Arc<str>,
+    pub(super) value: Value,
 }
 
 impl Operand {
@@ -100,62 +92,4 @@ pub enum Base {
     Deleted,
     /// The key has no older record.
     Nothing,
-}
-
-impl Keyspace {
-    /// Reads the base and the operands of a key without folding them. The call works even if the
-    /// merge of the key fails.
-    ///
-    /// # Errors
-    /// `Corruption`, `Io`, `Closed`.
-    pub fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
-        self.get_operands_opt(key, &ReadOptions::default())
-    }
-
-    /// Reads base and operands with options; see [`Keyspace::get_operands`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.
-    pub fn get_operands_opt(
-        &self,
-        key: impl AsRef<[u8]>,
-        options: &ReadOptions,
-    ) -> Result<Operands> {
-        let (core, keyspace) = (self.core(), self.state());
-        core.check_open()?;
-        keyspace.check_key(key.as_ref())?;
-        // The view first, the sequence number second (H3).
-        let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
-        let mut chain = Chain::default();
-        core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
-        keyspace.resolve(&view.version, key.as_ref(), &mut chain)?;
-        let (operands, base) = chain.into_records();
-        Ok(Operands { newest_first: core.named(operands), base: base_of(base) })
-    }
-}
-
-impl Core {
-    /// Adds the names of the operators. Neighbouring operands mostly share one name.
-    fn named(&self, operands: impl IntoIterator<Item = Record>) -> Vec<Operand> {
-        let resolver = self.registry.resolver();
-        let mut last: Option<(OperatorId, Arc<str>)> = None;
-        let operands = operands.into_iter().map(|Record { header, value }| {
-            let operator = match &last {
-                Some((id, name)) if *id == header.operator => Arc::clone(name),
-                _ => resolver.name(header.operator).into(),
-            };
-            last = Some((header.operator, Arc::clone(&operator)));
-            Operand { operator, value }
-        });
-        operands.collect()
-    }
-}
-
-fn base_of(base: Option<Record>) -> Base {
-    match base {
-        None => Base::Nothing,
-        Some(base) if base.header.kind == Kind::Put => Base::Put(base.value),
-        Some(_) => Base::Deleted,
-    }
 }

@@ -12,10 +12,10 @@ use std::{env, fs};
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption,
-    Options, RepairOptions, WriteBatch,
+    Options, Reader, RepairOptions, WriteBatch,
 };
 
-use crate::support::{error_of, skipped_where_files_only_grow};
+use crate::support::{AnyDb, error_of, skipped_where_files_only_grow};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
@@ -23,7 +23,7 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 struct Fixture {
     name: &'static str,
     generate: fn() -> MemFs,
-    assert_holds: fn(&Db),
+    assert_holds: fn(&dyn AnyDb),
 }
 
 /// Puts, deletes and operands in two levels and the log; compressed blocks.
@@ -379,7 +379,8 @@ fn separated(n: usize, round: &str) -> String {
     format!("{round} value number {n}, ") + &"which is not small. ".repeat(2 + n % 5)
 }
 
-fn assert_holds_the_segments(db: &Db) {
+fn assert_holds_the_segments(db: &dyn AnyDb) {
+    let default = db.reader("default").unwrap();
     for n in 0..40usize {
         let expected = match n {
             10..15 => Some(separated(n, "third")),
@@ -389,13 +390,13 @@ fn assert_holds_the_segments(db: &Db) {
             35..39 => Some(separated(n, "first") + "+"),
             _ => Some(separated(n, "first")),
         };
-        let found = db.get(format!("{n:02}")).unwrap();
+        let found = default.get(format!("{n:02}")).unwrap();
         assert_eq!(found.as_deref(), expected.as_deref().map(str::as_bytes), "{n}");
-        let all = db.keyspace("all").unwrap();
+        let all = db.reader("all").unwrap();
         assert_eq!(all.get(format!("{n:02}")).unwrap().unwrap(), n.to_string().as_bytes());
     }
-    assert_eq!(db.iter().unwrap().filter(Result::is_ok).count(), 35);
-    db.verify().unwrap();
+    assert_eq!(default.iter().unwrap().filter(Result::is_ok).count(), 35);
+    db.verified().unwrap();
 }
 
 /// Logs that became segments: one unchanged, one rewritten. The last values are in the log.
@@ -431,7 +432,8 @@ fn adopted(n: usize, round: &str) -> String {
     format!("{round} value number {n}, ") + &"which is large. ".repeat(25)
 }
 
-fn assert_holds_the_adopted(db: &Db) {
+fn assert_holds_the_adopted(db: &dyn AnyDb) {
+    let default = db.reader("default").unwrap();
     for n in 0..22usize {
         let expected = match n {
             0..6 => Some(adopted(n, "second")),
@@ -440,12 +442,12 @@ fn assert_holds_the_adopted(db: &Db) {
             12..18 => Some(adopted(n, "third")),
             _ => Some(adopted(n, "fourth")),
         };
-        let found = db.get(format!("{n:02}")).unwrap();
+        let found = default.get(format!("{n:02}")).unwrap();
         assert_eq!(found.as_deref(), expected.as_deref().map(str::as_bytes), "{n}");
     }
-    assert_eq!(db.get("small").unwrap().unwrap(), b"inline");
-    assert_eq!(db.iter().unwrap().filter(Result::is_ok).count(), 22);
-    db.verify().unwrap();
+    assert_eq!(default.get("small").unwrap().unwrap(), b"inline");
+    assert_eq!(default.iter().unwrap().filter(Result::is_ok).count(), 22);
+    db.verified().unwrap();
 }
 
 /// A database that was closed with sealed memtables that were not flushed: three logs.
@@ -461,30 +463,32 @@ fn generate_closed() -> MemFs {
     fs
 }
 
-fn assert_holds_the_closed(db: &Db) {
+fn assert_holds_the_closed(db: &dyn AnyDb) {
+    let default = db.reader("default").unwrap();
     for n in 0..50usize {
         let expected = (n != 7).then(|| separated(n, "second"));
-        let found = db.get(format!("{n:02}")).unwrap();
+        let found = default.get(format!("{n:02}")).unwrap();
         assert_eq!(found.as_deref(), expected.as_deref().map(str::as_bytes), "{n}");
     }
-    db.verify().unwrap();
+    db.verified().unwrap();
 }
 
-fn entries(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+fn entries(db: &impl Reader) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let entries = db.iter().unwrap().map(|entry| entry.unwrap());
     entries.map(|(key, value)| (key, value.into_owned())).collect()
 }
 
-fn assert_holds_the_history(db: &Db) {
+fn assert_holds_the_history(db: &dyn AnyDb) {
+    let default = db.reader("default").unwrap();
     let expected = expected();
-    assert_eq!(entries(db), expected);
+    assert_eq!(entries(&default), expected);
     for (key, value) in &expected {
-        assert_eq!(db.get(key).unwrap().unwrap(), value[..], "{}", key.escape_ascii());
+        assert_eq!(default.get(key).unwrap().unwrap(), value[..], "{}", key.escape_ascii());
     }
     for gone in ["text-001", "text-002", "large", "nobody"] {
-        assert_eq!(db.get(gone).unwrap(), None, "{gone}");
+        assert_eq!(default.get(gone).unwrap(), None, "{gone}");
     }
-    db.verify().unwrap();
+    db.verified().unwrap();
 }
 
 /// Reading a fixture needs no option: files describe themselves, with operators.
@@ -572,9 +576,10 @@ fn the_history_is_written_to() {
     db.verify().unwrap();
 }
 
-fn assert_holds_the_keyspaces(db: &Db) {
-    assert_eq!(db.keyspaces(), ["counts ½", "default", "lists"]);
-    let (lists, counts) = (db.keyspace("lists").unwrap(), db.keyspace("counts ½").unwrap());
+fn assert_holds_the_keyspaces(db: &dyn AnyDb) {
+    let default = db.reader("default").unwrap();
+    assert_eq!(db.names(), ["counts ½", "default", "lists"]);
+    let (lists, counts) = (db.reader("lists").unwrap(), db.reader("counts ½").unwrap());
     assert_eq!(lists.default_operator().unwrap().spec(), LIST);
     assert_eq!(counts.default_operator().unwrap().spec(), COUNT);
     for key in 0..7u64 {
@@ -582,15 +587,15 @@ fn assert_holds_the_keyspaces(db: &Db) {
         let texts: Vec<String> = rounds.iter().map(u64::to_string).collect();
         let key = format!("{key:02}");
         let last = format!("round {}", rounds.last().unwrap());
-        assert_eq!(db.get(&key).unwrap().unwrap(), last.as_bytes());
+        assert_eq!(default.get(&key).unwrap().unwrap(), last.as_bytes());
         assert_eq!(lists.get(&key).unwrap().unwrap(), texts.join(";").as_bytes());
         let sum: u64 = rounds.iter().sum();
         assert_eq!(counts.get(&key).unwrap().unwrap(), sum.to_le_bytes());
     }
-    for keyspace in [db.default_keyspace(), &lists, &counts] {
+    for keyspace in [&default, &lists, &counts] {
         assert_eq!(keyspace.iter().unwrap().count(), 7);
     }
-    db.verify().unwrap();
+    db.verified().unwrap();
 }
 
 #[test]

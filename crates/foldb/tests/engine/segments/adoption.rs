@@ -6,7 +6,7 @@ use std::path::Path;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options, Value, WriteBatch,
+    Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options, Reader, Value, WriteBatch,
     WriteOptions,
 };
 
@@ -44,7 +44,7 @@ fn put_all(db: &Db, count: usize, generation: usize) {
     });
 }
 
-fn check_all(db: &Db, count: usize, generation: impl Fn(usize) -> usize) {
+fn check_all(db: &impl Reader, count: usize, generation: impl Fn(usize) -> usize) {
     let expected: Vec<_> =
         (0..count).map(|n| (key(n).into_bytes(), value(n, generation(n)))).collect();
     let owned = |entry: foldb::Result<(Vec<u8>, Value)>| {

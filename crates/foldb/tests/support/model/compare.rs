@@ -2,20 +2,14 @@
 
 use std::ops::Bound;
 
-use foldb::{ErrorKind, Iter, Keyspace, ReadOptions, Snapshot, Value};
+use foldb::{ErrorKind, Iter, Keyspace, KeyspaceReader, ReadOptions, Reader, Snapshot, Value};
 
 use super::program::{self, Key, Place};
 use super::{Cell, Entries, Seen, State};
 
 /// Compares all entries: by gets, forwards and backwards.
-pub(crate) fn check_keyspace(keyspace: &Keyspace, state: &State) {
-    for key in Key::all() {
-        assert_get(&key, keyspace.get(&key), state);
-    }
-    let expected = state.seen();
-    assert_entries("forwards", scan(keyspace.iter().expect("an iterator")), &expected);
-    let backwards = scan_backwards(keyspace.iter().expect("an iterator"));
-    assert_entries("backwards", backwards, &expected);
+pub(crate) fn check_keyspace(keyspace: &KeyspaceReader, state: &State) {
+    check_reads(keyspace, state);
     for n in (0..program::KEYS).step_by(5) {
         let key = Key(n).bytes();
         check_count(keyspace, state, (Bound::Unbounded, Bound::Excluded(key.clone())));
@@ -24,9 +18,48 @@ pub(crate) fn check_keyspace(keyspace: &Keyspace, state: &State) {
     check_count(keyspace, state, (Bound::Unbounded, Bound::Unbounded));
 }
 
+/// Compares what every reader can read.
+pub(crate) fn check_reads(reader: &impl Reader, state: &State) {
+    let expected = state.seen();
+    for key in Key::all() {
+        assert_get(&key, reader.get(&key), state);
+        let there = reader.contains_key(&key);
+        match expected.iter().find(|(own, _)| *own == key) {
+            Some((_, Seen::Failed)) => assert!(there.is_err()),
+            found => assert_eq!(there.expect("a read"), found.is_some()),
+        }
+    }
+    let answers = reader.multi_get(Key::all()).expect("several reads");
+    for (key, answer) in Key::all().zip(answers) {
+        assert_get(&key, answer, state);
+    }
+    assert_entries("forwards", scan(reader.iter().expect("an iterator")), &expected);
+    let backwards = scan_backwards(reader.iter().expect("an iterator"));
+    assert_entries("backwards", backwards, &expected);
+    assert_end("first", reader.first(), expected.first());
+    assert_end("last", reader.last(), expected.last());
+    assert_eq!(reader.is_empty().expect("a read"), expected.is_empty());
+}
+
+fn assert_end(
+    which: &str,
+    read: foldb::Result<Option<(Vec<u8>, Value)>>,
+    expected: Option<&(Vec<u8>, Seen)>,
+) {
+    let (key, value) = match read {
+        Ok(None) => return assert_eq!(None, expected, "the {which} entry"),
+        Ok(Some((key, value))) => (Some(key), Ok(Some(value))),
+        Err(error) => (None, Err(error)),
+    };
+    assert_eq!(seen(value).as_ref(), expected.map(|(_, value)| value), "the {which} entry");
+    if let Some(key) = key {
+        assert_eq!(Some(&key), expected.map(|(key, _)| key), "the {which} entry");
+    }
+}
+
 /// Checks that the true count lies within the bound of the approximate one.
 pub(crate) fn check_count(
-    keyspace: &Keyspace,
+    keyspace: &KeyspaceReader,
     state: &State,
     range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
 ) {
@@ -100,6 +133,7 @@ pub(crate) fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &S
     }
     let found = scan(keyspace.range_opt(.., &then).expect("an iterator"));
     assert_entries("through a snapshot", found, &state.seen());
+    check_reads(&snapshot.keyspace(keyspace), state);
 }
 
 pub(crate) fn assert_entries(how: &str, found: Entries, expected: &[(Vec<u8>, Seen)]) {

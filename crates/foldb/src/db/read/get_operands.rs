@@ -1,0 +1,62 @@
+//! Reading the chain of a key unfolded.
+
+use std::sync::Arc;
+
+use foldb_chains::Pins;
+
+use crate::db::core::Core;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::read::operands::{Base, Operand, Operands};
+use crate::error::Result;
+use crate::fold::{Chain, Record};
+use crate::key::{Kind, OperatorId};
+
+impl Keyspace {
+    /// Reads base and operands with options; see [`Keyspace::get_operands`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.
+    pub fn get_operands_opt(
+        &self,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+    ) -> Result<Operands> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        keyspace.check_key(key.as_ref())?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let mut chain = Chain::default();
+        core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
+        keyspace.resolve(&view.version, key.as_ref(), &mut chain)?;
+        let (operands, base) = chain.into_records();
+        Ok(Operands { newest_first: core.named(operands), base: base_of(base) })
+    }
+}
+
+impl Core {
+    /// Adds the names of the operators. Neighbouring operands mostly share one name.
+    fn named(&self, operands: impl IntoIterator<Item = Record>) -> Vec<Operand> {
+        let resolver = self.registry.resolver();
+        let mut last: Option<(OperatorId, Arc<str>)> = None;
+        let operands = operands.into_iter().map(|Record { header, value }| {
+            let operator = match &last {
+                Some((id, name)) if *id == header.operator => Arc::clone(name),
+                _ => resolver.name(header.operator).into(),
+            };
+            last = Some((header.operator, Arc::clone(&operator)));
+            Operand { operator, value }
+        });
+        operands.collect()
+    }
+}
+
+fn base_of(base: Option<Record>) -> Base {
+    match base {
+        None => Base::Nothing,
+        Some(base) if base.header.kind == Kind::Put => Base::Put(base.value),
+        Some(_) => Base::Deleted,
+    }
+}
