@@ -672,6 +672,10 @@ foldb_error_t *foldb_open(const char *directory, const foldb_options_t *options,
 
 // Opens a database to read its state of this moment. Another process may be writing to it. Changes
 // nothing on disk. Stores the handle in `*db`.
+//
+// The handle works in every function that reads, `foldb_snapshot` included. Every function that
+// writes, flushes, compacts, collects garbage, makes a checkpoint, or changes keyspaces returns
+// `FOLDB_READ_ONLY`, and so does an addition to a batch.
 foldb_error_t *foldb_open_read_only(const char *directory,
                                     const foldb_options_t *options,
                                     foldb_t **db);
@@ -809,6 +813,28 @@ foldb_error_t *foldb_contains_key(const foldb_t *db,
                                   const uint8_t *key,
                                   size_t key_len,
                                   bool *found);
+
+// Stores the smallest key in `*key` and its value in `*value`, each to be freed with
+// `foldb_value_free`; NULL in both if there is no entry. Fails with `FOLDB_MERGE_FAILED` if the
+// merge of that key fails.
+foldb_error_t *foldb_first(const foldb_t *db,
+                           const foldb_keyspace_t *keyspace,
+                           const foldb_read_options_t *options,
+                           foldb_value_t **key,
+                           foldb_value_t **value);
+
+// Stores the largest key in `*key` and its value in `*value`, as `foldb_first` does the smallest.
+foldb_error_t *foldb_last(const foldb_t *db,
+                          const foldb_keyspace_t *keyspace,
+                          const foldb_read_options_t *options,
+                          foldb_value_t **key,
+                          foldb_value_t **value);
+
+// Stores in `*empty` whether the keyspace has no entry. A key whose merge fails is an entry.
+foldb_error_t *foldb_is_empty(const foldb_t *db,
+                              const foldb_keyspace_t *keyspace,
+                              const foldb_read_options_t *options,
+                              bool *empty);
 
 // Reads `count` keys of one state of the keyspace. Stores the value of each key in `values`, NULL
 // if it has none, and its error in `errors`, NULL if it could be read; free them all. If the call

@@ -158,14 +158,6 @@ impl<'a> KeyspaceRef<'a> {
         }
     }
 
-    pub(crate) fn multi_get(
-        self,
-        keys: Vec<&[u8]>,
-        options: Option<&ReadOptions>,
-    ) -> Result<Vec<Result<Option<Value>>>> {
-        self.reader(options).multi_get(keys)
-    }
-
     pub(crate) fn range(
         self,
         range: ForeignRange<'_>,

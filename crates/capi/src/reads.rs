@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use foldb::{Error, Result, Value};
+use foldb::{Error, KeyspaceReader, Result, Value};
 
 use crate::boundary::{array, bytes, call, check_array, check_out, store};
 use crate::bytes::{foldb_bytes_t, foldb_value_t};
@@ -31,6 +31,20 @@ unsafe fn get(
     // SAFETY: as the caller promises.
     let key = unsafe { bytes(key, key_len, "key")? };
     keyspace.get(key, options)
+}
+
+/// Returns a reader of a keyspace with these options.
+///
+/// # Safety
+/// The C program keeps the rules of the header.
+unsafe fn reader(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+) -> Result<KeyspaceReader> {
+    // SAFETY: as the caller promises.
+    let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
+    Ok(keyspace.reader(options))
 }
 
 /// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
@@ -138,6 +152,78 @@ pub unsafe extern "C" fn foldb_contains_key(
     })
 }
 
+/// Stores a key and its value, or NULL for both.
+///
+/// # Safety
+/// The C program keeps the rules of the header.
+unsafe fn store_entry(
+    end: impl FnOnce() -> Result<Option<(Vec<u8>, Value)>>,
+    key: *mut *mut foldb_value_t,
+    value: *mut *mut foldb_value_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(key, "key")?;
+        check_out(value, "value")?;
+        let (found, its_value) = end()?.map(|(key, value)| (Value::from(key), value)).unzip();
+        // SAFETY: checked above.
+        unsafe {
+            store(key, foldb_value_t::of(found));
+            store(value, foldb_value_t::of(its_value));
+        }
+        Ok(())
+    })
+}
+
+/// Stores the smallest key in `*key` and its value in `*value`, each to be freed with
+/// `foldb_value_free`; NULL in both if there is no entry. Fails with `FOLDB_MERGE_FAILED` if the
+/// merge of that key fails.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_first(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *mut *mut foldb_value_t,
+    value: *mut *mut foldb_value_t,
+) -> *mut foldb_error_t {
+    // SAFETY: the caller keeps the rules of the header.
+    let first = || unsafe { reader(db, keyspace, options)? }.first();
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { store_entry(first, key, value) }
+}
+
+/// Stores the largest key in `*key` and its value in `*value`, as `foldb_first` does the smallest.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_last(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *mut *mut foldb_value_t,
+    value: *mut *mut foldb_value_t,
+) -> *mut foldb_error_t {
+    // SAFETY: the caller keeps the rules of the header.
+    let last = || unsafe { reader(db, keyspace, options)? }.last();
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { store_entry(last, key, value) }
+}
+
+/// Stores in `*empty` whether the keyspace has no entry. A key whose merge fails is an entry.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_is_empty(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    empty: *mut bool,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(empty, "empty")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let is_empty = unsafe { reader(db, keyspace, options)? }.is_empty()?;
+        // SAFETY: checked above.
+        unsafe { store(empty, is_empty) };
+        Ok(())
+    })
+}
+
 /// Reads `count` keys of one state of the keyspace. Stores the value of each key in `values`, NULL
 /// if it has none, and its error in `errors`, NULL if it could be read; free them all. If the call
 /// itself returns an error, it stores nothing.
@@ -155,13 +241,13 @@ pub unsafe extern "C" fn foldb_multi_get(
         check_array(values, count, "values")?;
         check_array(errors, count, "errors")?;
         // SAFETY: the caller keeps the rules of the header.
-        let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
+        let reader = unsafe { reader(db, keyspace, options)? };
         // SAFETY: the caller keeps the rules of the header.
         let keys = unsafe { array(keys, count, "keys")? };
         // SAFETY: the caller keeps the rules of the header.
         let keys = keys.iter().map(|key| unsafe { key.get("key") });
         let keys = keys.collect::<Result<Vec<_>>>()?;
-        let answers = keyspace.multi_get(keys, options)?;
+        let answers = reader.multi_get(keys)?;
         for (at, answer) in answers.into_iter().enumerate() {
             let (value, error) = match answer {
                 Ok(value) => (foldb_value_t::of(value), ptr::null_mut()),

@@ -61,6 +61,38 @@ static bool has(foldb_t *db, foldb_keyspace_t *keyspace, foldb_read_options_t *o
   return same;
 }
 
+static bool same_bytes(foldb_bytes_t bytes, foldb_value_t *value) {
+  return bytes.len == foldb_value_len(value) &&
+         memcmp(bytes.data, foldb_value_data(value), bytes.len) == 0;
+}
+
+// Checks that the first and the last entry are those that an iterator finds.
+static void ends_are_entries(foldb_t *db, foldb_keyspace_t *keyspace,
+                             foldb_read_options_t *options) {
+  foldb_iter_t *iter;
+  OK(foldb_iter(db, keyspace, options, NULL, NULL, &iter));
+  bool empty;
+  OK(foldb_is_empty(db, keyspace, options, &empty));
+  for (int last = 0; last < 2; last++) {
+    foldb_entry_t entry;
+    OK(foldb_iter_move(iter, last ? FOLDB_MOVE_LAST : FOLDB_MOVE_FIRST, NULL, 0, &entry));
+    CHECK(entry.valid == !empty);
+    foldb_value_t *key, *value;
+    if (last) {
+      OK(foldb_last(db, keyspace, options, &key, &value));
+    } else {
+      OK(foldb_first(db, keyspace, options, &key, &value));
+    }
+    CHECK((key != NULL) == entry.valid && (value != NULL) == entry.valid);
+    if (entry.valid) {
+      CHECK(same_bytes(entry.key, key) && same_bytes(entry.value, value));
+    }
+    foldb_value_free(key);
+    foldb_value_free(value);
+  }
+  foldb_iter_free(iter);
+}
+
 // An operator that keeps the longest operand, and fails for one that begins with '!'.
 
 static int longest_destroyed = 0;
@@ -636,6 +668,31 @@ static void upkeep(foldb_t *db, const char *dir) {
   OK(foldb_open_read_only(repaired, options, &reader));
   CHECK(has(reader, NULL, NULL, "longest", "fifteen"));
   FAILS(FOLDB_READ_ONLY, foldb_put(reader, NULL, NULL, BYTES("k"), BYTES("v")));
+  FAILS(FOLDB_READ_ONLY, foldb_flush(reader));
+  FAILS(FOLDB_READ_ONLY, foldb_compact(reader, NULL, NULL, NULL));
+  FAILS(FOLDB_READ_ONLY, foldb_collect_garbage(reader, 0.5, NULL));
+  FAILS(FOLDB_READ_ONLY, foldb_checkpoint(reader, dir));
+  FAILS(FOLDB_READ_ONLY, foldb_keyspace_drop(reader, "counters"));
+  foldb_batch_t *refused = foldb_batch_new(reader);
+  FAILS(FOLDB_READ_ONLY, foldb_batch_put(refused, NULL, BYTES("k"), BYTES("v")));
+  FAILS(FOLDB_READ_ONLY, foldb_batch_write(refused, NULL));
+  foldb_batch_free(refused);
+  foldb_keyspace_t *shown, *new;
+  FAILS(FOLDB_READ_ONLY, foldb_keyspace_create(reader, "new", NULL, &new));
+  FAILS(FOLDB_READ_ONLY, foldb_keyspace_open_or_create(reader, "new", NULL, &new));
+  OK(foldb_keyspace_open_or_create(reader, "counters", NULL, &shown));
+  FAILS(FOLDB_READ_ONLY, foldb_delete(reader, shown, NULL, BYTES("k")));
+  OK(foldb_wait_for_background(reader));
+  foldb_snapshot_t *moment;
+  OK(foldb_snapshot(reader, &moment));
+  foldb_read_options_t *then = foldb_read_options_new();
+  foldb_read_options_set_snapshot(then, moment);
+  CHECK(has(reader, NULL, then, "longest", "fifteen"));
+  ends_are_entries(reader, NULL, then);
+  ends_are_entries(reader, shown, NULL);
+  foldb_read_options_free(then);
+  foldb_snapshot_free(moment);
+  foldb_keyspace_free(shown);
 
   foldb_keyspace_t *foreign;
   OK(foldb_keyspace_open(db, "counters", &foreign));
