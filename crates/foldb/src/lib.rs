@@ -95,7 +95,7 @@ pub use fold::{
     laws, list, merge_fn, set,
 };
 pub use foldb_env as env;
-pub use iterator::{Iter, Reversed};
+pub use iterator::Iter;
 pub use key::{AsKeyRange, BytewiseComparator, Comparator, FilterPolicy};
 pub use memory::MemoryUsage;
 pub use options::{

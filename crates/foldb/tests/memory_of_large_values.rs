@@ -84,7 +84,7 @@ fn work(name: &str, path: &Path) {
             assert_eq!(seen.count(), usize::from(RUNS));
         }
         "scan backwards" => {
-            let values = db.iter().unwrap().reversed().map(|entry| entry.unwrap().1);
+            let values = db.iter().unwrap().rev().map(|entry| entry.unwrap().1);
             let seen = values.zip((0..RUNS).rev()).map(|(found, n)| assert!(is_value(&found, n)));
             assert_eq!(seen.count(), usize::from(RUNS));
         }

@@ -226,7 +226,7 @@ impl<'a> Client<'a> {
         if self.rng.bool() {
             return iterator.map(taken).collect();
         }
-        let mut entries = iterator.reversed().map(taken).collect::<Answer<Vec<_>>>()?;
+        let mut entries = iterator.rev().map(taken).collect::<Answer<Vec<_>>>()?;
         entries.reverse();
         Ok(entries)
     }

@@ -268,7 +268,7 @@ impl Opened {
                 entry.map(|(key, value)| (key, value.to_vec()))
             };
             let entries = handle.iter()?.map(taken).collect::<foldb::Result<Vec<_>>>()?;
-            let backwards = handle.iter()?.reversed().map(taken);
+            let backwards = handle.iter()?.rev().map(taken);
             let mut backwards = backwards.collect::<foldb::Result<Vec<_>>>()?;
             backwards.reverse();
             for entries in [entries, backwards] {

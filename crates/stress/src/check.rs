@@ -105,7 +105,7 @@ fn both_directions(features: &Features, keyspace: &Keyspace) -> Result<Map, Wron
         entry.map(|(key, value)| (features.written_key(&key), value.to_vec()))
     };
     let forwards = scan()?.map(collect).collect::<Result<Vec<_>, _>>()?;
-    let mut backwards = scan()?.reversed().map(collect).collect::<Result<Vec<_>, _>>()?;
+    let mut backwards = scan()?.rev().map(collect).collect::<Result<Vec<_>, _>>()?;
     backwards.reverse();
     if forwards != backwards {
         return Err(format!("keyspace {}: forwards and backwards differ", keyspace.name()));

@@ -3,6 +3,7 @@
 //! Every cursor here yields records in one order: key ascending, seqno descending. Backwards, it
 //! yields exactly the reverse. Only [`Iter`] knows visibility and folds.
 
+mod bounds;
 mod covers;
 mod merging;
 mod run;
@@ -11,9 +12,10 @@ mod source;
 mod tests;
 mod visible;
 
+pub(crate) use bounds::Bounds;
 pub(crate) use covers::{CoverSource, Covers};
 pub(crate) use merging::{Effort, MergingCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;
-pub(crate) use visible::{Bounds, Payee, VisibleParts};
-pub use visible::{Iter, Reversed};
+pub use visible::Iter;
+pub(crate) use visible::{Opened, Origin, VisibleParts};

@@ -51,8 +51,10 @@ mod many {
 
 /// Reads, and databases that are only read.
 mod reading {
+    mod both_ends;
     mod custom_cache;
     mod range_deletes;
+    mod ranges;
     mod read_only;
     mod reads;
 }

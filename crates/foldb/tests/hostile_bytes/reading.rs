@@ -119,7 +119,7 @@ impl Reading {
         }
         match keyspace.iter() {
             Err(error) => self.fail(error),
-            Ok(entries) => self.scanned(states, number, entries.reversed(), true),
+            Ok(entries) => self.scanned(states, number, entries.rev(), true),
         }
         for key in keys.iter().step_by(7) {
             if let Err(error) = keyspace.explain(key) {

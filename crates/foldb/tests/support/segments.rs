@@ -41,7 +41,7 @@ pub(crate) fn check_all(
         entry.map(|(key, value)| (key, value.into_owned())).unwrap()
     };
     assert_same(&db.iter().unwrap().map(owned).collect::<Vec<_>>(), &expected);
-    let mut backwards: Vec<_> = db.iter().unwrap().reversed().map(owned).collect();
+    let mut backwards: Vec<_> = db.iter().unwrap().rev().map(owned).collect();
     backwards.reverse();
     assert_same(&backwards, &expected);
     let many = db.multi_get((0..count).map(key)).unwrap();

@@ -214,7 +214,7 @@ impl<'a> Load<'a> {
         let iterator = self.shared.keyspaces.db.range(keys).map_err(told("an iterator"))?;
         let backwards = self.steps.is_multiple_of(2 * WALK_EVERY);
         let mut found: Vec<_> = match backwards {
-            true => iterator.reversed().collect::<Result<_, _>>(),
+            true => iterator.rev().collect::<Result<_, _>>(),
             false => iterator.collect(),
         }
         .map_err(told("a step of an iterator"))?;

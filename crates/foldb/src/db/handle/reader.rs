@@ -250,7 +250,7 @@ pub trait Reader {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     fn last(&self) -> Result<Option<(Vec<u8>, Value)>> {
-        self.iter()?.reversed().next().transpose()
+        self.iter()?.next_back().transpose()
     }
 
     /// Returns whether there is no entry. A key whose merge fails is an entry.

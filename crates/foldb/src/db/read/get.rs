@@ -1,26 +1,22 @@
-//! Point reads and iterators.
+//! Point reads.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
-use crate::db::read::payments::{LONG_CHAIN, Reader};
+use crate::db::read::payments::LONG_CHAIN;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Chain;
-use crate::iterator::{
-    Bounds, CoverSource, Covers, Iter, MergingCursor, RunCursor, Source, VisibleParts,
-};
+use crate::iterator::{CoverSource, Covers};
 use crate::key::{MAX_SEQNO, SeqNo};
 use crate::table::{CursorOptions, TableReader};
 use crate::value::Value;
@@ -179,46 +175,6 @@ impl KeyspaceState {
             CoverSource::of_run(run, &everything, &self.tables, &**comparator)
         });
         Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
-    }
-
-    fn sources(&self, view: &View, seqno: SeqNo, options: &ReadOptions) -> Vec<Source> {
-        let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
-        let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
-        let runs = view.version.runs().map(|(_, run)| {
-            let everything = KeyRange::all();
-            let (tables, comparator) = (&self.tables, &self.comparator);
-            Source::Run(RunCursor::new(run, &everything, tables, comparator, point_read(options)))
-        });
-        memtables.chain(runs).collect()
-    }
-}
-
-impl Keyspace {
-    pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
-        let (core, keyspace) = (self.core(), self.state());
-        core.check_open()?;
-        keyspace.check_ends(bounds.as_refs())?;
-        // The view first, the sequence number second (H3), the memtables' key lists third (H17).
-        let view = keyspace.view.load_full();
-        scheduling_point();
-        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
-        let sources = keyspace.sources(&view, seqno, options);
-        core.background.scans.note_scan();
-        if view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
-            core.order_soon();
-        }
-        Ok(Iter::new(VisibleParts {
-            records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
-            covers: keyspace.covers(&view, seqno),
-            seqno,
-            bounds,
-            comparator: Arc::clone(&keyspace.comparator),
-            resolver: core.registry.cached_resolver(),
-            totals: Arc::clone(&core.totals),
-            report: options.report.clone(),
-            values: keyspace.value_reader(&view.version),
-            reader: Arc::new(Reader { keyspace: self.clone(), view }),
-        }))
     }
 }
 

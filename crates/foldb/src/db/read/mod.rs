@@ -5,6 +5,7 @@ pub(crate) mod approximate;
 pub(crate) mod explain;
 pub(crate) mod get;
 mod get_operands;
+mod iterate;
 mod multi_get;
 pub(crate) mod operands;
 pub(crate) mod payments;

@@ -36,10 +36,9 @@
 
 use crate::compaction::policy::BYTES_PER_GONE;
 use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
-use crate::iterator::{Effort, Payee};
+use crate::iterator::Effort;
 
 /// Bytes that a seek or a point read pays for each run after the first: 1 µs at 2 ns a byte.
 const BYTES_PER_RUN: u64 = 512;
@@ -54,27 +53,18 @@ const BYTES_PER_OPERAND: u64 = 64;
 /// fewer runs.
 pub(crate) const LONG_CHAIN: usize = 64;
 
-/// The data that an iterator keeps alive, and the keyspace whose account it pays into.
-pub(crate) struct Reader {
-    pub(crate) keyspace: Keyspace,
-    pub(crate) view: std::sync::Arc<View>,
-}
-
-impl Payee for Reader {
-    #[cold]
-    fn pay(&self, effort: Effort) {
-        let runs = self.view.version.runs().count() as u64;
+impl Core {
+    /// Notes the effort of an iterator over a view of a keyspace.
+    pub(crate) fn iterator_paid(&self, keyspace: &KeyspaceState, view: &View, effort: Effort) {
+        let runs = view.version.runs().count() as u64;
         let too_many = runs.saturating_sub(1);
         let bytes = too_many * (effort.seeks * BYTES_PER_RUN + effort.steps * BYTES_PER_STEP);
-        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         let account = &keyspace.read_account;
-        core.reads_paid(bytes, |bytes| account.fewer_runs.pay(bytes));
+        self.reads_paid(bytes, |bytes| account.fewer_runs.pay(bytes));
         let bytes = effort.gone * BYTES_PER_GONE;
-        core.reads_paid(bytes, |bytes| account.fewer_tombstones.pay(bytes));
+        self.reads_paid(bytes, |bytes| account.fewer_tombstones.pay(bytes));
     }
-}
 
-impl Core {
     /// Notes that a point read searched `runs` runs after the first.
     #[cold]
     pub(crate) fn looked_into_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {

@@ -21,7 +21,7 @@ use crate::table::CursorOptions;
 use crate::testing::history::{self, Event};
 use crate::testing::orders::CaseBlind;
 use crate::testing::tree::Workbench;
-use crate::version::{Key, KeyRange, Run, TreeEdit, Upper, Version};
+use crate::version::{Key, KeyRange, OpenTables, Run, TreeEdit, Upper, Version};
 
 /// Descending order of the bytes.
 #[derive(Debug)]
@@ -151,25 +151,57 @@ fn run_cursor(bench: &Workbench, version: &Version) -> Option<RunCursor> {
 
 /// Sources of records, every other one a memtable.
 fn sources(bench: &Workbench, split: &[Vec<Event>]) -> Vec<Source> {
-    sources_with_covers(bench, split).0
+    Stored::split(bench, split).sources()
 }
 
-/// [`sources`], and those of their range tombstones.
-fn sources_with_covers(bench: &Workbench, split: &[Vec<Event>]) -> (Vec<Source>, Vec<CoverSource>) {
-    let (mut sources, mut covers) = (Vec::new(), Vec::new());
-    for (index, events) in split.iter().enumerate() {
-        if index % 2 == 0 {
-            let memtable = memtable(&bench.comparator, events);
-            sources.push(Source::Memtable(memtable.cursor(MAX_SEQNO)));
-            covers.extend(memtable.range_tombstones().map(CoverSource::Memtable));
-        } else {
-            let version = run(bench, events, 2);
-            let (tables, comparator) = (&bench.tables, &*bench.comparator);
-            let all = KeyRange::all();
-            let of_run = |run: &Arc<Run>| CoverSource::of_run(run, &all, tables, comparator);
-            covers.extend(version.run(1).and_then(of_run));
-            sources.extend(run_cursor(bench, &version).map(Source::Run));
-        }
+/// Memtables and runs, newest first.
+struct Stored {
+    parts: Vec<Part>,
+    tables: Arc<OpenTables>,
+    comparator: Arc<dyn Comparator>,
+}
+
+enum Part {
+    Memtable(Arc<Memtable>),
+    Run(Arc<Run>),
+}
+
+impl Stored {
+    fn of(bench: &Workbench, parts: impl IntoIterator<Item = Part>) -> Stored {
+        let (tables, comparator) = (Arc::clone(&bench.tables), Arc::clone(&bench.comparator));
+        Stored { parts: parts.into_iter().collect(), tables, comparator }
     }
-    (sources, covers)
+
+    /// Stores each part of the events, every other one in a memtable.
+    fn split(bench: &Workbench, split: &[Vec<Event>]) -> Stored {
+        let parts = split.iter().enumerate().filter_map(|(index, events)| {
+            if index % 2 == 0 {
+                return Some(Part::Memtable(memtable(&bench.comparator, events)));
+            }
+            run(bench, events, 2).run(1).cloned().map(Part::Run)
+        });
+        Stored::of(bench, parts)
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let source = |part: &Part| match part {
+            Part::Memtable(memtable) => Source::Memtable(memtable.cursor(MAX_SEQNO)),
+            Part::Run(run) => {
+                let options = CursorOptions::default();
+                let (tables, comparator) = (&self.tables, &self.comparator);
+                Source::Run(RunCursor::new(run, &KeyRange::all(), tables, comparator, options))
+            }
+        };
+        self.parts.iter().map(source).collect()
+    }
+
+    fn covers(&self) -> Vec<CoverSource> {
+        let cover = |part: &Part| match part {
+            Part::Memtable(memtable) => memtable.range_tombstones().map(CoverSource::Memtable),
+            Part::Run(run) => {
+                CoverSource::of_run(run, &KeyRange::all(), &self.tables, &*self.comparator)
+            }
+        };
+        self.parts.iter().filter_map(cover).collect()
+    }
 }

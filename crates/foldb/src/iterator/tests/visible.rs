@@ -2,55 +2,68 @@
 
 use std::ops::Bound;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::counters::Totals;
 use crate::error::ErrorKind;
 use crate::key::SeqNo;
+use crate::stats::ReadReport;
 use crate::testing::tree::read_events_in;
 
-/// Ignores the effort of iterators.
-struct Nobody;
-
-impl crate::iterator::Payee for Nobody {
-    fn pay(&self, _: crate::iterator::Effort) {}
+/// Opens the sources of iterators, and records their effort.
+struct Account {
+    stored: Stored,
+    effort: Mutex<Effort>,
+    /// How often an iterator opened the sources.
+    opens: AtomicU64,
 }
 
-/// Records the effort of iterators.
-#[derive(Default)]
-struct Account(Mutex<crate::iterator::Effort>);
+impl Account {
+    fn of(stored: Stored) -> Arc<Account> {
+        Arc::new(Account { stored, effort: Mutex::default(), opens: AtomicU64::new(0) })
+    }
 
-impl crate::iterator::Payee for Account {
-    fn pay(&self, effort: crate::iterator::Effort) {
-        let mut sum = self.0.lock().unwrap();
+    fn steps(&self) -> u64 {
+        self.effort.lock().unwrap().steps
+    }
+
+    fn iter(self: &Arc<Account>, bench: &Workbench, seqno: SeqNo, bounds: Bounds) -> Iter {
+        let Opened { records, covers, values } = self.open(seqno, None);
+        Iter::new(VisibleParts {
+            records,
+            covers,
+            seqno,
+            bounds,
+            comparator: Arc::clone(&bench.comparator),
+            resolver: bench.registry.cached_resolver(),
+            values,
+            origin: Arc::clone(self) as _,
+            totals: Arc::new(Totals::default()),
+            report: None,
+        })
+    }
+}
+
+impl Origin for Account {
+    fn open(&self, seqno: SeqNo, _: Option<&ReadReport>) -> Opened {
+        self.opens.fetch_add(1, Ordering::Relaxed);
+        let Stored { comparator, .. } = &self.stored;
+        Opened {
+            records: MergingCursor::new(self.stored.sources(), Arc::clone(comparator)),
+            covers: Covers::new(self.stored.covers(), [seqno], comparator),
+            values: None,
+        }
+    }
+
+    fn pay(&self, effort: Effort) {
+        let mut sum = self.effort.lock().unwrap();
         (sum.seeks, sum.steps) = (sum.seeks + effort.seeks, sum.steps + effort.steps);
     }
 }
 
 fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
-    iter_for(bench, split, seqno, bounds, Arc::new(Nobody))
-}
-
-fn iter_for(
-    bench: &Workbench,
-    split: &[Vec<Event>],
-    seqno: SeqNo,
-    bounds: Bounds,
-    reader: Arc<dyn crate::iterator::Payee>,
-) -> Iter {
-    let (sources, covers) = sources_with_covers(bench, split);
-    Iter::new(VisibleParts {
-        records: MergingCursor::new(sources, Arc::clone(&bench.comparator)),
-        covers: Covers::new(covers, [seqno], &bench.comparator),
-        seqno,
-        bounds,
-        comparator: Arc::clone(&bench.comparator),
-        resolver: bench.registry.cached_resolver(),
-        values: None,
-        reader,
-        totals: Arc::new(Totals::default()),
-        report: None,
-    })
+    Account::of(Stored::split(bench, split)).iter(bench, seqno, bounds)
 }
 
 fn everything() -> Bounds {
@@ -101,7 +114,7 @@ fn the_rust_iterator_goes_on_from_where_it_stands() {
     };
     let fresh = || iter(&bench, std::slice::from_ref(&events), 9, everything());
     assert_eq!(keys(fresh().collect()), "abcd");
-    assert_eq!(keys(fresh().reversed().collect()), "dcba");
+    assert_eq!(keys(fresh().rev().collect()), "dcba");
 
     let mut entries = fresh();
     assert!(entries.seek("bb").unwrap());
@@ -110,11 +123,73 @@ fn the_rust_iterator_goes_on_from_where_it_stands() {
         "c",
         "the entry under the cursor comes first"
     );
-    assert_eq!(keys(entries.reversed().collect()), "ba", "the forward walk returned c already");
+    assert_eq!(keys(entries.by_ref().rev().collect()), "d", "the forward walk returned c already");
+    assert!(entries.next().is_none());
+    assert!(!entries.seek("d").unwrap(), "d was yielded from the back");
+    assert!(entries.seek("a").unwrap());
+    assert_eq!(keys(entries.rev().collect()), "cba", "a seek makes entries come again");
+}
 
-    let mut entries = fresh();
-    assert!(entries.seek_for_prev("bb").unwrap());
-    assert_eq!(keys(entries.reversed().collect()), "ba");
+/// Only a walk from both ends needs two cursors.
+#[test]
+fn a_second_cursor_is_opened_when_both_ends_are_in_use() {
+    let bench = Workbench::new();
+    let events = history("a.PUT.1(1) b.PUT.2(2) c.PUT.3(3) d.PUT.4(4)");
+    let account = Account::of(Stored::split(&bench, &[events]));
+    let fresh = || {
+        account.opens.store(0, Ordering::Relaxed);
+        account.iter(&bench, 9, everything())
+    };
+    let opens = || account.opens.load(Ordering::Relaxed);
+    assert_eq!((fresh().count(), opens()), (4, 1));
+    assert_eq!((fresh().rev().count(), opens()), (4, 1));
+    assert!(fresh().next_back().is_some());
+    assert_eq!(opens(), 1);
+    for front_first in [true, false] {
+        let mut entries = fresh();
+        let taken = if front_first {
+            [entries.next(), entries.next_back(), entries.next(), entries.next_back()]
+        } else {
+            let [d, a] = [entries.next_back(), entries.next()];
+            let [c, b] = [entries.next_back(), entries.next()];
+            [a, d, b, c]
+        };
+        assert_eq!(taken.map(|entry| entry.unwrap().unwrap().0), [b"a", b"d", b"b", b"c"]);
+        assert!(entries.next().is_none() && entries.next_back().is_none());
+        assert_eq!(opens(), 2);
+    }
+}
+
+/// An error ends the walk from the back. A seek leads back, and keeps the end where it was.
+#[test]
+fn after_a_failed_read_from_the_back_a_seek_leads_back() {
+    use foldb_env::mem::{Fault, Operation};
+    let bench = Workbench::new();
+    let events: Vec<_> = (0..40).map(|i| Event::put(&format!("{i:03}"), i + 1, "x")).collect();
+    for front_too in [false, true] {
+        let mut entries = iter(&bench, &[Vec::new(), events.clone()], 99, everything());
+        if front_too {
+            assert_eq!(entries.next().unwrap().unwrap().0, b"000");
+        }
+        assert_eq!(entries.next_back().unwrap().unwrap().0, b"039");
+        bench.mem.inject(Fault::on(Operation::Read).forever());
+        let mut taken = 1;
+        let error = loop {
+            match entries.next_back().unwrap() {
+                Ok(_) => taken += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(taken < 20);
+        assert!(entries.next_back().is_none(), "an error comes once");
+        bench.mem.clear_faults();
+        assert!(!entries.seek(format!("{:03}", 40 - taken)).unwrap(), "taken from the back");
+        assert!(entries.seek("010").unwrap());
+        let rest: Vec<_> = entries.rev().map(|entry| entry.unwrap().0).collect();
+        let expected = (10..40 - taken).rev().map(|n| format!("{n:03}").into_bytes());
+        assert!(rest.into_iter().eq(expected));
+    }
 }
 
 #[test]
@@ -191,8 +266,8 @@ fn a_key_of_many_versions_is_passed_in_a_few_steps() {
     let hot: Vec<Event> = hot.chain([Event::put("i", 1001, "1")]).collect();
     let other = vec![Event::put("a", 1, "1")];
     for split in [[hot.clone(), other.clone()], [other, hot]] {
-        let account = Arc::new(Account::default());
-        let mut entries = iter_for(&bench, &split, 1001, everything(), account.clone());
+        let account = Account::of(Stored::split(&bench, &split));
+        let mut entries = account.iter(&bench, 1001, everything());
         assert!(entries.seek("b").unwrap());
         assert_eq!(entries.key(), b"h");
         assert!(entries.advance().unwrap() && entries.seek_to_last().unwrap());
@@ -202,7 +277,7 @@ fn a_key_of_many_versions_is_passed_in_a_few_steps() {
         assert_eq!(entries.key(), b"h");
         assert!(entries.seek_for_prev("h").unwrap());
         drop(entries);
-        let steps = account.0.lock().unwrap().steps;
+        let steps = account.steps();
         assert!(steps < 150, "{steps} steps");
     }
 }
@@ -248,31 +323,17 @@ fn a_range_that_was_deleted_is_jumped_over() {
     let mut puts: Vec<Event> = (0..keys).map(|n| Event::put(&key(n), n + 1, "x")).collect();
     let delete = Event::delete_range(&key(1), &key(keys - 1), keys + 1);
     for in_memtable in [false, true] {
-        let account = Arc::new(Account::default());
-        let (sources, covers) = if in_memtable {
+        let stored = if in_memtable {
             puts.push(delete.clone());
-            let memtable = memtable(&bench.comparator, &puts);
-            let covers = memtable.range_tombstones().map(CoverSource::Memtable);
-            (vec![Source::Memtable(memtable.cursor(keys + 1))], covers.into_iter().collect())
+            Stored::of(&bench, [Part::Memtable(memtable(&bench.comparator, &puts))])
         } else {
-            let version = run(&bench, &puts, 1000);
             let newer = memtable(&bench.comparator, std::slice::from_ref(&delete));
-            let table = run_cursor(&bench, &version).map(Source::Run);
-            let covers = newer.range_tombstones().map(CoverSource::Memtable);
-            (table.into_iter().collect::<Vec<_>>(), covers.into_iter().collect::<Vec<_>>())
+            let version = run(&bench, &puts, 1000);
+            let run = Arc::clone(version.run(1).unwrap());
+            Stored::of(&bench, [Part::Memtable(newer), Part::Run(run)])
         };
-        let mut entries = Iter::new(VisibleParts {
-            records: MergingCursor::new(sources, Arc::clone(&bench.comparator)),
-            covers: Covers::new(covers, [keys + 1], &bench.comparator),
-            seqno: keys + 1,
-            bounds: everything(),
-            comparator: Arc::clone(&bench.comparator),
-            resolver: bench.registry.cached_resolver(),
-            values: None,
-            reader: Arc::clone(&account) as _,
-            totals: Arc::new(Totals::default()),
-            report: None,
-        });
+        let account = Account::of(stored);
+        let mut entries = account.iter(&bench, keys + 1, everything());
         let first = Some((key(0).into_bytes(), "x".to_owned()));
         let last = Some((key(keys - 1).into_bytes(), "x".to_owned()));
         assert!(entries.seek_to_first().unwrap());
@@ -283,7 +344,7 @@ fn a_range_that_was_deleted_is_jumped_over() {
         assert_eq!(at(&entries), first);
         assert!(!entries.retreat().unwrap());
         drop(entries);
-        let jumps = account.0.lock().unwrap().steps;
+        let jumps = account.steps();
         assert!((2..60).contains(&jumps), "{jumps} jumps");
     }
 }
@@ -300,22 +361,9 @@ fn runs_of_deleted_keys_hide_what_lies_in_tables() {
     new.push(Event::put(&key(keys / 2 + 7), 3 * keys, "n"));
     let memtable = memtable(&bench.comparator, &new);
     let version = run(&bench, &old, 1000);
-    let entries = |seqno: SeqNo| {
-        let table = run_cursor(&bench, &version).map(Source::Run);
-        let sources = [Source::Memtable(memtable.cursor(seqno))].into_iter().chain(table);
-        Iter::new(VisibleParts {
-            records: MergingCursor::new(sources.collect(), Arc::clone(&bench.comparator)),
-            covers: None,
-            seqno,
-            bounds: everything(),
-            comparator: Arc::clone(&bench.comparator),
-            resolver: bench.registry.cached_resolver(),
-            values: None,
-            reader: Arc::new(Nobody),
-            totals: Arc::new(Totals::default()),
-            report: None,
-        })
-    };
+    let run = Arc::clone(version.run(1).unwrap());
+    let account = Account::of(Stored::of(&bench, [Part::Memtable(memtable), Part::Run(run)]));
+    let entries = |seqno: SeqNo| account.iter(&bench, seqno, everything());
     let events = [old, new].concat();
     for seqno in [3 * keys, 2 * keys, 3 * keys, 3 * keys - 1, keys + keys / 2, keys, 3 * keys] {
         let there = |n: &u64| {
@@ -325,8 +373,7 @@ fn runs_of_deleted_keys_hide_what_lies_in_tables() {
         let expected: Vec<Vec<u8>> = (0..keys).filter(there).map(|n| key(n).into_bytes()).collect();
         let forward: Vec<_> = entries(seqno).map(|entry| entry.unwrap().0).collect();
         assert_eq!(forward, expected, "forwards at {seqno}");
-        let mut backward: Vec<_> =
-            entries(seqno).reversed().map(|entry| entry.unwrap().0).collect();
+        let mut backward: Vec<_> = entries(seqno).rev().map(|entry| entry.unwrap().0).collect();
         backward.reverse();
         assert_eq!(backward, expected, "backwards at {seqno}");
     }
@@ -340,6 +387,8 @@ enum Move {
     SeekForPrev(Vec<u8>),
     Advance,
     Retreat,
+    Next,
+    NextBack,
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -350,6 +399,8 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => key().prop_map(Move::SeekForPrev),
         4 => Just(Move::Advance),
         4 => Just(Move::Retreat),
+        4 => Just(Move::Next),
+        4 => Just(Move::NextBack),
     ];
     proptest::collection::vec(one, 1..40)
 }
@@ -401,8 +452,74 @@ enum Place {
     Nowhere,
 }
 
+/// An entry as text, `!` for a failed merge.
+type Entry = (Vec<u8>, String);
+
+/// Returns an entry that an iterator yielded. A failed merge has no key.
+fn shown(entry: crate::Result<(Vec<u8>, crate::Value)>) -> Entry {
+    match entry {
+        Ok((key, value)) => (key, value.escape_ascii().to_string()),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::MergeFailed);
+            (Vec::new(), "!".to_owned())
+        }
+    }
+}
+
+/// An iterator over a slice.
+struct Model<'a> {
+    /// The entries before the end.
+    entries: &'a [Entry],
+    place: Place,
+    /// Whether `next` yielded the entry at the place.
+    yielded: bool,
+}
+
+impl Model<'_> {
+    /// Returns the first entry that the iterator has still to yield.
+    fn rest(&self) -> usize {
+        match self.place {
+            Place::Fresh => 0,
+            Place::At(index) => index + usize::from(self.yielded),
+            Place::Nowhere => self.entries.len(),
+        }
+    }
+
+    fn at(&self) -> Option<Entry> {
+        match self.place {
+            Place::At(index) => Some(self.entries[index].clone()),
+            _ => None,
+        }
+    }
+
+    fn next(&mut self) -> Option<Entry> {
+        let index = self.rest();
+        let entry = self.entries.get(index);
+        self.place = entry.map_or(Place::Nowhere, |_| Place::At(index));
+        self.yielded = true;
+        entry.map(without_key_of_a_failure)
+    }
+
+    fn next_back(&mut self) -> Option<Entry> {
+        let rest = self.rest();
+        let (last, before) = self.entries.split_last().filter(|_| rest < self.entries.len())?;
+        self.entries = before;
+        if let Place::At(index) = self.place
+            && index == before.len()
+        {
+            self.place = Place::Nowhere;
+        }
+        Some(without_key_of_a_failure(last))
+    }
+}
+
+fn without_key_of_a_failure((key, value): &Entry) -> Entry {
+    let key = if value == "!" { Vec::new() } else { key.clone() };
+    (key, value.clone())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn iterators_against_a_vector(
@@ -445,8 +562,18 @@ proptest! {
 
         let bounds = Bounds { lower: lower.clone(), upper: upper.clone() };
         let mut iter = iter(&bench, &split, seqno, bounds);
-        let mut place = Place::Fresh;
+        let mut model = Model { entries: &entries[..], place: Place::Fresh, yielded: false };
         for step in moves {
+            if let Move::Next | Move::NextBack = step {
+                let (found, expected) = match step {
+                    Move::Next => (iter.next(), model.next()),
+                    _ => (iter.next_back(), model.next_back()),
+                };
+                prop_assert_eq!(found.map(shown), expected, "{:?}", step);
+                prop_assert_eq!(at(&iter), model.at(), "{:?}", step);
+                continue;
+            }
+            let (entries, place) = (model.entries, model.place);
             let first_at_or_above =
                 |key: &[u8]| entries.partition_point(|entry| compare(&entry.0, key).is_lt());
             let to = match (&step, place) {
@@ -459,6 +586,7 @@ proptest! {
                 (Move::Advance, Place::At(index)) => Some(index + 1),
                 (Move::Retreat, Place::At(index)) => index.checked_sub(1),
                 (Move::Advance | Move::Retreat, Place::Nowhere) => None,
+                (Move::Next | Move::NextBack, _) => unreachable!("done above"),
             };
             let there = match &step {
                 Move::First => iter.seek_to_first(),
@@ -467,9 +595,11 @@ proptest! {
                 Move::SeekForPrev(key) => iter.seek_for_prev(key),
                 Move::Advance => iter.advance(),
                 Move::Retreat => iter.retreat(),
+                Move::Next | Move::NextBack => unreachable!("done above"),
             };
             let expected = to.and_then(|index| entries.get(index));
-            place = match (expected, to) {
+            model.yielded = false;
+            model.place = match (expected, to) {
                 (Some(_), Some(index)) => Place::At(index),
                 _ => Place::Nowhere,
             };

@@ -49,7 +49,7 @@ fn scan(db: &Db) -> String {
         format!("{}={}", key.escape_ascii(), value.escape_ascii())
     };
     let forwards: Vec<_> = db.iter().unwrap().map(show).collect();
-    let mut backwards: Vec<_> = db.iter().unwrap().reversed().map(show).collect();
+    let mut backwards: Vec<_> = db.iter().unwrap().rev().map(show).collect();
     backwards.reverse();
     assert_eq!(forwards, backwards);
     forwards.join(" ")

@@ -51,7 +51,7 @@ fn check_all(db: &impl Reader, count: usize, generation: impl Fn(usize) -> usize
         entry.map(|(key, value)| (key, value.into_owned())).unwrap()
     };
     assert!(db.iter().unwrap().map(owned).eq(expected.iter().cloned()));
-    assert!(db.iter().unwrap().reversed().map(owned).eq(expected.iter().rev().cloned()));
+    assert!(db.iter().unwrap().rev().map(owned).eq(expected.iter().rev().cloned()));
     for (n, found) in db.multi_get((0..count).map(key)).unwrap().into_iter().enumerate() {
         assert_eq!(found.unwrap().unwrap().into_owned(), value(n, generation(n)));
         assert_eq!(db.get(key(n)).unwrap().unwrap().into_owned(), value(n, generation(n)));

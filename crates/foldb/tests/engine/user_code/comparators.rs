@@ -161,7 +161,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     assert!(copy.iter().unwrap().count() > 5);
     drop(copy);
     let shown = Db::open_read_only(PATH, own()).unwrap();
-    assert!(shown.iter().unwrap().reversed().count() > 5);
+    assert!(shown.iter().unwrap().rev().count() > 5);
     drop((shown, db));
     comparator.assert_no_strangers();
 

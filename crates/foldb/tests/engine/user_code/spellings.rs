@@ -418,7 +418,7 @@ impl Machine {
         let mut backwards: Vec<_> = keyspace
             .range_opt(.., options)
             .unwrap()
-            .reversed()
+            .rev()
             .map(Result::unwrap)
             .map(|(key, value)| (key, value.to_vec()))
             .collect();

@@ -176,7 +176,7 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 1 => {
-                    let entries = db.range_opt(.., &options).unwrap().reversed();
+                    let entries = db.range_opt(.., &options).unwrap().rev();
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 _ => {

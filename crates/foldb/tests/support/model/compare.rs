@@ -36,9 +36,32 @@ pub(crate) fn check_reads(reader: &impl Reader, state: &State) {
     assert_entries("forwards", scan(reader.iter().expect("an iterator")), &expected);
     let backwards = scan_backwards(reader.iter().expect("an iterator"));
     assert_entries("backwards", backwards, &expected);
+    assert_from_both_ends(reader.iter().expect("an iterator"), &expected);
     assert_end("first", reader.first(), expected.first());
     assert_end("last", reader.last(), expected.last());
     assert_eq!(reader.is_empty().expect("a read"), expected.is_empty());
+}
+
+/// Takes two entries from the front, one from the back, and so on until they meet.
+fn assert_from_both_ends(mut iter: Iter, expected: &[(Vec<u8>, Seen)]) {
+    let mut left = expected.iter();
+    for turn in 0..=expected.len() {
+        let (entry, expected) = match turn % 3 {
+            2 => (iter.next_back(), left.next_back()),
+            _ => (iter.next(), left.next()),
+        };
+        let entry = entry.transpose();
+        let key = entry.as_ref().ok().and_then(|found| Some(found.as_ref()?.0.clone()));
+        assert_eq!(
+            seen(entry.map(|found| found.map(|(_, value)| value))).as_ref(),
+            expected.map(|(_, value)| value),
+            "from both ends"
+        );
+        if let Some(key) = key {
+            assert_eq!(Some(&key), expected.map(|(key, _)| key), "from both ends");
+        }
+    }
+    assert!(iter.next().is_none() && iter.next_back().is_none());
 }
 
 fn assert_end(

@@ -5,6 +5,8 @@
 //! the same fold. Where different bytes may be one key, an entry has the bytes of its newest
 //! visible record.
 
+mod both_ends;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -12,54 +14,17 @@ use crate::counters::{Total, Totals};
 use crate::encoding::copy_short;
 use crate::error::{Error, Result};
 use crate::fold::{CachedResolver, Chain};
+use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
-use crate::key::AsKeyRange;
-use crate::key::{Comparator, KeyBounds, Kind, SeqNo, check_key};
+use crate::key::{Comparator, Kind, SeqNo, check_key};
 use crate::memtable;
 use crate::memtable::{Usual, fold_usual};
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::table::LARGE_BLOCK;
 use crate::value::Value;
-
-/// Where an iterator begins and ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) lower: Bound<Vec<u8>>,
-    pub(crate) upper: Bound<Vec<u8>>,
-}
-
-impl Bounds {
-    /// Makes owned bounds from a range of keys.
-    pub(crate) fn of(range: &impl AsKeyRange) -> Bounds {
-        let (lower, upper) = range.key_bounds();
-        Bounds { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }
-    }
-
-    /// Returns the bounds of the keys that begin with a prefix, in the order of the bytes.
-    pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
-        // The first key after them is the prefix without its trailing 0xff bytes, with its last
-        // byte raised.
-        let mut end = prefix.to_vec();
-        while end.last() == Some(&0xff) {
-            end.pop();
-        }
-        let upper = match end.last_mut() {
-            None => Bound::Unbounded,
-            Some(last) => {
-                *last += 1;
-                Bound::Excluded(end)
-            }
-        };
-        Bounds { lower: Bound::Included(prefix.to_vec()), upper }
-    }
-
-    pub(crate) fn as_refs(&self) -> KeyBounds<'_> {
-        (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
-    }
-}
 
 /// The parts of an iterator.
 pub(crate) struct VisibleParts {
@@ -75,16 +40,29 @@ pub(crate) struct VisibleParts {
     /// Reads separated values, if there may be any.
     pub(crate) values: Option<ValueReader>,
     /// Keeps alive what the iterator reads, and receives its effort.
-    pub(crate) reader: Arc<dyn Payee>,
+    pub(crate) origin: Arc<dyn Origin>,
     pub(crate) totals: Arc<Totals>,
     /// Counts the iterator's cost, if the caller asked for a report.
     pub(crate) report: Option<ReadReport>,
 }
 
-/// Receives the effort of iterators.
-pub(crate) trait Payee: Send + Sync {
-    /// Receives the effort since the last call.
+/// The sources that an iterator reads, at the moment of the iterator.
+pub(crate) trait Origin: Send + Sync {
+    /// Opens cursors over the sources, for a reader at `seqno`. An iterator that is read from both
+    /// ends has two of each.
+    fn open(&self, seqno: SeqNo, report: Option<&ReadReport>) -> Opened;
+
+    /// Receives the effort of the iterator since the last call.
     fn pay(&self, effort: Effort);
+}
+
+/// Cursors over the sources of an iterator.
+pub(crate) struct Opened {
+    pub(crate) records: MergingCursor,
+    /// The range tombstones of the same sources, if they have any.
+    pub(crate) covers: Option<Covers>,
+    /// Reads separated values, if there may be any.
+    pub(crate) values: Option<ValueReader>,
 }
 
 /// A long-lived iterator reports its effort after this many seeks.
@@ -97,7 +75,7 @@ impl VisibleParts {
     /// Reports the effort since the last time.
     fn settle_account(&mut self) {
         let effort = std::mem::take(self.records.effort());
-        self.reader.pay(effort);
+        self.origin.pay(effort);
     }
 }
 
@@ -113,8 +91,13 @@ impl Drop for VisibleParts {
 /// database as it was when the iterator was made, and keeps that state alive.
 ///
 /// As a Rust iterator it yields `(key, value)` pairs forwards from its position, or from the first
-/// entry if it was never positioned. An entry whose merge failed is an error of its own, and
+/// entry if it was never positioned. From the other end, [`DoubleEndedIterator::next_back`] yields
+/// pairs backwards from the last entry. An entry whose merge failed is an error of its own, and
 /// iteration continues after it.
+///
+/// Both ends meet, and each entry comes once. `next_back` also ends the range before the entry that
+/// it returns: every later call finds only entries before it. A positioning call moves the front,
+/// so entries after the new position that `next` yielded before come again.
 ///
 /// # Example
 /// ```
@@ -131,6 +114,13 @@ impl Drop for VisibleParts {
 /// assert!(fruits.retreat()?);
 /// assert_eq!(fruits.key(), b"cherry");
 /// assert!(!fruits.retreat()?, "apple lies outside the range");
+///
+/// let mut fruits = db.iter()?.map(|entry| entry.map(|(key, _)| key));
+/// assert_eq!(fruits.next_back().unwrap()?, b"pear");
+/// assert_eq!(fruits.next().unwrap()?, b"apple");
+/// assert_eq!(fruits.next_back().unwrap()?, b"cherry");
+/// assert!(fruits.next().is_none() && fruits.next_back().is_none());
+/// assert_eq!(db.iter()?.rev().count(), 3);
 /// # Ok::<(), foldb::Error>(())
 /// ```
 pub struct Iter {
@@ -142,6 +132,10 @@ pub struct Iter {
     value: Result<Value>,
     chain: Chain,
     scratch: Vec<u8>,
+    /// The iterator of the back end, once both ends are in use.
+    back: Option<Box<Iter>>,
+    /// Scratch of `next_back`: the key that it returned before the last one.
+    last_taken: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +146,9 @@ enum State {
     Forward,
     /// Stands on an entry; the merging cursor stands before its records.
     Backward,
+    /// Only `next_back` moved it. The key is the one it returned last, and the merging cursor stands
+    /// before its records.
+    FromBack,
     /// Ran off either end, or failed to read. Only a seek leads back.
     Exhausted,
 }
@@ -166,6 +163,16 @@ impl Iter {
             value: Ok(Value::default()),
             chain: Chain::default(),
             scratch: Vec::new(),
+            back: None,
+            last_taken: Vec::new(),
+        }
+    }
+
+    /// Does what a positioning call needs after calls of `next_back`.
+    #[inline]
+    fn before_seek(&mut self) {
+        if self.back.is_some() || self.state == State::FromBack {
+            self.leave_back();
         }
     }
 
@@ -174,6 +181,7 @@ impl Iter {
     /// # Errors
     /// `Corruption` or `Io` when a table cannot be read.
     pub fn seek_to_first(&mut self) -> Result<bool> {
+        self.before_seek();
         self.state = State::Exhausted;
         match self.parts.bounds.lower.clone() {
             Bound::Unbounded => self.parts.records.seek_to_first()?,
@@ -188,6 +196,7 @@ impl Iter {
     /// # Errors
     /// As [`Iter::seek_to_first`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
+        self.before_seek();
         self.state = State::Exhausted;
         match self.parts.bounds.upper.clone() {
             Bound::Unbounded => self.parts.records.seek_to_last()?,
@@ -208,6 +217,7 @@ impl Iter {
         if !self.above_lower(key) {
             return self.seek_to_first();
         }
+        self.before_seek();
         self.state = State::Exhausted;
         if self.parts.records.effort().seeks >= SEEKS_BETWEEN_PAYMENTS {
             self.parts.settle_account();
@@ -223,6 +233,7 @@ impl Iter {
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.check_key(key)?;
+        self.before_seek();
         if !self.below_upper(key) {
             return self.seek_to_last();
         }
@@ -245,6 +256,7 @@ impl Iter {
     pub fn advance(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_first(),
+            State::FromBack => return self.with_front(Iter::seek_to_first),
             State::Exhausted => return Ok(false),
             State::Forward => {}
             State::Backward => {
@@ -262,6 +274,7 @@ impl Iter {
     pub fn retreat(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_last(),
+            State::FromBack => return self.with_front(Iter::seek_to_last),
             State::Exhausted => return Ok(false),
             State::Backward => {}
             State::Forward => self.parts.records.seek_before(&self.key)?,
@@ -297,12 +310,6 @@ impl Iter {
     pub fn value(&self) -> Result<&Value> {
         assert!(self.valid(), "the iterator stands on no entry");
         self.value.as_ref().map_err(Error::clone)
-    }
-
-    /// Returns the entries backwards from the current position, or from the last entry if the
-    /// iterator was never positioned.
-    pub fn reversed(self) -> Reversed {
-        Reversed(self)
     }
 
     /// Folds keys from the cursor's position on until one is visible.
@@ -726,17 +733,5 @@ impl Iterator for Iter {
 impl std::fmt::Debug for Iter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Iter").field("state", &self.state).finish_non_exhaustive()
-    }
-}
-
-/// The entries from the last to the first. Made by [`Iter::reversed`].
-#[derive(Debug)]
-pub struct Reversed(Iter);
-
-impl Iterator for Reversed {
-    type Item = Result<(Vec<u8>, Value)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.yield_entry(Iter::retreat)
     }
 }

@@ -1,0 +1,90 @@
+//! Making iterators.
+
+use std::sync::Arc;
+
+use foldb_chains::Pins;
+use foldb_env::scheduling_point;
+
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::view::View;
+use crate::error::Result;
+use crate::iterator::{
+    Bounds, Effort, Iter, MergingCursor, Opened, Origin, RunCursor, Source, VisibleParts,
+};
+use crate::key::SeqNo;
+use crate::stats::ReadReport;
+use crate::table::CursorOptions;
+use crate::version::KeyRange;
+
+/// A view of a keyspace, which its iterators read and keep alive.
+struct ViewOrigin {
+    keyspace: Keyspace,
+    view: Arc<View>,
+    fill_cache: bool,
+}
+
+impl Origin for ViewOrigin {
+    fn open(&self, seqno: SeqNo, report: Option<&ReadReport>) -> Opened {
+        let ViewOrigin { keyspace, view, fill_cache } = self;
+        let keyspace = keyspace.state();
+        let report = report.cloned();
+        let options = CursorOptions { fill_cache: *fill_cache, readahead: 0, report };
+        let sources = keyspace.sources(view, seqno, &options);
+        Opened {
+            records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
+            covers: keyspace.covers(view, seqno),
+            values: keyspace.value_reader(&view.version),
+        }
+    }
+
+    #[cold]
+    fn pay(&self, effort: Effort) {
+        self.keyspace.core().iterator_paid(self.keyspace.state(), &self.view, effort);
+    }
+}
+
+impl KeyspaceState {
+    fn sources(&self, view: &View, seqno: SeqNo, options: &CursorOptions) -> Vec<Source> {
+        let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
+        let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
+        let runs = view.version.runs().map(|(_, run)| {
+            let everything = KeyRange::all();
+            let (tables, comparator) = (&self.tables, &self.comparator);
+            Source::Run(RunCursor::new(run, &everything, tables, comparator, options.clone()))
+        });
+        memtables.chain(runs).collect()
+    }
+}
+
+impl Keyspace {
+    pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
+        let (core, keyspace) = (self.core(), self.state());
+        core.check_open()?;
+        keyspace.check_ends(bounds.as_refs())?;
+        // The view first, the sequence number second (H3), the memtables' key lists third (H17).
+        let view = keyspace.view.load_full();
+        scheduling_point();
+        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let fill_cache = options.fill_cache;
+        let origin = Arc::new(ViewOrigin { keyspace: self.clone(), view, fill_cache });
+        let Opened { records, covers, values } = origin.open(seqno, options.report.as_ref());
+        core.background.scans.note_scan();
+        if origin.view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
+            core.order_soon();
+        }
+        Ok(Iter::new(VisibleParts {
+            records,
+            covers,
+            seqno,
+            bounds,
+            comparator: Arc::clone(&keyspace.comparator),
+            resolver: core.registry.cached_resolver(),
+            totals: Arc::clone(&core.totals),
+            report: options.report.clone(),
+            values,
+            origin,
+        }))
+    }
+}
