@@ -4,6 +4,7 @@
 //! is one. The thread that causes an event reports it afterwards, sometimes while the thread holds
 //! locks of the database. A listener that panics cannot harm the database.
 
+use std::cell::RefCell;
 use std::fmt::{self, Debug};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -252,6 +253,30 @@ pub trait EventListener: Debug + Send + Sync {
     fn on_event(&self, event: &Event);
 }
 
+thread_local! {
+    /// Events of this thread that listeners have not received yet; `None` if no event is held back.
+    static HELD_BACK: RefCell<Option<Vec<Event>>> = const { RefCell::new(None) };
+}
+
+/// Runs work with locks held that a listener may need, for example the writer lock. Returns the
+/// events of the work, which listeners have not received. The caller releases the locks and then
+/// tells the events.
+pub(crate) fn holding_back<T>(work: impl FnOnce() -> T) -> (T, Vec<Event>) {
+    /// Ends the holding back, also if the work panics.
+    struct Held;
+    impl Drop for Held {
+        fn drop(&mut self) {
+            HELD_BACK.set(None);
+        }
+    }
+    HELD_BACK.set(Some(Vec::new()));
+    let held = Held;
+    let done = work();
+    let events = HELD_BACK.take().unwrap_or_default();
+    drop(held);
+    (done, events)
+}
+
 /// The listeners of a database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
@@ -267,9 +292,17 @@ impl Events {
     #[cold]
     pub(crate) fn tell(&self, event: &Event) {
         trace(event);
-        if self.listeners.is_empty() {
-            return;
+        if !self.listeners.is_empty() && !hold_back(event) {
+            self.tell_listeners(event);
         }
+    }
+
+    /// Tells the listeners of events that were held back.
+    pub(crate) fn tell_held(&self, events: &[Event]) {
+        events.iter().for_each(|event| self.tell_listeners(event));
+    }
+
+    fn tell_listeners(&self, event: &Event) {
         let _inside = Inside::enter(self.mark());
         for listener in &self.listeners {
             // A listener that panics must not stop the engine or the other listeners.
@@ -281,6 +314,11 @@ impl Events {
     pub(crate) fn mark(&self) -> DatabaseMark {
         std::ptr::from_ref(self).addr()
     }
+}
+
+/// Keeps the event for later if this thread holds events back.
+fn hold_back(event: &Event) -> bool {
+    HELD_BACK.with_borrow_mut(|held| held.as_mut().map(|held| held.push(event.clone())).is_some())
 }
 
 fn trace(event: &Event) {

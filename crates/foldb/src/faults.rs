@@ -98,12 +98,16 @@ pub enum Fault {
     TornTailIsEnd,
     /// Verification of a table skips its data blocks.
     VerifySkipsBlocks,
+    /// A sorted load is added although memtables hold older records of its keys.
+    LoadOverUnflushed,
+    /// The records of a sorted load keep the number 0 with which they are stored.
+    LoadWithoutNumber,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 43] = [
+    pub const ALL: [Fault; 45] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -147,6 +151,8 @@ impl Fault {
         Fault::NumberBeforeView,
         Fault::TornTailIsEnd,
         Fault::VerifySkipsBlocks,
+        Fault::LoadOverUnflushed,
+        Fault::LoadWithoutNumber,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.

@@ -83,10 +83,10 @@ pub struct ReadmeExample;
 
 pub use db::{
     ApproximateCount, Base, BatchOp, CheckpointReport, CutLog, Db, Explained, ExplainedRecord,
-    Finalized, GcOptions, GcProgress, GcReport, Keyspace, KeyspaceReader, LogCut, LostRange,
-    LostTable, OnGcProgress, Operand, Operands, Place, ReadOnlyDb, ReadOptions, Reader, RecordKind,
-    RepairOptions, RepairReport, Snapshot, TableInfo, Unfolded, VerifiedFile, VerifyProgress,
-    VerifyReport, WriteBatch, verify, verify_with_progress,
+    Finalized, GcOptions, GcProgress, GcReport, Keyspace, KeyspaceReader, LoadReport, LogCut,
+    LostRange, LostTable, OnGcProgress, Operand, Operands, Place, ReadOnlyDb, ReadOptions, Reader,
+    RecordKind, RepairOptions, RepairReport, Snapshot, SortedLoad, TableInfo, Unfolded,
+    VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};

@@ -3,6 +3,7 @@
 //! ```text
 //!   handle      Db, Keyspace, Snapshot, ReadOnlyDb: what a program holds, and how it reads them
 //!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators
+//!   load        sorted loads: keys in order straight into tables
 //!   trees       background work: flush, compaction, garbage collection, installing their results
 //!   read        point reads, iterators, operands; the payments of reads
 //!   write       log, apply, publish
@@ -17,6 +18,7 @@
 mod core;
 mod handle;
 mod lifecycle;
+mod load;
 mod read;
 mod state;
 #[cfg(test)]
@@ -31,6 +33,7 @@ pub use lifecycle::checkpoint::CheckpointReport;
 pub use lifecycle::open::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
 pub use lifecycle::open::{VerifiedFile, VerifyProgress, VerifyReport};
 pub use lifecycle::operators::Finalized;
+pub use load::{LoadReport, SortedLoad};
 pub use read::approximate::ApproximateCount;
 pub use read::explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub use read::operands::{Base, Operand, Operands};

@@ -322,7 +322,8 @@ impl RecordSink for TableOutput<'_> {
     }
 }
 
-fn facts(number: u64, summary: TableSummary) -> FileFacts {
+/// Returns what the manifest stores about a written table.
+pub(crate) fn facts(number: u64, summary: TableSummary) -> FileFacts {
     FileFacts {
         number,
         len: summary.file_len,
@@ -332,6 +333,7 @@ fn facts(number: u64, summary: TableSummary) -> FileFacts {
         range_deletes: summary.range_deletes,
         range_deleted: 0,
         kept_apart: 0,
+        loaded: None,
         smallest: summary.smallest.into(),
         end: if summary.largest_excluded {
             Upper::Excluded(summary.largest.into())

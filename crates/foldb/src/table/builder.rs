@@ -36,7 +36,7 @@ use crate::table::key_buffer::KeyBuffer;
 use crate::table::later_syncs::LaterSyncs;
 use crate::table::order::KeyOrder;
 use crate::table::policy_filter::PolicyFilterBuilder;
-use crate::table::properties::{Properties, Surroundings};
+use crate::table::properties::{Loaded, Properties, Surroundings};
 use crate::table::references::write_references;
 use crate::table::samples::Sampler;
 use crate::table::tombstone_block::encode_tombstones;
@@ -136,6 +136,7 @@ pub struct TableBuilder {
     references: ReferencesBuilder,
     surroundings: Option<Surroundings>,
     flushed_with: Option<SeqNo>,
+    loaded: Option<Loaded>,
 }
 
 /// Totals over the records.
@@ -184,6 +185,7 @@ impl TableBuilder {
             references: ReferencesBuilder::default(),
             surroundings: None,
             flushed_with: None,
+            loaded: None,
             options,
         }
     }
@@ -238,6 +240,16 @@ impl TableBuilder {
     /// Notes that it is a table of the flush through this write, and not the last one.
     pub(crate) fn set_flushed_with(&mut self, through: SeqNo) {
         self.flushed_with = Some(through);
+    }
+
+    /// Notes that it is a table of a sorted load. Its records have the number 0.
+    pub(crate) fn set_loaded(&mut self, loaded: Loaded) {
+        self.loaded = Some(loaded);
+    }
+
+    /// Replaces the definitions of the operators that merge records may name.
+    pub(crate) fn set_operators(&mut self, operators: Arc<[Definition]>) {
+        self.options.operators = operators;
     }
 
     /// Adds a range tombstone. They may come in any order, before, between and after the records.
@@ -441,6 +453,7 @@ impl TableBuilder {
             references,
             surroundings: self.surroundings.take(),
             flushed_with: self.flushed_with,
+            loaded: self.loaded,
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
             smallest: std::mem::take(&mut self.smallest),

@@ -160,7 +160,7 @@ impl TableCursor {
     /// Returns the record's sequence number, kind and operator.
     #[inline]
     pub fn header(&self) -> RecordHeader {
-        self.entry.header
+        self.table.header_of(self.entry.header)
     }
 
     /// Returns the record's value. It must be held: see [`TableCursor::hold_value`].

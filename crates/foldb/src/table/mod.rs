@@ -64,7 +64,7 @@ pub(crate) use cache::BlockStore;
 pub use cursor::{CursorOptions, TableCursor};
 pub use custom_cache::{CustomCache, SharedBlock};
 pub(crate) use later_syncs::LaterSyncs;
-pub(crate) use properties::{Piece, Surroundings};
+pub(crate) use properties::{Loaded, Piece, Surroundings};
 pub use reader::TableReader;
 pub(crate) use references::ReferencesReader;
 pub(crate) use salvage::{Gap, salvage};

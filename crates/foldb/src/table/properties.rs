@@ -38,6 +38,7 @@ mod tag {
     pub(super) const REFERENCES: u64 = 18;
     pub(super) const SURROUNDINGS: u64 = 19;
     pub(super) const FLUSHED_WITH: u64 = 20;
+    pub(super) const LOADED: u64 = 21;
 
     /// The tags of numbers that every table has are below this one.
     pub(super) const NUMBERS: usize = RANGE_DELETES as usize + 1;
@@ -70,6 +71,9 @@ pub struct Properties {
     /// The last write of the flush that wrote the table, unless this is the flush's last table. If
     /// the last table is missing, the flush was interrupted, and the logs have the records.
     pub flushed_with: Option<SeqNo>,
+    /// The sorted load that wrote the table. The records of such a table carry the number 0: the
+    /// manifest has the sequence number of them all.
+    pub loaded: Option<Loaded>,
     /// Bytes of keys, counted for each version.
     pub raw_key_bytes: u64,
     /// Bytes of values.
@@ -96,6 +100,7 @@ pub struct Properties {
 /// ```text
 /// flushed through varint | files varint | per file: number varint, pieces varint,
 ///                          per piece: lo, hi (length varint, bytes each), hi included u8
+/// | loads varint | per load: first file varint, seqno varint         only if there are loads
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
@@ -103,6 +108,21 @@ pub struct Surroundings {
     pub flushed_through: SeqNo,
     /// The visible pieces of each file that is not visible as a whole.
     pub trimmed: Vec<(u64, Vec<Piece>)>,
+    /// The sorted loads in the tree: the first file of each, and its sequence number.
+    pub loads: Vec<(u64, SeqNo)>,
+}
+
+/// The part of a table in a sorted load.
+///
+/// ```text
+/// first table varint | tables varint
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The file number of the load's first table, which tells loads apart.
+    pub first: u64,
+    /// How many tables the load has, if this is its last one; 0 in the others.
+    pub tables: u64,
 }
 
 /// A key range of a file.
@@ -130,6 +150,13 @@ impl Surroundings {
                 out.push(piece.hi_included.into());
             }
         }
+        if !self.loads.is_empty() {
+            put_varint(&mut out, self.loads.len() as u64);
+            for &(first, seqno) in &self.loads {
+                put_varint(&mut out, first);
+                put_varint(&mut out, seqno);
+            }
+        }
         out
     }
 
@@ -149,7 +176,13 @@ impl Surroundings {
             }
             trimmed.push((file, pieces));
         }
-        Ok(Surroundings { flushed_through, trimmed })
+        let mut loads = Vec::new();
+        let count = if bytes.is_empty() { 0 } else { bytes.varint("properties: loads")? };
+        for _ in 0..count {
+            let first = bytes.varint("properties: first table of a load")?;
+            loads.push((first, bytes.varint("properties: seqno of a load")?));
+        }
+        Ok(Surroundings { flushed_through, trimmed, loads })
     }
 }
 
@@ -192,6 +225,12 @@ impl Properties {
             put_varint(&mut number_bytes, through);
             put_field(&mut out, tag::FLUSHED_WITH, &number_bytes);
         }
+        if let Some(Loaded { first, tables }) = self.loaded {
+            number_bytes.clear();
+            put_varint(&mut number_bytes, first);
+            put_varint(&mut number_bytes, tables);
+            put_field(&mut out, tag::LOADED, &number_bytes);
+        }
         put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
         put_field(&mut out, tag::SMALLEST, &self.smallest);
         put_field(&mut out, tag::LARGEST, &self.largest);
@@ -212,7 +251,7 @@ impl Properties {
         let mut numbers = [None; tag::NUMBERS];
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
         let (mut operators, mut references) = (Vec::new(), None);
-        let (mut surroundings, mut flushed_with) = (None, None);
+        let (mut surroundings, mut flushed_with, mut loaded) = (None, None, None);
         let mut reader = ByteReader::new(payload);
         while !reader.is_empty() {
             let tag = reader.varint("properties: tag")?;
@@ -230,6 +269,12 @@ impl Properties {
                 }
                 tag::SURROUNDINGS => surroundings = Some(Surroundings::decode(value)?),
                 tag::FLUSHED_WITH => flushed_with = Some(number(value)?),
+                tag::LOADED => {
+                    let mut value = ByteReader::new(value);
+                    let first = value.varint("properties: first table of a load")?;
+                    let tables = value.varint("properties: tables of a load")?;
+                    loaded = Some(Loaded { first, tables });
+                }
                 tag => {
                     let at = usize::try_from(tag).unwrap_or(usize::MAX);
                     if let Some(known) = numbers.get_mut(at) {
@@ -259,6 +304,7 @@ impl Properties {
             references,
             surroundings,
             flushed_with,
+            loaded,
             raw_key_bytes: number(tag::RAW_KEY_BYTES)?,
             raw_value_bytes: number(tag::RAW_VALUE_BYTES)?,
             smallest: smallest.ok_or_else(|| missing(tag::SMALLEST))?,

@@ -39,6 +39,8 @@ pub struct TableReader {
     index: Index,
     range_tombstones: Option<RangeTombstones>,
     properties: Properties,
+    /// The sequence number of all records, if a sorted load wrote them; 0 for other tables.
+    loaded_at: SeqNo,
     _charge: Charge,
     filter_policy: Option<GuardedPolicy>,
     filter: OnceLock<LoadedFilter>,
@@ -137,10 +139,37 @@ impl TableReader {
             index,
             range_tombstones,
             properties,
+            loaded_at: 0,
             filter_policy,
             filter: OnceLock::new(),
             loading: Mutex::new(()),
         }))
+    }
+
+    /// Gives all records the sequence number of the sorted load that wrote the table.
+    ///
+    /// # Errors
+    /// `Corruption` if no load wrote the table.
+    pub(crate) fn numbered(self: Arc<Self>, loaded_at: SeqNo) -> Result<Arc<TableReader>> {
+        let mut table = self;
+        let handle = table.footer.properties;
+        if table.properties.loaded.is_none() {
+            let message = "expected a table of a sorted load, as the manifest says, found another";
+            return Err(table.locate(Error::corruption(message), handle));
+        }
+        // A table that was just opened has one owner.
+        if let Some(table) = Arc::get_mut(&mut table) {
+            table.loaded_at = loaded_at;
+        }
+        debug_assert_eq!(table.loaded_at, loaded_at);
+        Ok(table)
+    }
+
+    /// Returns the header of a record as readers see it.
+    #[inline(always)]
+    pub(super) fn header_of(&self, stored: RecordHeader) -> RecordHeader {
+        // All records of a load are stored with the number 0.
+        RecordHeader { seqno: stored.seqno.max(self.loaded_at), ..stored }
     }
 
     /// Returns the table's properties.

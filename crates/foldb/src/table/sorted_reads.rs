@@ -61,7 +61,8 @@ impl<'t> SortedReads<'t> {
         let mut passed = 0;
         loop {
             let value = EntryValue::new(block.bytes(), entry.key_end, entry.end);
-            if entry.header.seqno > max_seqno {
+            let header = table.header_of(entry.header);
+            if header.seqno > max_seqno {
                 passed += 1;
                 if passed == PASSED_SINGLY {
                     let there = position.pass_behind(table, key, max_seqno, fetch)?;
@@ -76,7 +77,7 @@ impl<'t> SortedReads<'t> {
                         spelling.set_suffix(entry.shared, block.suffix(&entry));
                     }
                 }
-            } else if visit(entry.header, value).is_break() {
+            } else if visit(header, value).is_break() {
                 return Ok(());
             }
             at = entry.end;

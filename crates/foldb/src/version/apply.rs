@@ -1,6 +1,6 @@
 //! Applies edits: makes the next version from one version.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -138,7 +138,8 @@ impl Version {
 
     /// Returns the description of the tree after these edits, for a table to store. The edits must
     /// only remove. The description lists this version's files that are then not visible as a
-    /// whole, with their visible parts. A file of which no part is visible has an empty list.
+    /// whole, with their visible parts. A file of which no part is visible has an empty list. It also
+    /// lists the sequence numbers of the sorted loads in this version.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],
@@ -161,7 +162,11 @@ impl Version {
             });
             (number, pieces.collect())
         });
-        Ok(Surroundings { flushed_through, trimmed: trimmed.collect() })
+        let loaded = self
+            .tables()
+            .filter_map(|table| table.file.loaded.map(|first| (first, table.file.largest_seqno)));
+        let loads = loaded.collect::<BTreeSet<_>>().into_iter().collect();
+        Ok(Surroundings { flushed_through, trimmed: trimmed.collect(), loads })
     }
 
     /// Marks the files that this version refers to and `next` does not.

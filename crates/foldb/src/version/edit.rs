@@ -29,6 +29,8 @@
 //!                       length varint | bytes of its records varint | values varint | flags varint
 //!  21 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
 //!  22 filter policy     name
+//!  23 loaded table      run varint | file facts | lo | upper | first file of its load varint: all
+//!                       its records have the largest seqno
 //!
 //! file facts: ten varints (file, length, records, deletes, merges, range tombstones, older records
 //!             that these delete, smallest and largest seqno, kept apart: see `FileFacts`) |
@@ -110,6 +112,7 @@ pub(super) mod tag {
     pub(crate) const SEGMENT: u64 = 20;
     pub(crate) const DEAD_SHARE: u64 = 21;
     pub(crate) const FILTER_POLICY: u64 = 22;
+    pub(crate) const LOADED: u64 = 23;
 }
 
 impl Edit {
@@ -201,7 +204,7 @@ impl Edit {
 
     /// Reads a field of the keyspace whose section began last.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
-        if !(tag::NAME..=tag::FILTER_POLICY).contains(&tag) {
+        if !(tag::NAME..=tag::LOADED).contains(&tag) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("unknown manifest field {tag}: use the foldb that wrote it"),
@@ -223,11 +226,15 @@ impl TreeEdit {
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
             TreeEdit::Insert { run, file, lo, hi } => {
-                fields.add(tag::INSERT, |body| {
+                let tag = if file.loaded.is_some() { tag::LOADED } else { tag::INSERT };
+                fields.add(tag, |body| {
                     put_varint(body, *run);
                     file.encode(body);
                     write_key(body, lo);
                     write_upper(body, hi);
+                    if let Some(first) = file.loaded {
+                        put_varint(body, first);
+                    }
                 });
             }
             TreeEdit::Place(placement) => {
@@ -257,13 +264,17 @@ impl TreeEdit {
                 run: body.varint("run")?,
                 before: body.varint("next run in the level")?.checked_sub(1),
             }),
-            tag::INSERT => Ok(TreeEdit::Insert {
-                run: body.varint("run")?,
-                file: FileFacts::decode(body)?,
-                lo: body.length_delimited("lower bound")?.into(),
-                hi: read_upper(body)?
-                    .ok_or_else(|| Error::corruption("a table without an upper bound"))?,
-            }),
+            tag::INSERT | tag::LOADED => {
+                let run = body.varint("run")?;
+                let mut file = FileFacts::decode(body)?;
+                let lo = body.length_delimited("lower bound")?.into();
+                let hi = read_upper(body)?
+                    .ok_or_else(|| Error::corruption("a table without an upper bound"))?;
+                if tag == tag::LOADED {
+                    file.loaded = Some(body.varint("first file of a load")?);
+                }
+                Ok(TreeEdit::Insert { run, file, lo, hi })
+            }
             tag::SEGMENT => Placement::decode(body).map(TreeEdit::Place),
             _ => {
                 let run = body.varint("run")?;
@@ -319,6 +330,7 @@ impl FileFacts {
             kept_apart: body.varint("snapshot that kept records apart")?,
             smallest: body.length_delimited("smallest key")?.into(),
             end: read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?,
+            loaded: None,
             samples: Arc::default(),
             references: Arc::default(),
         };

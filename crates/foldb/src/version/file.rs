@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::files::Trash;
-use crate::key::SeqNo;
+use crate::key::{RecordHeader, SeqNo};
 use crate::separated::SegmentId;
 use crate::version::bounds::{Key, Upper};
 use crate::version::open_tables::TableSlot;
@@ -35,12 +35,25 @@ pub(crate) struct FileFacts {
     /// The newest snapshot that kept records of the file from being folded; 0 for none. After the
     /// release of that snapshot, the file is worth rewriting.
     pub(crate) kept_apart: SeqNo,
+    /// The first file of the sorted load that wrote this one, if a load did. All records of the
+    /// file then have the number `largest_seqno`, which the file itself does not store.
+    pub(crate) loaded: Option<u64>,
     /// Keys evenly spaced by bytes, to estimate how many bytes of the file lie in a range. For a
     /// file with only range tombstones, samples of the keys that the tombstones delete.
     pub(crate) samples: Arc<[Key]>,
     /// The value segments that the file's records refer to. The number is the total bytes of those
     /// value records.
     pub(crate) references: Arc<[(SegmentId, u64)]>,
+}
+
+impl FileFacts {
+    /// Returns the header of a record of the file as readers see it.
+    pub(crate) fn header_of(&self, stored: RecordHeader) -> RecordHeader {
+        match self.loaded {
+            Some(_) => RecordHeader { seqno: self.largest_seqno, ..stored },
+            None => stored,
+        }
+    }
 }
 
 /// A table file in use, shared by every version that refers to it.

@@ -12,6 +12,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::files::{Closed, FilePool, InUse, PooledFile};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId};
@@ -181,7 +182,8 @@ impl OpenTables {
         let policy = self.filter_policy.clone();
         let table = TableReader::open(handle, &path, file.number, comparator, policy, cache)?;
         self.check_identity(file, &table).map_err(|error| error.in_file(&path))?;
-        Ok(table)
+        let is_numbered = file.loaded.is_some() && !planted(Fault::LoadWithoutNumber);
+        if is_numbered { table.numbered(file.largest_seqno) } else { Ok(table) }
     }
 
     /// Checks that the table has the database, keyspace and length that the manifest expects.

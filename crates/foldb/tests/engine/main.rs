@@ -42,6 +42,14 @@ mod folding {
     mod traps;
 }
 
+/// Sorted loads.
+mod load {
+    mod beside;
+    mod crashes;
+    mod order;
+    mod repair;
+}
+
 /// Many keyspaces, databases, snapshots and operands.
 mod many {
     mod keyspaces;

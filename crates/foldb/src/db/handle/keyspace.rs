@@ -347,6 +347,10 @@ impl Keyspace {
         &self.state
     }
 
+    pub(crate) fn shared_state(&self) -> &Arc<KeyspaceState> {
+        &self.state
+    }
+
     pub(crate) fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }

@@ -18,6 +18,8 @@ pub(crate) struct Tree {
     pub(crate) next_keyspace: KeyspaceId,
     /// The first log that an open after a crash would need.
     pub(crate) log: u64,
+    /// The sequence number of the last sorted load. It is stored before it is published.
+    pub(crate) last_loaded: SeqNo,
     /// The last sequence number at the last check that found a new one, and the time of that check.
     pub(crate) unwritten_since: Option<(SeqNo, Duration)>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, KeyspaceTree>,

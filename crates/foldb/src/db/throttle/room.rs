@@ -279,7 +279,15 @@ impl Core {
         stops.then_some(StallReason::CompactionDebt)
     }
 
-    fn wait_for_buffer(&self, keyspaces: &[Arc<KeyspaceState>], patience: Patience) -> Result<()> {
+    /// Waits until the memtables of these keyspaces may be sealed.
+    ///
+    /// # Errors
+    /// `Busy` if patience ends first, or inside a callback.
+    pub(crate) fn wait_for_buffer(
+        &self,
+        keyspaces: &[Arc<KeyspaceState>],
+        patience: Patience,
+    ) -> Result<()> {
         let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
         if self.must_not_wait() {
             return Err(busy(

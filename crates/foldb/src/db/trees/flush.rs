@@ -49,6 +49,11 @@ impl Core {
     /// Returns whether there was anything to flush.
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.flush_oldest(eager)
+    }
+
+    /// Does what [`Core::flush_step`] does. The caller holds `background.flushing`.
+    pub(crate) fn flush_oldest(&self, eager: bool) -> Result<bool> {
         self.remove_unreferenced_tables();
         let wanted = if eager { 1 } else { self.settings.write_buffers.flushed_together };
         let sealed = self.sealed.len();

@@ -15,6 +15,7 @@ use crate::db::state::tree::Tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileKind;
+use crate::key::SeqNo;
 use crate::version::{Edit, Manifest, TreeEdit, Version, check_order, check_structure};
 
 /// In builds with debug assertions, the largest number of keys for which each install checks the
@@ -46,7 +47,7 @@ impl Core {
         }
         edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
         edit.next_run = Some(tree.next_run);
-        edit.last_seqno = Some(self.published());
+        edit.last_seqno = Some(self.last_seqno(tree));
         edit.totals = Some(self.totals.to_vec());
         self.append_edit(tree, &edit)?;
         tree.log = edit.log.unwrap_or(tree.log);
@@ -73,6 +74,11 @@ impl Core {
             self.roll_manifest(tree)?;
         }
         Ok(())
+    }
+
+    /// Returns the last sequence number that the stored state has used.
+    fn last_seqno(&self, tree: &Tree) -> SeqNo {
+        self.published().max(tree.last_loaded)
     }
 
     /// Appends an edit to the manifest and syncs it.
@@ -149,7 +155,7 @@ impl Core {
             log: Some(tree.log),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
             next_run: Some(tree.next_run),
-            last_seqno: Some(self.published()),
+            last_seqno: Some(self.last_seqno(tree)),
             next_keyspace: Some(tree.next_keyspace),
             operators: self.registry.resolver().dynamic_definitions().cloned().collect(),
             totals: Some(self.totals.to_vec()),

@@ -32,6 +32,7 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             smallest,
             end,
             kept_apart: numbers[5] & 1,
+            loaded: (numbers[2] & 1 == 1).then_some(numbers[2]),
             samples: samples.into(),
             references: (0..numbers[3] % 3).map(|n| (numbers[4] ^ n, numbers[5])).collect(),
         }
@@ -172,7 +173,7 @@ fn encoded(edit: &Edit) -> Vec<u8> {
 
 #[test]
 fn an_unknown_field_is_refused() {
-    for tag in [23, 99] {
+    for tag in [24, 99] {
         let error = Edit::decode(&[10, 1, 0, tag, 2, 1, 2]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(

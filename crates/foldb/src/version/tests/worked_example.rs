@@ -34,6 +34,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         smallest_seqno: seqnos[0],
         largest_seqno: seqnos[1],
         kept_apart: 0,
+        loaded: None,
         samples: Arc::new([key(keys[0])]),
         references: Arc::default(),
     }

@@ -529,3 +529,27 @@ fn a_verification_that_skips_blocks_is_noticed() {
         assert!(db.verify().is_err(), "verification misses a flipped byte");
     });
 }
+
+#[test]
+fn a_load_above_older_writes_in_memtables_is_noticed() {
+    assert_noticed(Fault::LoadOverUnflushed, || {
+        let db = open(&MemFs::new()).unwrap();
+        db.put("a", "1").unwrap();
+        let mut load = db.sorted_load().unwrap();
+        load.put("a", "2").unwrap();
+        load.finish().unwrap();
+        assert_eq!(text(&db, "a").unwrap(), "2");
+    });
+}
+
+#[test]
+fn a_load_without_its_number_is_noticed() {
+    assert_noticed(Fault::LoadWithoutNumber, || {
+        let db = open(&MemFs::new()).unwrap();
+        let before = db.snapshot();
+        let mut load = db.sorted_load().unwrap();
+        load.put("a", "1").unwrap();
+        load.finish().unwrap();
+        assert!(before.get("a").unwrap().is_none());
+    });
+}

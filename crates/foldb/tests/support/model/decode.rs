@@ -140,7 +140,7 @@ fn list<T>(
 }
 
 fn step(from: &mut Unstructured<'_>) -> Result<Step> {
-    Ok(match from.int_in_range(0..=127u8)? {
+    Ok(match from.int_in_range(0..=131u8)? {
         0..=39 => Step::Write { place: place(from)?, write: draft(from)?, sync: synced(from)? },
         40..=53 => {
             let write = |from: &mut Unstructured<'_>| Ok((place(from)?, draft(from)?));
@@ -193,6 +193,12 @@ fn step(from: &mut Unstructured<'_>) -> Result<Step> {
         119..=120 => Step::Reopen(option(from, settings)?),
         121..=122 => Step::Kill,
         123..=124 => Step::Crash,
+        128..=131 => Step::Load {
+            place: place(from)?,
+            loaded: list(from, 15, draft)?,
+            meanwhile: list(from, 11, |from| Ok((place(from)?, draft(from)?)))?,
+            finish: from.int_in_range(0..=5u8)? < 5,
+        },
         _ => Step::CrashPartly(from.arbitrary::<u16>()?.into()),
     })
 }

@@ -235,6 +235,14 @@ pub(crate) enum Step {
         text: Text,
         count: u8,
     },
+    /// A sorted load of the puts and merges among these drafts. Other writes come while it is open.
+    Load {
+        place: Place,
+        loaded: Vec<Draft>,
+        meanwhile: Vec<(Place, Draft)>,
+        /// Whether it is finished, not dropped.
+        finish: bool,
+    },
     Get(Place, Key),
     /// Reads through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
@@ -452,6 +460,11 @@ fn step() -> impl Strategy<Value = Step> {
         text,
         count,
     });
+    let writes = || vec((place(), draft()), 0..12);
+    let finish = prop_oneof![5 => Just(true), 1 => Just(false)];
+    let load = (place(), vec(draft(), 0..16), writes(), finish).prop_map(
+        |(place, loaded, meanwhile, finish)| Step::Load { place, loaded, meanwhile, finish },
+    );
     let keyspaces = prop_oneof![
         3 => place().prop_map(Step::CreateKeyspace),
         1 => place().prop_map(Step::DropKeyspace),
@@ -461,7 +474,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => large_puts,
         40 => (place(), draft(), synced())
             .prop_map(|(place, write, sync)| Step::Write { place, write, sync }),
-        14 => (vec((place(), draft()), 0..12), synced())
+        14 => (writes(), synced())
             .prop_map(|(writes, sync)| Step::Batch { writes, sync }),
         6 => (place(), key()).prop_map(|(place, key)| Step::Get(place, key)),
         3 => (place(), vec(key(), 0..30), option::of(any::<u8>()))
@@ -472,5 +485,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => copies,
         4 => keyspaces,
         4 => ends,
+        3 => load,
     ]
 }

@@ -4,6 +4,7 @@
 //! prefix of the writes, no shorter than the durable part. The test searches for that prefix and
 //! sets the model back to it.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use foldb::env::{Env, MemFs};
@@ -110,6 +111,9 @@ impl Player {
                     let text = Text { letter: text.letter.wrapping_add(n), len };
                     self.write(*place, Draft::Put(Key(n), text), false);
                 }
+            }
+            Step::Load { place, loaded, meanwhile, finish } => {
+                self.load(*place, loaded, meanwhile, *finish);
             }
             Step::Get(place, key) => {
                 if let Some(keyspace) = self.at(*place) {
@@ -310,6 +314,50 @@ impl Player {
         };
         outcome.expect("a write");
         self.committed(vec![(place, write)], sync);
+    }
+
+    /// Loads the first draft of each key, in order. A finished load is durable, with every logged
+    /// write before it.
+    fn load(&mut self, place: Place, drafts: &[Draft], meanwhile: &[(Place, Draft)], finish: bool) {
+        let Some(keyspace) = self.at(place) else { return };
+        let mut load = keyspace.sorted_load().expect("a load");
+        let mut writes = BTreeMap::new();
+        for &draft in drafts {
+            let write = self.spell_out(place, draft);
+            if let Write::Put(key, _) | Write::Merge(_, key, _) = &write {
+                writes.entry(key.clone()).or_insert((draft, write));
+            }
+        }
+        let mut placed = Vec::new();
+        for (key, (draft, write)) in writes {
+            let outcome = match &write {
+                Write::Put(_, value) => load.put(&key, value),
+                Write::Merge(_, _, operand) if has_default_operator(draft) => {
+                    load.merge(&key, operand)
+                }
+                Write::Merge(operator, _, operand) => {
+                    let operator = self.db.operator(operator.spec()).expect("the operator");
+                    load.merge_with(&operator, &key, operand)
+                }
+                _ => Ok(()),
+            };
+            outcome.expect("a loaded key");
+            let again = load.put(&key, "again").unwrap_err();
+            assert_eq!(again.kind(), ErrorKind::InvalidArgument, "{again}");
+            placed.push((place, write));
+        }
+        for &(place, draft) in meanwhile {
+            self.write(place, draft, false);
+        }
+        if !finish {
+            drop(load);
+            return self.check_all();
+        }
+        let report = load.finish().expect("a finished load");
+        assert_eq!(report.entries, placed.len() as u64);
+        let is_empty = placed.is_empty();
+        self.committed(placed, !is_empty);
+        self.check_all();
     }
 
     fn batch(&mut self, drafts: &[(Place, Draft)], sync: bool) {

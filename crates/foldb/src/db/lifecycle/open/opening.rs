@@ -317,6 +317,7 @@ impl Assembly {
                 next_run: stored.next_run,
                 next_keyspace: stored.next_keyspace,
                 log: log_number,
+                last_loaded: 0,
                 unwritten_since: None,
                 keyspaces: trees,
                 last_served: DEFAULT_KEYSPACE,

@@ -135,6 +135,9 @@ impl Looking {
         let (keyspaces_before, _) = self.stored()?;
         let through = last_logged(&*fs, &names)?;
         let (mut stored, closed) = self.stored()?;
+        // A sorted load may have come in between. The logs have every write before it, and a reader
+        // that sees the load must see those writes too.
+        let through = through.max(stored.last_seqno);
         refuse_other_keyspaces(&keyspaces_before, &stored)?;
         refuse_new_operator(&options, &stored)?;
 

@@ -29,7 +29,7 @@ use crate::options::Options;
 use crate::segment::SegmentFiles;
 use crate::segment::{FoundSection, OpenSegments, Placement, SEGMENT_HEADER_LEN, SegmentHeader};
 use crate::separated::{References, SegmentId};
-use crate::table::{BlockCache, BlockStore, Surroundings, TableReader};
+use crate::table::{BlockCache, BlockStore, Loaded, Surroundings, TableReader};
 use crate::version::{
     Edit, FileFacts, Key, KeyRange, KeyspaceEdit, Recovered, TableRef, TreeEdit, Upper, Version,
 };
@@ -41,7 +41,15 @@ struct Told {
     facts: FileFacts,
     surroundings: Option<Surroundings>,
     flushed_with: Option<SeqNo>,
+    loaded: Option<Loaded>,
     references: References,
+}
+
+impl Told {
+    /// Returns the keyspace of a loaded table, and its part in the load.
+    fn load(&self) -> Option<(KeyspaceId, Loaded)> {
+        self.loaded.map(|loaded| (self.keyspace, loaded))
+    }
 }
 
 /// The whole sections of each segment, by keyspace; sections of later files come last.
@@ -133,6 +141,7 @@ impl<'a> Survey<'a> {
         let flushed = survey.flushed();
         survey.logs = LogsTell::of(&**fs, names, &logs_in(present), &flushed)?;
         survey.pass_over_unfinished_flushes(&flushed);
+        survey.number_loads(&flushed);
         survey.database = match survey.database.or(survey.logs.database) {
             None => survey.database_of_segments()?,
             database => database,
@@ -166,6 +175,45 @@ impl<'a> Survey<'a> {
         });
     }
 
+    /// Gives each sorted load its sequence number, and leaves out loads that a crash interrupted.
+    /// If a flush or slice came after a load, it has noted the number. All other records in tables
+    /// of the keyspace are older than a load of which nothing is noted. The logs hold no older
+    /// records of its keys, so it is enough that its number follows those of the tables.
+    fn number_loads(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
+        let mut known: BTreeMap<(KeyspaceId, u64), SeqNo> = BTreeMap::new();
+        let mut newest = flushed.clone();
+        for Told { keyspace, surroundings, facts, .. } in &self.told {
+            let loads = surroundings.iter().flat_map(|told| &told.loads);
+            known.extend(loads.map(|&(first, seqno)| ((*keyspace, first), seqno)));
+            let newest = newest.entry(*keyspace).or_default();
+            *newest = facts.largest_seqno.max(*newest);
+        }
+        for (&(keyspace, _), &seqno) in &known {
+            let newest = newest.entry(keyspace).or_default();
+            *newest = seqno.max(*newest);
+        }
+        let mut files: BTreeMap<(KeyspaceId, u64), (u64, u64)> = BTreeMap::new();
+        for (keyspace, loaded) in self.told.iter().filter_map(Told::load) {
+            let (found, expected) = files.entry((keyspace, loaded.first)).or_default();
+            *found += 1;
+            *expected = loaded.tables.max(*expected);
+        }
+        for (&load, &(found, expected)) in &files {
+            if found == expected && !known.contains_key(&load) {
+                let newest = newest.entry(load.0).or_default();
+                *newest += 1;
+                known.insert(load, *newest);
+            }
+        }
+        self.told.retain_mut(|told| {
+            let Some((keyspace, loaded)) = told.load() else { return true };
+            let Some(&seqno) = known.get(&(keyspace, loaded.first)) else { return false };
+            told.facts.loaded = Some(loaded.first);
+            (told.facts.smallest_seqno, told.facts.largest_seqno) = (seqno, seqno);
+            true
+        });
+    }
+
     /// Returns a number above that of every file and segment. One counter numbers both, and
     /// segments are not named after files. A reused segment id would make reads find the wrong
     /// segment.
@@ -179,10 +227,13 @@ impl<'a> Survey<'a> {
         next_number(self.present, segments.saturating_add(1), self.names)
     }
 
-    /// Returns whether a flush or slice finished after a manifest with this next number. Also
+    /// Returns whether a flush, slice or load finished after a manifest with this next number. Also
     /// returns true if garbage collection moved a segment that exists nowhere else now.
     pub(crate) fn has_work_since(&self, next_file: u64) -> bool {
-        let mut finished = self.told.iter().filter(|told| told.surroundings.is_some());
+        let is_last = |told: &Told| {
+            told.surroundings.is_some() || told.loaded.is_some_and(|loaded| loaded.tables > 0)
+        };
+        let mut finished = self.told.iter().filter(|told| is_last(told));
         let mut segments = self.sections.values().flatten();
         finished.any(|told| told.facts.number >= next_file)
             || segments.any(|(&segment, found)| {
@@ -234,8 +285,8 @@ impl<'a> Survey<'a> {
             ..FileFacts::default()
         };
         let (keyspace, flushed_with) = (properties.keyspace, properties.flushed_with);
-        let surroundings = properties.surroundings.clone();
-        self.told.push(Told { keyspace, facts, surroundings, flushed_with, references });
+        let (surroundings, loaded) = (properties.surroundings.clone(), properties.loaded);
+        self.told.push(Told { keyspace, facts, surroundings, flushed_with, loaded, references });
         Ok(())
     }
 

@@ -63,7 +63,7 @@ impl Repair<'_> {
                     return Ok(());
                 }
                 done.records += 1;
-                output.add(key, header, value)
+                output.add(key, table.file.header_of(header), value)
             };
             let order = Arc::clone(&comparator);
             let found = salvage(file, &path, number, order, &mut take)?;

@@ -1,0 +1,183 @@
+//! The place of a sorted load in the order of writes.
+//!
+//! A load ends under the writer lock: it takes the next sequence number, its edit becomes durable,
+//! and the number is published. A write before it in the order is in the log, which is synced first.
+//! So a crash that keeps the load keeps all logged writes before it.
+//!
+//! Memtables may hold older records of the load's keys. A read would find them first, so they have
+//! to be in tables before the load is. The first rounds flush them while writers go on. Each round
+//! leaves less: what arrived during the flush. The last round flushes the rest under the writer
+//! lock. A write that goes to other keys needs no flush, because the order of records matters only
+//! within a key.
+//!
+//! ```text
+//! round 1:  a load of [a, z) finds c@52 in a memtable     flush, writers go on: e@55 arrives
+//! round 2:  finds e@55                                    flush, writers go on: x@56 arrives
+//! round 3:  takes the writer lock, finds x@56, flushes    the load is 57
+//! ```
+//!
+//! The load becomes the newest run of level 0. A later flush may put a run with smaller numbers
+//! above it, but only with keys outside the load's range.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::keyspace::{KeyspaceState, dropped};
+use crate::db::state::writer::WriterState;
+use crate::db::throttle::room::Patience;
+use crate::db::trees::flush::{Written, new_level0_run};
+use crate::error::Result;
+use crate::events::holding_back;
+use crate::faults::{Fault, planted};
+use crate::key::{MAX_SEQNO, SeqNo};
+use crate::memtable::Memtable;
+use crate::range_tombstone::RangeTombstone;
+use crate::segment::NewSegments;
+use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit};
+
+/// Rounds after which the rest is flushed under the writer lock.
+const ROUNDS: usize = 3;
+
+/// The writes of a load, for the statistics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    pub(super) puts: u64,
+    pub(super) merges: u64,
+    /// Bytes of keys and values.
+    pub(super) user: u64,
+}
+
+impl Core {
+    /// Adds tables with the records of a load, in the order of their keys. Returns the load's
+    /// sequence number.
+    pub(super) fn add_load(
+        &self,
+        keyspace: &Arc<KeyspaceState>,
+        files: Vec<FileFacts>,
+        counts: Counts,
+    ) -> Result<SeqNo> {
+        let range = KeyRange {
+            lo: files.first().map(|first| Arc::clone(&first.smallest)),
+            hi: files.last().map(|last| last.end.clone()),
+        };
+        let mut files = files;
+        let mut round = 1;
+        loop {
+            if self.has_unflushed(keyspace, &range)? {
+                self.flush_sealed()?;
+            }
+            // Level 0 takes no run beyond its stop trigger.
+            self.wait_for_buffer(std::slice::from_ref(keyspace), Patience::ENDLESS)?;
+            // Most of the log is then durable before the writer lock is taken.
+            self.sync()?;
+            let is_last = round >= ROUNDS;
+            let attempt = || self.try_add_load(keyspace, &range, &mut files, counts, is_last);
+            let (added, events) = holding_back(attempt);
+            self.events.tell_held(&events);
+            self.tell_failed_callbacks();
+            if let Some(seqno) = added? {
+                self.wake();
+                return Ok(seqno);
+            }
+            round += 1;
+        }
+    }
+
+    /// Adds the load if memtables hold no record of its range, or if they do and it is the last
+    /// round. Takes `files` if it does.
+    fn try_add_load(
+        &self,
+        keyspace: &KeyspaceState,
+        range: &KeyRange,
+        files: &mut Vec<FileFacts>,
+        counts: Counts,
+        is_last: bool,
+    ) -> Result<Option<SeqNo>> {
+        // A listener may write while its thread flushes, so this lock comes before the writer's.
+        let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.lock_writer();
+        self.check_writable()?;
+        keyspace.check_comparator()?;
+        if !writer.buffers.contains(keyspace.id) {
+            return Err(dropped(&keyspace.name));
+        }
+        if self.has_unflushed(keyspace, range)? {
+            if !is_last {
+                return Ok(None);
+            }
+            self.flush_all(&mut writer)?;
+            keyspace.check_comparator()?;
+        }
+        let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
+        sync.sync_through(frame).inspect_err(|error| self.poison(error))?;
+
+        let mut tree = self.lock_tree();
+        let seqno = self.published() + 1;
+        let mut files = std::mem::take(files);
+        let first = files.first().map_or(0, |file| file.number);
+        for file in &mut files {
+            file.loaded = Some(first);
+            (file.smallest_seqno, file.largest_seqno) = (seqno, seqno);
+        }
+        let bytes = files.iter().map(|file| file.len).sum();
+        let written = Written { files, segments: NewSegments::default() };
+        let run = new_level0_run(tree.next_run, written);
+        tree.next_run += 1;
+        tree.last_loaded = seqno;
+        self.install(&mut tree, Edit::of_keyspace(KeyspaceEdit::of_tree(keyspace.id, run)))?;
+        #[cfg(debug_assertions)]
+        crate::numbering::note(seqno, seqno);
+        // With the tree locked: a compaction of these tables begins later, and then knows every
+        // snapshot that is older than the load.
+        self.pins.publish(seqno);
+        self.totals.add_exclusive(Total::Puts, counts.puts);
+        self.totals.add_exclusive(Total::Merges, counts.merges);
+        self.totals.add_exclusive(Total::BytesUser, counts.user);
+        self.totals.add(Total::BytesFlush, bytes);
+        self.totals.add_level_bytes(0, bytes);
+        Ok(Some(seqno))
+    }
+
+    /// Flushes all memtables. The caller holds `background.flushing`.
+    fn flush_all(&self, writer: &mut WriterState) -> Result<()> {
+        if !writer.buffers.is_empty() {
+            self.seal(writer)?;
+        }
+        while self.sealed.len() > 0 {
+            self.flush_oldest(true)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether memtables hold a record or range delete in a key range.
+    fn has_unflushed(&self, keyspace: &KeyspaceState, range: &KeyRange) -> Result<bool> {
+        if planted(Fault::LoadOverUnflushed) {
+            return Ok(false);
+        }
+        let view = keyspace.view.load();
+        keyspace.guarded("a sorted load", || {
+            Ok(view.memtables().any(|memtable| has_any(keyspace, memtable, range)))
+        })
+    }
+}
+
+/// Returns whether a memtable holds a record or range delete in a key range.
+fn has_any(keyspace: &KeyspaceState, memtable: &Memtable, range: &KeyRange) -> bool {
+    let comparator = &*keyspace.comparator;
+    let deletes = |tombstone: &RangeTombstone| {
+        tombstone.clipped(comparator, &range.start(), &range.end()).is_some()
+    };
+    if memtable.range_tombstones().is_some_and(|all| all.to_vec().iter().any(deletes)) {
+        return true;
+    }
+    if memtable.is_empty() {
+        return false;
+    }
+    let mut cursor = memtable.cursor(MAX_SEQNO);
+    match &range.lo {
+        Some(lo) => cursor.seek(lo),
+        None => cursor.seek_to_first(),
+    }
+    cursor.valid() && range.contains(comparator, cursor.key())
+}

@@ -1,0 +1,143 @@
+//! The tables of a sorted load, while they are written.
+//!
+//! Invariant: the files belong to the load until an edit names them. A load that ends without an
+//! edit removes them. After a kill, the next open removes them as leftovers.
+
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::{Kind, OperatorId, RecordHeader};
+use crate::memory::Charge;
+use crate::rewriting::output::facts;
+use crate::table::{LaterSyncs, Loaded, TableBuilder, TableBuilderOptions};
+use crate::version::FileFacts;
+
+/// Keys between two updates of the memory charge.
+const CHARGED_EVERY: usize = 256;
+
+/// Tables of level 0, written one after the other.
+pub(super) struct LoadTables {
+    current: Option<(TableBuilder, u64)>,
+    finished: Vec<FileFacts>,
+    /// The files that no edit names yet.
+    created: Vec<u64>,
+    later: LaterSyncs,
+    /// Number of keys after which a table ends.
+    max_keys: usize,
+    /// Bytes of file after which a table ends.
+    target: u64,
+    charge: Charge,
+}
+
+impl LoadTables {
+    pub(super) fn new(core: &Core) -> LoadTables {
+        let memory = core.work_memory();
+        LoadTables {
+            current: None,
+            finished: Vec::new(),
+            created: Vec::new(),
+            later: LaterSyncs::default(),
+            max_keys: memory.max_keys(),
+            target: core.settings.tree.target_file_size,
+            charge: memory.charge(0),
+        }
+    }
+
+    /// Adds a record. Its key comes after all earlier ones.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        core: &Core,
+        keyspace: &KeyspaceState,
+        (kind, operator): (Kind, OperatorId),
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        if self.is_full() {
+            self.end_table(core, 0)?;
+            if self.later.is_full() {
+                core.sync_tables(&self.later)?;
+            }
+        }
+        if self.current.is_none() {
+            self.current = Some(self.begin(core, keyspace)?);
+        }
+        let Some((builder, _)) = &mut self.current else { return Ok(()) };
+        builder.add(key, RecordHeader { seqno: 0, kind, operator }, value)
+    }
+
+    #[inline]
+    fn is_full(&mut self) -> bool {
+        let Some((builder, _)) = &self.current else { return false };
+        let keys = builder.filter_keys();
+        if keys.is_multiple_of(CHARGED_EVERY) {
+            self.charge.set(builder.memory_bytes());
+        }
+        builder.file_bytes() >= self.target || keys >= self.max_keys
+    }
+
+    /// Creates the file of the next table.
+    ///
+    /// # Errors
+    /// `Closed`, `KeyspaceDropped`, `Poisoned`; `Io`, `NoSpace`.
+    fn begin(&mut self, core: &Core, keyspace: &KeyspaceState) -> Result<(TableBuilder, u64)> {
+        core.check_writable()?;
+        keyspace.check_exists()?;
+        // After the close the directory may belong to another open, which gives the same numbers.
+        let lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() {
+            return Err(Error::new(ErrorKind::Closed, "the database was closed during the load"));
+        }
+        let number = core.new_file_number();
+        let path: PathBuf = core.names.table(number);
+        let fs = &core.options.env.fs;
+        let file =
+            fs.create(&path).map_err(|error| Error::io(&path, "create the table", &error))?;
+        drop(lock);
+        self.created.push(number);
+        let options = core.table_options(keyspace, 0);
+        let options = TableBuilderOptions { file_number: number, path, ..options };
+        Ok((TableBuilder::new(file, options), number))
+    }
+
+    /// Ends the table being written. `tables` is the number of the load's tables if it is the last.
+    fn end_table(&mut self, core: &Core, tables: u64) -> Result<()> {
+        let Some((mut builder, number)) = self.current.take() else { return Ok(()) };
+        let first = self.created.first().copied().unwrap_or(number);
+        builder.set_loaded(Loaded { first, tables });
+        builder.set_operators(core.registry.resolver().definitions().cloned().collect());
+        self.charge.set(builder.memory_bytes_at_end());
+        let summary = builder.finish(Some(&self.later));
+        self.charge.set(0);
+        self.finished.push(facts(number, summary?));
+        Ok(())
+    }
+
+    /// Ends the last table and makes all tables durable, except for their names. Returns them in
+    /// the order of their keys.
+    pub(super) fn finish(
+        &mut self,
+        core: &Core,
+        keyspace: &KeyspaceState,
+    ) -> Result<Vec<FileFacts>> {
+        core.check_writable()?;
+        keyspace.check_exists()?;
+        self.end_table(core, self.created.len() as u64)?;
+        core.sync_tables(&self.later)?;
+        Ok(std::mem::take(&mut self.finished))
+    }
+
+    /// Leaves the files to the edit that names them.
+    pub(super) fn keep(&mut self) {
+        self.created.clear();
+    }
+
+    /// Removes the files, unless an edit names them or may name them.
+    pub(super) fn discard(&mut self, core: &Core) {
+        self.current = None;
+        core.discard_uninstalled(std::mem::take(&mut self.created));
+    }
+}
