@@ -141,6 +141,9 @@ typedef struct foldb_keyspace_options_t foldb_keyspace_options_t;
 // A keyspace of a database. All threads may use it at the same time.
 typedef struct foldb_keyspace_t foldb_keyspace_t;
 
+// A sorted load into one keyspace. One thread at a time may use it. It keeps its database open.
+typedef struct foldb_load_t foldb_load_t;
+
 // Options of a database.
 typedef struct foldb_options_t foldb_options_t;
 
@@ -447,6 +450,18 @@ typedef struct {
   // Whether there is an entry. If not, key and value are empty.
   bool valid;
 } foldb_entry_t;
+
+// What a sorted load added.
+typedef struct {
+  // Number of keys.
+  uint64_t entries;
+  // Tables written.
+  uint64_t tables;
+  // Bytes of those tables.
+  uint64_t bytes;
+  // The load's place in the order of writes; 0 for a load without keys.
+  uint64_t sequence_number;
+} foldb_load_report_t;
 
 // What a garbage collection did.
 typedef struct {
@@ -953,6 +968,44 @@ foldb_error_t *foldb_iter_value(const foldb_iter_t *iter, const uint8_t **value,
 
 // Frees an iterator. NULL is allowed.
 void foldb_iter_free(foldb_iter_t *iter);
+
+// Begins a sorted load and stores it in `*load`. A NULL keyspace is the default one. Keys must
+// come in strictly ascending order. Nothing is visible before `foldb_load_finish`. Free the load
+// with `foldb_load_free`, in any case.
+foldb_error_t *foldb_load_begin(const foldb_t *db,
+                                const foldb_keyspace_t *keyspace,
+                                foldb_load_t **load);
+
+// Adds a key with its value. Fails with `FOLDB_INVALID_ARGUMENT` if the key does not come after
+// the one before it; the load can then go on.
+foldb_error_t *foldb_load_put(foldb_load_t *load,
+                              const uint8_t *key,
+                              size_t key_len,
+                              const uint8_t *value,
+                              size_t value_len);
+
+// Adds a key with an operand of the keyspace's merge operator; see `foldb_load_put`.
+foldb_error_t *foldb_load_merge(foldb_load_t *load,
+                                const uint8_t *key,
+                                size_t key_len,
+                                const uint8_t *operand,
+                                size_t operand_len);
+
+// Adds a key with an operand of the operator `NAME` or `NAME:PARAM`; see `foldb_load_put`.
+foldb_error_t *foldb_load_merge_with(foldb_load_t *load,
+                                     const char *operator_,
+                                     const uint8_t *key,
+                                     size_t key_len,
+                                     const uint8_t *operand,
+                                     size_t operand_len);
+
+// Ends a load: adds all its keys in one atomic step, durably. Stores what it added in `*report`,
+// unless that is NULL. After an error nothing was added, except that a failed sync leaves that
+// open until the next open.
+foldb_error_t *foldb_load_finish(foldb_load_t *load, foldb_load_report_t *report);
+
+// Frees a load. One that was not finished adds nothing. NULL is allowed.
+void foldb_load_free(foldb_load_t *load);
 
 // Makes all earlier writes durable that went to the log.
 foldb_error_t *foldb_sync(const foldb_t *db);

@@ -8,7 +8,7 @@
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
 //! `filter_policy`, `env`, `block_cache`, `listener`, `runtime`, `database`, `keyspace`, `reads`,
-//! `writes`, `batch`, `iterator`, `upkeep`, `shape`.
+//! `writes`, `batch`, `iterator`, `load`, `upkeep`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -28,6 +28,7 @@ pub mod filter_policy;
 pub mod iterator;
 pub mod keyspace;
 pub mod listener;
+pub mod load;
 mod opened;
 pub mod operator;
 pub mod options;

@@ -26,6 +26,7 @@ fn the_header_is_generated_from_the_code() {
         "reads",
         "batch",
         "iterator",
+        "load",
         "upkeep",
         "shape",
     ] {

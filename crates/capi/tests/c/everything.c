@@ -624,6 +624,37 @@ static void iterators(foldb_t *db) {
   foldb_iter_free(iter);
 }
 
+static void sorted_loads(foldb_t *db) {
+  static const uint8_t one[8] = {1};
+  foldb_keyspace_t *counters;
+  OK(foldb_keyspace_open(db, "counters", &counters));
+  foldb_load_t *load;
+  OK(foldb_load_begin(db, counters, &load));
+  // The keyspace is in backwards order.
+  OK(foldb_load_merge(load, BYTES("load3"), one, 8));
+  OK(foldb_load_put(load, BYTES("load2"), one, 8));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_load_put(load, BYTES("load2"), one, 8));
+  OK(foldb_load_merge_with(load, "stringappend:,", BYTES("load1"), BYTES("x")));
+  CHECK(has(db, counters, NULL, "load1", NULL));
+  foldb_load_report_t report;
+  memset(&report, 0xff, sizeof report);
+  OK(foldb_load_finish(load, &report));
+  CHECK(report.entries == 3 && report.tables == 1 && report.bytes > 0);
+  CHECK(report.sequence_number > 0 && has(db, counters, NULL, "load1", "x"));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_load_put(load, BYTES("load0"), one, 8));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_load_finish(load, NULL));
+  foldb_load_free(load);
+
+  // A load that is not finished adds nothing.
+  OK(foldb_load_begin(db, NULL, &load));
+  OK(foldb_load_put(load, BYTES("load1"), one, 8));
+  foldb_load_free(load);
+  foldb_load_free(NULL);
+  CHECK(has(db, NULL, NULL, "load1", NULL));
+  OK(foldb_delete_range(db, counters, NULL, NULL, NULL));
+  foldb_keyspace_free(counters);
+}
+
 static void upkeep(foldb_t *db, const char *dir) {
   uint8_t *large = malloc(100000);
   CHECK(large != NULL);
@@ -673,6 +704,8 @@ static void upkeep(foldb_t *db, const char *dir) {
   FAILS(FOLDB_READ_ONLY, foldb_collect_garbage(reader, 0.5, NULL));
   FAILS(FOLDB_READ_ONLY, foldb_checkpoint(reader, dir));
   FAILS(FOLDB_READ_ONLY, foldb_keyspace_drop(reader, "counters"));
+  foldb_load_t *unbegun;
+  FAILS(FOLDB_READ_ONLY, foldb_load_begin(reader, NULL, &unbegun));
   foldb_batch_t *refused = foldb_batch_new(reader);
   FAILS(FOLDB_READ_ONLY, foldb_batch_put(refused, NULL, BYTES("k"), BYTES("v")));
   FAILS(FOLDB_READ_ONLY, foldb_batch_write(refused, NULL));
@@ -725,6 +758,7 @@ int main(int argc, char **argv) {
   iterators(db);
   received_values(db);
   shape(db);
+  sorted_loads(db);
   upkeep(db, argv[1]);
   filters_and_separators(argv[1]);
   keys_of_several_spellings(argv[1]);
