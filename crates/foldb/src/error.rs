@@ -72,6 +72,14 @@ pub enum ErrorKind {
     /// The write would have waited longer than [`crate::WriteOptions::deadline`] allows. Nothing
     /// was written; try again later.
     Busy,
+    /// Another write changed what this transaction read, or wrote what it writes. The commit wrote
+    /// nothing. Run the transaction again; [`crate::Db::transact`] does so by itself.
+    Conflict,
+    /// The transaction holds more writes than one batch may. Running it again does not help: split
+    /// it. [`crate::limits::max_batch_bytes`] is the limit.
+    TransactionTooLarge,
+    /// The program gave up its transaction, by [`Error::aborted`]. The commit wrote nothing.
+    Aborted,
     /// A read, write or other call of the operating system failed.
     Io,
 }
@@ -117,6 +125,17 @@ impl Error {
     /// Makes an error for a call whose arguments are wrong.
     pub fn invalid_argument(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// Makes an error with which a program gives up its transaction; see [`crate::Db::transact`].
+    ///
+    /// # Example
+    /// ```
+    /// let error = foldb::Error::aborted("the account is empty");
+    /// assert_eq!(error.kind(), foldb::ErrorKind::Aborted);
+    /// ```
+    pub fn aborted(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Aborted, message)
     }
 
     /// Makes an error for bytes that are not the bytes that were written. The layer that knows the

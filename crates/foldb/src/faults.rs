@@ -77,6 +77,12 @@ pub enum Fault {
     ForgetDefinition,
     /// An open replaces `CURRENT` before the names of manifest and log are durable.
     CurrentBeforeNames,
+    /// A transaction's commit does not check the ranges that the transaction read.
+    ForgetRangesRead,
+    /// A merge conflicts with other merges of its key, as a put does.
+    MergeConflictsLikePut,
+    /// A commit does not check the keys that the transaction read.
+    ForgetKeysRead,
     /// If a callback drops the last handle, the close runs on the worker it waits for.
     CloseInCallback,
     /// The search after a torn tail hashes every byte sequence that looks like a frame.

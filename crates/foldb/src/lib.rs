@@ -83,9 +83,10 @@ pub struct ReadmeExample;
 
 pub use db::{
     ApproximateCount, Base, BatchOp, CheckpointReport, CutLog, Db, Explained, ExplainedRecord,
-    Finalized, GcOptions, GcProgress, GcReport, Keyspace, KeyspaceReader, LoadReport, LogCut,
+    Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace, KeyspaceReader, LoadReport, LogCut,
     LostRange, LostTable, OnGcProgress, Operand, Operands, Place, ReadOnlyDb, ReadOptions, Reader,
-    RecordKind, RepairOptions, RepairReport, Snapshot, SortedLoad, TableInfo, Unfolded,
+    RecordKind, RepairOptions, RepairReport, Savepoint, Snapshot, SortedLoad, TableInfo, Transaction,
+    TransactionKeyspace, TransactionOptions, Unfolded,
     VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};

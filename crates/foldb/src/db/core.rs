@@ -28,6 +28,7 @@ use crate::db::state::background::Background;
 use crate::db::state::buffers::SealedGroups;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::Tree;
 use crate::db::state::writer::WriterState;
 use crate::error::{Error, ErrorKind, Result};
@@ -81,6 +82,7 @@ pub(crate) struct Core {
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
+    pub(crate) transactions: OpenTransactions,
     /// How often a thread waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
 

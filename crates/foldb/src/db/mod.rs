@@ -5,6 +5,7 @@
 //!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators
 //!   load        sorted loads: keys in order straight into tables
 //!   trees       background work: flush, compaction, garbage collection, installing their results
+//!   transaction transactions, conditional writes
 //!   read        point reads, iterators, operands; the payments of reads
 //!   write       log, apply, publish
 //!   throttle    stalls, slowdowns, and the order of writers
@@ -24,6 +25,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod transaction;
 mod trees;
 mod write;
 
@@ -38,5 +40,6 @@ pub use read::approximate::ApproximateCount;
 pub use read::explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub use read::operands::{Base, Operand, Operands};
 pub use read::tables::TableInfo;
+pub use transaction::{Isolation, Savepoint, Transaction, TransactionKeyspace, TransactionOptions};
 pub use trees::gc::{GcOptions, GcProgress, GcReport, OnGcProgress};
 pub use write::batch::{BatchOp, WriteBatch};

@@ -317,7 +317,7 @@ impl MergingCursor {
     pub(crate) fn records_of_key(&self) -> usize {
         match &self.sources[self.winner()] {
             Source::Memtable(cursor) => cursor.version_count() as usize,
-            Source::Run(_) => 1,
+            Source::Run(_) | Source::Folded(_) => 1,
         }
     }
 

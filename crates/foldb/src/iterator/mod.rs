@@ -5,15 +5,18 @@
 
 mod bounds;
 mod covers;
+mod folded;
 mod merging;
 mod run;
 mod source;
 #[cfg(test)]
 mod tests;
 mod visible;
+mod watch;
 
 pub(crate) use bounds::Bounds;
 pub(crate) use covers::{CoverSource, Covers};
+pub(crate) use folded::FoldedCursor;
 pub(crate) use merging::{Effort, MergingCursor};
 pub(crate) use run::RunCursor;
 pub(crate) use source::Source;

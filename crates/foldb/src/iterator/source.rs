@@ -1,8 +1,9 @@
-//! One source of records: a memtable or a sorted run.
+//! One source of records: a memtable, a sorted run, or the folded entries of another iterator.
 
 use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
 
 use crate::error::Result;
+use crate::iterator::folded::FoldedCursor;
 use crate::iterator::run::RunCursor;
 use crate::key::RecordHeader;
 use crate::memtable;
@@ -17,6 +18,7 @@ pub(crate) const MAX_HIDDEN: usize = 16;
 pub(crate) enum Source {
     Memtable(MemtableCursor),
     Run(RunCursor),
+    Folded(FoldedCursor),
 }
 
 impl Source {
@@ -25,6 +27,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.valid(),
             Source::Run(cursor) => cursor.valid(),
+            Source::Folded(cursor) => cursor.valid(),
         }
     }
 
@@ -33,6 +36,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.key(),
             Source::Run(cursor) => cursor.key(),
+            Source::Folded(cursor) => cursor.key(),
         }
     }
 
@@ -41,6 +45,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => memtable::header(cursor),
             Source::Run(cursor) => cursor.header(),
+            Source::Folded(cursor) => cursor.header(),
         }
     }
 
@@ -57,6 +62,7 @@ impl Source {
         match self {
             Source::Memtable(_) => Ok(()),
             Source::Run(cursor) => cursor.hold_value(),
+            Source::Folded(cursor) => cursor.hold_value(),
         }
     }
 
@@ -66,6 +72,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.value(),
             Source::Run(cursor) => ValueBytes::Lent(cursor.value()),
+            Source::Folded(cursor) => cursor.value(),
         }
     }
 
@@ -75,6 +82,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => memtable::pinned_value(cursor),
             Source::Run(cursor) => cursor.pinned_value(),
+            Source::Folded(cursor) => cursor.pinned_value(),
         }
     }
 
@@ -90,6 +98,10 @@ impl Source {
                 cursor.hold_value()?;
                 value.set_entry(cursor.entry_value());
             }
+            Source::Folded(cursor) => {
+                cursor.hold_value()?;
+                *value = cursor.pinned_value();
+            }
         }
         Ok(())
     }
@@ -98,6 +110,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.seek_to_first(),
             Source::Run(cursor) => cursor.seek_to_first()?,
+            Source::Folded(cursor) => cursor.seek_to_first()?,
         }
         Ok(())
     }
@@ -106,6 +119,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.seek_to_last(),
             Source::Run(cursor) => cursor.seek_to_last()?,
+            Source::Folded(cursor) => cursor.seek_to_last()?,
         }
         Ok(())
     }
@@ -123,6 +137,7 @@ impl Source {
                 Ok(true)
             }
             Source::Run(cursor) => cursor.approach(key),
+            Source::Folded(cursor) => cursor.seek(key).map(|()| false),
         }
     }
 
@@ -131,6 +146,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.land(),
             Source::Run(cursor) => cursor.seek_in_block(key)?,
+            Source::Folded(_) => {}
         }
         Ok(())
     }
@@ -140,6 +156,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.seek_before(key),
             Source::Run(cursor) => cursor.seek_before(key)?,
+            Source::Folded(cursor) => cursor.seek_before(key)?,
         }
         Ok(())
     }
@@ -149,6 +166,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.next(),
             Source::Run(cursor) => cursor.next()?,
+            Source::Folded(cursor) => cursor.next()?,
         }
         Ok(())
     }
@@ -167,6 +185,7 @@ impl Source {
                 cursor.next_key();
                 return Ok(());
             }
+            Source::Folded(cursor) => return cursor.next(),
             Source::Run(cursor) => cursor,
         };
         let mut hidden = 0;
@@ -190,6 +209,7 @@ impl Source {
         match self {
             Source::Memtable(cursor) => cursor.prev(),
             Source::Run(cursor) => cursor.prev()?,
+            Source::Folded(cursor) => cursor.prev()?,
         }
         Ok(())
     }

@@ -9,7 +9,6 @@ mod folding;
 mod tests;
 mod usual;
 
-use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -229,16 +228,7 @@ const RANGE_OVERHEAD: usize = 256;
 /// Returns the ends of a range delete; `None` if no key can lie between them.
 fn edges(operation: &Operation<'_>, comparator: &dyn Comparator) -> Option<(Edge, Edge)> {
     let (start, end) = operation.range();
-    let start = match start {
-        Bound::Unbounded => Edge::Lowest,
-        Bound::Included(key) => Edge::Before(key.into()),
-        Bound::Excluded(key) => Edge::Behind(key.into()),
-    };
-    let end = match end {
-        Bound::Unbounded => Edge::Highest,
-        Bound::Included(key) => Edge::Behind(key.into()),
-        Bound::Excluded(key) => Edge::Before(key.into()),
-    };
+    let (start, end) = (Edge::at_start(start), Edge::at_end(end));
     // The write is already logged. If the comparator panics only now, it panics again in background
     // work, which reports the panic.
     let is_range = guarded(|| start.compare(comparator, &end).is_lt()).unwrap_or(true);
@@ -302,6 +292,11 @@ impl Memtable {
             return None;
         }
         self.range_tombstones.load_full()
+    }
+
+    /// Returns the sequence number of the last range delete; 0 if there is none.
+    pub(crate) fn last_range_delete(&self) -> SeqNo {
+        self.last_range_delete.load(Ordering::Acquire)
     }
 
     /// Returns a cursor over all records, for a flush that writes the records that each of these

@@ -6,6 +6,7 @@
 //! from "before a" to "behind k".
 
 use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::key::Comparator;
@@ -27,6 +28,24 @@ pub(crate) enum Edge {
 }
 
 impl Edge {
+    /// Returns the place where a range with this start begins.
+    pub(crate) fn at_start(start: Bound<&[u8]>) -> Edge {
+        match start {
+            Bound::Unbounded => Edge::Lowest,
+            Bound::Included(key) => Edge::Before(key.into()),
+            Bound::Excluded(key) => Edge::Behind(key.into()),
+        }
+    }
+
+    /// Returns the place where a range with this end ends.
+    pub(crate) fn at_end(end: Bound<&[u8]>) -> Edge {
+        match end {
+            Bound::Unbounded => Edge::Highest,
+            Bound::Included(key) => Edge::Behind(key.into()),
+            Bound::Excluded(key) => Edge::Before(key.into()),
+        }
+    }
+
     /// Returns whether a key lies behind this place.
     #[inline]
     pub(crate) fn is_before(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {

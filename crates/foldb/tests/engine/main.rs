@@ -84,6 +84,15 @@ mod segments {
     mod separation;
 }
 
+/// Transactions, and writes under a condition.
+mod transactions {
+    mod bank;
+    mod conflicts;
+    mod model;
+    mod own_writes;
+    mod turns;
+}
+
 /// Operators, comparators, filter policies and listeners of the caller's own.
 mod user_code {
     mod callbacks;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::db::state::buffers::Buffers;
+use crate::db::state::recent_writes::RecentWrites;
+use crate::db::state::transactions::Turn;
 use crate::fold::CachedResolver;
 use crate::wal::{LogWriter, SeparableValues};
 
@@ -25,6 +27,10 @@ pub(crate) struct WriterState {
     /// Number of operators that the log defines. Built-in operators need no definition.
     pub(crate) defined: usize,
     pub(crate) operators: CachedResolver,
+    /// The writes that open transactions may conflict with.
+    pub(crate) recent: RecentWrites,
+    /// The thread whose writes alone pass for now, if one has a turn.
+    pub(crate) turn: Option<Turn>,
 }
 
 impl WriterState {
@@ -41,6 +47,8 @@ impl WriterState {
             since_look,
             defined: 0,
             operators,
+            recent: RecentWrites::default(),
+            turn: None,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Stalls, slowdowns, and the order of writers.
 //!
-//! A write passes five gates, in this order. At each gate it waits for one thing only:
+//! A write passes six gates, in this order. At each gate it waits for one thing only:
 //!
 //! ```text
 //!  gate          state                 left when                          slows
 //!  writer_lock   press, queue, regain  the holder has written             one writer
+//!  turn          wait                  a losing transaction had its turn  all writers but its own
 //!  room          full: seal, wait      a flush has made a buffer free     writers of full buffers
 //!  overlap       seal early            the next buffer fits into memory   none: it begins a flush
 //!  pace          pause                 its time is over, or the pace fell writers of one keyspace,
@@ -33,4 +34,5 @@ pub(crate) mod overlap;
 pub(crate) mod pace;
 pub(crate) mod pacing;
 pub(crate) mod room;
+pub(crate) mod turn;
 pub(crate) mod writer_lock;

@@ -122,6 +122,9 @@ impl Core {
     ) -> Result<MutexGuard<'_, WriterState>> {
         let mut writer = self.lock_writer_for(patience)?;
         self.check_writable()?;
+        if writer.turn.is_some() {
+            writer = self.let_pass(writer, patience)?;
+        }
         if let Some((keyspace, bytes)) = writes.need()
             && writer.buffers.is_ready(keyspace, bytes)
             && !self.log_is_long(&writer)

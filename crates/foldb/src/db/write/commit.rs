@@ -17,6 +17,7 @@ use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::buffers::Buffers;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::Patience;
 use crate::db::write::batch::WriteBatch;
@@ -152,10 +153,24 @@ impl Core {
             Kind::DeleteRange => keyspace.check_comparator()?,
             _ => keyspace.check_key_to_write(key)?,
         }
-        self.commit(Writes::One(keyspace, &operation), NO_OPERATOR, options)
+        self.commit(Writes::One(keyspace, &operation), NO_OPERATOR, options, |_| Ok(()))
     }
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
+        self.write_if(batch, options, |_| Ok(()))
+    }
+
+    /// Writes a batch if `allow` allows it. The writer lock is held from that call until the batch
+    /// is published, so nothing else is written in between.
+    ///
+    /// # Errors
+    /// The error of `allow`, and nothing was written; as [`Core::write`].
+    pub(crate) fn write_if(
+        &self,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+        allow: impl FnOnce(&WriterState) -> Result<()>,
+    ) -> Result<()> {
         batch.check(&self.registry)?;
         limits::check_batch(batch.memtable_bytes(), self.settings.write_buffers.size)?;
         for operation in batch.operations() {
@@ -178,7 +193,7 @@ impl Core {
         if batch.is_empty() {
             return self.write_nothing(options);
         }
-        self.commit(Writes::Batch(batch), default, options)
+        self.commit(Writes::Batch(batch), default, options, allow)
     }
 
     /// Handles a write without operations. If it asks for a sync, it makes earlier writes durable.
@@ -192,9 +207,11 @@ impl Core {
         writes: Writes<'_>,
         default: OperatorId,
         options: &WriteOptions,
+        allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
         let patience = Patience::of(options, &*self.options.env.clock);
         let mut writer = self.writer_with_room(writes, patience)?;
+        allow(&writer)?;
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         #[cfg(debug_assertions)]
@@ -259,6 +276,9 @@ impl Core {
         default: OperatorId,
         first: SeqNo,
     ) {
+        if writer.recent.is_on() {
+            self.note_recent(&mut writer.recent, writes, first);
+        }
         let WriterState { buffers, operators, since_look, .. } = writer;
         let operators = &**operators.load();
         match writes {
@@ -285,6 +305,23 @@ impl Core {
                 }
                 self.pins.publish(first + batch.len() as SeqNo - 1);
             }
+        }
+    }
+
+    /// Notes writes for the commits of open transactions.
+    #[inline(never)]
+    fn note_recent(&self, recent: &mut RecentWrites, writes: Writes<'_>, first: SeqNo) {
+        let is_due = match writes {
+            Writes::One(_, operation) => recent.note(operation, first),
+            Writes::Batch(batch) => {
+                let numbered = batch.operations().zip(first..);
+                numbered.fold(false, |is_due, (operation, seqno)| {
+                    recent.note(&operation, seqno) || is_due
+                })
+            }
+        };
+        if is_due && self.transactions.may_stop_noting() {
+            recent.turn_off();
         }
     }
 

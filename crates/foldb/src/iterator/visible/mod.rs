@@ -18,9 +18,11 @@ use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
+use crate::iterator::watch::{OnWalk, Watch};
 use crate::key::{Comparator, Kind, SeqNo, check_key};
 use crate::memtable;
 use crate::memtable::{Usual, fold_usual};
+use crate::range_tombstone::Edge;
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::table::LARGE_BLOCK;
@@ -136,6 +138,15 @@ pub struct Iter {
     back: Option<Box<Iter>>,
     /// Scratch of `next_back`: the key that it returned before the last one.
     last_taken: Vec<u8>,
+    /// Learns which ranges are read, if a transaction reads.
+    watch: Option<Box<Watch>>,
+}
+
+/// The direction of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Forward,
+    Backward,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +176,7 @@ impl Iter {
             scratch: Vec::new(),
             back: None,
             last_taken: Vec::new(),
+            watch: None,
         }
     }
 
@@ -176,12 +188,85 @@ impl Iter {
         }
     }
 
+    /// Calls `on_walk` with each range that the iterator reads, at the latest when it is dropped.
+    pub(crate) fn watched(mut self, on_walk: OnWalk) -> Iter {
+        self.watch = Some(Box::new(Watch::new(on_walk)));
+        self
+    }
+
+    /// Ends the watched walk, and begins the next one where a seek begins.
+    #[inline]
+    fn begin_walk(&mut self, place: impl FnOnce(&Bounds) -> Edge) {
+        if self.watch.is_some() {
+            let place = place(&self.parts.bounds);
+            self.settle_walk();
+            self.reach(place);
+        }
+    }
+
+    #[cold]
+    fn reach(&mut self, place: Edge) {
+        if let Some(watch) = &mut self.watch {
+            watch.reach(&*self.parts.comparator, place);
+        }
+    }
+
+    /// Extends the watched walk to the key under the cursor.
+    #[cold]
+    fn reach_here(&mut self) {
+        if self.valid() {
+            self.reach(Edge::Before(self.key[..].into()));
+            self.reach(Edge::Behind(self.key[..].into()));
+        }
+    }
+
+    #[cold]
+    fn settle_walk(&mut self) {
+        self.reach_here();
+        if let Some(watch) = &mut self.watch {
+            watch.settle();
+        }
+    }
+
+    /// Extends the watched walk, if a move came to no entry.
+    #[inline]
+    fn after_move(&mut self, way: Way, moved: Result<bool>) -> Result<bool> {
+        if !matches!(moved, Ok(true)) && self.watch.is_some() {
+            self.reach_ends(way, moved.is_err());
+        }
+        moved
+    }
+
+    #[cold]
+    fn reach_ends(&mut self, way: Way, failed: bool) {
+        let Bounds { lower, upper } = &self.parts.bounds;
+        let start = Edge::at_start(lower.as_ref().map(Vec::as_slice));
+        let end = Edge::at_end(upper.as_ref().map(Vec::as_slice));
+        // It is unknown how far a failed move came.
+        if failed || way == Way::Forward {
+            self.reach(end);
+        }
+        if failed || way == Way::Backward {
+            self.reach(start);
+        }
+    }
+
+    pub(crate) fn comparator(&self) -> &dyn Comparator {
+        &*self.parts.comparator
+    }
+
     /// Moves to the first entry. Each positioning call returns whether there is an entry.
     ///
     /// # Errors
     /// `Corruption` or `Io` when a table cannot be read.
     pub fn seek_to_first(&mut self) -> Result<bool> {
         self.before_seek();
+        self.begin_walk(|bounds| Edge::at_start(bounds.as_refs().0));
+        let moved = self.move_to_first();
+        self.after_move(Way::Forward, moved)
+    }
+
+    fn move_to_first(&mut self) -> Result<bool> {
         self.state = State::Exhausted;
         match self.parts.bounds.lower.clone() {
             Bound::Unbounded => self.parts.records.seek_to_first()?,
@@ -197,6 +282,12 @@ impl Iter {
     /// As [`Iter::seek_to_first`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
         self.before_seek();
+        self.begin_walk(|bounds| Edge::at_end(bounds.as_refs().1));
+        let moved = self.move_to_last();
+        self.after_move(Way::Backward, moved)
+    }
+
+    fn move_to_last(&mut self) -> Result<bool> {
         self.state = State::Exhausted;
         match self.parts.bounds.upper.clone() {
             Bound::Unbounded => self.parts.records.seek_to_last()?,
@@ -218,6 +309,12 @@ impl Iter {
             return self.seek_to_first();
         }
         self.before_seek();
+        self.begin_walk(|_| Edge::Before(key.into()));
+        let moved = self.move_to_or_behind(key);
+        self.after_move(Way::Forward, moved)
+    }
+
+    fn move_to_or_behind(&mut self, key: &[u8]) -> Result<bool> {
         self.state = State::Exhausted;
         if self.parts.records.effort().seeks >= SEEKS_BETWEEN_PAYMENTS {
             self.parts.settle_account();
@@ -237,7 +334,9 @@ impl Iter {
         if !self.below_upper(key) {
             return self.seek_to_last();
         }
-        self.seek_to_or_before(key)
+        self.begin_walk(|_| Edge::Behind(key.into()));
+        let moved = self.seek_to_or_before(key);
+        self.after_move(Way::Backward, moved)
     }
 
     /// Refuses a key that the comparator cannot compare.
@@ -254,6 +353,15 @@ impl Iter {
     /// # Errors
     /// As [`Iter::seek_to_first`].
     pub fn advance(&mut self) -> Result<bool> {
+        let moved = self.move_forward();
+        self.after_move(Way::Forward, moved)
+    }
+
+    #[inline]
+    fn move_forward(&mut self) -> Result<bool> {
+        if self.state == State::Backward && self.watch.is_some() {
+            self.reach_here();
+        }
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_first(),
             State::FromBack => return self.with_front(Iter::seek_to_first),
@@ -272,6 +380,15 @@ impl Iter {
     /// # Errors
     /// As [`Iter::seek_to_first`].
     pub fn retreat(&mut self) -> Result<bool> {
+        let moved = self.move_backward();
+        self.after_move(Way::Backward, moved)
+    }
+
+    #[inline]
+    fn move_backward(&mut self) -> Result<bool> {
+        if self.state == State::Forward && self.watch.is_some() {
+            self.reach_here();
+        }
         match std::mem::replace(&mut self.state, State::Exhausted) {
             State::Fresh => return self.seek_to_last(),
             State::FromBack => return self.with_front(Iter::seek_to_last),
@@ -720,6 +837,14 @@ fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, totals: &Tot
         }
     }
     true
+}
+
+impl Drop for Iter {
+    fn drop(&mut self) {
+        if self.watch.is_some() {
+            self.settle_walk();
+        }
+    }
 }
 
 impl Iterator for Iter {

@@ -23,6 +23,7 @@ use crate::db::state::background::Background;
 use crate::db::state::buffers::{Buffers, SealedGroups};
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::state::writer::WriterState;
 use crate::db::trees::flush::Flushed;
@@ -331,6 +332,7 @@ impl Assembly {
             segment_files: self.segment_files,
             background: Background::default(),
             totals: stored.totals,
+            transactions: OpenTransactions::default(),
             syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
             read_only: self.lock.is_none(),

@@ -58,6 +58,15 @@ pub struct WriteBatch {
     mistake: Option<Error>,
 }
 
+/// The end of a batch at an earlier moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchMark {
+    bytes: usize,
+    len: usize,
+    largest_put: usize,
+    memtable_bytes: usize,
+}
+
 /// One write of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -96,6 +105,13 @@ pub enum BatchOp<'a> {
         /// The end of the range.
         end: Bound<&'a [u8]>,
     },
+}
+
+impl BatchMark {
+    /// Returns the encoded bytes of the writes before the mark.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 impl WriteBatch {
@@ -347,7 +363,37 @@ impl WriteBatch {
     }
 
     pub(crate) fn operations(&self) -> Operations<'_> {
-        Operations { bytes: ByteReader::new(&self.encoded) }
+        self.operations_from(0)
+    }
+
+    /// Returns the operations from a byte position on, at which one begins.
+    pub(crate) fn operations_from(&self, byte: usize) -> Operations<'_> {
+        Operations { bytes: ByteReader::new(&self.encoded[byte..]) }
+    }
+
+    /// Returns the first mistake made while filling the batch.
+    pub(crate) fn mistake(&self) -> Option<&Error> {
+        self.mistake.as_ref()
+    }
+
+    /// Notes the end of the batch, for [`WriteBatch::cut`].
+    pub(crate) fn mark(&self) -> BatchMark {
+        let WriteBatch { encoded, len, largest_put, memtable_bytes, .. } = self;
+        BatchMark {
+            bytes: encoded.len(),
+            len: *len,
+            largest_put: *largest_put,
+            memtable_bytes: *memtable_bytes,
+        }
+    }
+
+    /// Removes all writes and mistakes after a mark.
+    pub(crate) fn cut(&mut self, mark: BatchMark) {
+        self.encoded.truncate(mark.bytes);
+        self.len = mark.len;
+        self.largest_put = mark.largest_put;
+        self.memtable_bytes = mark.memtable_bytes;
+        self.mistake = None;
     }
 
     /// Returns the operations as the log stores them.

@@ -1,0 +1,81 @@
+//! Turns: how a transaction that keeps losing is let through in the end.
+//!
+//! A thread whose transaction lost several times takes a turn: until it ends, other threads wait
+//! before they write. So nothing changes under the transaction, and its commit succeeds. Each turn
+//! has a limit, because the transaction runs the program's code, which may wait for another writer.
+//! A transaction that exceeds its limit may lose again, and its next turn is longer.
+//!
+//! ```text
+//! a: read x .. commit: conflict  | take the turn, read x ............ commit | end
+//! b: put x, put x, put x         | put x waits ..............................| put x
+//! ```
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+
+use crate::db::core::Core;
+use crate::db::state::transactions::Turn;
+use crate::db::state::writer::WriterState;
+use crate::db::throttle::room::{Patience, busy};
+use crate::error::Result;
+
+/// A turn in progress. Dropping it ends the turn.
+pub(crate) struct TurnGuard(Arc<Core>);
+
+impl Drop for TurnGuard {
+    fn drop(&mut self) {
+        let mut writer = self.0.lock_writer();
+        if writer.turn.is_some_and(|turn| turn.thread == thread::current().id()) {
+            writer.turn = None;
+        }
+        drop(writer);
+        self.0.transactions.turn_ended();
+    }
+}
+
+impl Core {
+    /// Waits for the turn of another thread to end, and begins one of at most `limit` for this
+    /// thread.
+    pub(crate) fn take_turn(self: &Arc<Core>, limit: Duration) -> Result<TurnGuard> {
+        let writer = self.lock_writer();
+        let mut writer = self.let_pass(writer, Patience::ENDLESS)?;
+        let until = self.options.env.clock.now() + limit;
+        writer.turn = Some(Turn { thread: thread::current().id(), until });
+        drop(writer);
+        Ok(TurnGuard(Arc::clone(self)))
+    }
+
+    /// Waits while another thread has a turn.
+    ///
+    /// # Errors
+    /// `Busy` if patience ends first.
+    #[cold]
+    pub(crate) fn let_pass<'a>(
+        &'a self,
+        mut writer: MutexGuard<'a, WriterState>,
+        patience: Patience,
+    ) -> Result<MutexGuard<'a, WriterState>> {
+        let clock = &*self.options.env.clock;
+        let own = thread::current().id();
+        while let Some(turn) = writer.turn.filter(|turn| turn.thread != own) {
+            let now = clock.now();
+            if now >= turn.until {
+                writer.turn = None;
+                break;
+            }
+            let left = patience.left(clock).unwrap_or(Duration::MAX);
+            if left.is_zero() {
+                return Err(busy("a transaction that lost several times has its turn"));
+            }
+            let turns = self.transactions.lock_turns();
+            drop(writer);
+            self.transactions.wait_for_turn(turns, left.min(turn.until - now));
+            writer = self.lock_writer();
+            self.check_writable()?;
+        }
+        Ok(writer)
+    }
+}

@@ -1,0 +1,204 @@
+//! The claims of a transaction: the keys and ranges that no other write may have changed.
+//!
+//! Invariant: the claims use at most twice the limit that the transaction was given. Beyond it,
+//! neighbouring keys and ranges join into one range, which claims more than the transaction read:
+//!
+//! ```text
+//! read b, read d, read k..m      b..=d, k..m        b..m
+//! ```
+//!
+//! So a transaction that reads much meets more conflicts, and never commits wrongly.
+
+use std::sync::Arc;
+
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::recent_writes::EdgeRange;
+use crate::key::{Comparator, KeyspaceId};
+use crate::range_tombstone::Edge;
+
+/// What a claim on a key forbids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forbids {
+    /// Any write.
+    Any,
+    /// Puts and deletes. Other merges may pass.
+    NewBase,
+}
+
+/// A claim on one key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyClaim<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) forbids: Forbids,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StoredKey {
+    hash: u64,
+    begin: u32,
+    len: u32,
+    forbids: Forbids,
+}
+
+/// The claims in one keyspace.
+pub(super) struct KeyspaceClaims {
+    /// Keeps the keyspace readable for the check.
+    pub(super) keyspace: Keyspace,
+    keys: Vec<StoredKey>,
+    bytes_of_keys: Vec<u8>,
+    pub(super) ranges: Vec<EdgeRange>,
+}
+
+impl KeyspaceClaims {
+    pub(super) fn state(&self) -> &Arc<KeyspaceState> {
+        self.keyspace.shared_state()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = KeyClaim<'_>> {
+        self.keys.iter().map(|stored| KeyClaim {
+            key: self.bytes_of(stored),
+            hash: stored.hash,
+            forbids: stored.forbids,
+        })
+    }
+
+    fn bytes_of(&self, stored: &StoredKey) -> &[u8] {
+        let begin = stored.begin as usize;
+        &self.bytes_of_keys[begin..begin + stored.len as usize]
+    }
+
+    /// Turns the keys into ranges, and joins neighbouring ranges until at most `most` are left.
+    fn coarsen(&mut self, most: usize) {
+        let comparator = Arc::clone(&self.state().comparator);
+        let keys = self.keys.iter().map(|stored| range_of_key(self.bytes_of(stored)));
+        let mut ranges: Vec<EdgeRange> = keys.collect();
+        ranges.append(&mut self.ranges);
+        (self.keys, self.bytes_of_keys) = (Vec::new(), Vec::new());
+        ranges.sort_by(|a, b| a.start.compare(&*comparator, &b.start));
+        let in_one = ranges.len().div_ceil(most.max(1)).max(1);
+        let groups = ranges.chunks(in_one).map(|group| join(group, &*comparator));
+        self.ranges = groups.collect();
+    }
+
+    fn bytes(&self) -> usize {
+        let ranges: usize = self.ranges.iter().map(EdgeRange::bytes).sum();
+        self.keys.len() * size_of::<StoredKey>() + self.bytes_of_keys.len() + ranges
+    }
+}
+
+/// Returns the range of one key, in all its spellings.
+pub(super) fn range_of_key(key: &[u8]) -> EdgeRange {
+    EdgeRange { start: Edge::Before(key.into()), end: Edge::Behind(key.into()) }
+}
+
+/// Returns the range from the first start to the last end. The ranges ascend by their starts.
+fn join(group: &[EdgeRange], comparator: &dyn Comparator) -> EdgeRange {
+    let mut joined = group[0].clone();
+    for range in &group[1..] {
+        joined.end = Edge::later(comparator, &joined.end, &range.end).clone();
+    }
+    joined
+}
+
+/// All claims of a transaction.
+pub(super) struct Claims {
+    pub(super) keyspaces: Vec<KeyspaceClaims>,
+    bytes: usize,
+    /// Bytes from which claims join.
+    limit: usize,
+    /// Ranges of iterators that still live: each may read all of its range.
+    live_walks: Vec<(u64, KeyspaceId, EdgeRange)>,
+    next_walk: u64,
+}
+
+/// Ranges that each keyspace keeps when claims join.
+const RANGES_LEFT: usize = 64;
+
+impl Claims {
+    pub(super) fn new(limit: usize) -> Claims {
+        let (keyspaces, live_walks) = Default::default();
+        Claims { keyspaces, bytes: 0, limit, live_walks, next_walk: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.keyspaces.is_empty()
+    }
+
+    /// Claims a key.
+    pub(super) fn add_key(&mut self, keyspace: &Keyspace, key: &[u8], hash: u64, forbids: Forbids) {
+        let own = self.of(keyspace);
+        let fits = u32::try_from(own.bytes_of_keys.len() + key.len()).is_ok();
+        if !own.state().comparator.bytewise_equality() || !fits {
+            // Notes know a key by the hash of its bytes. Other spellings have other hashes.
+            return self.add_range(keyspace, range_of_key(key));
+        }
+        let begin = own.bytes_of_keys.len() as u32;
+        own.bytes_of_keys.extend_from_slice(key);
+        own.keys.push(StoredKey { hash, begin, len: key.len() as u32, forbids });
+        self.grew(size_of::<StoredKey>() + key.len());
+    }
+
+    /// Claims a range.
+    pub(super) fn add_range(&mut self, keyspace: &Keyspace, range: EdgeRange) {
+        let bytes = range.bytes();
+        self.of(keyspace).ranges.push(range);
+        self.grew(bytes);
+    }
+
+    /// Claims the range of an iterator while it lives. Returns the number of the walk.
+    pub(super) fn begin_walk(&mut self, keyspace: &Keyspace, range: EdgeRange) -> u64 {
+        let walk = self.next_walk;
+        self.next_walk += 1;
+        self.of(keyspace);
+        self.live_walks.push((walk, keyspace.state().id, range));
+        walk
+    }
+
+    /// Releases the claim of an iterator that ended. What it read was claimed on the way.
+    pub(super) fn end_walk(&mut self, walk: u64) {
+        self.live_walks.retain(|(live, ..)| *live != walk);
+    }
+
+    /// Returns the ranges of live iterators over a keyspace.
+    pub(super) fn live_walks(&self, keyspace: KeyspaceId) -> impl Iterator<Item = &EdgeRange> {
+        let own = self.live_walks.iter().filter(move |(_, id, _)| *id == keyspace);
+        own.map(|(.., range)| range)
+    }
+
+    /// Returns the claims in a keyspace.
+    fn of(&mut self, keyspace: &Keyspace) -> &mut KeyspaceClaims {
+        let id = keyspace.state().id;
+        let known = self.keyspaces.iter().position(|own| own.state().id == id);
+        let at = known.unwrap_or_else(|| {
+            let (keyspace, keys) = (keyspace.clone(), Vec::new());
+            let (bytes_of_keys, ranges) = (Vec::new(), Vec::new());
+            self.keyspaces.push(KeyspaceClaims { keyspace, keys, bytes_of_keys, ranges });
+            self.keyspaces.len() - 1
+        });
+        &mut self.keyspaces[at]
+    }
+
+    fn grew(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes > self.limit {
+            self.coarsen();
+        }
+    }
+
+    #[cold]
+    fn coarsen(&mut self) {
+        let mut most = RANGES_LEFT;
+        loop {
+            self.keyspaces.iter_mut().for_each(|own| own.coarsen(most));
+            self.bytes = self.keyspaces.iter().map(KeyspaceClaims::bytes).sum();
+            if self.bytes <= self.limit / 2 || most == 1 {
+                break;
+            }
+            most /= 2;
+        }
+        // Long keys alone may exceed the limit. The claims then join only after as many bytes again.
+        self.limit = self.limit.max(2 * self.bytes);
+    }
+}

@@ -1,0 +1,519 @@
+//! The handle of a transaction.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::db::handle::database::Db;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::snapshot::Snapshot;
+use crate::db::state::recent_writes::range_of;
+use crate::db::transaction::check::Verdict;
+use crate::db::transaction::claims::{Claims, Forbids};
+use crate::db::transaction::own_writes::OwnWrites;
+use crate::db::transaction::reading::OverSnapshot;
+use crate::db::transaction::transact::{Isolation, TransactionOptions};
+use crate::db::write::batch::{BatchMark, WriteBatch};
+use crate::encoding::key_hash;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::Operator;
+use crate::iterator::{Bounds, Iter};
+use crate::key::{AsKeyRange, Kind};
+use crate::limits;
+use crate::value::Value;
+
+/// Most times that a commit reads the records of its claims before it counts as a conflict.
+const DOUBTS: usize = 4;
+
+/// Reads and writes of several keys that happen at one moment, or not at all.
+///
+/// A transaction reads one snapshot of all keyspaces, with its own writes on top. Other readers see
+/// its writes only after the commit, and then all of them. A transaction that is dropped without a
+/// commit leaves no trace. [`Db::transact`] runs one again after a conflict; [`Db::begin`] leaves
+/// that to the caller.
+///
+/// Its own methods act on the keyspace `default`; [`Transaction::keyspace`] gives those of another.
+///
+/// # What conflicts
+/// With [`Isolation::Serializable`] the commit fails with `Conflict` if another write changed what
+/// the transaction read: a key, an absent key, or a key of a range that it iterated over. Writes do
+/// not conflict with writes. A merge reads nothing, so transactions that only merge never conflict.
+///
+/// With [`Isolation::Snapshot`] reads claim nothing. The commit fails if another write put or
+/// deleted a key that the transaction writes, or merged into a key that it puts or deletes.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let options = foldb::Options {
+/// #     create_if_missing: true,
+/// #     merge_operator: Some("uint64add".to_owned()),
+/// #     ..Default::default()
+/// # };
+/// # let db = foldb::Db::open(dir.path(), options)?;
+/// db.put("stock", "1")?;
+/// let first = db.begin(Default::default())?;
+/// let second = db.begin(Default::default())?;
+/// for transaction in [&first, &second] {
+///     assert_eq!(transaction.get("stock")?.unwrap(), b"1");
+///     transaction.put("stock", "0")?;
+///     transaction.merge("orders", 1u64.to_le_bytes())?;
+/// }
+/// first.commit()?;
+/// assert_eq!(second.commit().unwrap_err().kind(), foldb::ErrorKind::Conflict);
+/// assert_eq!(db.get("orders")?.unwrap(), 1u64.to_le_bytes());
+/// # Ok::<(), foldb::Error>(())
+/// ```
+pub struct Transaction {
+    db: Db,
+    options: TransactionOptions,
+    state: Mutex<State>,
+}
+
+/// The state that calls of a transaction change.
+struct State {
+    /// The moment that the transaction reads. Taken by the first read, or at the begin if the
+    /// writes are checked.
+    snapshot: Option<Snapshot>,
+    batch: WriteBatch,
+    own: OwnWrites,
+    claims: Option<Arc<Mutex<Claims>>>,
+    /// Savepoints made so far.
+    savepoints: u64,
+    /// The marks of savepoints that can still be rolled back to, oldest first.
+    marks: Vec<(u64, BatchMark)>,
+}
+
+/// A moment of a transaction to which [`Transaction::rollback_to`] returns.
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint(u64);
+
+impl Transaction {
+    pub(super) fn begin(db: &Db, options: TransactionOptions) -> Result<Transaction> {
+        db.core().check_writable()?;
+        let state = State {
+            snapshot: None,
+            batch: WriteBatch::new(),
+            own: OwnWrites::default(),
+            claims: None,
+            savepoints: 0,
+            marks: Vec::new(),
+        };
+        let transaction = Transaction { db: db.clone(), options, state: Mutex::new(state) };
+        if transaction.options.isolation == Isolation::Snapshot {
+            transaction.snapshot(&mut transaction.lock());
+        }
+        Ok(transaction)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the snapshot, and takes it at the first call. Writes are noted before it is taken,
+    /// so every write that it does not see is noted.
+    fn snapshot<'a>(&self, state: &'a mut State) -> &'a Snapshot {
+        state.snapshot.get_or_insert_with(|| {
+            self.db.core().begin_noting();
+            self.db.snapshot()
+        })
+    }
+
+    /// Reads a keyspace through the own writes.
+    fn read<T>(
+        &self,
+        keyspace: &Keyspace,
+        read: impl FnOnce(&OverSnapshot<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.check_own(keyspace)?;
+        let mut state = self.lock();
+        self.snapshot(&mut state);
+        let claims_reads = self.options.isolation == Isolation::Serializable;
+        if claims_reads && state.claims.is_none() {
+            let claims = Claims::new(self.options.max_read_bytes);
+            state.claims = Some(Arc::new(Mutex::new(claims)));
+        }
+        let State { batch, own, .. } = &mut *state;
+        let core = self.db.core();
+        let pool = &core.runtime.ledger().arenas;
+        let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver());
+        let claims = state.claims.clone();
+        let snapshot = self.snapshot(&mut state).clone();
+        drop(state);
+        read(&OverSnapshot { keyspace, snapshot: &snapshot, own, claims: claims.as_ref() })
+    }
+
+    /// Adds writes to the batch. A write that fails adds nothing.
+    fn write(
+        &self,
+        keyspace: &Keyspace,
+        write: impl FnOnce(&mut WriteBatch) -> &mut WriteBatch,
+    ) -> Result<()> {
+        self.check_own(keyspace)?;
+        let mut state = self.lock();
+        let mark = state.batch.mark();
+        write(&mut state.batch);
+        let outcome = self.check_last(&state.batch, mark);
+        if outcome.is_err() {
+            state.batch.cut(mark);
+        }
+        outcome
+    }
+
+    fn check_last(&self, batch: &WriteBatch, mark: BatchMark) -> Result<()> {
+        if let Some(mistake) = batch.mistake() {
+            return Err(mistake.clone());
+        }
+        for operation in batch.operations_from(mark.bytes()) {
+            operation.check_limits()?;
+        }
+        let most = self.db.core().settings.write_buffers.size;
+        limits::check_batch(batch.memtable_bytes(), most)
+            .map_err(|error| Error::new(ErrorKind::TransactionTooLarge, error.to_string()))
+    }
+
+    fn check_own(&self, keyspace: &Keyspace) -> Result<()> {
+        match Arc::ptr_eq(keyspace.core(), self.db.core()) {
+            true => Ok(()),
+            false => Err(Error::invalid_argument("the keyspace belongs to another database")),
+        }
+    }
+
+    /// Returns the transaction's view of a keyspace.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// let by_colour = db.create_keyspace("by colour", Default::default())?;
+    /// db.transact(|transaction| {
+    ///     transaction.put("apple", "red")?;
+    ///     transaction.keyspace(&by_colour).put("red/apple", "")
+    /// })?;
+    /// assert!(by_colour.contains_key("red/apple")?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn keyspace<'a>(&'a self, keyspace: &'a Keyspace) -> TransactionKeyspace<'a> {
+        TransactionKeyspace { transaction: self, keyspace }
+    }
+
+    fn default_keyspace(&self) -> TransactionKeyspace<'_> {
+        self.keyspace(self.db.default_keyspace())
+    }
+
+    /// Reads a key: the own writes of the transaction, over its snapshot.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.default_keyspace().get(key)
+    }
+
+    /// Returns whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.default_keyspace().contains_key(key)
+    }
+
+    /// Returns an iterator over all entries. It sees the own writes made before this call.
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`].
+    pub fn iter(&self) -> Result<Iter> {
+        self.default_keyspace().range(..)
+    }
+
+    /// Returns an iterator over a range. It sees the own writes made before this call. Absent keys
+    /// between those that it returns count as read too.
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
+        self.default_keyspace().range(range)
+    }
+
+    /// Returns an iterator over the entries whose keys begin with `prefix`.
+    ///
+    /// # Errors
+    /// As [`Keyspace::prefix`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        self.default_keyspace().prefix(prefix)
+    }
+
+    /// Sets a key.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a key or value beyond [`crate::limits`]; `TransactionTooLarge`. The
+    /// transaction is as before the call.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.default_keyspace().put(key, value)
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.default_keyspace().delete(key)
+    }
+
+    /// Deletes all keys of a range. Nothing is read.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
+        self.default_keyspace().delete_range(range)
+    }
+
+    /// Merges an operand with the default operator. Nothing is read.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`], and `InvalidArgument` for a malformed operand or without a default
+    /// operator.
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.default_keyspace().merge(key, operand)
+    }
+
+    /// Merges an operand with an operator from [`Keyspace::operator`].
+    ///
+    /// # Errors
+    /// As [`Transaction::merge`].
+    pub fn merge_with(
+        &self,
+        operator: &Operator,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.default_keyspace().merge_with(operator, key, operand)
+    }
+
+    /// Makes a savepoint: [`Transaction::rollback_to`] undoes the writes made after it.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// let transaction = db.begin(Default::default())?;
+    /// transaction.put("kept", "1")?;
+    /// let savepoint = transaction.savepoint();
+    /// transaction.put("undone", "2")?;
+    /// transaction.rollback_to(savepoint)?;
+    /// transaction.commit()?;
+    /// assert!(db.contains_key("kept")? && !db.contains_key("undone")?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn savepoint(&self) -> Savepoint {
+        let mut state = self.lock();
+        let (number, mark) = (state.savepoints, state.batch.mark());
+        state.savepoints += 1;
+        state.marks.push((number, mark));
+        Savepoint(number)
+    }
+
+    /// Undoes the writes made after a savepoint, and the savepoints after it. What was read stays
+    /// claimed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a savepoint that an earlier rollback undid.
+    pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.lock();
+        let at = state.marks.iter().position(|(number, _)| *number == savepoint.0);
+        let at = at.ok_or_else(|| {
+            Error::invalid_argument("the transaction has no such savepoint; it was rolled back")
+        })?;
+        let (_, mark) = state.marks[at];
+        state.marks.truncate(at + 1);
+        state.batch.cut(mark);
+        state.own.clear();
+        Ok(())
+    }
+
+    /// Drops the transaction. Nothing of it remains.
+    pub fn rollback(self) {
+        drop(self);
+    }
+
+    /// Writes everything at one moment. A transaction without writes always succeeds: what it read
+    /// was true at its snapshot.
+    ///
+    /// # Errors
+    /// `Conflict` if a claim was broken, and nothing was written; as [`Db::write`].
+    pub fn commit(self) -> Result<()> {
+        let mut state = self.lock();
+        let State { batch, claims, snapshot, .. } = &mut *state;
+        let core = self.db.core();
+        let write = &self.options.write;
+        if self.options.isolation == Isolation::Snapshot {
+            *claims = Some(Arc::new(Mutex::new(self.claims_of_writes(batch))));
+        }
+        let (Some(claims), Some(snapshot)) = (claims, snapshot) else {
+            return core.write(batch, write);
+        };
+        if batch.is_empty() {
+            return core.write(batch, write);
+        }
+        let claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = snapshot.seqno();
+        for _ in 0..DOUBTS {
+            let mut verdict = Verdict::Hold;
+            let written = core.write_if(batch, write, |writer| {
+                verdict = claims.check_noted(&writer.recent, since);
+                if verdict == Verdict::Hold { Ok(()) } else { Err(conflict()) }
+            });
+            if written.is_ok() || verdict != Verdict::Doubtful {
+                return written;
+            }
+            let published = core.published();
+            if !claims.check_records(core, since)? {
+                return Err(conflict());
+            }
+            since = published;
+        }
+        Err(conflict())
+    }
+
+    /// Returns what the writes claim: that no other transaction wrote the same keys.
+    fn claims_of_writes(&self, batch: &WriteBatch) -> Claims {
+        let mut claims = Claims::new(self.options.max_read_bytes);
+        let named = self.db.core().all_keyspaces();
+        for operation in batch.operations() {
+            let Some(state) = named.iter().find(|state| state.id == operation.keyspace) else {
+                // The keyspace was dropped, so the write of the batch fails.
+                continue;
+            };
+            let keyspace = self.db.default_keyspace().sibling(Arc::clone(state));
+            let hash = key_hash(operation.key);
+            match operation.kind {
+                Kind::DeleteRange => claims.add_range(&keyspace, range_of(&operation)),
+                Kind::Merge => claims.add_key(&keyspace, operation.key, hash, Forbids::NewBase),
+                _ => claims.add_key(&keyspace, operation.key, hash, Forbids::Any),
+            }
+        }
+        claims
+    }
+}
+
+fn conflict() -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        "nothing was written: another write changed what the transaction depends on; run it again",
+    )
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if state.snapshot.is_some() {
+            self.db.core().transactions.end();
+        }
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Transaction")
+            .field("isolation", &self.options.isolation)
+            .field("snapshot", &state.snapshot)
+            .field("writes", &state.batch.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One keyspace as a transaction sees it. Made by [`Transaction::keyspace`].
+#[derive(Clone, Copy, Debug)]
+pub struct TransactionKeyspace<'a> {
+    transaction: &'a Transaction,
+    keyspace: &'a Keyspace,
+}
+
+impl TransactionKeyspace<'_> {
+    /// Reads a key; see [`Transaction::get`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.transaction.read(self.keyspace, |over| over.get(key.as_ref()))
+    }
+
+    /// Returns whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// Returns an iterator over all entries; see [`Transaction::iter`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::iter`].
+    pub fn iter(&self) -> Result<Iter> {
+        self.range(..)
+    }
+
+    /// Returns an iterator over a range; see [`Transaction::range`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::range`].
+    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
+        self.transaction.read(self.keyspace, |over| over.iter(Bounds::of(&range)))
+    }
+
+    /// Returns an iterator over the entries whose keys begin with `prefix`.
+    ///
+    /// # Errors
+    /// As [`Keyspace::prefix`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
+        let bounds = self.keyspace.prefix_bounds(prefix.as_ref())?;
+        self.transaction.read(self.keyspace, |over| over.iter(bounds))
+    }
+
+    /// Sets a key; see [`Transaction::put`].
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.transaction.write(self.keyspace, |batch| batch.put_in(self.keyspace, key, value))
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.transaction.write(self.keyspace, |batch| batch.delete_in(self.keyspace, key))
+    }
+
+    /// Deletes all keys of a range; see [`Transaction::delete_range`].
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
+        self.transaction.write(self.keyspace, |batch| batch.delete_range_in(self.keyspace, range))
+    }
+
+    /// Merges an operand with the keyspace's default operator; see [`Transaction::merge`].
+    ///
+    /// # Errors
+    /// As [`Transaction::merge`].
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.transaction.write(self.keyspace, |batch| batch.merge_in(self.keyspace, key, operand))
+    }
+
+    /// Merges an operand with an operator; see [`Transaction::merge_with`].
+    ///
+    /// # Errors
+    /// As [`Transaction::merge`].
+    pub fn merge_with(
+        &self,
+        operator: &Operator,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.transaction.write(self.keyspace, |batch| {
+            batch.merge_with_in(operator, self.keyspace, key, operand)
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Transactions: reads and writes of several keys that happen at one moment, or not at all.
+//!
+//! A transaction is optimistic. It reads a snapshot, and keeps its writes in a batch. The commit
+//! takes the writer lock, checks its *claims* and writes the batch. A claim is a key or a range
+//! that no other write may have changed since the snapshot:
+//!
+//! ```text
+//!   serializable   what the transaction read: keys, ranges, absent keys
+//!   snapshot       what the transaction writes; a merge claims only that the base is unchanged
+//! ```
+//!
+//! A merge reads nothing. So transactions that only merge have no claims, and never conflict.
+//!
+//! ```text
+//!   handle       Transaction, TransactionKeyspace, Savepoint
+//!   transact     the loop that runs a transaction again after a conflict
+//!   reading      reads through the transaction's own writes, over its snapshot
+//!   own_writes   the index of the own writes: memtables that nobody else sees
+//!   claims       keys and ranges, in bounded memory
+//!   walk         the ranges that iterators read
+//!   check        whether the claims hold: by notes under the lock, by records without it
+//! ```
+
+mod check;
+mod claims;
+mod handle;
+mod own_writes;
+mod reading;
+#[cfg(test)]
+mod tests;
+mod transact;
+mod walk;
+
+pub use handle::{Savepoint, Transaction, TransactionKeyspace};
+pub use transact::{Isolation, TransactionOptions};

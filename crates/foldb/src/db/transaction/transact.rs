@@ -1,0 +1,189 @@
+//! Running a transaction until its commit succeeds.
+//!
+//! A transaction that loses runs again: at once at first, then after pauses that double. After
+//! [`LOSSES_BEFORE_TURN`] losses it runs in a *turn*: other writers wait while it runs, so that it
+//! cannot lose again, unless it exceeds the turn's limit ([`crate::db::throttle::turn`]).
+
+use std::time::Duration;
+
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::transaction::handle::Transaction;
+use crate::error::{ErrorKind, Result};
+use crate::options::WriteOptions;
+
+/// What a transaction is protected from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// The transaction happens as if alone, at the moment of its commit: what it read is unchanged
+    /// then. Reads conflict with writes; writes conflict with nothing.
+    #[default]
+    Serializable,
+    /// The transaction reads one moment, and no other write changes what it writes. Two
+    /// transactions may each read what the other one writes.
+    Snapshot,
+}
+
+/// Options of a transaction.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = foldb::Db::create(dir.path().join("db"))?;
+/// use foldb::{TransactionOptions, WriteOptions};
+///
+/// let durable = TransactionOptions {
+///     write: WriteOptions { sync: true, ..Default::default() },
+///     ..Default::default()
+/// };
+/// db.transact_opt(&durable, |transaction| transaction.put("key", "value"))?;
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TransactionOptions {
+    /// Default: [`Isolation::Serializable`].
+    pub isolation: Isolation,
+    /// What the return of the commit guarantees.
+    pub write: WriteOptions,
+    /// Bytes of keys read that the transaction remembers one by one. Beyond it, it remembers
+    /// ranges, and meets more conflicts. Default: 4 MiB.
+    pub max_read_bytes: usize,
+    /// How often [`Db::transact_opt`] runs the transaction before it returns the conflict. At least
+    /// 1. Default: 100.
+    pub max_attempts: u32,
+    /// When [`Db::transact_opt`] stops running it again. Default: none.
+    pub deadline: Option<Duration>,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> TransactionOptions {
+        TransactionOptions {
+            isolation: Isolation::default(),
+            write: WriteOptions::default(),
+            max_read_bytes: 4 << 20,
+            max_attempts: 100,
+            deadline: None,
+        }
+    }
+}
+
+/// Losses after which a transaction gets a turn.
+const LOSSES_BEFORE_TURN: u32 = 8;
+/// Losses after which a transaction pauses before it runs again.
+const LOSSES_BEFORE_PAUSE: u32 = 2;
+const FIRST_PAUSE: Duration = Duration::from_micros(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// The limit of the first turn. Each further turn of the same transaction is twice as long.
+const FIRST_TURN: Duration = Duration::from_millis(20);
+const LONGEST_TURN: Duration = Duration::from_secs(1);
+
+impl Core {
+    /// Counts a transaction as open, and makes sure that writes are noted from now on.
+    pub(crate) fn begin_noting(&self) {
+        if !self.transactions.begin() {
+            self.start_noting();
+        }
+    }
+
+    #[cold]
+    fn start_noting(&self) {
+        let mut writer = self.lock_writer();
+        writer.recent.turn_on(self.published());
+        self.transactions.started_noting();
+    }
+}
+
+impl Db {
+    /// Begins a transaction. The caller commits it, and runs it again after a `Conflict`.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Closed`, `Poisoned`.
+    pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(self, options)
+    }
+
+    /// Runs `work` in a transaction and commits it. After a conflict it runs `work` again, so
+    /// `work` should have no effects of its own. An error of `work` drops the transaction;
+    /// [`crate::Error::aborted`] makes one.
+    ///
+    /// A transaction that loses again and again is let through: after eight losses the other
+    /// writers wait for it, up to 20 milliseconds at first.
+    ///
+    /// # Errors
+    /// The error of `work`; `Conflict` after [`TransactionOptions::max_attempts`]; as
+    /// [`Transaction::commit`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Db, Error, Transaction};
+    ///
+    /// fn balance(transaction: &Transaction, account: &str) -> foldb::Result<u64> {
+    ///     let bytes = transaction.get(account)?;
+    ///     Ok(bytes.map_or(0, |bytes| u64::from_le_bytes(bytes[..].try_into().unwrap())))
+    /// }
+    ///
+    /// let db = Db::create(dir.path().join("bank"))?;
+    /// db.put("ann", 100u64.to_le_bytes())?;
+    /// let pay = |amount: u64| {
+    ///     db.transact(|transaction| {
+    ///         let (ann, bob) = (balance(transaction, "ann")?, balance(transaction, "bob")?);
+    ///         let left = ann.checked_sub(amount).ok_or_else(|| Error::aborted("too little"))?;
+    ///         transaction.put("ann", left.to_le_bytes())?;
+    ///         transaction.put("bob", (bob + amount).to_le_bytes())
+    ///     })
+    /// };
+    /// pay(70)?;
+    /// assert_eq!(pay(70).unwrap_err().kind(), foldb::ErrorKind::Aborted);
+    /// assert_eq!(db.get("ann")?.unwrap(), 30u64.to_le_bytes());
+    /// assert_eq!(db.get("bob")?.unwrap(), 70u64.to_le_bytes());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn transact<T>(&self, work: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
+        self.transact_opt(&TransactionOptions::default(), work)
+    }
+
+    /// Runs `work` in a transaction with options; see [`Db::transact`].
+    ///
+    /// # Errors
+    /// As [`Db::transact`].
+    pub fn transact_opt<T>(
+        &self,
+        options: &TransactionOptions,
+        mut work: impl FnMut(&Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let clock = &self.core().options.env.clock;
+        let end = options.deadline.map(|deadline| clock.now().saturating_add(deadline));
+        let mut losses = 0_u32;
+        loop {
+            let turn = match losses.checked_sub(LOSSES_BEFORE_TURN) {
+                None => None,
+                Some(further) => {
+                    let limit = FIRST_TURN.saturating_mul(1 << further.min(16));
+                    Some(self.core().take_turn(limit.min(LONGEST_TURN))?)
+                }
+            };
+            let transaction = self.begin(options.clone())?;
+            let done = work(&transaction).and_then(|result| {
+                transaction.commit()?;
+                Ok(result)
+            });
+            drop(turn);
+            losses += 1;
+            match done {
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    let is_late = end.is_some_and(|end| clock.now() >= end);
+                    if losses >= options.max_attempts || is_late {
+                        return Err(error);
+                    }
+                }
+                done => return done,
+            }
+            if let Some(further) = losses.checked_sub(LOSSES_BEFORE_PAUSE) {
+                let longest = FIRST_PAUSE.saturating_mul(1 << further.min(16)).min(LONGEST_PAUSE);
+                clock.sleep(longest.mul_f64(fastrand::f64()));
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Which pairs of writes conflict: the table in docs/transactions.md, one test a row.
+
+use foldb::env::MemFs;
+use foldb::{Db, ErrorKind, Isolation, Options, Result, Transaction, TransactionOptions};
+
+use crate::support::{PATH, options};
+
+/// A database whose merges append.
+fn open() -> Db {
+    let fs = MemFs::new();
+    let appending = Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&fs) };
+    let db = Db::open(PATH, appending).unwrap();
+    for key in ["a", "b", "c", "d"] {
+        db.put(key, "0").unwrap();
+    }
+    db
+}
+
+fn begin(db: &Db, isolation: Isolation) -> Transaction {
+    db.begin(TransactionOptions { isolation, ..Default::default() }).unwrap()
+}
+
+fn is_conflict(outcome: Result<()>) -> bool {
+    match outcome {
+        Ok(()) => false,
+        Err(error) if error.kind() == ErrorKind::Conflict => true,
+        Err(error) => panic!("expected a conflict or none, got {error}"),
+    }
+}
+
+/// What another writer does to key `b`.
+type Change = fn(&Db) -> Result<()>;
+
+const CHANGES: [(&str, Change); 4] = [
+    ("put", |db| db.put("b", "9")),
+    ("delete", |db| db.delete("b")),
+    ("merge", |db| db.merge("b", "9")),
+    ("delete_range", |db| db.delete_range("b".."c")),
+];
+
+/// Flushes and compacts between a change and the commit, so that the records lie in tables.
+const PLACES: [(&str, Change); 3] =
+    [("memtable", |_| Ok(())), ("level 0", Db::flush), ("last level", |db| db.compact(..))];
+
+/// Runs `work` in a transaction, then each change, then the commit, and checks whether it conflicts.
+fn check_each(
+    isolation: Isolation,
+    work: impl Fn(&Transaction) -> Result<()>,
+    expected: [bool; 4],
+) {
+    for ((change, apply), conflicts) in CHANGES.iter().zip(expected) {
+        for (place, settle) in PLACES {
+            let db = open();
+            let transaction = begin(&db, isolation);
+            work(&transaction).unwrap();
+            apply(&db).unwrap();
+            settle(&db).unwrap();
+            assert_eq!(is_conflict(transaction.commit()), conflicts, "{change} in {place}");
+        }
+    }
+}
+
+#[test]
+fn serializable_a_key_read_conflicts_with_every_change() {
+    let read_b = |transaction: &Transaction| {
+        transaction.get("b")?;
+        transaction.put("z", "1")
+    };
+    check_each(Isolation::Serializable, read_b, [true; 4]);
+}
+
+#[test]
+fn serializable_a_range_read_conflicts_with_every_change_inside() {
+    let read_all = |transaction: &Transaction| {
+        assert_eq!(transaction.range("a".."c")?.count(), 2);
+        transaction.put("z", "1")
+    };
+    check_each(Isolation::Serializable, read_all, [true; 4]);
+}
+
+#[test]
+fn serializable_writes_conflict_with_nothing() {
+    check_each(Isolation::Serializable, |transaction| transaction.put("b", "1"), [false; 4]);
+    check_each(Isolation::Serializable, |transaction| transaction.merge("b", "1"), [false; 4]);
+    check_each(Isolation::Serializable, |transaction| transaction.delete("b"), [false; 4]);
+    let delete_range = |transaction: &Transaction| transaction.delete_range("a".."d");
+    check_each(Isolation::Serializable, delete_range, [false; 4]);
+}
+
+#[test]
+fn serializable_what_was_not_read_may_change() {
+    let read_a = |transaction: &Transaction| {
+        transaction.get("a")?;
+        transaction.get("c")?;
+        assert_eq!(transaction.range("c"..)?.count(), 2);
+        transaction.put("z", "1")
+    };
+    check_each(Isolation::Serializable, read_a, [false; 4]);
+}
+
+#[test]
+fn serializable_an_own_put_hides_the_key_and_an_own_merge_reads_it() {
+    let put_and_read = |transaction: &Transaction| {
+        transaction.put("b", "1")?;
+        assert_eq!(transaction.get("b")?.unwrap(), b"1");
+        Ok(())
+    };
+    check_each(Isolation::Serializable, put_and_read, [false; 4]);
+    let merge_and_read = |transaction: &Transaction| {
+        transaction.merge("b", "1")?;
+        assert_eq!(transaction.get("b")?.unwrap(), b"0,1");
+        Ok(())
+    };
+    check_each(Isolation::Serializable, merge_and_read, [true; 4]);
+}
+
+#[test]
+fn serializable_an_absent_key_is_read_too() {
+    for place in PLACES {
+        let db = open();
+        let by_key = begin(&db, Isolation::Serializable);
+        assert_eq!(by_key.get("bb").unwrap(), None);
+        by_key.put("z", "1").unwrap();
+        let by_range = begin(&db, Isolation::Serializable);
+        assert_eq!(by_range.range("ba".."bz").unwrap().count(), 0);
+        by_range.put("z", "1").unwrap();
+        db.put("bb", "9").unwrap();
+        (place.1)(&db).unwrap();
+        assert!(is_conflict(by_key.commit()), "{}", place.0);
+        assert!(is_conflict(by_range.commit()), "{}", place.0);
+    }
+}
+
+/// An iterator claims only what it walked over, once it is dropped.
+#[test]
+fn serializable_an_iterator_claims_what_it_walked_over() {
+    let commit_after = |walk: fn(&Transaction) -> Result<()>, changed: &str| {
+        let db = open();
+        let transaction = begin(&db, Isolation::Serializable);
+        walk(&transaction).unwrap();
+        transaction.put("z", "1").unwrap();
+        db.put(changed, "9").unwrap();
+        is_conflict(transaction.commit())
+    };
+    let two_forwards = |transaction: &Transaction| {
+        let mut iter = transaction.iter()?;
+        assert!(iter.advance()? && iter.advance()?);
+        assert_eq!(iter.key(), b"b");
+        Ok(())
+    };
+    assert!(commit_after(two_forwards, "a") && commit_after(two_forwards, "b"));
+    assert!(commit_after(two_forwards, "0"));
+    assert!(!commit_after(two_forwards, "bb") && !commit_after(two_forwards, "c"));
+    let two_backwards = |transaction: &Transaction| {
+        let mut iter = transaction.iter()?;
+        assert!(iter.seek_to_last()? && iter.retreat()?);
+        assert_eq!(iter.key(), b"c");
+        Ok(())
+    };
+    assert!(commit_after(two_backwards, "d") && commit_after(two_backwards, "e"));
+    assert!(commit_after(two_backwards, "c") && !commit_after(two_backwards, "bb"));
+    let there_and_back = |transaction: &Transaction| {
+        let mut iter = transaction.iter()?;
+        assert!(iter.seek("b")? && iter.advance()? && iter.retreat()? && iter.retreat()?);
+        assert_eq!(iter.key(), b"a");
+        Ok(())
+    };
+    assert!(commit_after(there_and_back, "a") && commit_after(there_and_back, "c"));
+    assert!(!commit_after(there_and_back, "cc") && !commit_after(there_and_back, "0"));
+    let two_seeks = |transaction: &Transaction| {
+        let mut iter = transaction.iter()?;
+        assert!(iter.seek("a")? && iter.seek("d")?);
+        assert!(!iter.advance()?);
+        Ok(())
+    };
+    assert!(commit_after(two_seeks, "a") && commit_after(two_seeks, "x"));
+    assert!(!commit_after(two_seeks, "b") && !commit_after(two_seeks, "c"));
+}
+
+#[test]
+fn serializable_a_live_iterator_claims_its_whole_range() {
+    let db = open();
+    let transaction = begin(&db, Isolation::Serializable);
+    let mut iter = transaction.range("a".."d").unwrap();
+    assert!(iter.advance().unwrap());
+    transaction.put("z", "1").unwrap();
+    db.put("c", "9").unwrap();
+    assert!(is_conflict(transaction.commit()));
+    // The iterator still shows its moment.
+    assert!(iter.advance().unwrap() && iter.advance().unwrap());
+    assert_eq!(iter.value().unwrap(), b"0");
+}
+
+#[test]
+fn serializable_a_dropped_keyspace_conflicts() {
+    let db = open();
+    let old = db.create_keyspace("old", Default::default()).unwrap();
+    let transaction = begin(&db, Isolation::Serializable);
+    assert_eq!(transaction.keyspace(&old).get("a").unwrap(), None);
+    transaction.put("z", "1").unwrap();
+    db.drop_keyspace("old").unwrap();
+    assert!(is_conflict(transaction.commit()));
+}
+
+#[test]
+fn serializable_a_transaction_that_only_reads_never_conflicts() {
+    let db = open();
+    let transaction = begin(&db, Isolation::Serializable);
+    assert_eq!(transaction.get("b").unwrap().unwrap(), b"0");
+    db.put("b", "9").unwrap();
+    assert_eq!(transaction.get("b").unwrap().unwrap(), b"0");
+    assert!(!is_conflict(transaction.commit()));
+}
+
+#[test]
+fn snapshot_reads_conflict_with_nothing() {
+    let read_b = |transaction: &Transaction| {
+        transaction.get("b")?;
+        transaction.range("a".."c")?.count();
+        transaction.put("z", "1")
+    };
+    check_each(Isolation::Snapshot, read_b, [false; 4]);
+}
+
+#[test]
+fn snapshot_a_put_conflicts_with_every_change() {
+    check_each(Isolation::Snapshot, |transaction| transaction.put("b", "1"), [true; 4]);
+    check_each(Isolation::Snapshot, |transaction| transaction.delete("b"), [true; 4]);
+    let delete_range = |transaction: &Transaction| transaction.delete_range("a".."d");
+    check_each(Isolation::Snapshot, delete_range, [true; 4]);
+}
+
+#[test]
+fn snapshot_a_merge_conflicts_with_all_but_merges() {
+    let merge = |transaction: &Transaction| transaction.merge("b", "1");
+    check_each(Isolation::Snapshot, merge, [true, true, false, true]);
+}
+
+/// A bound on what is remembered makes conflicts, never wrong commits.
+#[test]
+fn claims_beyond_their_bound_join_into_ranges() {
+    let db = open();
+    for n in 0..2000 {
+        db.put(format!("key {n:04}"), "0").unwrap();
+    }
+    let few = TransactionOptions { max_read_bytes: 4 << 10, ..Default::default() };
+    let read_many = |changed: &str| {
+        let transaction = db.begin(few.clone()).unwrap();
+        for n in 0..2000 {
+            transaction.get(format!("key {n:04}")).unwrap();
+        }
+        transaction.put("z", "1").unwrap();
+        db.put(changed, "9").unwrap();
+        is_conflict(transaction.commit())
+    };
+    assert!(read_many("key 0000") && read_many("key 1999") && read_many("key 0777"));
+    assert!(!read_many("a") && !read_many("z"));
+}
+
+#[test]
+fn a_transaction_that_is_too_large_says_so_and_stays_as_it_was() {
+    let db = open();
+    let transaction = begin(&db, Isolation::Serializable);
+    transaction.put("kept", "1").unwrap();
+    let value = vec![b'v'; 200 << 20];
+    transaction.put("large", &value).unwrap();
+    let error = transaction.put("too large", &value).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TransactionTooLarge, "{error}");
+    transaction.commit().unwrap();
+    assert_eq!(db.get("kept").unwrap().unwrap(), b"1");
+    assert_eq!(db.get("too large").unwrap(), None);
+}
+
+#[test]
+fn bad_input_adds_nothing() {
+    let db = open();
+    let other = open();
+    let transaction = begin(&db, Isolation::Serializable);
+    let foreign = transaction.keyspace(other.default_keyspace());
+    assert_eq!(foreign.put("a", "1").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(foreign.get("a").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let long = vec![b'k'; 1 << 20];
+    assert_eq!(transaction.put(&long, "1").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let backwards = transaction.delete_range("b".."a").unwrap_err();
+    assert_eq!(backwards.kind(), ErrorKind::InvalidArgument);
+    let counters = db.create_keyspace("counters", Default::default()).unwrap();
+    let adding = db.operator("uint64add").unwrap();
+    let malformed = transaction.keyspace(&counters).merge_with(&adding, "a", "short").unwrap_err();
+    assert_eq!(malformed.kind(), ErrorKind::InvalidArgument);
+    transaction.commit().unwrap();
+    assert_eq!(db.iter().unwrap().count(), 4);
+}

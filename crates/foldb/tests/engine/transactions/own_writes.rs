@@ -1,0 +1,200 @@
+//! A transaction reads its own writes, in every order and direction.
+
+use std::collections::BTreeMap;
+
+use foldb::env::MemFs;
+use foldb::{Db, Options, Transaction};
+use proptest::prelude::*;
+
+use crate::support::{PATH, options};
+
+/// A write of a transaction, over keys of one letter.
+#[derive(Clone, Debug)]
+enum Write {
+    Put(u8, u8),
+    Delete(u8),
+    Merge(u8, u8),
+    DeleteRange(u8, u8),
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    let key = b'a'..=b'h';
+    prop_oneof![
+        3 => (key.clone(), b'0'..=b'9').prop_map(|(key, value)| Write::Put(key, value)),
+        2 => key.clone().prop_map(Write::Delete),
+        4 => (key.clone(), b'0'..=b'9').prop_map(|(key, operand)| Write::Merge(key, operand)),
+        1 => (key.clone(), key).prop_map(|(a, b)| Write::DeleteRange(a.min(b), a.max(b))),
+    ]
+}
+
+type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn apply_to_model(model: &mut Entries, write: &Write) {
+    match *write {
+        Write::Put(key, value) => drop(model.insert(vec![key], vec![value])),
+        Write::Delete(key) => drop(model.remove(&[key][..])),
+        Write::Merge(key, operand) => {
+            let value = model.entry(vec![key]).or_default();
+            if !value.is_empty() {
+                value.push(b',');
+            }
+            value.push(operand);
+        }
+        Write::DeleteRange(start, end) => model.retain(|key, _| key[0] < start || key[0] >= end),
+    }
+}
+
+fn apply(transaction: &Transaction, write: &Write) {
+    match *write {
+        Write::Put(key, value) => transaction.put([key], [value]),
+        Write::Delete(key) => transaction.delete([key]),
+        Write::Merge(key, operand) => transaction.merge([key], [operand]),
+        Write::DeleteRange(start, end) => transaction.delete_range([start]..[end]),
+    }
+    .unwrap();
+}
+
+fn check_reads(transaction: &Transaction, model: &Entries) {
+    for key in b'a'..=b'h' {
+        let expected = model.get(&[key][..]).map(Vec::as_slice);
+        let found = transaction.get([key]).unwrap();
+        assert_eq!(found.as_deref(), expected, "{}", key as char);
+    }
+    let entries = |iter: &mut dyn Iterator<Item = foldb::Result<(Vec<u8>, foldb::Value)>>| {
+        let entries = iter.map(|entry| entry.unwrap());
+        entries.map(|(key, value)| (key, value.to_vec())).collect::<Vec<_>>()
+    };
+    let expected: Vec<_> = model.clone().into_iter().collect();
+    assert_eq!(entries(&mut transaction.iter().unwrap()), expected);
+    let mut backwards = Vec::new();
+    let mut iter = transaction.iter().unwrap();
+    let mut found = iter.seek_to_last().unwrap();
+    while found {
+        backwards.push((iter.key().to_vec(), iter.value().unwrap().to_vec()));
+        found = iter.retreat().unwrap();
+    }
+    backwards.reverse();
+    assert_eq!(backwards, expected);
+    for key in b'a'..=b'h' {
+        let from = model.range(vec![key]..).next().map(|(key, _)| key.clone());
+        assert_eq!(iter.seek([key]).unwrap().then(|| iter.key().to_vec()), from);
+        let to = model.range(..=vec![key]).next_back().map(|(key, _)| key.clone());
+        assert_eq!(iter.seek_for_prev([key]).unwrap().then(|| iter.key().to_vec()), to);
+        // A turn after each seek.
+        if iter.valid() && iter.advance().unwrap() {
+            let next = model.range(vec![key + 1]..).next().map(|(key, _)| key.clone());
+            assert_eq!(Some(iter.key().to_vec()), next);
+        }
+    }
+}
+
+fn open() -> Db {
+    let appending =
+        Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&MemFs::new()) };
+    Db::open(PATH, appending).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn reads_see_own_writes_over_the_snapshot(
+        before in prop::collection::vec(write(), 0..12),
+        flushed in any::<bool>(),
+        own in prop::collection::vec((write(), any::<bool>()), 0..40),
+        after in prop::collection::vec(write(), 0..6),
+    ) {
+        let (db, mut model) = (open(), Entries::new());
+        for write in &before {
+            let transaction = db.begin(Default::default()).unwrap();
+            apply(&transaction, write);
+            transaction.commit().unwrap();
+            apply_to_model(&mut model, write);
+        }
+        if flushed {
+            db.flush().unwrap();
+        }
+        let transaction = db.begin(Default::default()).unwrap();
+        check_reads(&transaction, &model);
+        // The snapshot does not see what others write.
+        let other = db.begin(Default::default()).unwrap();
+        after.iter().for_each(|write| apply(&other, write));
+        other.commit().unwrap();
+        let mut saved = None;
+        for (at, (write, reads)) in own.iter().enumerate() {
+            if at == own.len() / 2 {
+                saved = Some((transaction.savepoint(), model.clone()));
+            }
+            apply(&transaction, write);
+            apply_to_model(&mut model, write);
+            if *reads {
+                check_reads(&transaction, &model);
+            }
+        }
+        check_reads(&transaction, &model);
+        if let Some((savepoint, model)) = saved {
+            transaction.rollback_to(savepoint).unwrap();
+            check_reads(&transaction, &model);
+        }
+    }
+}
+
+/// An iterator shows the writes made before it, not those after it.
+#[test]
+fn an_iterator_keeps_its_moment() {
+    let db = open();
+    db.put("a", "1").unwrap();
+    let transaction = db.begin(Default::default()).unwrap();
+    transaction.put("b", "1").unwrap();
+    let mut iter = transaction.iter().unwrap();
+    transaction.put("c", "1").unwrap();
+    transaction.merge("b", "2").unwrap();
+    transaction.delete_range(..).unwrap();
+    let keys: Vec<_> = iter.by_ref().map(|entry| entry.unwrap()).collect();
+    let shown: Vec<_> = keys.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    assert_eq!(shown, [(&b"a"[..], &b"1"[..]), (b"b", b"1")]);
+    assert_eq!(transaction.iter().unwrap().count(), 0);
+}
+
+/// A merge that fails below the transaction fails its own key only, and an own put mends it.
+#[test]
+fn a_failed_merge_of_the_snapshot_fails_its_key_only() {
+    let db = open();
+    let numbers = db.create_keyspace("numbers", Default::default()).unwrap();
+    let adding = db.operator("uint64add").unwrap();
+    for key in ["a", "b", "c"] {
+        numbers.put(key, if key == "b" { "short" } else { "8 bytes." }).unwrap();
+        numbers.merge_with(&adding, key, 0u64.to_le_bytes()).unwrap();
+    }
+    assert!(numbers.get("b").is_err());
+    let transaction = db.begin(Default::default()).unwrap();
+    let own = transaction.keyspace(&numbers);
+    own.put("d", "8 bytes.").unwrap();
+    let outcomes: Vec<bool> = own.iter().unwrap().map(|entry| entry.is_ok()).collect();
+    assert_eq!(outcomes, [true, false, true, true]);
+    own.merge_with(&adding, "b", 1u64.to_le_bytes()).unwrap();
+    let outcomes: Vec<bool> = own.iter().unwrap().map(|entry| entry.is_ok()).collect();
+    assert_eq!(outcomes, [true, false, true, true]);
+    own.put("b", "8 bytes.").unwrap();
+    assert!(own.iter().unwrap().all(|entry| entry.is_ok()));
+}
+
+/// Savepoints nest, and a rolled-back one is gone.
+#[test]
+fn savepoints_nest() {
+    let db = open();
+    let transaction = db.begin(Default::default()).unwrap();
+    let first = transaction.savepoint();
+    transaction.put("a", "1").unwrap();
+    let second = transaction.savepoint();
+    transaction.put("a", "2").unwrap();
+    transaction.rollback_to(second).unwrap();
+    assert_eq!(transaction.get("a").unwrap().unwrap(), b"1");
+    transaction.put("a", "3").unwrap();
+    transaction.rollback_to(second).unwrap();
+    assert_eq!(transaction.get("a").unwrap().unwrap(), b"1");
+    transaction.rollback_to(first).unwrap();
+    assert_eq!(transaction.get("a").unwrap(), None);
+    let error = transaction.rollback_to(second).unwrap_err();
+    assert_eq!(error.kind(), foldb::ErrorKind::InvalidArgument);
+}
