@@ -56,6 +56,12 @@ pub enum foldb_code_t {
     FOLDB_FOREIGN_DATABASE = 22,
     /// A file does not exist. Only functions of a `foldb_env_t` return it.
     FOLDB_FILE_MISSING = 23,
+    /// Another write changed what this transaction depends on. Nothing was written; run it again.
+    FOLDB_CONFLICT = 24,
+    /// The transaction holds more writes than one batch may. Split it.
+    FOLDB_TRANSACTION_TOO_LARGE = 25,
+    /// The program gave up its transaction.
+    FOLDB_ABORTED = 26,
 }
 
 use foldb_code_t::*;
@@ -106,6 +112,9 @@ fn code_of(kind: ErrorKind) -> foldb_code_t {
         ErrorKind::Closed => FOLDB_CLOSED,
         ErrorKind::Busy => FOLDB_BUSY,
         ErrorKind::Io => FOLDB_IO,
+        ErrorKind::Conflict => FOLDB_CONFLICT,
+        ErrorKind::TransactionTooLarge => FOLDB_TRANSACTION_TOO_LARGE,
+        ErrorKind::Aborted => FOLDB_ABORTED,
         _ => FOLDB_OTHER,
     }
 }

@@ -79,8 +79,8 @@ pub enum Fault {
     CurrentBeforeNames,
     /// A transaction's commit does not check the ranges that the transaction read.
     ForgetRangesRead,
-    /// A merge conflicts with other merges of its key, as a put does.
-    MergeConflictsLikePut,
+    /// A merge of a transaction counts as a read of its key.
+    MergeTakenForRead,
     /// A commit does not check the keys that the transaction read.
     ForgetKeysRead,
     /// If a callback drops the last handle, the close runs on the worker it waits for.
@@ -113,7 +113,7 @@ pub enum Fault {
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 45] = [
+    pub const ALL: [Fault; 48] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -147,6 +147,9 @@ impl Fault {
         Fault::NoCloseRecord,
         Fault::ForgetDefinition,
         Fault::CurrentBeforeNames,
+        Fault::ForgetRangesRead,
+        Fault::MergeTakenForRead,
+        Fault::ForgetKeysRead,
         Fault::CloseInCallback,
         Fault::UnboundedTailSearch,
         Fault::PauseBeforeSeal,

@@ -82,7 +82,7 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use db::{
-    ApproximateCount, Base, BatchOp, CheckpointReport, CutLog, Db, Explained, ExplainedRecord,
+    ApproximateCount, Base, BatchOp, CheckpointReport, CompareAndSwap, Conditional, CutLog, Db, Explained, ExplainedRecord,
     Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace, KeyspaceReader, LoadReport, LogCut,
     LostRange, LostTable, OnGcProgress, Operand, Operands, Place, ReadOnlyDb, ReadOptions, Reader,
     RecordKind, RepairOptions, RepairReport, Savepoint, Snapshot, SortedLoad, TableInfo, Transaction,
@@ -112,6 +112,11 @@ pub use value::Value;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/merge.md")]
 struct MergeGuide;
+
+/// Runs the examples of the guide to transactions.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/transactions.md")]
+struct TransactionGuide;
 
 /// Compiles the example of use from async code.
 #[cfg(doctest)]

@@ -40,6 +40,9 @@ pub use read::approximate::ApproximateCount;
 pub use read::explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};
 pub use read::operands::{Base, Operand, Operands};
 pub use read::tables::TableInfo;
-pub use transaction::{Isolation, Savepoint, Transaction, TransactionKeyspace, TransactionOptions};
+pub use transaction::{
+    CompareAndSwap, Conditional, Isolation, Savepoint, Transaction, TransactionKeyspace,
+    TransactionOptions,
+};
 pub use trees::gc::{GcOptions, GcProgress, GcReport, OnGcProgress};
 pub use write::batch::{BatchOp, WriteBatch};

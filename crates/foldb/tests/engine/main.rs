@@ -87,6 +87,7 @@ mod segments {
 /// Transactions, and writes under a condition.
 mod transactions {
     mod bank;
+    mod conditional;
     mod conflicts;
     mod model;
     mod own_writes;

@@ -27,6 +27,7 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/shell.md",
     "docs/simulation.md",
     "docs/stress.md",
+    "docs/transactions.md",
 ];
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl RecentWrites {
         } else {
             let slot = &mut self.slots[slot_of(keyspace, key_hash(key))];
             slot.any = seqno;
-            if kind != Kind::Merge || planted(Fault::MergeConflictsLikePut) {
+            if kind != Kind::Merge {
                 slot.base = seqno;
             }
             self.note_key(keyspace, key, seqno);

@@ -122,10 +122,6 @@ impl Claims {
         Claims { keyspaces, bytes: 0, limit, live_walks, next_walk: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.keyspaces.is_empty()
-    }
-
     /// Claims a key.
     pub(super) fn add_key(&mut self, keyspace: &Keyspace, key: &[u8], hash: u64, forbids: Forbids) {
         let own = self.of(keyspace);

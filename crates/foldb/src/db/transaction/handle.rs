@@ -15,6 +15,7 @@ use crate::db::transaction::transact::{Isolation, TransactionOptions};
 use crate::db::write::batch::{BatchMark, WriteBatch};
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
+use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::iterator::{Bounds, Iter};
 use crate::key::{AsKeyRange, Kind};
@@ -386,7 +387,9 @@ impl Transaction {
             let hash = key_hash(operation.key);
             match operation.kind {
                 Kind::DeleteRange => claims.add_range(&keyspace, range_of(&operation)),
-                Kind::Merge => claims.add_key(&keyspace, operation.key, hash, Forbids::NewBase),
+                Kind::Merge if !planted(Fault::MergeTakenForRead) => {
+                    claims.add_key(&keyspace, operation.key, hash, Forbids::NewBase)
+                }
                 _ => claims.add_key(&keyspace, operation.key, hash, Forbids::Any),
             }
         }

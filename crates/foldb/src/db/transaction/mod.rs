@@ -16,6 +16,7 @@
 //!   transact     the loop that runs a transaction again after a conflict
 //!   reading      reads through the transaction's own writes, over its snapshot
 //!   own_writes   the index of the own writes: memtables that nobody else sees
+//!   conditional  compare-and-swap and its kin, without a transaction object
 //!   claims       keys and ranges, in bounded memory
 //!   walk         the ranges that iterators read
 //!   check        whether the claims hold: by notes under the lock, by records without it
@@ -23,6 +24,7 @@
 
 mod check;
 mod claims;
+mod conditional;
 mod handle;
 mod own_writes;
 mod reading;
@@ -31,5 +33,6 @@ mod tests;
 mod transact;
 mod walk;
 
+pub use conditional::{CompareAndSwap, Conditional};
 pub use handle::{Savepoint, Transaction, TransactionKeyspace};
 pub use transact::{Isolation, TransactionOptions};

@@ -69,7 +69,7 @@ impl Default for TransactionOptions {
 }
 
 /// Losses after which a transaction gets a turn.
-const LOSSES_BEFORE_TURN: u32 = 8;
+pub(super) const LOSSES_BEFORE_TURN: u32 = 8;
 /// Losses after which a transaction pauses before it runs again.
 const LOSSES_BEFORE_PAUSE: u32 = 2;
 const FIRST_PAUSE: Duration = Duration::from_micros(10);

@@ -146,6 +146,23 @@ impl Core {
         value: &[u8],
         options: &WriteOptions,
     ) -> Result<()> {
+        self.write_one_if(keyspace, (kind, operator), key, value, options, |_| Ok(()))
+    }
+
+    /// Writes one operation if `allow` allows it, as [`Core::write_if`] writes a batch.
+    ///
+    /// # Errors
+    /// The error of `allow`, and nothing was written; as [`Core::write_one`].
+    #[inline]
+    pub(crate) fn write_one_if(
+        &self,
+        keyspace: &KeyspaceState,
+        (kind, operator): (Kind, OperatorId),
+        key: &[u8],
+        value: &[u8],
+        options: &WriteOptions,
+        allow: impl FnOnce(&WriterState) -> Result<()>,
+    ) -> Result<()> {
         let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
         operation.check_limits()?;
         match kind {
@@ -153,7 +170,7 @@ impl Core {
             Kind::DeleteRange => keyspace.check_comparator()?,
             _ => keyspace.check_key_to_write(key)?,
         }
-        self.commit(Writes::One(keyspace, &operation), NO_OPERATOR, options, |_| Ok(()))
+        self.commit(Writes::One(keyspace, &operation), NO_OPERATOR, options, allow)
     }
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {

@@ -7,6 +7,8 @@ use foldb::env::MemFs;
 use foldb::{Db, ErrorKind, Isolation, Options, Transaction, TransactionOptions};
 use proptest::prelude::*;
 
+#[cfg(debug_assertions)]
+use crate::support::quiet;
 use crate::support::{PATH, options};
 
 type Entries = BTreeMap<u8, Vec<u8>>;
@@ -105,7 +107,7 @@ impl Write {
 }
 
 impl Read {
-    fn answer(self, model: &Entries) -> Vec<(u8, Vec<u8>)> {
+    fn answer(self, model: &Entries) -> Answer {
         let (start, end) = match self {
             Read::Key(key) => (key, key + 1),
             Read::Range(start, end) | Read::Backwards(start, end) => (start, end),
@@ -113,7 +115,7 @@ impl Read {
         model.range(start..end).map(|(key, value)| (*key, value.clone())).collect()
     }
 
-    fn run(self, transaction: &Transaction) -> Vec<(u8, Vec<u8>)> {
+    fn run(self, transaction: &Transaction) -> Answer {
         let (start, end) = match self {
             Read::Key(key) => {
                 let value = transaction.get([key]).unwrap();
@@ -145,6 +147,9 @@ impl Read {
     }
 }
 
+/// The entries that a read returned.
+type Answer = Vec<(u8, Vec<u8>)>;
+
 /// An open transaction and what the model knows of it.
 struct Open {
     transaction: Transaction,
@@ -153,7 +158,7 @@ struct Open {
     snapshot: Option<(Entries, usize)>,
     writes: Vec<Write>,
     /// Each read with the number of own writes before it, and its answer.
-    reads: Vec<(Read, usize, Vec<(u8, Vec<u8>)>)>,
+    reads: Vec<(Read, usize, Answer)>,
 }
 
 struct Bench {
@@ -266,21 +271,47 @@ impl Bench {
     }
 }
 
+fn play(steps: Vec<Step>) {
+    let appending =
+        Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&MemFs::new()) };
+    let db = Db::open(PATH, appending).unwrap();
+    let mut bench =
+        Bench { db, now: Entries::new(), history: Vec::new(), open: Default::default() };
+    steps.into_iter().for_each(|step| bench.take(step));
+    let found: Vec<_> = bench.db.iter().unwrap().map(|entry| entry.unwrap()).collect();
+    let found: Entries = found.into_iter().map(|(key, value)| (key[0], value.to_vec())).collect();
+    assert_eq!(found, bench.now);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn committed_reads_are_true_at_the_commit(steps in prop::collection::vec(step(), 1..80)) {
-        let appending =
-            Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&MemFs::new()) };
-        let db = Db::open(PATH, appending).unwrap();
-        let mut bench =
-            Bench { db, now: Entries::new(), history: Vec::new(), open: Default::default() };
-        for step in steps {
-            bench.take(step);
-        }
-        let found: Vec<_> = bench.db.iter().unwrap().map(|entry| entry.unwrap()).collect();
-        let found: Entries = found.into_iter().map(|(key, value)| (key[0], value.to_vec())).collect();
-        prop_assert_eq!(found, bench.now);
+        play(steps);
+    }
+}
+
+/// The model notices each planted fault of transactions within the same number of histories.
+#[cfg(debug_assertions)]
+#[test]
+fn planted_faults_of_transactions_are_noticed() {
+    use foldb::faults::{Fault, plant};
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+    for fault in [Fault::ForgetKeysRead, Fault::ForgetRangesRead, Fault::MergeTakenForRead] {
+        let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
+        let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        let mut runner = TestRunner::new_with_rng(config, random);
+        let histories = prop::collection::vec(step(), 1..80);
+        let is_noticed = (0..400).any(|_| {
+            let steps = histories.new_tree(&mut runner).unwrap().current();
+            plant(Some(fault));
+            let outcome = quiet::catch(|| play(steps));
+            plant(None);
+            outcome.is_err()
+        });
+        assert!(is_noticed, "no history notices {fault:?}");
     }
 }

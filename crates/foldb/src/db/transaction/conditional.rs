@@ -1,0 +1,422 @@
+//! Writes under a condition: each reads one key and writes it in one step.
+//!
+//! The key is read without a lock. The write then takes the writer lock and looks into the notes of
+//! recent writes. If another write came to the key in between, the step begins again:
+//!
+//! ```text
+//! a: read k=1 .................. lock: k unchanged, k.PUT.2, unlock
+//! b:      read k=1 ................................ lock: k changed | read k=2 ...
+//! ```
+//!
+//! After [`LOSSES_BEFORE_TURN`] losses the step gets a turn, as a transaction does.
+
+use std::time::Duration;
+
+use crate::db::core::Core;
+use crate::db::handle::keyspace::Keyspace;
+use crate::db::handle::read_options::ReadOptions;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::recent_writes::{Noted, RecentWrites};
+use crate::db::transaction::claims::range_of_key;
+use crate::db::transaction::transact::LOSSES_BEFORE_TURN;
+use crate::encoding::key_hash;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::{Chain, Operator};
+use crate::key::{Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::options::WriteOptions;
+use crate::value::Value;
+
+/// The limit of the turn of a step that lost several times.
+const TURN: Duration = Duration::from_millis(20);
+
+/// The outcome of [`Conditional::compare_and_swap`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompareAndSwap {
+    /// The key had the expected value, and has the new one.
+    Swapped,
+    /// The key has this value, and nothing was written.
+    Found(Option<Value>),
+}
+
+impl CompareAndSwap {
+    /// Returns whether the key has the new value.
+    pub fn is_swapped(&self) -> bool {
+        *self == CompareAndSwap::Swapped
+    }
+}
+
+/// What a step does after it has read its key.
+enum Next<'a> {
+    Nothing,
+    Put(Vec<u8>),
+    Delete,
+    Merge(&'a Operator, &'a [u8]),
+}
+
+/// Writes under a condition, with options. Made by [`Keyspace::conditional`]. Each is atomic: no
+/// other write to the key comes between its read and its write, by a transaction or not.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = foldb::Db::create(dir.path().join("db"))?;
+/// let durable = foldb::WriteOptions { sync: true, ..Default::default() };
+/// assert!(db.default_keyspace().conditional(&durable).put_if_absent("leader", "node 7")?);
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Conditional<'a> {
+    keyspace: &'a Keyspace,
+    options: &'a WriteOptions,
+}
+
+impl Conditional<'_> {
+    /// Sets the key to `new` if its value is `expected`. `None` stands for an absent key.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`] and [`Keyspace::put`]; nothing was written then.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::CompareAndSwap;
+    ///
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// assert!(db.compare_and_swap("state", None, Some(b"open"))?.is_swapped());
+    /// let outcome = db.compare_and_swap("state", Some(b"closed"), Some(b"open"))?;
+    /// assert_eq!(outcome, CompareAndSwap::Found(Some(b"open"[..].into())));
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<CompareAndSwap> {
+        self.step(key.as_ref(), |found| {
+            if found.as_deref() != expected {
+                return Ok((Next::Nothing, CompareAndSwap::Found(found)));
+            }
+            let next = new.map_or(Next::Delete, |new| Next::Put(new.to_vec()));
+            Ok((next, CompareAndSwap::Swapped))
+        })
+    }
+
+    /// Sets an absent key. Returns whether it was absent.
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn put_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.step(key.as_ref(), |found| match found {
+            Some(_) => Ok((Next::Nothing, false)),
+            None => Ok((Next::Put(value.as_ref().to_vec()), true)),
+        })
+    }
+
+    /// Replaces the value by what `change` makes of it, and returns the new value. `None` stands
+    /// for an absent key. `change` may run several times.
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// db.put("path", "a")?;
+    /// let longer = db.update("path", |path| Some([path.unwrap_or_default(), b"/b"].concat()))?;
+    /// assert_eq!(longer.unwrap(), b"a/b");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn update(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Value>> {
+        self.step(key.as_ref(), |found| {
+            let new = change(found.as_deref());
+            let value = new.as_deref().map(Value::from);
+            Ok((next_of(&found, new), value))
+        })
+    }
+
+    /// Replaces the value as [`Conditional::update`] does, and returns the value before.
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn fetch_update(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Value>> {
+        self.step(key.as_ref(), |found| {
+            let new = change(found.as_deref());
+            Ok((next_of(&found, new), found))
+        })
+    }
+
+    /// Deletes the key, and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.fetch_update(key, |_| None)
+    }
+
+    /// Merges an operand with the default operator, and returns the value after this merge.
+    ///
+    /// # Errors
+    /// As [`Keyspace::merge`] and [`Keyspace::get`]; nothing was written then. In particular
+    /// `MergeFailed` if the operator rejects the operand.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     merge_operator: Some("uint64add".to_owned()),
+    /// #     ..Default::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// assert_eq!(db.merge_get("ticket", 1u64.to_le_bytes())?.unwrap(), 1u64.to_le_bytes());
+    /// assert_eq!(db.merge_get("ticket", 1u64.to_le_bytes())?.unwrap(), 2u64.to_le_bytes());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn merge_get(
+        &self,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<Option<Value>> {
+        let (key, operand) = (key.as_ref(), operand.as_ref());
+        let operator = self.keyspace.state().default_operator()?;
+        operator.check_operand(operand)?;
+        self.step(key, |found| {
+            let merged = self.keyspace.core().merged(operator, key, found, operand)?;
+            Ok((Next::Merge(operator, operand), merged))
+        })
+    }
+
+    /// Merges an operand with the default operator if `predicate` accepts the value. Returns
+    /// whether it did.
+    ///
+    /// # Errors
+    /// As [`Conditional::merge_get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     merge_operator: Some("stringappend:,".to_owned()),
+    /// #     ..Default::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// let has_room = |list: Option<&[u8]>| list.map_or(0, <[u8]>::len) < 5;
+    /// assert!(db.merge_if("guests", has_room, "ann")?);
+    /// assert!(db.merge_if("guests", has_room, "bob")?);
+    /// assert!(!db.merge_if("guests", has_room, "cid")?);
+    /// assert_eq!(db.get("guests")?.unwrap(), b"ann,bob");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn merge_if(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut predicate: impl FnMut(Option<&[u8]>) -> bool,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        let operand = operand.as_ref();
+        let operator = self.keyspace.state().default_operator()?;
+        operator.check_operand(operand)?;
+        self.step(key.as_ref(), |found| match predicate(found.as_deref()) {
+            true => Ok((Next::Merge(operator, operand), true)),
+            false => Ok((Next::Nothing, false)),
+        })
+    }
+
+    /// Reads the key, asks `decide`, and writes, until no other write came in between.
+    fn step<'a, T>(
+        &self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<Value>) -> Result<(Next<'a>, T)>,
+    ) -> Result<T> {
+        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
+        core.check_writable()?;
+        let _noting = core.noting();
+        let mut losses = 0;
+        loop {
+            let _turn =
+                if losses < LOSSES_BEFORE_TURN { None } else { Some(core.take_turn(TURN)?) };
+            let since = core.published();
+            let found = core.get(keyspace, key, &ReadOptions::default())?;
+            let (next, result) = decide(found)?;
+            let (kind, value) = match &next {
+                Next::Nothing => return Ok(result),
+                Next::Put(value) => ((Kind::Put, NO_OPERATOR), &value[..]),
+                Next::Delete => ((Kind::Delete, NO_OPERATOR), &[][..]),
+                Next::Merge(operator, operand) => ((Kind::Merge, operator.id), *operand),
+            };
+            let mut lost = false;
+            let written = core.write_one_if(keyspace, kind, key, value, self.options, |writer| {
+                lost = has_changed(&writer.recent, keyspace, key, since);
+                if lost { Err(lost_the_key()) } else { Ok(()) }
+            });
+            if !lost {
+                return written.map(|()| result);
+            }
+            losses += 1;
+        }
+    }
+}
+
+/// Returns what replaces a value.
+fn next_of<'a>(found: &Option<Value>, new: Option<Vec<u8>>) -> Next<'a> {
+    match (found, new) {
+        (_, Some(new)) => Next::Put(new),
+        (Some(_), None) => Next::Delete,
+        (None, None) => Next::Nothing,
+    }
+}
+
+/// Never leaves [`Conditional::step`], which begins again.
+fn lost_the_key() -> Error {
+    Error::new(ErrorKind::Conflict, "another write changed the key")
+}
+
+/// Returns whether a key may have changed after `since`.
+fn has_changed(recent: &RecentWrites, keyspace: &KeyspaceState, key: &[u8], since: SeqNo) -> bool {
+    let (id, comparator) = (keyspace.id, &*keyspace.comparator);
+    if !comparator.bytewise_equality() {
+        return recent.has_changed(id, comparator, &range_of_key(key), since) != Noted::Unchanged;
+    }
+    recent.last_writes(id, key_hash(key)).any > since
+        || recent.is_covered(id, comparator, key, since) != Noted::Unchanged
+}
+
+/// Counts as an open transaction until it is dropped.
+pub(super) struct Noting<'a>(&'a Core);
+
+impl Drop for Noting<'_> {
+    fn drop(&mut self) {
+        self.0.transactions.end();
+    }
+}
+
+impl Core {
+    fn noting(&self) -> Noting<'_> {
+        self.begin_noting();
+        Noting(self)
+    }
+
+    /// Returns a value with one operand merged onto it.
+    ///
+    /// # Errors
+    /// `MergeFailed`.
+    fn merged(
+        &self,
+        operator: &Operator,
+        key: &[u8],
+        value: Option<Value>,
+        operand: &[u8],
+    ) -> Result<Option<Value>> {
+        let mut chain = Chain::default();
+        let merge = RecordHeader { seqno: 1, kind: Kind::Merge, operator: operator.id };
+        chain.push(merge, Value::from(operand));
+        if let Some(value) = value {
+            let put = RecordHeader { seqno: 0, kind: Kind::Put, operator: NO_OPERATOR };
+            chain.push(put, value);
+        }
+        chain.value(key, &self.registry.resolver(), &mut Vec::new())
+    }
+}
+
+impl Keyspace {
+    /// Returns the conditional writes with options. Those of the keyspace itself have
+    /// [`WriteOptions::default`].
+    pub fn conditional<'a>(&'a self, options: &'a WriteOptions) -> Conditional<'a> {
+        Conditional { keyspace: self, options }
+    }
+
+    fn plain(&self) -> Conditional<'_> {
+        self.conditional(&PLAIN)
+    }
+
+    /// Sets the key to `new` if its value is `expected`; see [`Conditional::compare_and_swap`].
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<CompareAndSwap> {
+        self.plain().compare_and_swap(key, expected, new)
+    }
+
+    /// Sets an absent key. Returns whether it was absent.
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn put_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.plain().put_if_absent(key, value)
+    }
+
+    /// Replaces a value and returns the new one; see [`Conditional::update`].
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn update(
+        &self,
+        key: impl AsRef<[u8]>,
+        change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Value>> {
+        self.plain().update(key, change)
+    }
+
+    /// Replaces a value and returns the one before; see [`Conditional::fetch_update`].
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn fetch_update(
+        &self,
+        key: impl AsRef<[u8]>,
+        change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Value>> {
+        self.plain().fetch_update(key, change)
+    }
+
+    /// Deletes a key, and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.plain().take(key)
+    }
+
+    /// Merges an operand, and returns the value after it; see [`Conditional::merge_get`].
+    ///
+    /// # Errors
+    /// As [`Conditional::merge_get`].
+    pub fn merge_get(
+        &self,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<Option<Value>> {
+        self.plain().merge_get(key, operand)
+    }
+
+    /// Merges an operand if `predicate` accepts the value; see [`Conditional::merge_if`].
+    ///
+    /// # Errors
+    /// As [`Conditional::merge_get`].
+    pub fn merge_if(
+        &self,
+        key: impl AsRef<[u8]>,
+        predicate: impl FnMut(Option<&[u8]>) -> bool,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        self.plain().merge_if(key, predicate, operand)
+    }
+}
+
+static PLAIN: WriteOptions = WriteOptions { sync: false, disable_wal: false, deadline: None };
