@@ -89,6 +89,12 @@ typedef enum {
   FOLDB_FOREIGN_DATABASE = 22,
   // A file does not exist. Only functions of a `foldb_env_t` return it.
   FOLDB_FILE_MISSING = 23,
+  // Another write changed what this transaction depends on. Nothing was written; run it again.
+  FOLDB_CONFLICT = 24,
+  // The transaction holds more writes than one batch may. Split it.
+  FOLDB_TRANSACTION_TOO_LARGE = 25,
+  // The program gave up its transaction.
+  FOLDB_ABORTED = 26,
 } foldb_code_t;
 
 // What folding the operands of a key gives.

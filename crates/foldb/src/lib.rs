@@ -82,12 +82,12 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use db::{
-    ApproximateCount, Base, BatchOp, CheckpointReport, CompareAndSwap, Conditional, CutLog, Db, Explained, ExplainedRecord,
-    Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace, KeyspaceReader, LoadReport, LogCut,
-    LostRange, LostTable, OnGcProgress, Operand, Operands, Place, ReadOnlyDb, ReadOptions, Reader,
-    RecordKind, RepairOptions, RepairReport, Savepoint, Snapshot, SortedLoad, TableInfo, Transaction,
-    TransactionKeyspace, TransactionOptions, Unfolded,
-    VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
+    ApproximateCount, Base, BatchOp, CheckpointReport, CompareAndSwap, Conditional, CutLog, Db,
+    Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace,
+    KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand, Operands,
+    Place, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport, Savepoint,
+    Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace, TransactionOptions,
+    Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};

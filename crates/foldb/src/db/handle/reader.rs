@@ -1,4 +1,5 @@
-//! Reading, as one interface: what databases, keyspaces, snapshots and read-only databases share.
+//! Reading, as one interface: what databases, keyspaces, snapshots, transactions and read-only
+//! databases share.
 //!
 //! Each handle gives a keyspace and read options, from which [`read_with!`] makes its [`Reader`].
 //! [`inherent_reads!`] repeats the methods of the trait on the handle itself, so that a program that
@@ -12,8 +13,9 @@ use crate::value::Value;
 
 /// Something that can be read like one ordered map: a [`Db`](crate::Db), a
 /// [`Keyspace`](crate::Keyspace), a [`Snapshot`](crate::Snapshot), a
-/// [`KeyspaceReader`](crate::KeyspaceReader) or a [`ReadOnlyDb`](crate::ReadOnlyDb). A database and
-/// a snapshot read the keyspace `default`.
+/// [`KeyspaceReader`](crate::KeyspaceReader), a [`ReadOnlyDb`](crate::ReadOnlyDb) or a
+/// [`Transaction`](crate::Transaction). A database, a snapshot and a transaction read the keyspace
+/// `default`.
 ///
 /// A function over `impl Reader` reads all of them. Each of these types also has the methods of the
 /// trait as its own, so only generic code imports the trait.

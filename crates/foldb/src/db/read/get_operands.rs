@@ -31,12 +31,17 @@ impl Keyspace {
         let mut chain = Chain::default();
         core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
         keyspace.resolve(&view.version, key.as_ref(), &mut chain)?;
-        let (operands, base) = chain.into_records();
-        Ok(Operands { newest_first: core.named(operands), base: base_of(base) })
+        Ok(core.operands_of(chain))
     }
 }
 
 impl Core {
+    /// Returns the parts of a chain that was collected newest first.
+    pub(crate) fn operands_of(&self, chain: Chain) -> Operands {
+        let (operands, base) = chain.into_records();
+        Operands { newest_first: self.named(operands), base: base_of(base) }
+    }
+
     /// Adds the names of the operators. Neighbouring operands mostly share one name.
     fn named(&self, operands: impl IntoIterator<Item = Record>) -> Vec<Operand> {
         let resolver = self.registry.resolver();

@@ -17,10 +17,8 @@ use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
-use crate::iterator::{Bounds, Iter};
 use crate::key::{AsKeyRange, Kind};
 use crate::limits;
-use crate::value::Value;
 
 /// Most times that a commit reads the records of its claims before it counts as a conflict.
 const DOUBTS: usize = 4;
@@ -120,7 +118,7 @@ impl Transaction {
     }
 
     /// Reads a keyspace through the own writes.
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         keyspace: &Keyspace,
         read: impl FnOnce(&OverSnapshot<'_>) -> Result<T>,
@@ -197,49 +195,8 @@ impl Transaction {
         TransactionKeyspace { transaction: self, keyspace }
     }
 
-    fn default_keyspace(&self) -> TransactionKeyspace<'_> {
+    pub(super) fn default_keyspace(&self) -> TransactionKeyspace<'_> {
         self.keyspace(self.db.default_keyspace())
-    }
-
-    /// Reads a key: the own writes of the transaction, over its snapshot.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.default_keyspace().get(key)
-    }
-
-    /// Returns whether a key has a value.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.default_keyspace().contains_key(key)
-    }
-
-    /// Returns an iterator over all entries. It sees the own writes made before this call.
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`].
-    pub fn iter(&self) -> Result<Iter> {
-        self.default_keyspace().range(..)
-    }
-
-    /// Returns an iterator over a range. It sees the own writes made before this call. Absent keys
-    /// between those that it returns count as read too.
-    ///
-    /// # Errors
-    /// As [`Keyspace::range`].
-    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-        self.default_keyspace().range(range)
-    }
-
-    /// Returns an iterator over the entries whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Keyspace::prefix`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        self.default_keyspace().prefix(prefix)
     }
 
     /// Sets a key.
@@ -427,52 +384,11 @@ impl fmt::Debug for Transaction {
 /// One keyspace as a transaction sees it. Made by [`Transaction::keyspace`].
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionKeyspace<'a> {
-    transaction: &'a Transaction,
-    keyspace: &'a Keyspace,
+    pub(super) transaction: &'a Transaction,
+    pub(super) keyspace: &'a Keyspace,
 }
 
 impl TransactionKeyspace<'_> {
-    /// Reads a key; see [`Transaction::get`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.transaction.read(self.keyspace, |over| over.get(key.as_ref()))
-    }
-
-    /// Returns whether a key has a value.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get(key)?.is_some())
-    }
-
-    /// Returns an iterator over all entries; see [`Transaction::iter`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::iter`].
-    pub fn iter(&self) -> Result<Iter> {
-        self.range(..)
-    }
-
-    /// Returns an iterator over a range; see [`Transaction::range`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::range`].
-    pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-        self.transaction.read(self.keyspace, |over| over.iter(Bounds::of(&range)))
-    }
-
-    /// Returns an iterator over the entries whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Keyspace::prefix`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-        let bounds = self.keyspace.prefix_bounds(prefix.as_ref())?;
-        self.transaction.read(self.keyspace, |over| over.iter(bounds))
-    }
-
     /// Sets a key; see [`Transaction::put`].
     ///
     /// # Errors

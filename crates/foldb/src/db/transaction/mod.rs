@@ -14,6 +14,7 @@
 //! ```text
 //!   handle       Transaction, TransactionKeyspace, Savepoint
 //!   transact     the loop that runs a transaction again after a conflict
+//!   reader       the reads of the handle, as the trait `Reader`
 //!   reading      reads through the transaction's own writes, over its snapshot
 //!   own_writes   the index of the own writes: memtables that nobody else sees
 //!   conditional  compare-and-swap and its kin, without a transaction object
@@ -27,6 +28,7 @@ mod claims;
 mod conditional;
 mod handle;
 mod own_writes;
+mod reader;
 mod reading;
 #[cfg(test)]
 mod tests;

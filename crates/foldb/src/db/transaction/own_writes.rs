@@ -35,6 +35,7 @@ struct Own {
 }
 
 /// The own writes to a keyspace at one moment.
+#[derive(Clone)]
 pub(super) struct OwnView {
     pub(super) memtable: Arc<Memtable>,
     /// The sequence number of the newest of them.

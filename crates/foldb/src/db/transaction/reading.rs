@@ -1,10 +1,11 @@
 //! Reads of a transaction: its own writes over its snapshot, by the fold routine of all reads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::snapshot::Snapshot;
+use crate::db::read::operands::Operands;
 use crate::db::state::recent_writes::EdgeRange;
 use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
@@ -13,10 +14,12 @@ use crate::encoding::key_hash;
 use crate::error::Result;
 use crate::fold::Chain;
 use crate::iterator::{
-    Bounds, CoverSource, Covers, Effort, FoldedCursor, Iter, MergingCursor, Payee, Source,
+    Bounds, CoverSource, Covers, Effort, FoldedCursor, Iter, MergingCursor, Opened, Origin, Source,
     VisibleParts,
 };
+use crate::key::SeqNo;
 use crate::range_tombstone::Edge;
+use crate::stats::ReadReport;
 use crate::value::Value;
 
 /// The parts of a transaction that one read of a keyspace needs.
@@ -68,6 +71,12 @@ impl OverSnapshot<'_> {
         value
     }
 
+    /// Reads base and operands of a key, own ones included.
+    pub(super) fn operands(&self, key: &[u8]) -> Result<Operands> {
+        let chain = self.chain(key)?;
+        Ok(self.keyspace.core().operands_of(chain))
+    }
+
     /// Returns an iterator over a range. It sees the own writes made before this call.
     pub(super) fn iter(&self, bounds: Bounds) -> Result<Iter> {
         let options =
@@ -77,7 +86,7 @@ impl OverSnapshot<'_> {
             None => below,
             Some(claims) => self.claimed(below, &bounds, claims),
         };
-        match &self.own {
+        match self.own.clone() {
             None => Ok(below),
             Some(own) => Ok(self.over(below, own, bounds)),
         }
@@ -97,33 +106,73 @@ impl OverSnapshot<'_> {
     }
 
     /// Returns an iterator over own records and, below them, the entries of the snapshot.
-    fn over(&self, below: Iter, own: &OwnView, bounds: Bounds) -> Iter {
-        let comparator = &self.keyspace.state().comparator;
+    fn over(&self, below: Iter, own: OwnView, bounds: Bounds) -> Iter {
+        let keyspace = self.keyspace.state();
         let core = self.keyspace.core();
-        let OwnView { memtable, newest: seqno } = own;
-        let records = vec![
-            Source::Memtable(memtable.cursor(*seqno)),
-            Source::Folded(FoldedCursor::new(below)),
-        ];
-        let covers = memtable.range_tombstones().map(CoverSource::Memtable).into_iter().collect();
+        let (lower, upper) = bounds.as_refs();
+        let range = EdgeRange { start: Edge::at_start(lower), end: Edge::at_end(upper) };
+        let origin = Arc::new(OwnOrigin {
+            claimed: self.claims.map(|claims| (Arc::downgrade(claims), range)),
+            keyspace: self.keyspace.clone(),
+            below: Mutex::new(below.second()),
+            own,
+        });
+        let Opened { records, covers, values } = origin.over(below);
         Iter::new(VisibleParts {
-            records: MergingCursor::new(records, Arc::clone(comparator)),
-            covers: Covers::new(covers, [*seqno], comparator),
-            seqno: *seqno,
+            records,
+            covers,
+            seqno: origin.own.newest,
             bounds,
-            comparator: Arc::clone(comparator),
+            comparator: Arc::clone(&keyspace.comparator),
             resolver: core.registry.cached_resolver(),
             totals: Arc::clone(&core.totals),
             report: None,
-            values: None,
-            reader: Arc::new(OwnReader),
+            values,
+            origin,
         })
     }
 }
 
-/// The reader of own records: nothing is paid for them, and the cursor keeps them alive.
-struct OwnReader;
+/// The own records and the snapshot below them, for an iterator that is read from both ends.
+struct OwnOrigin {
+    keyspace: Keyspace,
+    own: OwnView,
+    /// An iterator of the same moment, which is never moved.
+    below: Mutex<Iter>,
+    /// The claims, and the range of the iterator.
+    claimed: Option<(Weak<Mutex<Claims>>, EdgeRange)>,
+}
 
-impl Payee for OwnReader {
+impl OwnOrigin {
+    fn over(&self, below: Iter) -> Opened {
+        let comparator = &self.keyspace.state().comparator;
+        let OwnView { memtable, newest } = &self.own;
+        let records = vec![
+            Source::Memtable(memtable.cursor(*newest)),
+            Source::Folded(FoldedCursor::new(below)),
+        ];
+        let covers = memtable.range_tombstones().map(CoverSource::Memtable).into_iter().collect();
+        Opened {
+            records: MergingCursor::new(records, Arc::clone(comparator)),
+            covers: Covers::new(covers, [*newest], comparator),
+            values: None,
+        }
+    }
+}
+
+impl Origin for OwnOrigin {
+    /// Opens a second cursor. It claims all of the range, because it walks unobserved.
+    fn open(&self, _: SeqNo, _: Option<&ReadReport>) -> Opened {
+        if let Some((claims, range)) = &self.claimed
+            && let Some(claims) = claims.upgrade()
+        {
+            let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
+            claims.add_range(&self.keyspace, range.clone());
+        }
+        let below = self.below.lock().unwrap_or_else(PoisonError::into_inner).second();
+        self.over(below)
+    }
+
+    /// Nothing is paid for own records. The iterator below pays for its own effort.
     fn pay(&self, _: Effort) {}
 }

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::iterator::visible::{Iter, Opened, State, VisibleParts};
+use crate::iterator::visible::{Iter, Opened, State, VisibleParts, Way};
 use crate::value::Value;
 
 impl DoubleEndedIterator for Iter {
@@ -31,7 +31,7 @@ impl DoubleEndedIterator for Iter {
             State::Exhausted => None,
             State::Fresh | State::FromBack => self.take_last_alone(),
             State::Forward | State::Backward => {
-                let mut back = self.back.take().unwrap_or_else(|| Box::new(self.second()));
+                let mut back = self.back.take().unwrap_or_else(|| self.open_back());
                 let last = self.take_last(&mut back);
                 self.back = Some(back);
                 last
@@ -52,6 +52,7 @@ impl Iter {
         } else {
             self.find_last_from_behind()
         };
+        let moved = self.after_move(Way::Backward, moved);
         if let Ok(true) = moved {
             self.state = State::FromBack;
             return Some(self.entry());
@@ -94,10 +95,18 @@ impl Iter {
         Some(back.entry())
     }
 
+    /// Opens the back end. A watched iterator then counts as a walk over all of its range.
+    #[cold]
+    fn open_back(&mut self) -> Box<Iter> {
+        self.reach_all();
+        Box::new(self.second())
+    }
+
     /// Makes the cursor ready to be moved, after calls of `next_back`.
     #[cold]
     pub(super) fn leave_back(&mut self) {
         if self.state == State::FromBack {
+            self.reach_all();
             let front = self.second();
             let mut back = std::mem::replace(self, front);
             (back.state, back.yielded) = (State::Backward, true);
@@ -116,8 +125,8 @@ impl Iter {
         seek(self)
     }
 
-    /// Opens the same sources again, for a second cursor at the same moment.
-    fn second(&self) -> Iter {
+    /// Opens the same sources again, for a second cursor at the same moment. It is not watched.
+    pub(crate) fn second(&self) -> Iter {
         let parts = &self.parts;
         let Opened { records, covers, values } =
             parts.origin.open(parts.seqno, parts.report.as_ref());

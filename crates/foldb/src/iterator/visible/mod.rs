@@ -214,7 +214,7 @@ impl Iter {
     /// Extends the watched walk to the key under the cursor.
     #[cold]
     fn reach_here(&mut self) {
-        if self.valid() {
+        if self.valid() || self.state == State::FromBack {
             self.reach(Edge::Before(self.key[..].into()));
             self.reach(Edge::Behind(self.key[..].into()));
         }
@@ -235,6 +235,13 @@ impl Iter {
             self.reach_ends(way, moved.is_err());
         }
         moved
+    }
+
+    /// Extends the watched walk to the whole range.
+    fn reach_all(&mut self) {
+        if self.watch.is_some() {
+            self.reach_ends(Way::Forward, true);
+        }
     }
 
     #[cold]
