@@ -89,6 +89,7 @@ mod transactions {
     mod bank;
     mod conditional;
     mod conflicts;
+    mod crashes;
     mod model;
     mod own_writes;
     mod turns;
