@@ -24,6 +24,7 @@ use std::sync::{Arc, PoisonError};
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::{KeyspaceState, dropped};
+use crate::db::state::recent_writes::EdgeRange;
 use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::Patience;
 use crate::db::trees::flush::{Written, new_level0_run};
@@ -131,6 +132,10 @@ impl Core {
         // With the tree locked: a compaction of these tables begins later, and then knows every
         // snapshot that is older than the load.
         self.pins.publish(seqno);
+        if writer.recent.is_on() {
+            let range = EdgeRange { start: range.start(), end: range.end() };
+            writer.recent.note_range(keyspace.id, range, seqno);
+        }
         self.totals.add_exclusive(Total::Puts, counts.puts);
         self.totals.add_exclusive(Total::Merges, counts.merges);
         self.totals.add_exclusive(Total::BytesUser, counts.user);

@@ -30,8 +30,6 @@ mod handle;
 mod own_writes;
 mod reader;
 mod reading;
-#[cfg(test)]
-mod tests;
 mod transact;
 mod walk;
 

@@ -203,6 +203,51 @@ fn serializable_a_dropped_keyspace_conflicts() {
 }
 
 #[test]
+fn serializable_a_sorted_load_conflicts() {
+    for (read, conflicts) in [("b", true), ("bb", true), ("a", false), ("d", false)] {
+        let db = open();
+        let transaction = begin(&db, Isolation::Serializable);
+        transaction.get(read).unwrap();
+        transaction.put("z", "1").unwrap();
+        let mut load = db.default_keyspace().sorted_load().unwrap();
+        load.put("b", "9").unwrap();
+        load.put("c", "9").unwrap();
+        load.finish().unwrap();
+        assert_eq!(is_conflict(transaction.commit()), conflicts, "{read}");
+    }
+}
+
+/// Both ends of an iterator count.
+#[test]
+fn serializable_an_iterator_read_from_both_ends_claims_its_range() {
+    for (changed, conflicts) in [("a", true), ("b", true), ("d", true), ("0", false)] {
+        let db = open();
+        let transaction = begin(&db, Isolation::Serializable);
+        transaction.put("own", "1").unwrap();
+        let mut iter = transaction.range("a"..).unwrap();
+        assert_eq!(iter.next().unwrap().unwrap().0, b"a");
+        assert_eq!(iter.next_back().unwrap().unwrap().0, b"own");
+        assert_eq!(iter.next_back().unwrap().unwrap().0, b"d");
+        drop(iter);
+        db.put(changed, "9").unwrap();
+        assert_eq!(is_conflict(transaction.commit()), conflicts, "{changed}");
+    }
+    for (changed, conflicts) in [("a", false), ("bb", false), ("c", true), ("d", true), ("e", true)]
+    {
+        let db = open();
+        let transaction = begin(&db, Isolation::Serializable);
+        assert_eq!(transaction.last().unwrap().unwrap().0, b"d");
+        let mut iter = transaction.iter().unwrap();
+        assert_eq!(iter.next_back().unwrap().unwrap().0, b"d");
+        assert_eq!(iter.next_back().unwrap().unwrap().0, b"c");
+        drop(iter);
+        transaction.put("own", "1").unwrap();
+        db.put(changed, "9").unwrap();
+        assert_eq!(is_conflict(transaction.commit()), conflicts, "{changed}");
+    }
+}
+
+#[test]
 fn serializable_a_transaction_that_only_reads_never_conflicts() {
     let db = open();
     let transaction = begin(&db, Isolation::Serializable);

@@ -75,6 +75,19 @@ fn check_reads(transaction: &Transaction, model: &Entries) {
     }
     backwards.reverse();
     assert_eq!(backwards, expected);
+    assert_eq!(
+        entries(&mut transaction.iter().unwrap().rev()),
+        expected.iter().rev().cloned().collect::<Vec<_>>()
+    );
+    let mut both = transaction.iter().unwrap();
+    let (mut front, mut back) = (Vec::new(), Vec::new());
+    while let Some(entry) = both.next() {
+        front.push(entry.unwrap());
+        back.extend(both.next_back().map(|entry| entry.unwrap()));
+    }
+    front.extend(back.into_iter().rev());
+    let front: Vec<_> = front.into_iter().map(|(key, value)| (key, value.to_vec())).collect();
+    assert_eq!(front, expected);
     for key in b'a'..=b'h' {
         let from = model.range(vec![key]..).next().map(|(key, _)| key.clone());
         assert_eq!(iter.seek([key]).unwrap().then(|| iter.key().to_vec()), from);
