@@ -80,6 +80,10 @@ pub enum ErrorKind {
     TransactionTooLarge,
     /// The program gave up its transaction, by [`Error::aborted`]. The commit wrote nothing.
     Aborted,
+    /// The change feed cannot continue at this position. A log after it was removed, or it belongs
+    /// to another history of the database. Copy the database anew, and follow from the position of
+    /// the copy ([`crate::Db::snapshot_and_position`]).
+    PositionLost,
     /// A read, write or other call of the operating system failed.
     Io,
 }

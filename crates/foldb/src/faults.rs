@@ -108,12 +108,16 @@ pub enum Fault {
     LoadOverUnflushed,
     /// The records of a sorted load keep the number 0 with which they are stored.
     LoadWithoutNumber,
+    /// The change feed leaves out the first batch of each log.
+    FeedSkipsBatch,
+    /// The change feed yields batches that a power loss can take back.
+    FeedYieldsUnsynced,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 48] = [
+    pub const ALL: [Fault; 50] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -162,6 +166,8 @@ impl Fault {
         Fault::VerifySkipsBlocks,
         Fault::LoadOverUnflushed,
         Fault::LoadWithoutNumber,
+        Fault::FeedSkipsBatch,
+        Fault::FeedYieldsUnsynced,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.

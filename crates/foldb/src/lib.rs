@@ -82,12 +82,14 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use db::{
-    ApproximateCount, Base, BatchOp, CheckpointReport, CompareAndSwap, Conditional, CutLog, Db,
-    Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace,
-    KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand, Operands,
-    Place, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport, Savepoint,
-    Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace, TransactionOptions,
-    Unfolded, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
+    ApproximateCount, Base, BatchOp, BatchUpdate, Change, CheckpointReport, CompareAndSwap,
+    Conditional, CreatedKeyspace, CutLog, Db, Explained, ExplainedRecord, Finalized, GcOptions,
+    GcProgress, GcReport, Isolation, Keyspace, KeyspaceReader, LoadReport, LogCut, LostRange,
+    LostTable, OnGcProgress, Operand, Operands, Place, Position, ReadOnlyDb, ReadOptions, Reader,
+    RecordKind, RepairOptions, RepairReport, Savepoint, Snapshot, SortedLoad, TableInfo,
+    Transaction, TransactionKeyspace, TransactionOptions, Unfolded, Update, UpdateOp, Updates,
+    UpdatesOptions, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify,
+    verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};
@@ -117,6 +119,11 @@ struct MergeGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/transactions.md")]
 struct TransactionGuide;
+
+/// Runs the example of the guide to the change feed.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/feed.md")]
+struct FeedGuide;
 
 /// Compiles the example of use from async code.
 #[cfg(doctest)]

@@ -151,6 +151,8 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                 ("memtable_bytes", "in memtables", Bytes(stats.memtable_bytes)),
                 ("block_cache_bytes", "in the block cache", Bytes(stats.block_cache_bytes)),
                 ("open_table_bytes", "in indexes and filters", Bytes(stats.open_table_bytes)),
+                ("archived_logs", "logs kept for the change feed", Count(stats.archived_logs)),
+                ("archived_log_bytes", "in archived logs", Bytes(stats.archived_log_bytes)),
                 ("space_amplification", "space amplification", Ratio(stats.space_amplification())),
                 ("segments", "value segments", Count(stats.segments.segments)),
                 ("segment_files", "segment files", Count(stats.segments.files)),

@@ -24,6 +24,7 @@ use foldb_chains::Pins;
 use foldb_env::{FileLock, scheduling_point};
 
 use crate::counters::Totals;
+use crate::db::feed::chain::Chain;
 use crate::db::state::background::Background;
 use crate::db::state::buffers::SealedGroups;
 use crate::db::state::keyspace::KeyspaceState;
@@ -70,6 +71,9 @@ pub(crate) struct Core {
     pub(crate) next_file: AtomicU64,
     /// The logs on disk, by number. A log begun since the open has the handle that syncs it.
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
+
+    /// The logs of the change feed; `None` if logs are not kept for it.
+    pub(crate) feed: Option<Chain>,
 
     pub(crate) cache: Arc<BlockCache>,
     /// The runtime, which other databases may share.

@@ -8,6 +8,7 @@
 //!   transaction transactions, conditional writes
 //!   read        point reads, iterators, operands; the payments of reads
 //!   write       log, apply, publish
+//!   feed        the change feed: updates since a position, and the logs kept for it
 //!   throttle    stalls, slowdowns, and the order of writers
 //!   core        the state of a database
 //!   state       the data that each lock guards
@@ -17,6 +18,7 @@
 //! its subject. The files of `state` say which lock guards what.
 
 mod core;
+mod feed;
 mod handle;
 mod lifecycle;
 mod load;
@@ -29,6 +31,9 @@ mod transaction;
 mod trees;
 mod write;
 
+pub use feed::{
+    BatchUpdate, Change, CreatedKeyspace, Position, Update, UpdateOp, Updates, UpdatesOptions,
+};
 pub use handle::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot};
 pub use handle::{verify, verify_with_progress};
 pub use lifecycle::checkpoint::CheckpointReport;

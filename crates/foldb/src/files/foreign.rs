@@ -70,7 +70,9 @@ fn engine_of(fs: &dyn FileSystem, names: &FileNames) -> Option<Engine> {
     let mut evidence = Evidence::default();
     for name in &listed {
         match FileKind::parse(name) {
-            Some(FileKind::Closed | FileKind::Table(_) | FileKind::Segment(_)) => return None,
+            Some(
+                FileKind::Closed | FileKind::Archive(_) | FileKind::Table(_) | FileKind::Segment(_),
+            ) => return None,
             Some(kind @ (FileKind::Manifest(_) | FileKind::Log(_))) => {
                 match first_bytes(fs, names, kind) {
                     FirstBytes::Own => return None,

@@ -6,6 +6,7 @@
 //! LOCK              locked by the process that has the database open
 //! MANIFEST-000001   the edits that led to the current version
 //! 000002.log        a log
+//! 000002.arc        an archived log: tables hold its writes, and the change feed reads it
 //! 000003.tbl        a table
 //! 000004.seg        a file of value segments
 //! *.tmp             a file that was never finished
@@ -27,6 +28,7 @@ pub(crate) enum FileKind {
     Lock,
     Manifest(u64),
     Log(u64),
+    Archive(u64),
     Table(u64),
     Segment(u64),
     Temporary,
@@ -38,6 +40,7 @@ impl FileKind {
         match self {
             FileKind::Manifest(number)
             | FileKind::Log(number)
+            | FileKind::Archive(number)
             | FileKind::Table(number)
             | FileKind::Segment(number) => Some(number),
             FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Temporary => None,
@@ -66,6 +69,7 @@ impl FileKind {
         let (stem, extension) = name.split_once('.')?;
         match extension {
             "log" => number(stem).map(FileKind::Log),
+            "arc" => number(stem).map(FileKind::Archive),
             "tbl" => number(stem).map(FileKind::Table),
             "seg" => number(stem).map(FileKind::Segment),
             _ => None,
@@ -96,6 +100,7 @@ impl FileNames {
             FileKind::Lock => self.lock(),
             FileKind::Manifest(number) => self.manifest(number),
             FileKind::Log(number) => self.log(number),
+            FileKind::Archive(number) => self.archive(number),
             FileKind::Table(number) => self.table(number),
             FileKind::Segment(number) => self.segment(number),
             FileKind::Temporary => self.current_temporary(),
@@ -134,6 +139,10 @@ impl FileNames {
 
     pub(crate) fn log(&self, number: u64) -> PathBuf {
         self.directory.join(format!("{number:06}.log"))
+    }
+
+    pub(crate) fn archive(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{number:06}.arc"))
     }
 
     pub(crate) fn table(&self, number: u64) -> PathBuf {

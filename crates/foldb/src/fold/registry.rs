@@ -41,6 +41,13 @@ fn spec_of(definition: &Definition) -> String {
     format!("{}:{}", definition.name, String::from_utf8_lossy(&definition.parameters))
 }
 
+impl Definition {
+    /// Returns the spec: `NAME` or `NAME:PARAM`.
+    pub(crate) fn spec(&self) -> String {
+        spec_of(self)
+    }
+}
+
 /// The operators known at one moment. It is immutable, so folds look operators up without a lock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolver {

@@ -106,6 +106,17 @@ pub struct Options {
     /// keyspaces together. Default: 0, which means four write buffers, at least 64 MiB. More: fewer
     /// flushes of hot keys. Less: shorter recovery, less space. RocksDB: `max_total_wal_size`.
     pub wal_limit: u64,
+    /// Bytes of archived logs. Logs whose writes are in tables are archived, not removed, and the
+    /// change feed reads them ([`crate::Db::updates_since`]). Default: 0. With
+    /// [`Options::wal_retention_seconds`] also 0, no log is kept, and an open removes archived
+    /// logs. More: a follower of the change feed may fall further behind. Less: less space. A log
+    /// is about as long as the writes of one write buffer. RocksDB: `WAL_size_limit_MB`.
+    pub wal_retention_bytes: u64,
+    /// Seconds for which an archived log is kept, counted from its flush or from the last open.
+    /// Expired logs are removed when the next log is archived. Default: 0, which means no limit of
+    /// time. If both options are set, a log is removed at the first limit that it reaches. More: a
+    /// follower may be away for longer. Less: less space. RocksDB: `WAL_ttl_seconds`.
+    pub wal_retention_seconds: u64,
 
     /// Bytes of memory for memtables, block cache, indexes and filters of open tables, and the
     /// buffers of flushes and compactions, all together. [`crate::Db::memory`] itemises it.
@@ -282,6 +293,8 @@ impl Default for Options {
             write_buffer_size: 64 << 20,
             max_write_buffers: 0,
             wal_limit: 0,
+            wal_retention_bytes: 0,
+            wal_retention_seconds: 0,
             memory_budget: 0,
             compaction_memory_budget: 0,
             runtime: None,

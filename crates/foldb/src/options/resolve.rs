@@ -3,7 +3,7 @@
 
 use crate::options::Options;
 use crate::settings::memory::{automatic_count, memtable_bytes};
-use crate::settings::{SegmentSettings, Settings, TreeSettings, WriteBuffers};
+use crate::settings::{SegmentSettings, Settings, TreeSettings, WalRetention, WriteBuffers};
 
 impl Options {
     /// Returns the settings that follow from these options. Before an open calls this, it fits the
@@ -14,6 +14,10 @@ impl Options {
             wal_limit: match self.wal_limit {
                 0 => (4 * self.write_buffer_size as u64).max(64 << 20),
                 given => given,
+            },
+            wal_retention: WalRetention {
+                bytes: self.wal_retention_bytes,
+                seconds: self.wal_retention_seconds,
             },
             tree: self.tree_settings(),
             keyspace: self.keyspace_settings(),

@@ -271,7 +271,8 @@ fn every_number_is_refused_by_name_or_works() {
         };
     }
     let numbers = numbers!(
-        write_buffer_size: usize, max_write_buffers: usize, wal_limit: u64, memory_budget: usize,
+        write_buffer_size: usize, max_write_buffers: usize, wal_limit: u64,
+        wal_retention_bytes: u64, wal_retention_seconds: u64, memory_budget: usize,
         compaction_memory_budget: usize, block_cache_size: usize, block_size: usize,
         bloom_bits: u32, min_level_to_compress: usize, target_file_size: u64,
         max_open_files: usize, num_levels: usize, tier_fan_in: usize,

@@ -67,6 +67,8 @@ options_in_text! {
     write_buffer_size: usize,
     max_write_buffers: usize,
     wal_limit: u64,
+    wal_retention_bytes: u64,
+    wal_retention_seconds: u64,
     memory_budget: usize,
     compaction_memory_budget: usize,
     block_cache_size: usize,

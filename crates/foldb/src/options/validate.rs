@@ -22,6 +22,8 @@ const WRITE_BUFFER_SIZE: Range = between(4 * KIB, 4 * GIB);
 const MAX_WRITE_BUFFERS: Range = automatic_or(2, 4096);
 /// Below the floor each put would begin a new log.
 const WAL_LIMIT: Range = automatic_or(4 * KIB, MOST_BYTES);
+/// 0 and no time: logs are not kept.
+const WAL_RETENTION_BYTES: Range = between(0, MOST_BYTES);
 const BLOCK_SIZE: Range = between(256, 64 * MIB);
 const BLOOM_BITS: Range = between(0, 64);
 /// Below the floor each key would be a table.
@@ -70,11 +72,13 @@ impl Options {
     }
 
     /// Returns every option that is a whole number, with its range.
-    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 22] {
+    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 24] {
         [
             ("write_buffer_size", number(self.write_buffer_size), WRITE_BUFFER_SIZE),
             ("max_write_buffers", number(self.max_write_buffers), MAX_WRITE_BUFFERS),
             ("wal_limit", self.wal_limit, WAL_LIMIT),
+            ("wal_retention_bytes", self.wal_retention_bytes, WAL_RETENTION_BYTES),
+            ("wal_retention_seconds", self.wal_retention_seconds, between(0, u64::MAX)),
             ("memory_budget", number(self.memory_budget), MEMORY_BUDGET),
             (
                 "compaction_memory_budget",

@@ -6,6 +6,7 @@ mod log_adoption;
 pub(crate) mod memory;
 pub(crate) mod range;
 mod resolved;
+mod retention;
 
 pub(crate) use choices::codec_from_u8;
 pub use choices::{CompactionPreset, Compression};
@@ -13,6 +14,7 @@ pub(crate) use keyspace::KeyspaceSettings;
 pub use log_adoption::LogAdoption;
 pub(crate) use memory::{MemoryShares, Wanted};
 pub(crate) use resolved::{SegmentSettings, Settings, TreeSettings, WriteBuffers};
+pub(crate) use retention::WalRetention;
 
 /// Most levels a tree may have.
 pub(crate) const MAX_LEVELS: usize = 32;

@@ -9,7 +9,7 @@
 //! `Options`. A runtime has its memory and `max_open_files` from `options::memory`. An open or a
 //! repair reads what only it needs, such as `map_log`, from `Options`.
 
-use crate::settings::{KeyspaceSettings, LogAdoption};
+use crate::settings::{KeyspaceSettings, LogAdoption, WalRetention};
 
 /// Resolved settings of an open database. The options of the same names document each one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,7 @@ pub(crate) struct Settings {
     pub(crate) write_buffers: WriteBuffers,
     /// Bytes of log after which the oldest memtables are flushed.
     pub(crate) wal_limit: u64,
+    pub(crate) wal_retention: WalRetention,
     pub(crate) tree: TreeSettings,
     /// The settings of the default keyspace.
     pub(crate) keyspace: KeyspaceSettings,

@@ -86,6 +86,11 @@ pub struct Stats {
     pub dropped_tail_bytes: u64,
     /// Whole log frames among the dropped bytes.
     pub dropped_tail_frames: u64,
+    /// Archived logs now, which the change feed reads: see
+    /// [`crate::Options::wal_retention_bytes`].
+    pub archived_logs: u64,
+    /// Bytes of the archived logs.
+    pub archived_log_bytes: u64,
     /// Bytes in memtables now, sealed ones included.
     pub memtable_bytes: u64,
     /// Bytes of cached blocks now, of all databases with the same [`crate::Runtime`].

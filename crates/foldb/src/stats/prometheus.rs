@@ -84,7 +84,7 @@ impl Stats {
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 12] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 14] {
         [
             (
                 "dropped_tail_bytes",
@@ -96,6 +96,8 @@ impl Stats {
                 "Whole log frames among the dropped bytes.",
                 self.dropped_tail_frames,
             ),
+            ("archived_logs", "Archived logs, which the change feed reads.", self.archived_logs),
+            ("archived_log_bytes", "Bytes of archived logs.", self.archived_log_bytes),
             ("memtable_bytes", "Bytes in memtables.", self.memtable_bytes),
             ("block_cache_bytes", "Bytes of cached blocks.", self.block_cache_bytes),
             (

@@ -13,6 +13,9 @@
 //!   8 statistics        varints, see `counters`
 //!   9 dropped           keyspace varint: it exists no longer
 //!
+//!  24 end of the feed   log u64 | its id u64 | its frames u64: the log before field 2, see
+//!                       `wal::lineage`. A field 2 without it says that no log was kept
+//!
 //!  10 keyspace          varint: the keyspace of the fields after it
 //!  11 name              UTF-8: the keyspace is created
 //!  12 comparator        name
@@ -56,6 +59,7 @@ use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileFacts;
 use crate::version::keyspace_edit::KeyspaceEdit;
 use crate::version::level::RunId;
+use crate::wal::Predecessor;
 
 /// One step. A field that is `None` changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,6 +77,8 @@ pub(crate) struct Edit {
     pub(crate) keyspaces: Vec<KeyspaceEdit>,
     /// Keyspaces that the edit drops.
     pub(crate) dropped: Vec<KeyspaceId>,
+    /// The log before `log`, if logs are kept for the change feed. It belongs to `log`.
+    pub(crate) feed_end: Option<Predecessor>,
 }
 
 /// One change of the tree.
@@ -113,6 +119,7 @@ pub(super) mod tag {
     pub(crate) const DEAD_SHARE: u64 = 21;
     pub(crate) const FILTER_POLICY: u64 = 22;
     pub(crate) const LOADED: u64 = 23;
+    pub(crate) const FEED_END: u64 = 24;
 }
 
 impl Edit {
@@ -144,6 +151,13 @@ impl Edit {
         if let Some(totals) = &self.totals {
             fields
                 .add(tag::TOTALS, |body| totals.iter().for_each(|total| put_varint(body, *total)));
+        }
+        if let Some(Predecessor { log, id, frames }) = self.feed_end {
+            fields.add(tag::FEED_END, |body| {
+                for word in [log, id, frames] {
+                    body.extend_from_slice(&word.to_le_bytes());
+                }
+            });
         }
         for keyspace in &self.keyspaces {
             keyspace.encode(&mut fields);
@@ -191,6 +205,13 @@ impl Edit {
                     totals.push(body.varint("total")?);
                 }
                 self.totals = Some(totals);
+            }
+            tag::FEED_END => {
+                self.feed_end = Some(Predecessor {
+                    log: body.u64("log of the feed")?,
+                    id: body.u64("id of the log")?,
+                    frames: body.u64("frames of the log")?,
+                });
             }
             tag::KEYSPACE => {
                 let id = body.varint32("keyspace")?;

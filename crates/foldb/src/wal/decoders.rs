@@ -4,7 +4,7 @@ use crate::encoding::ByteReader;
 use crate::encoding::format::LOG;
 use crate::operation::Operation;
 use crate::wal::format::{FrameHeader, HEADER_LEN};
-use crate::wal::record::LogRecord;
+use crate::wal::record::{LogRecord, encode_lineage};
 
 pub(crate) fn log_frame(bytes: &[u8]) {
     let Some(header) = bytes.first_chunk::<HEADER_LEN>() else { return };
@@ -23,7 +23,14 @@ pub(crate) fn log_record(bytes: &[u8]) {
             header.encode(&LOG, &mut again);
             assert!(bytes.starts_with(&again), "a log's header comes back as it was");
         }
-        Ok(LogRecord::Definition(_)) | Err(_) => {}
+        Ok(LogRecord::Lineage(lineage)) => {
+            let mut again = Vec::new();
+            encode_lineage(&lineage, &mut again);
+            assert!(
+                matches!(LogRecord::decode(&again), Ok(LogRecord::Lineage(it)) if it == lineage)
+            );
+        }
+        Ok(LogRecord::Definition(_) | LogRecord::Created(_) | LogRecord::Dropped(_)) | Err(_) => {}
     }
 }
 

@@ -6,6 +6,7 @@
 #[cfg(any(test, feature = "internals"))]
 pub(crate) mod decoders;
 pub(crate) mod format;
+mod lineage;
 mod reader;
 mod record;
 mod separable;
@@ -14,8 +15,12 @@ mod tests;
 mod writer;
 
 pub(crate) use format::Extent;
+pub(crate) use lineage::{Lineage, NamedKeyspace, Predecessor};
 pub(crate) use reader::{LogEnd, LogReader, Tail};
-pub(crate) use record::{BatchHeader, LogHeader, LogRecord, encode_definition};
+pub(crate) use record::{
+    BatchHeader, LogHeader, LogRecord, encode_created, encode_definition, encode_dropped,
+    encode_lineage,
+};
 pub(crate) use separable::{
     LEAST_BY_DEFAULT, LEAST_SEPARABLE, SEPARABLE_PUT, SealedLog, SeparableValues, is_one_frame,
     is_separable,

@@ -24,6 +24,9 @@ use crate::wal::format::{
 
 const WINDOW: usize = 256 << 10;
 
+/// Bytes that hold the first records of most logs.
+const HEAD: usize = 4 << 10;
+
 /// Reads a log from its start.
 #[derive(Debug)]
 pub(crate) struct LogReader {
@@ -39,6 +42,8 @@ pub(crate) struct LogReader {
     hashed: u64,
     window: Vec<u8>,
     window_offset: u64,
+    /// Bytes read at once.
+    read_ahead: usize,
 }
 
 /// The end of a log.
@@ -89,6 +94,7 @@ impl LogReader {
             hashed: 0,
             window: Vec::new(),
             window_offset: 0,
+            read_ahead: WINDOW,
         })
     }
 
@@ -144,6 +150,47 @@ impl LogReader {
                 return Ok(true);
             }
         }
+    }
+
+    /// Reads the next record if it ends at frame `last` or before. All frames up to `last` must have
+    /// been appended already. Writers may append meanwhile.
+    ///
+    /// # Errors
+    /// `Corruption` if one of these frames is damaged or missing; `Io` if a read fails.
+    pub(crate) fn next_through(&mut self, last: u64, record: &mut Vec<u8>) -> Result<bool> {
+        if self.frames >= last {
+            return Ok(false);
+        }
+        if self.next(record)? {
+            return Ok(true);
+        }
+        // The window may have been read before the frames were appended.
+        self.look_again()?;
+        if self.next(record)? {
+            return Ok(true);
+        }
+        let missing = format!("expected {last} frames, found {}", self.frames);
+        Err(Error::corruption(missing).at(&self.path, self.offset))
+    }
+
+    /// Drops the read-ahead window and notes the length of the file, which may have grown.
+    fn look_again(&mut self) -> Result<()> {
+        self.window.clear();
+        self.len =
+            self.file.len().map_err(|error| Error::io(&self.path, "read the log", &error))?;
+        Ok(())
+    }
+
+    /// Returns the number of the last frame read.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Reads ahead only a few bytes at a time, for a caller that reads only the first records.
+    #[must_use]
+    pub(crate) fn for_its_head(mut self) -> LogReader {
+        self.read_ahead = HEAD;
+        self
     }
 
     /// Calls `take` with the frames up to number `last`, many at a time, and the offset of the
@@ -342,7 +389,7 @@ impl LogReader {
         let inside = offset >= self.window_offset
             && offset + length as u64 <= self.window_offset + self.window.len() as u64;
         if !inside {
-            let wanted = (length.max(WINDOW) as u64).min(self.len - offset) as usize;
+            let wanted = (length.max(self.read_ahead) as u64).min(self.len - offset) as usize;
             self.fill(offset, wanted)
                 .map_err(|error| Error::io(&self.path, "read the log", &error))?;
         }

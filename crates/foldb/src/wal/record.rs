@@ -1,10 +1,11 @@
-//! Log records: a header, operator definitions, batches.
+//! Log records: a header, operator definitions, batches, and the records of the change feed.
 //!
 //! ```text
 //! header:     0 | magic u64 | version u32 | database u64 | log u64
 //!               | predecessor u64 | its length u64 | its last frame u64
 //! batch:      1 | default operator u32 | first seqno u64 | count u32 | operations (see `batch`)
 //! definition: 2 | definition (see `fold::definition`)
+//! lineage, created, dropped: 3, 4, 5 (see `lineage`)
 //! ```
 //!
 //! Operations are encoded as in batches, except for puts whose values are encoded as in a value
@@ -15,15 +16,19 @@
 //! definition comes before the first batch that uses its operator, so a log can be read without the
 //! manifest (H27).
 
-use crate::encoding::ByteReader;
 use crate::encoding::format::{FORMAT_VERSION, FileFormat, LOG, MAGIC_LEN};
+use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 use crate::fold::Definition;
-use crate::key::{MAX_SEQNO, OperatorId, SeqNo};
+use crate::key::{KeyspaceId, MAX_SEQNO, OperatorId, SeqNo};
+use crate::wal::lineage::{Lineage, NamedKeyspace};
 
 const TAG_HEADER: u8 = 0;
 const TAG_BATCH: u8 = 1;
 const TAG_DEFINITION: u8 = 2;
+const TAG_LINEAGE: u8 = 3;
+const TAG_CREATED: u8 = 4;
+const TAG_DROPPED: u8 = 5;
 
 /// The header that a log or a manifest stores about itself and its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +57,12 @@ pub(crate) enum LogRecord<'a> {
     Header(LogHeader),
     Definition(Definition),
     Batch(BatchHeader, &'a [u8]),
+    /// The place of the log among the logs of the database.
+    Lineage(Lineage),
+    /// A keyspace was created.
+    Created(NamedKeyspace),
+    /// A keyspace was dropped.
+    Dropped(KeyspaceId),
 }
 
 impl LogHeader {
@@ -147,6 +158,24 @@ pub(crate) fn encode_definition(definition: &Definition, out: &mut Vec<u8>) {
     definition.encode(out);
 }
 
+/// Appends a lineage record.
+pub(crate) fn encode_lineage(lineage: &Lineage, out: &mut Vec<u8>) {
+    out.push(TAG_LINEAGE);
+    lineage.encode(out);
+}
+
+/// Appends the record of a created keyspace.
+pub(crate) fn encode_created(keyspace: &NamedKeyspace, out: &mut Vec<u8>) {
+    out.push(TAG_CREATED);
+    keyspace.encode(out);
+}
+
+/// Appends the record of a dropped keyspace.
+pub(crate) fn encode_dropped(keyspace: KeyspaceId, out: &mut Vec<u8>) {
+    out.push(TAG_DROPPED);
+    put_varint(out, u64::from(keyspace));
+}
+
 impl<'a> LogRecord<'a> {
     /// Reads a record of a log.
     ///
@@ -163,6 +192,9 @@ impl<'a> LogRecord<'a> {
                 let operations = bytes.take(bytes.remaining(), "operations")?;
                 Ok(LogRecord::Batch(header, operations))
             }
+            TAG_LINEAGE => Lineage::decode(&mut bytes).map(LogRecord::Lineage),
+            TAG_CREATED => NamedKeyspace::decode(&mut bytes).map(LogRecord::Created),
+            TAG_DROPPED => bytes.varint32("keyspace").map(LogRecord::Dropped),
             tag => Err(Error::corruption(format!("unknown log record tag {tag}"))),
         }
     }

@@ -501,6 +501,11 @@ impl LogSync {
         self.written.load(Ordering::Acquire)
     }
 
+    /// Returns the number of the last frame that is known to be durable.
+    pub(crate) fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
+    }
+
     /// Makes everything written so far durable.
     pub(crate) fn sync_all(&self) -> Result<()> {
         self.sync_through(self.written())

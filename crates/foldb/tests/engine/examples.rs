@@ -4,6 +4,8 @@
 mod counter;
 #[path = "../../examples/custom_operator.rs"]
 mod custom_operator;
+#[path = "../../examples/follower.rs"]
+mod follower;
 #[path = "../../examples/list.rs"]
 mod list;
 #[path = "../../examples/snapshot.rs"]
@@ -15,6 +17,7 @@ fn every_example_runs() {
     list::main().unwrap();
     custom_operator::main().unwrap();
     snapshot::main().unwrap();
+    follower::main().unwrap();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 4, "a new example needs a line here");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 5, "a new example needs a line here");
 }

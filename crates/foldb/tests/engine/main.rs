@@ -25,6 +25,14 @@ mod disks {
     mod slow_disks;
 }
 
+/// The change feed, and the logs that are kept for it.
+mod feed {
+    mod archives;
+    mod losses;
+    mod reading;
+    mod support;
+}
+
 /// Files that other versions, other directories and other processes read.
 mod files {
     mod checkpoint;

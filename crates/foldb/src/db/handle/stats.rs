@@ -37,6 +37,8 @@ impl Core {
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt(&self.lock_tree());
         stats.segments = self.segment_stats();
+        let archived = self.feed.as_ref().map(|feed| feed.archived());
+        (stats.archived_logs, stats.archived_log_bytes) = archived.unwrap_or_default();
         stats.log_is_mapped = self.log_is_mapped();
         stats.dropped_tail_bytes = self.dropped.iter().map(|tail| tail.bytes).sum();
         stats.dropped_tail_frames = self.dropped.iter().map(|tail| tail.frames).sum();

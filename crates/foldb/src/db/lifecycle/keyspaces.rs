@@ -178,6 +178,8 @@ impl Core {
         writer.buffers.add(Arc::clone(&state));
         let mut keyspaces = self.keyspaces.write().unwrap_or_else(PoisonError::into_inner);
         keyspaces.insert(Arc::clone(&state.name), Arc::clone(&state));
+        drop(keyspaces);
+        self.log_created(&mut writer.log, &state);
         Ok(state)
     }
 
@@ -211,6 +213,7 @@ impl Core {
             own.version.mark_obsolete_files(&Version::empty(own.version.levels.len()));
             state.growing.remove_obsolete();
         }
+        self.log_dropped(&mut writer.log, &state);
         drop((tree, writer));
         self.remove_unreferenced_tables();
         Ok(())

@@ -46,7 +46,7 @@ use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::operation::Operation;
 use crate::options::Options;
 use crate::version::CloseRecord;
-use crate::wal::{BatchHeader, LogEnd, LogHeader, LogReader, LogRecord, Tail};
+use crate::wal::{BatchHeader, Lineage, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
 /// Logs, each opened only when it is read: there may be more logs than a process may open at once.
 pub(crate) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
@@ -88,6 +88,21 @@ pub(crate) struct Replayed {
     pub(crate) last_seqno: SeqNo,
     /// The bytes after the valid end of each log, with the log's path and the offset of that end.
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
+    /// The logs that were read to their valid ends, in order.
+    pub(crate) logs: Vec<ReplayedLog>,
+}
+
+/// A log that was replayed, as the change feed needs it.
+#[derive(Debug)]
+pub(crate) struct ReplayedLog {
+    pub(crate) number: u64,
+    /// Where its last whole frame ends, and the number of that frame.
+    pub(crate) len: u64,
+    pub(crate) frames: u64,
+    /// Its place among the logs; `None` if it was not written for the change feed.
+    pub(crate) lineage: Option<Lineage>,
+    /// Whether it holds anything that the change feed yields.
+    pub(crate) has_changes: bool,
 }
 
 /// Returns the logs on disk that are needed, ascending. After a clean close these are the logs of
@@ -126,6 +141,8 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         replay: &replay,
         open: BTreeMap::new(),
         done: Replayed::default(),
+        lineage: None,
+        has_changes: false,
         held_back: None,
     };
     // By number: an abandoned log may lie between a log and its successor.
@@ -151,6 +168,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
             replayer.done.tails.extend(left_out);
             return Ok(replayer.finish());
         }
+        (replayer.lineage, replayer.has_changes) = (None, false);
         let mut offset = reader.offset();
         while reader.next(&mut record)? {
             if replay.is_beyond(&record).map_err(|error| error.at(&path, offset))? {
@@ -159,7 +177,11 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
             replayer.record(&record).map_err(|error| error.at(&path, offset))?;
             offset = reader.offset();
         }
-        ends.insert(number, replayer.end(&mut reader)?);
+        let end = replayer.end(&mut reader)?;
+        let (len, frames) = (end.offset, end.frames);
+        let (lineage, has_changes) = (replayer.lineage.take(), replayer.has_changes);
+        replayer.done.logs.push(ReplayedLog { number, len, frames, lineage, has_changes });
+        ends.insert(number, end);
     }
     Ok(replayer.finish())
 }
@@ -246,6 +268,10 @@ struct Replayer<'a> {
     /// The memtables being filled, each with the capacity that it was created for, in bytes.
     open: BTreeMap<KeyspaceId, (MemtableWriter, usize)>,
     done: Replayed,
+    /// The lineage record of the current log.
+    lineage: Option<Lineage>,
+    /// Whether the current log holds anything that the change feed yields.
+    has_changes: bool,
     /// The last record, which the planted fault `LoseLastLogRecord` does not replay.
     held_back: Option<Vec<u8>>,
 }
@@ -291,7 +317,19 @@ impl Replayer<'_> {
         match LogRecord::decode(record)? {
             LogRecord::Header(_) => Err(Error::corruption("the log has a second header")),
             LogRecord::Definition(definition) => self.replay.registry.adopt(&definition),
-            LogRecord::Batch(header, operations) => self.batch(&header, operations),
+            LogRecord::Lineage(lineage) => {
+                self.lineage = Some(lineage);
+                Ok(())
+            }
+            // The manifest knows the keyspaces.
+            LogRecord::Created(_) | LogRecord::Dropped(_) => {
+                self.has_changes = true;
+                Ok(())
+            }
+            LogRecord::Batch(header, operations) => {
+                self.has_changes = true;
+                self.batch(&header, operations)
+            }
         }
     }
 

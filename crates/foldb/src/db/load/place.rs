@@ -136,6 +136,10 @@ impl Core {
             let range = EdgeRange { start: range.start(), end: range.end() };
             writer.recent.note_range(keyspace.id, range, seqno);
         }
+        if let Some(feed) = &self.feed {
+            // Logged writes before the load were synced above.
+            feed.note_durable(seqno);
+        }
         self.totals.add_exclusive(Total::Puts, counts.puts);
         self.totals.add_exclusive(Total::Merges, counts.merges);
         self.totals.add_exclusive(Total::BytesUser, counts.user);

@@ -467,14 +467,23 @@ impl Core {
         let fs = &self.options.env.fs;
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
         let mut defined = 0;
-        if let Err(error) = self.define_operators(&mut log, &mut defined) {
-            drop(log);
-            // Repeated attempts must not fill the disk. If the file cannot be removed, it stays as
-            // a log without writes.
-            let _best_effort = fs.remove(&path);
-            return Err(error);
-        }
+        let begun = self.begin_lineage(&mut log, self.end_of(last));
+        let begun = begun.and_then(|link| {
+            self.define_operators(&mut log, &mut defined)?;
+            Ok(link)
+        });
+        let link = match begun {
+            Ok(link) => link,
+            Err(error) => {
+                drop(log);
+                // Repeated attempts must not fill the disk. If the file cannot be removed, it stays
+                // as a log without writes.
+                let _best_effort = fs.remove(&path);
+                return Err(error);
+            }
+        };
         self.note_log(&log);
+        self.note_link(link);
         self.totals.add_exclusive(Total::BytesLog, log.len());
         Ok((log, defined))
     }

@@ -70,6 +70,7 @@ impl Core {
         let (next_log, through) = (newest.next_log, newest.through);
         let clock = &self.options.env.clock;
         let start = clock.now();
+        self.sync_for_feed(&groups)?;
         let flushed = self.write_groups(&groups)?;
         let next_log = match self.install_flushed(flushed, next_log, through) {
             Ok(next_log) => next_log,
@@ -86,6 +87,9 @@ impl Core {
         drop(groups);
         self.runtime.ledger().rest();
         self.background.memtables_flushed(log_bytes);
+        if let Some(feed) = &self.feed {
+            feed.note_durable(through);
+        }
         self.remove_logs_below(next_log);
         Ok(true)
     }
@@ -152,7 +156,8 @@ impl Core {
         let mut tree = self.lock_tree();
         let is_held = tree.keyspaces.values().any(|own| own.keyspace.has_failed());
         let log = if is_held { tree.log } else { log };
-        let mut edit = Edit { log: Some(log), ..Edit::default() };
+        let feed_end = self.feed_end_before(log);
+        let mut edit = Edit { log: Some(log), feed_end, ..Edit::default() };
         let mut written = Vec::new();
         let mut separated = Vec::new();
         for flushed in flushed {
@@ -255,7 +260,7 @@ impl Core {
         Ok(Written { files, segments })
     }
 
-    /// Unlinks logs whose writes are all in tables.
+    /// Unlinks logs whose writes are all in tables, or archives them for the change feed.
     pub(crate) fn remove_logs_below(&self, needed: u64) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let done: Vec<_> = logs.extract_if(.., |(log, _)| *log < needed).collect();
@@ -265,12 +270,15 @@ impl Core {
             if let Some(sync) = sync {
                 sync.retire();
             }
-            // A log that cannot be unlinked now is removed at the next open.
-            let _best_effort = self.options.env.fs.remove(&self.names.log(*log));
+            if !self.archive_log(*log) {
+                // A log that cannot be unlinked now is removed at the next open.
+                let _best_effort = self.options.env.fs.remove(&self.names.log(*log));
+            }
             if planted(Fault::UnlinkAdoptedLog) {
                 let _segment = self.options.env.fs.remove(&self.names.segment(*log));
             }
         }
+        self.trim_archive();
     }
 }
 

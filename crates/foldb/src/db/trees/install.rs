@@ -161,6 +161,7 @@ impl Core {
             totals: Some(self.totals.to_vec()),
             keyspaces: tree.keyspaces.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
+            feed_end: self.feed_end_before(tree.log),
         }
     }
 
@@ -182,6 +183,11 @@ impl Core {
     fn unlink_locked(&self, files: impl Iterator<Item = FileKind>) {
         for file in files {
             let path = match file {
+                FileKind::Archive(number) => {
+                    // The rename may have failed when the log was archived.
+                    let _best_effort = self.options.env.fs.remove(&self.names.log(number));
+                    self.names.archive(number)
+                }
                 FileKind::Segment(number) => self.names.segment(number),
                 FileKind::Table(number) => self.names.table(number),
                 _ => continue,

@@ -7,6 +7,7 @@ use crate::fold::Definition;
 use crate::segment::Placement;
 use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
 use crate::version::{Edit, FileFacts, Key, KeyRange, KeyspaceEdit, TreeEdit, Upper};
+use crate::wal::Predecessor;
 
 fn key() -> impl Strategy<Value = Key> {
     proptest::collection::vec(any::<u8>(), 0..6).prop_map(Key::from)
@@ -150,18 +151,22 @@ fn edit() -> impl Strategy<Value = Edit> {
         proptest::option::of(proptest::collection::vec(any::<u64>(), 0..5)),
         proptest::collection::vec(keyspace_edit(), 0..3),
         proptest::collection::vec(any::<u32>(), 0..3),
+        proptest::option::of(any::<(u64, u64, u64)>()),
     )
-        .prop_map(|(numbers, next_keyspace, operators, totals, keyspaces, dropped)| Edit {
-            database: numbers.0,
-            log: numbers.1,
-            next_file: numbers.2,
-            next_run: numbers.3,
-            last_seqno: numbers.4,
-            next_keyspace,
-            operators,
-            totals,
-            keyspaces,
-            dropped,
+        .prop_map(|(numbers, next_keyspace, operators, totals, keyspaces, dropped, end)| {
+            Edit {
+                database: numbers.0,
+                log: numbers.1,
+                next_file: numbers.2,
+                next_run: numbers.3,
+                last_seqno: numbers.4,
+                next_keyspace,
+                operators,
+                totals,
+                keyspaces,
+                dropped,
+                feed_end: end.map(|(log, id, frames)| Predecessor { log, id, frames }),
+            }
         })
 }
 
@@ -173,7 +178,7 @@ fn encoded(edit: &Edit) -> Vec<u8> {
 
 #[test]
 fn an_unknown_field_is_refused() {
-    for tag in [24, 99] {
+    for tag in [25, 99] {
         let error = Edit::decode(&[10, 1, 0, tag, 2, 1, 2]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(

@@ -54,16 +54,18 @@ proptest! {
         let (number, names) = (number >> shift, FileNames::new(Path::new("")));
         let parse = |path: std::path::PathBuf| FileKind::parse(path.to_str().unwrap());
         prop_assert_eq!(parse(names.log(number)), Some(FileKind::Log(number)));
+        prop_assert_eq!(parse(names.archive(number)), Some(FileKind::Archive(number)));
         prop_assert_eq!(parse(names.table(number)), Some(FileKind::Table(number)));
         prop_assert_eq!(parse(names.manifest(number)), Some(FileKind::Manifest(number)));
     }
 
     /// A parsed name is the name that the engine would write.
     #[test]
-    fn only_canonical_names_are_parsed(name in "(MANIFEST-)?[0-9]{0,8}(\\.log|\\.tbl)?") {
+    fn only_canonical_names_are_parsed(name in "(MANIFEST-)?[0-9]{0,8}(\\.log|\\.arc|\\.tbl)?") {
         let names = FileNames::new(Path::new(""));
         let path = match FileKind::parse(&name) {
             Some(FileKind::Log(number)) => names.log(number),
+            Some(FileKind::Archive(number)) => names.archive(number),
             Some(FileKind::Table(number)) => names.table(number),
             Some(FileKind::Manifest(number)) => names.manifest(number),
             _ => return Ok(()),

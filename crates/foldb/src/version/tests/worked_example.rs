@@ -100,6 +100,7 @@ fn example() -> [Edit; 3] {
         totals: Some(vec![0; 3]),
         keyspaces: vec![default, lists],
         dropped: Vec::new(),
+        feed_end: None,
     };
     let flush_of_default = KeyspaceEdit {
         flushed_through: Some(304),

@@ -193,3 +193,32 @@ proptest! {
         let _either = Definition::decode(&mut ByteReader::new(&bytes));
     }
 }
+
+#[test]
+fn records_of_the_change_feed_come_back() {
+    let keyspace = |id, operator: &str| NamedKeyspace {
+        id,
+        name: format!("keyspace {id}"),
+        comparator: "foldb.bytewise".to_owned(),
+        operator: operator.to_owned(),
+    };
+    let mut bytes = Vec::new();
+    for predecessor in [None, Some(Predecessor { log: 7, id: u64::MAX, frames: 12 })] {
+        let keyspaces = vec![keyspace(0, ""), keyspace(300, "stringappend:,")];
+        let lineage = Lineage { id: 0xfeed, predecessor, last_seqno: 99, keyspaces };
+        bytes.clear();
+        encode_lineage(&lineage, &mut bytes);
+        let read = LogRecord::decode(&bytes).unwrap();
+        assert!(matches!(read, LogRecord::Lineage(read) if read == lineage));
+        for len in 0..bytes.len() {
+            assert!(LogRecord::decode(&bytes[..len]).is_err(), "{len} bytes are not a record");
+        }
+    }
+    bytes.clear();
+    encode_created(&keyspace(5, "uint64add"), &mut bytes);
+    let read = LogRecord::decode(&bytes).unwrap();
+    assert!(matches!(read, LogRecord::Created(read) if read == keyspace(5, "uint64add")));
+    bytes.clear();
+    encode_dropped(5, &mut bytes);
+    assert!(matches!(LogRecord::decode(&bytes).unwrap(), LogRecord::Dropped(5)));
+}

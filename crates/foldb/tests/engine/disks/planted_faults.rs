@@ -513,6 +513,46 @@ fn a_close_without_a_record_is_noticed() {
     });
 }
 
+/// Opens a database that keeps its logs for the change feed.
+fn keeping(fs: &MemFs) -> Db {
+    Db::open(PATH, Options { wal_retention_bytes: 1 << 30, ..options(fs) }).unwrap()
+}
+
+/// Returns the number of writes that the feed yields, unsynced ones not included.
+fn writes_in_feed(db: &Db) -> usize {
+    let updates = db.updates_since(&foldb::Position::BEGINNING).unwrap();
+    let batches =
+        updates.filter(|update| matches!(update.as_ref().unwrap().change, foldb::Change::Batch(_)));
+    batches.count()
+}
+
+#[test]
+fn a_feed_that_skips_a_batch_is_noticed() {
+    assert_noticed(Fault::FeedSkipsBatch, || {
+        let db = keeping(&MemFs::new());
+        for n in 0..10 {
+            db.merge("n", number(1)).unwrap();
+            if n % 4 == 3 {
+                db.flush().unwrap();
+            }
+        }
+        db.sync().unwrap();
+        assert_eq!(writes_in_feed(&db), 10);
+    });
+}
+
+#[test]
+fn a_feed_that_yields_what_power_losses_take_back_is_noticed() {
+    assert_noticed(Fault::FeedYieldsUnsynced, || {
+        let fs = MemFs::new();
+        let db = keeping(&fs);
+        db.put_opt("a", "1", &SYNC).unwrap();
+        db.put("a", "2").unwrap();
+        let yielded = writes_in_feed(&db);
+        assert_eq!(writes_in_feed(&keeping(&fs.crash())), yielded);
+    });
+}
+
 #[test]
 fn a_verification_that_skips_blocks_is_noticed() {
     assert_noticed(Fault::VerifySkipsBlocks, || {

@@ -85,6 +85,17 @@ pub(crate) fn next_number(present: &[FileKind], known: u64, names: &FileNames) -
     Ok(highest + 1)
 }
 
+/// Returns the numbers of the archived logs, ascending.
+pub(crate) fn archives_in(present: &[FileKind]) -> Vec<u64> {
+    let archived = present.iter().filter_map(|kind| match kind {
+        FileKind::Archive(number) => Some(*number),
+        _ => None,
+    });
+    let mut archived: Vec<u64> = archived.collect();
+    archived.sort_unstable();
+    archived
+}
+
 /// Returns the numbers of the logs, ascending.
 pub(crate) fn logs_in(present: &[FileKind]) -> Vec<u64> {
     let mut logs: Vec<u64> = present

@@ -18,7 +18,7 @@
 //! - [`repair`]: rebuilds a database from the files that are left;
 //! - [`verify`]: a check of every file.
 
-mod files;
+pub(crate) mod files;
 mod opening;
 mod place;
 mod platform;

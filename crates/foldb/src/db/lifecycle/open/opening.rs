@@ -13,6 +13,8 @@ use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
+use crate::db::feed::chain::Chain;
+use crate::db::feed::recovery::{Recovered, copy_replayed, recover};
 use crate::db::lifecycle::open::files::{
     check_log, check_tables, list_files, logs_in, next_number,
 };
@@ -39,7 +41,7 @@ use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
 use crate::table::{BlockCache, LaterSyncs};
 use crate::version::{CloseRecord, Edit, Manifest, OpenTables};
-use crate::wal::{LogWriter, Tail};
+use crate::wal::{LogWriter, Predecessor, Tail};
 
 /// An open in progress. The lock is held and the manifest was read.
 pub(crate) struct Opening<'a> {
@@ -105,6 +107,12 @@ impl Opening<'_> {
             )
             .in_file(&names.current()));
         }
+        let settings = options.resolve();
+        let mut kept = Recovered::default();
+        if settings.wal_retention.is_on() {
+            let now = options.env.clock.now();
+            kept = recover(&*fs, &names, &present, &replayed.logs, stored.feed_end, now)?;
+        }
         let last_seqno = stored.last_seqno_with(&replayed);
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
         let blocks = &runtime.ledger().blocks;
@@ -124,8 +132,11 @@ impl Opening<'_> {
         let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let files = vec![names.log(next_log)];
         let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
-        let settings = options.resolve();
         let trees = keyspace_trees(parts, &stored, &settings, &tables);
+        if closed.is_none() {
+            let now = options.env.clock.now();
+            copy_replayed(&*fs, &names, &mut kept, &replayed.logs, now, &mut begun.files)?;
+        }
         // The new manifest begins with the final state of the old one. A second edit adds the
         // replayed tables and the new log number.
         let snapshot = Edit {
@@ -139,6 +150,7 @@ impl Opening<'_> {
             totals: Some(stored.totals.to_vec()),
             keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
+            feed_end: stored.feed_end,
         };
         let manifest = Manifest::begin(&fs, &names, manifest_number, stored.database, &snapshot)?;
         begun.files.push(names.manifest(manifest_number));
@@ -170,11 +182,15 @@ impl Opening<'_> {
             manifest,
             next_file: manifest_number + 1,
             logs: logs_in(&present),
+            feed: settings
+                .wal_retention
+                .is_on()
+                .then(|| Chain::new(settings.wal_retention, kept.links, last_seqno)),
             dropped,
             lock: lock.take(),
         }
         .into_core();
-        if let Err(error) = core.take_over(&replayed, last_seqno, next_log) {
+        if let Err(error) = core.take_over(&replayed, last_seqno, next_log, kept.end) {
             if core.poison.get().is_some() && !is_fresh {
                 // The manifest on the medium may name any of these files.
                 begun.files.clear();
@@ -286,6 +302,8 @@ pub(crate) struct Assembly {
     pub(crate) next_file: u64,
     /// Logs on disk from earlier opens.
     pub(crate) logs: Vec<u64>,
+    /// The logs of the change feed; `None` if logs are not kept for it.
+    pub(crate) feed: Option<Chain>,
     /// The bytes after the valid ends of the manifest and the logs.
     pub(crate) dropped: Vec<DroppedTail>,
     /// `None` for a read-only database.
@@ -325,6 +343,7 @@ impl Assembly {
             }),
             next_file: AtomicU64::new(self.next_file),
             logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
+            feed: self.feed,
             cache: self.cache,
             member: self.runtime.next_database(),
             runtime: self.runtime,
@@ -448,12 +467,20 @@ fn by_name(keyspaces: Vec<Arc<KeyspaceState>>) -> BTreeMap<Arc<str>, Arc<Keyspac
 
 impl Core {
     /// Adds the logged writes to the trees as tables, in one edit with the number of the new log.
-    fn take_over(&self, replayed: &Replayed, last_seqno: SeqNo, log: u64) -> Result<()> {
+    fn take_over(
+        &self,
+        replayed: &Replayed,
+        last_seqno: SeqNo,
+        log: u64,
+        predecessor: Option<Predecessor>,
+    ) -> Result<()> {
         {
             let mut writer = self.lock_writer();
             let WriterState { log, defined, .. } = &mut *writer;
+            let link = self.begin_lineage(log, predecessor)?;
             self.define_operators(log, defined)?;
             self.note_log(log);
+            self.note_link(link);
         }
         let (mut flushed, later): (Vec<Flushed>, _) = (Vec::new(), LaterSyncs::default());
         for keyspace in self.all_keyspaces() {
@@ -491,6 +518,7 @@ impl Core {
                     self.names.segment(number)
                 }
                 FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
+                FileKind::Archive(number) if !self.keeps_log(number) => self.names.archive(number),
                 FileKind::Temporary => {
                     for path in self.names.temporaries() {
                         let _best_effort = self.options.env.fs.remove(&path);

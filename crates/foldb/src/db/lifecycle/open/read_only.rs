@@ -264,6 +264,7 @@ impl Looking {
             last_seqno,
             next_file,
             logs: Vec::new(),
+            feed: None,
             dropped,
             lock: None,
         }

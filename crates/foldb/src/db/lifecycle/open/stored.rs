@@ -17,7 +17,7 @@ use crate::options::{Options, check_comparator};
 use crate::segment::SegmentFiles;
 use crate::settings::{KeyspaceSettings, MAX_LEVELS};
 use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
-use crate::wal::Tail;
+use crate::wal::{Predecessor, Tail};
 
 /// The stored state of a database.
 pub(crate) struct Stored {
@@ -28,6 +28,8 @@ pub(crate) struct Stored {
     pub(crate) tail: Option<(PathBuf, u64, Tail)>,
     pub(crate) database: u64,
     pub(crate) log: u64,
+    /// The log before `log`, if logs were kept for the change feed.
+    pub(crate) feed_end: Option<Predecessor>,
     pub(crate) next_file: u64,
     pub(crate) next_run: u64,
     pub(crate) next_keyspace: KeyspaceId,
@@ -65,6 +67,7 @@ impl Stored {
             tail: None,
             database: options.env.random_seed(),
             log: 1,
+            feed_end: None,
             next_file: 1,
             next_run: 1,
             next_keyspace: DEFAULT_KEYSPACE + 1,
@@ -102,7 +105,9 @@ impl Stored {
 
     fn absorb(&mut self, edit: Edit) -> Result<()> {
         self.database = edit.database.unwrap_or(self.database);
-        self.log = edit.log.unwrap_or(self.log);
+        if let Some(log) = edit.log {
+            (self.log, self.feed_end) = (log, edit.feed_end);
+        }
         self.next_file = edit.next_file.unwrap_or(self.next_file);
         if self.next_file > MAX_FILE_NUMBER {
             return Err(Error::corruption(format!(

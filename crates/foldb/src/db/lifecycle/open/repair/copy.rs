@@ -59,7 +59,8 @@ impl Copy {
                 }
                 FileKind::Current => (names.current(), target.current(), &mut false),
                 FileKind::Closed => (names.closed(), target.closed(), &mut false),
-                FileKind::Lock | FileKind::Temporary => continue,
+                // A repair ends the change feed.
+                FileKind::Archive(_) | FileKind::Lock | FileKind::Temporary => continue,
             };
             copy.take(&from, &to, links)?;
         }

@@ -68,6 +68,7 @@ impl LogsTell {
                 LogRecord::Definition(definition) => {
                     self.operators.insert(definition.id, definition);
                 }
+                LogRecord::Lineage(_) | LogRecord::Created(_) | LogRecord::Dropped(_) => {}
                 LogRecord::Batch(header, operations) => {
                     let mut bytes = ByteReader::new(operations);
                     for seqno in (header.first_seqno..).take(header.count as usize) {

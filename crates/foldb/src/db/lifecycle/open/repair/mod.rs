@@ -113,6 +113,9 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
         create_if_missing: false,
         error_if_exists: false,
         allow_unresolved_operators: true,
+        // A repair may lose writes, so the history of the change feed ends here.
+        wal_retention_bytes: 0,
+        wal_retention_seconds: 0,
         ..options
     };
     options.validate()?;
@@ -317,6 +320,7 @@ impl Repair<'_> {
             totals: Some(stored.totals.to_vec()),
             keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
+            feed_end: None,
         };
         let directory = self.names.directory();
         let synced = self.fs.sync_dir(directory);

@@ -1,8 +1,9 @@
 //! Verification of logs: every frame and operation, then all logs as an open would replay them.
+//! Archived logs are checked too, but an open does not replay them.
 
 use std::path::Path;
 
-use crate::db::lifecycle::open::files::{check_log, logs_in};
+use crate::db::lifecycle::open::files::{archives_in, check_log, logs_in};
 use crate::db::lifecycle::open::opening::replayed_keyspaces;
 use crate::db::lifecycle::open::verify::tables::Operands;
 use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
@@ -24,8 +25,12 @@ impl Verification<'_> {
             Some(closed) => closed.log(*log).is_some(),
             None => *log >= first,
         };
-        for number in logs_in(&self.present).into_iter().filter(is_needed) {
-            let path = self.names.log(number);
+        let needed = logs_in(&self.present).into_iter().filter(is_needed);
+        let needed = needed.map(|number| (number, self.names.log(number)));
+        let archived = archives_in(&self.present).into_iter();
+        let archived = archived.map(|number| (number, self.names.archive(number)));
+        let all: Vec<_> = needed.chain(archived).collect();
+        for (number, path) in all {
             let len = self.fs.len(&path).unwrap_or(0);
             let registry = told.map(|told| &*told.stored.registry);
             let checked = self.log(&path, number, registry);
@@ -45,6 +50,10 @@ impl Verification<'_> {
         while log.next(&mut record)? {
             let checked = match LogRecord::decode(&record) {
                 Ok(LogRecord::Header(_)) => Ok(()),
+                Ok(LogRecord::Lineage(_) | LogRecord::Created(_) | LogRecord::Dropped(_)) => {
+                    records += 1;
+                    Ok(())
+                }
                 Ok(LogRecord::Definition(definition)) => {
                     records += 1;
                     registry.map_or(Ok(()), |registry| registry.adopt(&definition))

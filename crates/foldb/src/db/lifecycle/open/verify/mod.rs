@@ -5,7 +5,8 @@
 //! - the manifest that `CURRENT` names, and the trees that its edits build ([`tables`]);
 //! - each table against itself, the manifest, its segments and the operators of its operands;
 //! - each value segment, record by record ([`segments`]);
-//! - each log that is needed, then all of them as an open would replay them ([`logs`]).
+//! - each log that is needed, then all of them as an open would replay them, and each archived log
+//!   ([`logs`]).
 //!
 //! Without a readable manifest each file is checked on its own.
 
@@ -213,6 +214,7 @@ impl Verification<'_> {
             FileKind::Closed => Some(self.names.closed()),
             FileKind::Manifest(number) => Some(self.names.manifest(number)),
             FileKind::Log(number) => Some(self.names.log(number)),
+            FileKind::Archive(number) => Some(self.names.archive(number)),
             FileKind::Table(number) => Some(self.names.table(number)),
             FileKind::Segment(number) => Some(self.names.segment(number)),
             FileKind::Lock | FileKind::Temporary => None,
@@ -241,7 +243,7 @@ impl Verification<'_> {
 fn needs(told: &Told, kind: FileKind) -> bool {
     let mut versions = told.parts.iter().map(|own| &own.version);
     match kind {
-        FileKind::Current | FileKind::Closed | FileKind::Lock => true,
+        FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Archive(_) => true,
         FileKind::Temporary => false,
         FileKind::Manifest(number) => told.stored.manifest == Some(number),
         FileKind::Log(number) => number >= told.stored.log,

@@ -1,0 +1,106 @@
+//! Keeps a second database in step with the first: `cargo run --example follower`.
+//!
+//! The follower stores the position of each update in the same batch as its changes. So after a
+//! kill it continues exactly where it was, and applies no operand twice.
+
+use std::error::Error;
+use std::path::Path;
+
+use foldb::{
+    Change, Db, ErrorKind, Keyspace, KeyspaceOptions, Options, Position, Update, Updates,
+    WriteBatch,
+};
+
+/// A database that follows another one.
+pub(crate) struct Follower {
+    copy: Db,
+    /// Holds the position; no keyspace of the first database has its name.
+    own: Keyspace,
+    updates: Updates,
+}
+
+impl Follower {
+    /// Continues where the copy stopped. An empty copy begins with the first write.
+    pub(crate) fn open(first: &Db, copy: Db) -> foldb::Result<Follower> {
+        let own = copy.keyspace_or_create("follower", KeyspaceOptions::default())?;
+        let position = match own.get("position")? {
+            Some(stored) => Position::from_bytes(&stored)?,
+            None => Position::BEGINNING,
+        };
+        let updates = first.updates_since(&position)?;
+        Ok(Follower { copy, own, updates })
+    }
+
+    /// Applies all updates that there are now. Returns their number.
+    pub(crate) fn catch_up(&mut self) -> foldb::Result<u64> {
+        let mut applied = 0;
+        while let Some(update) = self.updates.next() {
+            self.apply(&update?)?;
+            applied += 1;
+        }
+        Ok(applied)
+    }
+
+    fn apply(&mut self, update: &Update) -> foldb::Result<()> {
+        let mut batch = WriteBatch::new();
+        match &update.change {
+            Change::Batch(changes) => changes.add_to(&mut batch, &self.copy)?,
+            Change::Keyspaces { dropped, created } => {
+                for name in dropped {
+                    match self.copy.drop_keyspace(name) {
+                        // A kill came between the drop and the position.
+                        Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
+                        outcome => outcome?,
+                    }
+                }
+                for keyspace in created {
+                    let options = KeyspaceOptions {
+                        merge_operator: keyspace.merge_operator.clone(),
+                        ..KeyspaceOptions::default()
+                    };
+                    self.copy.keyspace_or_create(&keyspace.name, options)?;
+                }
+            }
+            // Without these changes the copy would differ: it must be made anew.
+            other => return Err(foldb::Error::new(ErrorKind::PositionLost, format!("{other:?}"))),
+        }
+        batch.put_in(&self.own, "position", update.position.to_bytes());
+        self.copy.write(&batch)
+    }
+}
+
+/// Opens the first database, which keeps its logs for the follower.
+pub(crate) fn open_first(path: &Path) -> foldb::Result<Db> {
+    Db::open(
+        path,
+        Options {
+            create_if_missing: true,
+            merge_operator: Some("uint64add".to_owned()),
+            wal_retention_bytes: 64 << 20,
+            ..Options::default()
+        },
+    )
+}
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let dir = tempfile::tempdir()?;
+    let first = open_first(&dir.path().join("first.db"))?;
+    let tags = first.create_keyspace("tags", KeyspaceOptions::default())?;
+    first.put("page", "text")?;
+    first.merge("visits", 1u64.to_le_bytes())?;
+    tags.put("page", "draft")?;
+    first.sync()?; // the feed yields only what a power loss cannot take back
+
+    let copy = Db::create(dir.path().join("copy.db"))?;
+    let mut follower = Follower::open(&first, copy.clone())?;
+    println!("{} updates", follower.catch_up()?);
+    first.merge("visits", 41u64.to_le_bytes())?;
+    first.sync()?;
+    drop(follower); // a new one continues at the stored position
+    assert_eq!(Follower::open(&first, copy.clone())?.catch_up()?, 1);
+
+    assert_eq!(copy.get("page")?.as_deref(), Some(&b"text"[..]));
+    assert_eq!(copy.get("visits")?.as_deref(), Some(&42u64.to_le_bytes()[..]));
+    assert_eq!(copy.keyspace("tags")?.get("page")?.as_deref(), Some(&b"draft"[..]));
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Archived logs: what the writer, the flushes and the opens do for the change feed.
+//!
+//! ```text
+//! write, seal   sync the log   tables, edit synced   rename 000007.log to 000007.arc   remove the
+//!                                                                                      oldest ones
+//! ```
+//!
+//! The log is synced before the edit that no longer needs it. Otherwise a power loss could take back
+//! logged writes whose tables stay, and the feed would miss them. A crash before the rename leaves a
+//! log that the next open archives ([`crate::db::feed::recovery`]).
+
+use std::sync::Arc;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::feed::chain::{Archived, Link, lost};
+use crate::db::feed::position::Position;
+use crate::db::handle::database::Db;
+use crate::db::handle::snapshot::Snapshot;
+use crate::db::state::buffers::SealedGroup;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::encoding::checksum;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::FileKind;
+use crate::fold::Operator;
+use crate::wal::{
+    Lineage, LogWriter, NamedKeyspace, Predecessor, encode_created, encode_dropped, encode_lineage,
+};
+
+impl Db {
+    /// Returns the position directly after the last write. The feed continues there
+    /// ([`Db::updates_since`]).
+    ///
+    /// A power loss takes the position back together with unsynced writes before it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the database keeps no logs ([`crate::Options::wal_retention_bytes`]).
+    /// `Closed`, `ReadOnly`.
+    pub fn position(&self) -> Result<Position> {
+        let core = self.core();
+        core.check_writable()?;
+        let writer = core.lock_writer();
+        core.position_of(&writer.log)
+    }
+
+    /// Takes a snapshot, and the position of the same moment. A new follower copies the snapshot
+    /// and then follows from the position: it gets each write exactly once.
+    ///
+    /// If there are writes with [`crate::WriteOptions::disable_wal`], they are flushed first.
+    ///
+    /// # Errors
+    /// As [`Db::position`]; those of [`Db::flush`]. `Busy` if other threads make unlogged writes
+    /// without pause.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = || foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     wal_retention_bytes: 64 << 20,
+    /// #     ..foldb::Options::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path().join("db"), options())?;
+    /// db.put("a", "1")?;
+    /// let (snapshot, position) = db.snapshot_and_position()?;
+    /// db.put("b", "2")?;
+    /// assert_eq!(snapshot.iter()?.count(), 1);
+    /// assert_eq!(db.position()?.sequence_number() - position.sequence_number(), 1);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn snapshot_and_position(&self) -> Result<(Snapshot, Position)> {
+        const ATTEMPTS: usize = 16;
+        let core = self.core();
+        for _ in 0..ATTEMPTS {
+            core.check_writable()?;
+            let writer = core.lock_writer();
+            if writer.unlogged || core.sealed.any_unlogged() {
+                drop(writer);
+                core.flush()?;
+                continue;
+            }
+            let position = core.position_of(&writer.log)?;
+            return Ok((self.snapshot(), position));
+        }
+        Err(Error::new(
+            ErrorKind::Busy,
+            "other threads write without the log all the time, and their writes have no position; \
+             try again later",
+        ))
+    }
+}
+
+impl Core {
+    /// Returns the current position. `log` is the log of the writer, which is locked.
+    fn position_of(&self, log: &LogWriter) -> Result<Position> {
+        let chain = self.chain()?;
+        let lineage = match chain.newest() {
+            Some((number, id)) if number == log.number() => id,
+            _ => return Err(lost("the log does not name its history")),
+        };
+        let (log, frame) = (log.number(), log.frames());
+        Ok(Position { seqno: self.published(), log, frame, lineage })
+    }
+
+    /// Begins a log for the feed: appends its place in the history, if logs are kept. Returns its
+    /// link of the chain.
+    pub(crate) fn begin_lineage(
+        &self,
+        log: &mut LogWriter,
+        predecessor: Option<Predecessor>,
+    ) -> Result<Option<Link>> {
+        if self.feed.is_none() {
+            return Ok(None);
+        }
+        let number = log.number();
+        let place = [number.to_le_bytes(), self.database.to_le_bytes()].concat();
+        let id = checksum(self.options.env.random_seed(), &place).max(1);
+        let last_seqno = self.published();
+        let keyspaces = self.all_keyspaces();
+        let keyspaces = keyspaces.iter().map(|keyspace| named(keyspace)).collect();
+        encode_lineage(&Lineage { id, predecessor, last_seqno, keyspaces }, log.begin());
+        log.append()?;
+        let sync = Some(Arc::clone(log.sync_handle()));
+        Ok(Some(Link { number, id, predecessor, last_seqno, sync, archived: None }))
+    }
+
+    /// Returns the end of the writer's log, as the next log names it.
+    pub(crate) fn end_of(&self, log: &LogWriter) -> Option<Predecessor> {
+        let (number, id) = self.feed.as_ref()?.newest()?;
+        debug_assert_eq!(number, log.number());
+        Some(Predecessor { log: number, id, frames: log.frames() })
+    }
+
+    /// Returns the end of the log before a needed one, as the manifest stores it.
+    pub(crate) fn feed_end_before(&self, log: u64) -> Option<Predecessor> {
+        self.feed.as_ref()?.predecessor_of(log)
+    }
+
+    /// Adds a log to the chain, if logs are kept.
+    pub(crate) fn note_link(&self, link: Option<Link>) {
+        if let (Some(feed), Some(link)) = (&self.feed, link) {
+            feed.push(link);
+        }
+    }
+
+    /// Logs that a keyspace was created, if logs are kept. If the append fails, the reader learns of
+    /// the keyspace from the next log.
+    pub(crate) fn log_created(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
+        if self.feed.is_some() {
+            encode_created(&named(keyspace), log.begin());
+            self.append_best_effort(log);
+        }
+    }
+
+    /// Logs that a keyspace was dropped, if logs are kept; see [`Core::log_created`].
+    pub(crate) fn log_dropped(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
+        if self.feed.is_some() {
+            encode_dropped(keyspace.id, log.begin());
+            self.append_best_effort(log);
+        }
+    }
+
+    fn append_best_effort(&self, log: &mut LogWriter) {
+        let before = log.len();
+        let _best_effort = log.append();
+        self.totals.add_exclusive(Total::BytesLog, log.len() - before);
+    }
+
+    /// Makes the logs of groups durable before their flush, if logs are kept.
+    pub(crate) fn sync_for_feed(&self, groups: &[Arc<SealedGroup>]) -> Result<()> {
+        if self.feed.is_none() {
+            return Ok(());
+        }
+        for log in groups.iter().filter_map(|group| group.log.as_ref()) {
+            log.sync.trim(log.len)?;
+            log.sync.sync_all().inspect_err(|error| self.poison(error))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a log that tables hold under the name of an archived log. Returns whether the caller
+    /// must leave the file alone.
+    pub(crate) fn archive_log(&self, number: u64) -> bool {
+        let Some(feed) = &self.feed else { return false };
+        if feed.find(number) != Some(false) {
+            return false;
+        }
+        let (fs, archive) = (&self.options.env.fs, self.names.archive(number));
+        // If the file cannot be renamed, the feed reads it under its old name. The next open tries
+        // again.
+        let _best_effort = fs.rename(&self.names.log(number), &archive);
+        let bytes = fs.len(&archive).or_else(|_| fs.len(&self.names.log(number))).unwrap_or(0);
+        feed.note_archived(number, Archived { bytes, since: self.options.env.clock.now() });
+        true
+    }
+
+    /// Returns whether the change feed keeps a log.
+    pub(crate) fn keeps_log(&self, number: u64) -> bool {
+        self.feed.as_ref().is_some_and(|feed| feed.find(number).is_some())
+    }
+
+    /// Removes the oldest archived logs until the rest is within the bounds.
+    pub(crate) fn trim_archive(&self) {
+        let Some(feed) = &self.feed else { return };
+        let removed = feed.trim(self.options.env.clock.now());
+        if removed.is_empty() {
+            return;
+        }
+        let trash = self.segment_files.trash();
+        removed.into_iter().for_each(|number| trash.throw(FileKind::Archive(number)));
+        self.remove_unreferenced_tables();
+    }
+}
+
+/// Returns what the feed says of a keyspace.
+pub(super) fn named(keyspace: &KeyspaceState) -> NamedKeyspace {
+    NamedKeyspace {
+        id: keyspace.id,
+        name: keyspace.name.to_string(),
+        comparator: keyspace.comparator.name().to_owned(),
+        operator: keyspace.merge_operator().map(Operator::spec).unwrap_or_default(),
+    }
+}

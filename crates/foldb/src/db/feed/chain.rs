@@ -1,0 +1,210 @@
+//! The logs that the change feed reads, from the oldest that is kept to the active one.
+//!
+//! ```text
+//! 000004.arc <- 000007.arc <- 000009.log <- 000012.log
+//! archived      archived      sealed        takes writes
+//! ```
+//!
+//! Each log names its predecessor and how many frames that has at its end. So the end of every log
+//! except the last is known, and a reader that finds another number of frames notices it.
+//!
+//! Invariant: each log of the chain directly follows the one before it. Removal takes the oldest.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::db::feed::position::Position;
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::SeqNo;
+use crate::settings::WalRetention;
+use crate::wal::{LogSync, Predecessor};
+
+/// A log of the chain.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) number: u64,
+    pub(crate) id: u64,
+    pub(crate) predecessor: Option<Predecessor>,
+    /// The last sequence number before the log.
+    pub(crate) last_seqno: SeqNo,
+    /// Tells which frames are written and synced; `None` if all of them are.
+    pub(crate) sync: Option<Arc<LogSync>>,
+    pub(crate) archived: Option<Archived>,
+}
+
+/// The file of an archived log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Archived {
+    pub(crate) bytes: u64,
+    /// When it was archived, on the clock of this open.
+    pub(crate) since: Duration,
+}
+
+/// What a reader may read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The reader may read its log up to this frame.
+    pub(crate) through: u64,
+    /// Number and id of the log that follows, if the reader has read its log to the end.
+    pub(crate) next: Option<(u64, u64)>,
+}
+
+/// The chain of a writable database.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) retention: WalRetention,
+    links: Mutex<VecDeque<Link>>,
+    /// All writes up to this number are durable: logged ones in synced frames, others in tables.
+    durable: AtomicU64,
+}
+
+impl Chain {
+    pub(crate) fn new(retention: WalRetention, links: Vec<Link>, durable: SeqNo) -> Chain {
+        let (links, durable) = (Mutex::new(links.into()), AtomicU64::new(durable));
+        Chain { retention, links, durable }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Link>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the log that takes the next writes.
+    pub(crate) fn push(&self, link: Link) {
+        self.lock().push_back(link);
+    }
+
+    /// Returns number and id of the newest log.
+    pub(crate) fn newest(&self) -> Option<(u64, u64)> {
+        self.lock().back().map(|link| (link.number, link.id))
+    }
+
+    /// Returns the log before one of the chain.
+    pub(crate) fn predecessor_of(&self, number: u64) -> Option<Predecessor> {
+        let links = self.lock();
+        let at = links.binary_search_by_key(&number, |link| link.number).ok()?;
+        links[at].predecessor
+    }
+
+    /// Notes that all writes up to this number are durable, also unlogged ones.
+    pub(crate) fn note_durable(&self, through: SeqNo) {
+        self.durable.fetch_max(through, Ordering::AcqRel);
+    }
+
+    /// Returns the number up to which all writes are durable, also unlogged ones.
+    pub(crate) fn durable(&self) -> SeqNo {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Returns whether the chain has a log, and whether that log is archived already.
+    pub(crate) fn find(&self, number: u64) -> Option<bool> {
+        let links = self.lock();
+        let at = links.binary_search_by_key(&number, |link| link.number).ok()?;
+        Some(links[at].archived.is_some())
+    }
+
+    /// Notes that a log was archived.
+    pub(crate) fn note_archived(&self, number: u64, archived: Archived) {
+        let mut links = self.lock();
+        if let Ok(at) = links.binary_search_by_key(&number, |link| link.number) {
+            links[at].archived = Some(archived);
+            // An archived log was synced, and the handle would keep its file open.
+            links[at].sync = None;
+        }
+    }
+
+    /// Takes the oldest archived logs out of the chain until the rest is within the bounds. Returns
+    /// their numbers.
+    pub(crate) fn trim(&self, now: Duration) -> Vec<u64> {
+        let mut links = self.lock();
+        let mut bytes: u64 = links.iter().flat_map(|link| link.archived).map(|it| it.bytes).sum();
+        let mut removed = Vec::new();
+        while let Some(Link { number, archived: Some(archived), .. }) = links.front()
+            && self.retention.is_beyond(bytes, now.saturating_sub(archived.since))
+        {
+            removed.push(*number);
+            bytes -= archived.bytes;
+            links.pop_front();
+        }
+        removed
+    }
+
+    /// Returns the number of archived logs and their bytes.
+    pub(crate) fn archived(&self) -> (u64, u64) {
+        let links = self.lock();
+        let archived = links.iter().filter_map(|link| link.archived);
+        archived.fold((0, 0), |(logs, bytes), it| (logs + 1, bytes + it.bytes))
+    }
+
+    /// Returns the oldest position that the chain can continue.
+    pub(crate) fn oldest(&self) -> Option<Position> {
+        let links = self.lock();
+        let oldest = links.front()?;
+        let before = oldest.predecessor;
+        Some(match before {
+            Some(Predecessor { log, id, frames }) => {
+                Position { seqno: oldest.last_seqno, log, frame: frames, lineage: id }
+            }
+            None if oldest.last_seqno == 0 => Position::BEGINNING,
+            None => Position {
+                seqno: oldest.last_seqno,
+                log: oldest.number,
+                frame: 0,
+                lineage: oldest.id,
+            },
+        })
+    }
+
+    /// Returns what a reader at this position may read next. `durable`: only synced frames.
+    ///
+    /// # Errors
+    /// `PositionLost` if a log was removed that the reader still needs, or if the position is not
+    /// in this history.
+    pub(crate) fn see(&self, at: &Position, durable: bool) -> Result<Seen> {
+        let links = self.lock();
+        let Some(oldest) = links.front() else { return Err(lost("the database keeps no log")) };
+        let found = links.binary_search_by_key(&at.log, |link| link.number).ok();
+        let Some(index) = found.filter(|&index| links[index].id == at.lineage) else {
+            let is_before_oldest = oldest.predecessor.is_some_and(|before| {
+                (before.log, before.id, before.frames) == (at.log, at.lineage, at.frame)
+            });
+            let is_beginning =
+                *at == Position::BEGINNING && (oldest.predecessor, oldest.last_seqno) == (None, 0);
+            if is_before_oldest || is_beginning {
+                return Ok(Seen { through: at.frame, next: Some((oldest.number, oldest.id)) });
+            }
+            return Err(match at.log < oldest.number {
+                true => lost("the log after it was removed, or never kept"),
+                false => lost("it belongs to another history of the database"),
+            });
+        };
+        let link = &links[index];
+        let next = links.get(index + 1);
+        let end = next.and_then(|next| next.predecessor).map(|before| before.frames);
+        let through = match (&link.sync, end) {
+            (Some(sync), end) => {
+                let through = if durable { sync.synced() } else { sync.written() };
+                through.min(end.unwrap_or(u64::MAX))
+            }
+            (None, end) => end.unwrap_or(at.frame),
+        };
+        let most = end.or(link.sync.as_ref().map(|sync| sync.written()));
+        if most.is_some_and(|most| at.frame > most) {
+            return Err(lost("a power loss took back the writes before it"));
+        }
+        let next = next.filter(|_| end == Some(at.frame) && through >= at.frame);
+        Ok(Seen { through, next: next.map(|next| (next.number, next.id)) })
+    }
+}
+
+/// Returns the error of a position that the feed cannot continue.
+pub(crate) fn lost(why: &str) -> Error {
+    Error::new(
+        ErrorKind::PositionLost,
+        format!(
+            "the feed cannot continue at this position: {why}; copy the database anew, and follow \
+             from the position of the copy"
+        ),
+    )
+}

@@ -1,0 +1,171 @@
+//! The chain of an open: which logs of earlier opens the change feed can read.
+//!
+//! The open walks from the newest log that it replayed to the predecessor of each log, as long as
+//! that log exists under its id. Logs outside this chain belong to another history, for example to
+//! the state before a backup was restored. They are removed.
+//!
+//! The replayed logs become archived logs. After a clean close they are durable, and a rename is
+//! enough. After a crash their last frames may be in the page cache only. The open then writes the
+//! frames that it replayed to a new file and syncs it, before the edit that no longer needs the log:
+//!
+//! ```text
+//! 000007.log: 1 2 3 (torn)     000007.arc: 1 2 3, synced     edit     000007.log removed
+//! ```
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use foldb_env::FileSystem;
+
+use crate::db::feed::chain::{Archived, Link};
+use crate::db::lifecycle::copying::copy_file;
+use crate::db::lifecycle::open::files::{archives_in, logs_in};
+use crate::db::lifecycle::replay::ReplayedLog;
+use crate::error::{ErrorKind, Result};
+use crate::files::{FileKind, FileNames};
+use crate::wal::{Lineage, LogReader, LogRecord, Predecessor};
+
+/// The logs that the feed keeps from earlier opens.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    /// Oldest first.
+    pub(crate) links: Vec<Link>,
+    /// The end of the newest one, which the next log follows.
+    pub(crate) end: Option<Predecessor>,
+}
+
+/// Returns the chain that ends with the newest replayed log. If a power loss took the logs to replay,
+/// it ends with `stored_end`, which the manifest names.
+///
+/// # Errors
+/// `Io` if a file cannot be read.
+pub(crate) fn recover(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+    replayed: &[ReplayedLog],
+    stored_end: Option<Predecessor>,
+    now: Duration,
+) -> Result<Recovered> {
+    let mut links = Vec::new();
+    let (end, mut before) = match newest(replayed) {
+        Newest::Log(log, lineage) => {
+            links.push(link(log.number, lineage, None));
+            let end = Predecessor { log: log.number, id: lineage.id, frames: log.frames };
+            (Some(end), lineage.predecessor)
+        }
+        Newest::Lost => (stored_end, stored_end),
+        Newest::NotKept => (None, None),
+    };
+    let (archives, logs) = (archives_in(present), logs_in(present));
+    while let Some(log) = before {
+        let found = replayed.iter().find(|replayed| replayed.number == log.log);
+        let (lineage, archived) = match found {
+            Some(found) => match &found.lineage {
+                Some(own) if found.frames == log.frames => (own.clone(), None),
+                _ => break,
+            },
+            None if archives.contains(&log.log) => {
+                let path = names.archive(log.log);
+                let bytes = fs.len(&path).unwrap_or(0);
+                match read_lineage(fs, path, log.log)? {
+                    Some(found) => (found, Some(Archived { bytes, since: now })),
+                    None => break,
+                }
+            }
+            // A crash came between the flush and the rename.
+            None if logs.contains(&log.log) => {
+                match read_lineage(fs, names.log(log.log), log.log)? {
+                    Some(found) => (found, None),
+                    None => break,
+                }
+            }
+            None => break,
+        };
+        if lineage.id != log.id {
+            break;
+        }
+        links.push(link(log.log, &lineage, archived));
+        before = lineage.predecessor;
+    }
+    links.reverse();
+    Ok(Recovered { links, end })
+}
+
+/// The newest log of the history among the replayed ones.
+enum Newest<'a> {
+    Log(&'a ReplayedLog, &'a Lineage),
+    /// None of them has changes or a place in the history.
+    Lost,
+    /// The newest writes are in a log that was not kept for the feed.
+    NotKept,
+}
+
+/// Returns the newest log with a place in the history. Logs without changes, which an open began,
+/// are passed over in two cases: a power loss took their lineage record, or it took frames of the
+/// log before them, which then ends elsewhere.
+fn newest(replayed: &[ReplayedLog]) -> Newest<'_> {
+    let fits = |before: Predecessor| {
+        let found = replayed.iter().find(|log| log.number == before.log);
+        found.is_none_or(|log| log.frames == before.frames)
+    };
+    for log in replayed.iter().rev() {
+        let Some(lineage) = &log.lineage else {
+            match log.has_changes {
+                // The log was written while logs were not kept.
+                true => return Newest::NotKept,
+                false => continue,
+            }
+        };
+        if log.has_changes || lineage.predecessor.is_none_or(fits) {
+            return Newest::Log(log, lineage);
+        }
+    }
+    Newest::Lost
+}
+
+fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
+    let Lineage { id, predecessor, last_seqno, .. } = *lineage;
+    Link { number, id, predecessor, last_seqno, sync: None, archived }
+}
+
+/// Reads the lineage record of a log; `None` if it has none, or is damaged.
+fn read_lineage(fs: &dyn FileSystem, path: PathBuf, number: u64) -> Result<Option<Lineage>> {
+    let mut log = LogReader::open(fs, &path, number)?.for_its_head();
+    let mut record = Vec::new();
+    for _header_then_lineage in 0..2 {
+        match log.next(&mut record) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Corruption => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    match LogRecord::decode(&record) {
+        Ok(LogRecord::Lineage(lineage)) => Ok(Some(lineage)),
+        _ => Ok(None),
+    }
+}
+
+/// Writes the replayed logs of the chain to archived logs, durably up to the next sync of the
+/// directory. `begun` gets each file before it is created.
+///
+/// # Errors
+/// `NoSpace` or `Io`.
+pub(crate) fn copy_replayed(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    recovered: &mut Recovered,
+    replayed: &[ReplayedLog],
+    now: Duration,
+    begun: &mut Vec<PathBuf>,
+) -> Result<()> {
+    for link in &mut recovered.links {
+        let Some(log) = replayed.iter().find(|log| log.number == link.number) else { continue };
+        let archive = names.archive(log.number);
+        begun.push(archive.clone());
+        copy_file(fs, &names.log(log.number), &archive, log.len)?;
+        link.archived = Some(Archived { bytes: log.len, since: now });
+    }
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! The entries of the change feed.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::db::feed::position::Position;
+use crate::db::handle::database::Db;
+use crate::db::write::batch::WriteBatch;
+use crate::encoding::ByteReader;
+use crate::error::{Error, Result};
+use crate::key::{KeyspaceId, Kind, NO_OPERATOR, OperatorId};
+use crate::operation::Operation;
+use crate::wal::{BatchHeader, NamedKeyspace};
+
+/// One entry of the change feed; see [`Db::updates_since`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Update {
+    /// The place directly after the update. A follower stores it together with the changes.
+    pub position: Position,
+    /// What happened.
+    pub change: Change,
+}
+
+/// What happened to the database.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// A batch was applied. A single write is a batch of one.
+    Batch(BatchUpdate),
+    /// Keyspaces were dropped, then others were created. A name may be in both lists. After a crash
+    /// the feed may repeat this change, so a keyspace that is gone already is no error.
+    Keyspaces {
+        /// Names of dropped keyspaces.
+        dropped: Vec<String>,
+        /// Created keyspaces.
+        created: Vec<CreatedKeyspace>,
+    },
+    /// These sequence numbers belong to changes that are in no log: writes with
+    /// [`crate::WriteOptions::disable_wal`], and loads of sorted tables. After a crash the numbers
+    /// may also have been skipped. A follower that needs these changes copies the database anew
+    /// ([`Db::snapshot_and_position`]).
+    Unlogged {
+        /// The first of the numbers.
+        first: u64,
+        /// The last of the numbers.
+        last: u64,
+    },
+}
+
+/// A keyspace that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CreatedKeyspace {
+    /// Its name.
+    pub name: String,
+    /// The name of the comparator that orders its keys.
+    pub comparator: String,
+    /// Its default operator, as `NAME` or `NAME:PARAM`.
+    pub merge_operator: Option<String>,
+}
+
+impl CreatedKeyspace {
+    pub(super) fn of(keyspace: &NamedKeyspace) -> CreatedKeyspace {
+        let NamedKeyspace { name, comparator, operator, .. } = keyspace.clone();
+        let merge_operator = (!operator.is_empty()).then_some(operator);
+        CreatedKeyspace { name, comparator, merge_operator }
+    }
+}
+
+/// A batch of the change feed: writes that were applied together.
+#[derive(Clone, Debug)]
+pub struct BatchUpdate {
+    header: BatchHeader,
+    /// The operations as the log stores them. They were decoded once, so they are well formed.
+    operations: Vec<u8>,
+    /// The names of the keyspaces of the operations, by id.
+    keyspaces: Vec<(KeyspaceId, Arc<str>)>,
+    /// The operators of the operations, by id.
+    operators: Vec<(OperatorId, Arc<str>)>,
+}
+
+/// One write of a batch of the change feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpdateOp<'a> {
+    /// A key was set.
+    Put {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The key.
+        key: &'a [u8],
+        /// The new value.
+        value: &'a [u8],
+    },
+    /// A key was deleted.
+    Delete {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The key.
+        key: &'a [u8],
+    },
+    /// An operand was merged into a key.
+    Merge {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The key.
+        key: &'a [u8],
+        /// The operand.
+        operand: &'a [u8],
+        /// The operator of the operand, as `NAME` or `NAME:PARAM`.
+        operator: &'a str,
+    },
+    /// All keys of a range were deleted.
+    DeleteRange {
+        /// Name of the keyspace.
+        keyspace: &'a str,
+        /// The start of the range.
+        start: Bound<&'a [u8]>,
+        /// The end of the range.
+        end: Bound<&'a [u8]>,
+    },
+}
+
+/// Names that a batch needs: of its keyspaces, or of its operators.
+pub(super) trait Names {
+    /// Returns the name of a keyspace.
+    fn keyspace(&self, id: KeyspaceId) -> Result<Arc<str>>;
+    /// Returns the operator of an id as `NAME` or `NAME:PARAM`.
+    fn operator(&self, id: OperatorId) -> Result<Arc<str>>;
+}
+
+impl BatchUpdate {
+    /// Reads the operations of a log record.
+    ///
+    /// # Errors
+    /// `Corruption` for malformed operations; errors of `names`.
+    pub(super) fn read(
+        header: BatchHeader,
+        operations: &[u8],
+        names: &impl Names,
+    ) -> Result<BatchUpdate> {
+        let mut batch = BatchUpdate {
+            header,
+            operations: Vec::new(),
+            keyspaces: Vec::new(),
+            operators: Vec::new(),
+        };
+        let mut bytes = ByteReader::new(operations);
+        for _ in 0..header.count {
+            let operation = Operation::decode_logged(&mut bytes)?;
+            let id = operation.keyspace;
+            if let Err(at) = batch.keyspaces.binary_search_by_key(&id, |known| known.0) {
+                batch.keyspaces.insert(at, (id, names.keyspace(id)?));
+            }
+            if operation.kind != Kind::Merge {
+                continue;
+            }
+            let id = batch.operator_of(&operation);
+            if let Err(at) = batch.operators.binary_search_by_key(&id, |known| known.0) {
+                batch.operators.insert(at, (id, names.operator(id)?));
+            }
+        }
+        if !bytes.is_empty() {
+            return Err(Error::corruption(format!(
+                "expected {} operations in the batch, found {} bytes after them",
+                header.count,
+                bytes.remaining()
+            )));
+        }
+        batch.operations = operations.to_vec();
+        Ok(batch)
+    }
+
+    fn operator_of(&self, operation: &Operation<'_>) -> OperatorId {
+        match operation.operator {
+            NO_OPERATOR => self.header.default_operator,
+            named => named,
+        }
+    }
+
+    /// Returns the number of writes.
+    pub fn len(&self) -> usize {
+        self.header.count as usize
+    }
+
+    /// Returns whether the batch has no writes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the sequence number of the first write. Each later one has the next number.
+    pub fn first_sequence_number(&self) -> u64 {
+        self.header.first_seqno
+    }
+
+    /// Returns the writes, in order.
+    pub fn iter(&self) -> impl Iterator<Item = UpdateOp<'_>> {
+        let mut bytes = ByteReader::new(&self.operations);
+        (0..self.header.count).map(move |_| {
+            let operation = Operation::decode_logged(&mut bytes);
+            self.shown(operation.expect("the operations were decoded once"))
+        })
+    }
+
+    fn shown<'a>(&'a self, operation: Operation<'a>) -> UpdateOp<'a> {
+        let keyspace = name_of(&self.keyspaces, operation.keyspace);
+        let Operation { kind, key, value, .. } = operation;
+        match kind {
+            Kind::Put | Kind::Separated => UpdateOp::Put { keyspace, key, value },
+            Kind::Delete => UpdateOp::Delete { keyspace, key },
+            Kind::Merge => {
+                let operator = name_of(&self.operators, self.operator_of(&operation));
+                UpdateOp::Merge { keyspace, key, operand: value, operator }
+            }
+            Kind::DeleteRange => {
+                let (start, end) = operation.range();
+                UpdateOp::DeleteRange { keyspace, start, end }
+            }
+        }
+    }
+
+    /// Adds the writes to a batch for another database, which has keyspaces and operators of the
+    /// same names.
+    ///
+    /// # Errors
+    /// `KeyspaceMissing`, `UnknownOperator`, `Closed`. The batch then has some of the writes.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = || foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     wal_retention_bytes: 64 << 20,
+    /// #     ..foldb::Options::default()
+    /// # };
+    /// use foldb::{Change, Db, Position, WriteBatch};
+    ///
+    /// let db = Db::open(dir.path().join("db"), options())?;
+    /// let copy = Db::create(dir.path().join("copy"))?;
+    /// db.put("key", "value")?;
+    /// db.sync()?;
+    /// for update in db.updates_since(&Position::BEGINNING)? {
+    ///     if let Change::Batch(changes) = update?.change {
+    ///         let mut batch = WriteBatch::new();
+    ///         changes.add_to(&mut batch, &copy)?;
+    ///         copy.write(&batch)?;
+    ///     }
+    /// }
+    /// assert_eq!(copy.get("key")?.unwrap(), b"value");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn add_to(&self, batch: &mut WriteBatch, db: &Db) -> Result<()> {
+        for operation in self.iter() {
+            match operation {
+                UpdateOp::Put { keyspace, key, value } => {
+                    batch.put_in(&db.keyspace(keyspace)?, key, value);
+                }
+                UpdateOp::Delete { keyspace, key } => {
+                    batch.delete_in(&db.keyspace(keyspace)?, key);
+                }
+                UpdateOp::Merge { keyspace, key, operand, operator } => {
+                    let (operator, keyspace) = (db.operator(operator)?, db.keyspace(keyspace)?);
+                    batch.merge_with_in(&operator, &keyspace, key, operand);
+                }
+                UpdateOp::DeleteRange { keyspace, start, end } => {
+                    batch.delete_range_in(&db.keyspace(keyspace)?, (start, end));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of<Id: Ord + Copy>(names: &[(Id, Arc<str>)], id: Id) -> &str {
+    names.binary_search_by_key(&id, |known| known.0).map_or("", |at| &names[at].1)
+}

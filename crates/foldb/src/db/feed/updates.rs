@@ -1,0 +1,521 @@
+//! Reads the change feed: log by log, frame by frame, up to the last frame that may be yielded.
+//!
+//! ```text
+//! log 7:  lineage | a.PUT.1 | b.PUT.4        log 9: lineage (after 7) | a.PUT.5 | a.PUT.6
+//! yields            a.PUT.1   (2..=3 unlogged)  b.PUT.4                 a.PUT.5   end: not synced
+//! ```
+//!
+//! A reader holds no lock between two calls, and keeps one file open. It asks the chain how far it
+//! may read before it reads. If the oldest log was removed meanwhile, the chain says so.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::db::core::Core;
+use crate::db::feed::archive::named;
+use crate::db::feed::chain::{Chain, lost};
+use crate::db::feed::position::Position;
+use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, Names, Update};
+use crate::db::handle::database::Db;
+use crate::encoding::ByteReader;
+use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
+use crate::fold::Definition;
+use crate::key::{KeyspaceId, OperatorId, SeqNo};
+use crate::operation::Operation;
+use crate::wal::{BatchHeader, LogReader, LogRecord, NamedKeyspace};
+
+/// How to read the change feed.
+#[derive(Clone, Debug, Default)]
+pub struct UpdatesOptions {
+    /// Also yield batches that are not synced yet. A power loss may take them back, and their
+    /// numbers then come again for other writes. The position of such a batch is then
+    /// [`crate::ErrorKind::PositionLost`]. Default: false: a batch appears once a sync, a switch to
+    /// another log and its flush, or a clean close has made it durable.
+    pub include_unsynced: bool,
+}
+
+/// The change feed of a database from one position on: see [`Db::updates_since`].
+///
+/// As an iterator it returns `None` when there is no further update now. A later call may return
+/// one. After an error, a later call tries again.
+pub struct Updates {
+    db: Db,
+    durable: bool,
+    at: Position,
+    /// Reads the log of `at`, and has read up to its frame.
+    reader: Option<LogReader>,
+    names: Known,
+    record: Vec<u8>,
+    /// The last frame of `record`, if the record was read and not yet yielded.
+    held: Option<u64>,
+    /// The position after the last record that was passed or yielded. It is never between the
+    /// beginning of a log and the log's list of keyspaces.
+    passed: Position,
+    /// The update that a wait found, and the position before it.
+    ready: Option<(Position, Update)>,
+    /// Whether the next batch is the first one of its log.
+    is_first: bool,
+}
+
+/// The names that the logs gave so far.
+#[derive(Default)]
+struct Known {
+    /// `None` until the reader has read the list of a log.
+    keyspaces: Option<BTreeMap<KeyspaceId, NamedKeyspace>>,
+    operators: BTreeMap<OperatorId, Definition>,
+}
+
+impl Db {
+    /// Returns the updates after a position, oldest first: each batch of writes whole, with its
+    /// keyspaces and operators, and what else happened ([`Change`]). Only updates that survive a
+    /// power loss appear; see [`UpdatesOptions::include_unsynced`].
+    ///
+    /// The feed reads the logs. [`crate::Options::wal_retention_bytes`] and
+    /// [`crate::Options::wal_retention_seconds`] say how long logs are kept, and turn the feed on.
+    /// The feed costs writers nothing, except that each log is synced before its flush. A follower
+    /// keeps the [`Updates`] and asks it again at the end: a new one first reads the log of the
+    /// position up to the position.
+    ///
+    /// # Errors
+    /// - `PositionLost` if the feed cannot continue there: a log was removed, or the position
+    ///   belongs to another history, for example after a power loss or a repair. The follower must
+    ///   copy the database anew ([`Db::snapshot_and_position`]).
+    /// - `InvalidArgument` if the database keeps no logs; `Closed`, `ReadOnly`, `Io`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Change, Db, Options, Position, UpdateOp};
+    ///
+    /// let options = Options {
+    ///     create_if_missing: true,
+    ///     merge_operator: Some("uint64add".to_owned()),
+    ///     wal_retention_bytes: 64 << 20,
+    ///     ..Options::default()
+    /// };
+    /// let db = Db::open(dir.path(), options)?;
+    /// db.merge("visits", 1u64.to_le_bytes())?;
+    /// db.sync()?;
+    ///
+    /// let mut updates = db.updates_since(&Position::BEGINNING)?;
+    /// let update = updates.next().unwrap()?;
+    /// let Change::Batch(batch) = &update.change else { panic!("{update:?}") };
+    /// let merge = UpdateOp::Merge {
+    ///     keyspace: "default",
+    ///     key: b"visits",
+    ///     operand: &1u64.to_le_bytes(),
+    ///     operator: "uint64add",
+    /// };
+    /// assert_eq!(batch.iter().collect::<Vec<_>>(), [merge]);
+    /// assert!(updates.next().is_none());
+    ///
+    /// db.put("page", "text")?;
+    /// assert!(updates.next().is_none(), "a power loss may take it back");
+    /// db.sync()?;
+    /// assert_eq!(updates.next().unwrap()?.position, db.position()?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn updates_since(&self, position: &Position) -> Result<Updates> {
+        self.updates_since_opt(position, &UpdatesOptions::default())
+    }
+
+    /// Returns the updates after a position, with options; see [`Db::updates_since`].
+    ///
+    /// # Errors
+    /// As [`Db::updates_since`].
+    pub fn updates_since_opt(
+        &self,
+        position: &Position,
+        options: &UpdatesOptions,
+    ) -> Result<Updates> {
+        self.core().check_open()?;
+        self.core().chain()?.see(position, !options.include_unsynced)?;
+        let mut updates = Updates {
+            db: self.clone(),
+            durable: !options.include_unsynced,
+            at: *position,
+            reader: None,
+            names: Known::default(),
+            record: Vec::new(),
+            held: None,
+            passed: *position,
+            ready: None,
+            is_first: false,
+        };
+        if *position == Position::BEGINNING {
+            updates.names.keyspaces = Some(BTreeMap::new());
+        }
+        if position.frame > 0 {
+            updates.find_place()?;
+        }
+        Ok(updates)
+    }
+
+    /// Returns the oldest position at which the feed can begin.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the database keeps no logs; `Closed`, `ReadOnly`.
+    pub fn oldest_position(&self) -> Result<Position> {
+        self.core().check_writable()?;
+        self.core().chain()?.oldest().ok_or_else(|| lost("the database keeps no log"))
+    }
+}
+
+impl Core {
+    /// # Errors
+    /// `InvalidArgument` if the database keeps no logs for the feed.
+    pub(crate) fn chain(&self) -> Result<&Chain> {
+        self.feed.as_ref().ok_or_else(|| {
+            Error::invalid_argument(
+                "the database keeps no logs for the change feed: set Options::wal_retention_bytes \
+                 or Options::wal_retention_seconds, and open it with Db::open",
+            )
+        })
+    }
+}
+
+impl Updates {
+    /// Returns the position directly after the last update that was returned. It may be in a later
+    /// log than that update's own position, if there was nothing to yield in between.
+    pub fn position(&self) -> Position {
+        self.ready.as_ref().map_or(self.passed, |(before, _)| *before)
+    }
+
+    /// Waits until there is an update, at most for this time. Returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`Db::updates_since`].
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
+        let clock = Arc::clone(&self.db.core().options.env.clock);
+        let end = clock.now().saturating_add(timeout);
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if self.ready.is_none() {
+                let before = self.passed;
+                self.ready = self.advance()?.map(|update| (before, update));
+            }
+            let left = end.saturating_sub(clock.now());
+            if self.ready.is_some() || left.is_zero() {
+                return Ok(self.ready.is_some());
+            }
+            clock.sleep(pause.min(left));
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Reads the log of the position from its start up to the position, for the names in it.
+    fn find_place(&mut self) -> Result<()> {
+        let Some(mut reader) = self.open(self.at.log)? else {
+            // The log was removed. The chain has said that the next one continues it.
+            return Ok(());
+        };
+        let mut last = 0;
+        while reader.next_through(self.at.frame, &mut self.record)? {
+            let path = reader.path();
+            match LogRecord::decode(&self.record).map_err(|error| error.in_file(path))? {
+                LogRecord::Batch(header, _) => last = last_of(&header),
+                LogRecord::Lineage(lineage) => {
+                    check_lineage(lineage.id, &self.at)?;
+                    self.names.list(lineage.keyspaces);
+                }
+                record => drop(self.names.note(record)),
+            }
+        }
+        if reader.frames() != self.at.frame || last > self.at.seqno {
+            return Err(Error::invalid_argument(format!(
+                "'{}' is no position that the feed yielded",
+                self.at
+            )));
+        }
+        self.reader = Some(reader);
+        Ok(())
+    }
+
+    /// Opens a log under its name, or as an archived log; `None` if it was removed.
+    fn open(&self, number: u64) -> Result<Option<LogReader>> {
+        let core = self.db.core();
+        for path in [core.names.log(number), core.names.archive(number)] {
+            match LogReader::open(&*core.options.env.fs, &path, number) {
+                Err(error) if is_missing(&error) => {}
+                opened => return opened.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the next update, if there is one now.
+    fn advance(&mut self) -> Result<Option<Update>> {
+        let db = self.db.clone();
+        let core = db.core();
+        loop {
+            core.check_open()?;
+            let chain = core.chain()?;
+            // Logged writes up to this number are in frames that the reader may read.
+            let settled = chain.durable();
+            let durable = self.durable && !planted(Fault::FeedYieldsUnsynced);
+            let seen = chain.see(&self.at, durable)?;
+            if let Some(update) = self.read_through(core, seen.through)? {
+                return Ok(Some(update));
+            }
+            match chain.see(&self.at, durable)?.next {
+                Some((log, lineage)) if self.held.is_none() => {
+                    self.at = Position { log, lineage, frame: 0, ..self.at };
+                    self.reader = None;
+                    self.is_first = true;
+                }
+                _ if self.at.frame < seen.through || self.held.is_some() => return Ok(None),
+                _ => return Ok(self.unlogged_through(settled)),
+            }
+        }
+    }
+
+    /// Reads the log of the position up to a frame, until there is an update to yield.
+    fn read_through(&mut self, core: &Core, last: u64) -> Result<Option<Update>> {
+        if last <= self.at.frame && self.held.is_none() {
+            return Ok(None);
+        }
+        if self.reader.is_none() {
+            let removed = || lost("the log after it was removed");
+            self.reader = Some(self.open(self.at.log)?.ok_or_else(removed)?);
+        }
+        loop {
+            if self.held.is_none() {
+                let Some(reader) = &mut self.reader else { return Ok(None) };
+                if !reader.next_through(last, &mut self.record)? {
+                    return Ok(None);
+                }
+                self.held = Some(reader.frames());
+            }
+            let Some(frame) = self.held else { return Ok(None) };
+            let record = std::mem::take(&mut self.record);
+            let outcome = self.take(core, &record, frame);
+            self.record = record;
+            match outcome? {
+                Taken::Passed => {
+                    self.at.frame = frame;
+                    self.held = None;
+                    if frame > HEADER_FRAME {
+                        self.passed = self.at;
+                    }
+                }
+                Taken::Yield(seqno, change) => {
+                    self.at = Position { seqno, frame, ..self.at };
+                    self.held = None;
+                    self.passed = self.at;
+                    return Ok(Some(Update { position: self.at, change }));
+                }
+                Taken::Before(seqno, change) => {
+                    self.at.seqno = seqno;
+                    self.passed = self.at;
+                    return Ok(Some(Update { position: self.at, change }));
+                }
+                Taken::NotYet => return Ok(None),
+            }
+        }
+    }
+
+    /// Decides what to do with a record that ends at this frame.
+    fn take(&mut self, core: &Core, record: &[u8], frame: u64) -> Result<Taken> {
+        let seqno = self.at.seqno;
+        match LogRecord::decode(record)? {
+            LogRecord::Header(_) => Ok(Taken::Passed),
+            LogRecord::Lineage(lineage) => {
+                check_lineage(lineage.id, &self.at)?;
+                if lineage.last_seqno < seqno {
+                    return Err(lost("a crash took back the writes before it"));
+                }
+                let change = self.names.list(lineage.keyspaces);
+                Ok(change.map_or(Taken::Passed, |change| Taken::Yield(seqno, change)))
+            }
+            LogRecord::Batch(header, operations) => self.batch(core, header, operations),
+            record => {
+                debug_assert!(frame > self.at.frame);
+                let change = self.names.note(record);
+                Ok(change.map_or(Taken::Passed, |change| Taken::Yield(seqno, change)))
+            }
+        }
+    }
+
+    fn batch(&mut self, core: &Core, header: BatchHeader, operations: &[u8]) -> Result<Taken> {
+        let (seqno, last) = (self.at.seqno, last_of(&header));
+        if last > core.published() {
+            // The write is logged and not applied yet. If it panics, it never is.
+            return Ok(Taken::NotYet);
+        }
+        if header.first_seqno <= seqno {
+            return Err(lost("a crash took back the writes before it"));
+        }
+        if header.first_seqno > seqno + 1 {
+            let gap = header.first_seqno - 1;
+            return Ok(Taken::Before(gap, Change::Unlogged { first: seqno + 1, last: gap }));
+        }
+        if std::mem::take(&mut self.is_first) && planted(Fault::FeedSkipsBatch) {
+            self.at.seqno = last;
+            return Ok(Taken::Passed);
+        }
+        let names = Lookup { known: &self.names, core };
+        let error = match BatchUpdate::read(header, operations, &names) {
+            Ok(batch) => return Ok(Taken::Yield(last, Change::Batch(batch))),
+            Err(error) => error,
+        };
+        // The record of a keyspace's creation may be missing, because the disk was full.
+        let created = names.unlisted(&header, operations)?;
+        match created.and_then(|keyspace| self.names.create(keyspace)) {
+            Some(change) => Ok(Taken::Before(seqno, change)),
+            None => Err(error),
+        }
+    }
+
+    /// Returns the update for numbers up to `last` that no logged batch has.
+    fn unlogged_through(&mut self, last: SeqNo) -> Option<Update> {
+        let first = self.at.seqno + 1;
+        if last < first {
+            return None;
+        }
+        self.at.seqno = last;
+        self.passed = self.at;
+        Some(Update { position: self.at, change: Change::Unlogged { first, last } })
+    }
+}
+
+impl Iterator for Updates {
+    type Item = Result<Update>;
+
+    fn next(&mut self) -> Option<Result<Update>> {
+        match self.ready.take() {
+            Some((_, update)) => Some(Ok(update)),
+            None => self.advance().transpose(),
+        }
+    }
+}
+
+impl fmt::Debug for Updates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Updates({})", self.position())
+    }
+}
+
+/// The frame of a log's header.
+const HEADER_FRAME: u64 = 1;
+
+/// The longest time between two looks for an update during a wait.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// What became of a record.
+enum Taken {
+    /// It yields nothing.
+    Passed,
+    /// It yields this change. The position after it has this sequence number.
+    Yield(SeqNo, Change),
+    /// This change comes before the record.
+    Before(SeqNo, Change),
+    /// Readers of the database cannot see it yet.
+    NotYet,
+}
+
+impl Known {
+    /// Takes over the list of keyspaces at the beginning of a log. Returns what changed.
+    fn list(&mut self, keyspaces: Vec<NamedKeyspace>) -> Option<Change> {
+        let now = keyspaces.into_iter().map(|keyspace| (keyspace.id, keyspace)).collect();
+        let before = self.keyspaces.replace(now)?;
+        let now = self.keyspaces.as_ref()?;
+        let gone = before.values().filter(|keyspace| !now.contains_key(&keyspace.id));
+        let dropped: Vec<String> = gone.map(|keyspace| keyspace.name.clone()).collect();
+        let new = now.values().filter(|own| own.id > 0 && !before.contains_key(&own.id));
+        let created: Vec<CreatedKeyspace> = new.map(CreatedKeyspace::of).collect();
+        let is_same = dropped.is_empty() && created.is_empty();
+        (!is_same).then_some(Change::Keyspaces { dropped, created })
+    }
+
+    /// Notes what a record says of names. Returns the change, if it is one.
+    fn note(&mut self, record: LogRecord<'_>) -> Option<Change> {
+        match record {
+            LogRecord::Definition(definition) => {
+                self.operators.insert(definition.id, definition);
+                None
+            }
+            LogRecord::Created(keyspace) => self.create(keyspace),
+            LogRecord::Dropped(id) => {
+                let dropped = self.keyspaces.as_mut()?.remove(&id)?;
+                let (dropped, created) = (vec![dropped.name], Vec::new());
+                Some(Change::Keyspaces { dropped, created })
+            }
+            LogRecord::Header(_) | LogRecord::Lineage(_) | LogRecord::Batch(..) => None,
+        }
+    }
+
+    /// Adds a keyspace. Another one of its name was dropped before.
+    fn create(&mut self, keyspace: NamedKeyspace) -> Option<Change> {
+        let known = self.keyspaces.as_mut()?;
+        if known.contains_key(&keyspace.id) {
+            return None;
+        }
+        let old = known.values().find(|other| other.name == keyspace.name).map(|other| other.id);
+        let dropped = old.and_then(|id| known.remove(&id)).map(|old| old.name);
+        let (dropped, created) =
+            (dropped.into_iter().collect(), vec![CreatedKeyspace::of(&keyspace)]);
+        known.insert(keyspace.id, keyspace);
+        Some(Change::Keyspaces { dropped, created })
+    }
+}
+
+/// Finds names in what the logs said, then in the open database.
+struct Lookup<'a> {
+    known: &'a Known,
+    core: &'a Core,
+}
+
+impl Lookup<'_> {
+    /// Returns a keyspace of the database that operations name and the logs do not.
+    fn unlisted(&self, header: &BatchHeader, operations: &[u8]) -> Result<Option<NamedKeyspace>> {
+        let mut bytes = ByteReader::new(operations);
+        for _ in 0..header.count {
+            let id = Operation::decode_logged(&mut bytes)?.keyspace;
+            if self.known.keyspaces.as_ref().is_some_and(|known| !known.contains_key(&id)) {
+                let all = self.core.all_keyspaces();
+                return Ok(all.iter().find(|own| own.id == id).map(|own| named(own)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Names for Lookup<'_> {
+    fn keyspace(&self, id: KeyspaceId) -> Result<Arc<str>> {
+        let found = self.known.keyspaces.as_ref().and_then(|known| known.get(&id));
+        found.map(|keyspace| keyspace.name.as_str().into()).ok_or_else(|| {
+            lost("a write names a keyspace of unknown name, which was dropped since")
+        })
+    }
+
+    fn operator(&self, id: OperatorId) -> Result<Arc<str>> {
+        let resolver = self.core.registry.resolver();
+        match (resolver.definition(id), self.known.operators.get(&id)) {
+            (None, Some(definition)) => Ok(definition.spec().into()),
+            _ => Ok(resolver.name(id).into()),
+        }
+    }
+}
+
+/// Returns the sequence number of the last operation of a batch.
+fn last_of(header: &BatchHeader) -> SeqNo {
+    header.first_seqno + SeqNo::from(header.count.max(1)) - 1
+}
+
+/// # Errors
+/// `PositionLost` if a log is not the one of a position.
+fn check_lineage(id: u64, at: &Position) -> Result<()> {
+    match id == at.lineage {
+        true => Ok(()),
+        false => Err(lost("it belongs to another history of the database")),
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
+}

@@ -1,0 +1,239 @@
+//! Which logs are kept, for how long, and which calls know them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use foldb::env::mem::{Fault as FileFault, Operation};
+use foldb::env::{FileSystem, ManualClock, MemFs};
+use foldb::{Db, ErrorKind, Options, Position};
+
+use super::support::{files, keeping, line, open_keeping, since, told};
+use crate::support::{PATH, assert_error, open, options, text};
+
+/// Writes and flushes `logs` logs of about 1 KiB each.
+fn write_logs(db: &Db, logs: usize) {
+    for n in 0..logs {
+        db.put(format!("k{n}"), vec![b'x'; 1000]).unwrap();
+        db.flush().unwrap();
+    }
+}
+
+#[test]
+fn logs_are_removed_where_no_retention_is_set() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    write_logs(&db, 3);
+    assert_eq!((files(&fs, ".log").len(), files(&fs, ".arc").len()), (1, 0));
+    assert_eq!(db.stats().archived_logs, 0);
+}
+
+#[test]
+fn archived_logs_stay_within_their_bytes() {
+    let fs = MemFs::new();
+    let options = Options { wal_retention_bytes: 5000, ..keeping(&fs, 1) };
+    let db = Db::open(PATH, options).unwrap();
+    write_logs(&db, 12);
+    let kept = files(&fs, ".arc");
+    assert_eq!(kept.len(), 4, "{kept:?}");
+    let stats = db.stats();
+    assert_eq!(stats.archived_logs, 4);
+    let bytes = kept.iter().map(|name| fs.len(&Path::new(PATH).join(name)).unwrap());
+    assert_eq!(stats.archived_log_bytes, bytes.sum::<u64>());
+    assert!(stats.archived_log_bytes <= 5000);
+    let oldest = db.oldest_position().unwrap();
+    assert_eq!(oldest.sequence_number(), 8);
+    assert_eq!(since(&db, &oldest).len(), 4);
+    assert_error(db.updates_since(&Position::BEGINNING), ErrorKind::PositionLost, None);
+}
+
+#[test]
+fn archived_logs_are_removed_after_their_time() {
+    let fs = MemFs::new();
+    let clock = std::sync::Arc::new(ManualClock::default());
+    let mut options =
+        Options { wal_retention_bytes: 0, wal_retention_seconds: 60, ..keeping(&fs, 1) };
+    options.env.clock = clock.clone();
+    let db = Db::open(PATH, options).unwrap();
+    write_logs(&db, 3);
+    clock.advance(Duration::from_secs(59));
+    write_logs(&db, 1);
+    assert_eq!(files(&fs, ".arc").len(), 4);
+    clock.advance(Duration::from_secs(2));
+    write_logs(&db, 1);
+    assert_eq!(files(&fs, ".arc").len(), 2);
+}
+
+#[test]
+fn a_reader_whose_log_was_removed_is_told() {
+    let fs = MemFs::new();
+    let options = Options { wal_retention_bytes: 3000, ..keeping(&fs, 1) };
+    let db = Db::open(PATH, options).unwrap();
+    write_logs(&db, 2);
+    let mut slow = db.updates_since(&Position::BEGINNING).unwrap();
+    let first = slow.next().unwrap().unwrap();
+    let mut at_end = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_eq!(told(&mut at_end).len(), 2);
+    write_logs(&db, 6);
+    assert_error(slow.next().unwrap(), ErrorKind::PositionLost, None);
+    assert_error(slow.next().unwrap(), ErrorKind::PositionLost, None);
+    assert_error(db.updates_since(&first.position), ErrorKind::PositionLost, None);
+    assert_error(at_end.next().unwrap(), ErrorKind::PositionLost, None);
+}
+
+/// A follower that has read everything loses nothing when the log of its position is removed.
+#[test]
+fn a_reader_at_the_end_of_a_removed_log_continues() {
+    let fs = MemFs::new();
+    let options = Options { wal_retention_bytes: 10, ..keeping(&fs, 1) };
+    let db = Db::open(PATH, options).unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    let mut position = Position::BEGINNING;
+    for n in 0..5 {
+        db.put("k", format!("{n}")).unwrap();
+        db.sync().unwrap();
+        assert_eq!(told(&mut updates), [format!("default:k={n}")]);
+        assert_eq!(since(&db, &position), [format!("default:k={n}")]);
+        position = updates.position();
+        db.flush().unwrap();
+        assert!(files(&fs, ".arc").is_empty());
+    }
+}
+
+#[test]
+fn an_open_without_retention_removes_archived_logs_and_ends_the_history() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    write_logs(&db, 3);
+    let position = db.position().unwrap();
+    db.close().unwrap();
+    let plain = open(&fs).unwrap();
+    assert!(files(&fs, ".arc").is_empty());
+    plain.put("k", "unseen").unwrap();
+    plain.close().unwrap();
+    let db = open_keeping(&fs, 2);
+    assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+    assert_error(db.updates_since(&Position::BEGINNING), ErrorKind::PositionLost, None);
+    db.put("k", "seen").unwrap();
+    db.sync().unwrap();
+    assert_eq!(since(&db, &db.oldest_position().unwrap()), ["default:k=seen"]);
+}
+
+/// A crash between the flush and the rename: the next open archives the log.
+#[test]
+fn a_log_that_could_not_be_renamed_is_still_read() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    fs.inject(FileFault::on(Operation::Rename).path(".log").forever());
+    write_logs(&db, 2);
+    assert!(files(&fs, ".arc").is_empty());
+    let lines = since(&db, &Position::BEGINNING);
+    assert_eq!(lines.len(), 2);
+    let db = open_keeping(&fs.kill(), 2);
+    assert_eq!(since(&db, &Position::BEGINNING), lines);
+}
+
+#[test]
+fn archived_logs_hold_what_a_follower_of_several_opens_needs() {
+    let mut fs = MemFs::new();
+    let mut expected = Vec::new();
+    let mut position = Position::BEGINNING;
+    for round in 0..8u64 {
+        let db = open_keeping(&fs, round);
+        for n in 0..3 {
+            db.put(format!("k{n}"), format!("{round}")).unwrap();
+            expected.push(format!("default:k{n}={round}"));
+            if n == 1 && round % 2 == 0 {
+                db.flush().unwrap();
+            }
+        }
+        db.sync().unwrap();
+        let found: Vec<_> = db.updates_since(&position).unwrap().map(Result::unwrap).collect();
+        assert_eq!(found.iter().map(line).collect::<Vec<_>>(), expected[3 * round as usize..]);
+        position = found.last().unwrap().position;
+        assert_eq!(since(&db, &Position::BEGINNING), expected);
+        fs = match round % 3 {
+            0 => {
+                db.close().unwrap();
+                fs
+            }
+            1 => fs.kill(),
+            _ => fs.crash(),
+        };
+    }
+}
+
+#[test]
+fn checkpoints_repairs_and_destruction_know_archived_logs() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    write_logs(&db, 3);
+    db.put("last", "1").unwrap();
+    let position = db.position().unwrap();
+    db.checkpoint("copy").unwrap();
+    let names = fs.list(Path::new("copy")).unwrap();
+    assert!(!names.iter().any(|name| name.ends_with(".arc")), "{names:?}");
+    db.close().unwrap();
+    // The copy shares the history up to the checkpoint.
+    let copy = Db::open("copy", keeping(&fs, 7)).unwrap();
+    assert!(since(&copy, &position).is_empty());
+    copy.put("copy", "1").unwrap();
+    let of_copy = copy.position().unwrap();
+    copy.sync().unwrap();
+    assert_eq!(since(&copy, &position), ["default:copy=1"]);
+    copy.close().unwrap();
+
+    let report = foldb::verify(PATH, options(&fs)).unwrap();
+    assert!(report.is_sound(), "{:?}", report.faults);
+    assert!(report.leftovers.is_empty(), "{:?}", report.leftovers);
+    let archived =
+        report.files.iter().filter(|it| it.file.extension().unwrap_or_default() == "arc");
+    assert_eq!(archived.count(), 3);
+
+    let read_only = Db::open_read_only(PATH, options(&fs)).unwrap();
+    assert_eq!(text(&read_only, "last").as_deref(), Some("1"));
+    drop(read_only);
+
+    let db = open_keeping(&fs, 3);
+    db.put("other", "1").unwrap();
+    db.sync().unwrap();
+    assert_eq!(since(&db, &position), ["default:other=1"]);
+    assert_error(db.updates_since(&of_copy), ErrorKind::PositionLost, None);
+    db.close().unwrap();
+
+    Db::repair(PATH, keeping(&fs, 4)).unwrap();
+    assert!(files(&fs, ".arc").is_empty());
+    let db = open_keeping(&fs, 5);
+    assert_eq!(text(&db, "k0").map(|value| value.len()), Some(1000));
+    assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+    write_logs(&db, 1);
+    db.close().unwrap();
+    Db::destroy(PATH, &options(&fs)).unwrap();
+    assert!(!fs.exists(Path::new(PATH)));
+}
+
+/// Without a manifest, a repair must not replay archived logs: their writes are in tables.
+#[test]
+fn a_repair_without_a_manifest_counts_no_operand_twice() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    for _ in 0..3 {
+        db.merge("n", crate::support::number(1)).unwrap();
+        db.flush().unwrap();
+    }
+    let x = db.create_keyspace("x", Default::default()).unwrap();
+    x.put("k", "1").unwrap();
+    db.flush().unwrap();
+    x.delete("k").unwrap();
+    db.flush().unwrap();
+    db.compact(..).unwrap();
+    db.close().unwrap();
+    for name in files(&fs, "") {
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            fs.remove(&Path::new(PATH).join(name)).unwrap();
+        }
+    }
+    Db::repair(PATH, options(&fs)).unwrap();
+    let db = open(&fs).unwrap();
+    assert_eq!(crate::support::count(&db, "n"), 3);
+    assert_eq!(db.keyspaces(), ["default"]);
+}

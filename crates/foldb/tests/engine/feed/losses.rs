@@ -1,0 +1,195 @@
+//! Histories that end: power losses, restored copies, cut logs. A follower is told, and never
+//! misses a write silently.
+
+use std::path::Path;
+
+use foldb::env::{FileSystem, MemFs};
+use foldb::{Db, ErrorKind, LogCut, Position, RepairOptions, WriteOptions};
+
+use super::support::{files, keeping, open_keeping, since, told, unsynced_since};
+use crate::support::{PATH, assert_error};
+
+const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+
+/// A power loss takes back unsynced writes, and their numbers come again for others.
+#[test]
+fn a_position_that_a_power_loss_took_back_is_lost() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put_opt("a", "1", &SYNC).unwrap();
+    let synced = db.position().unwrap();
+    db.put("a", "2").unwrap();
+    db.put("a", "3").unwrap();
+    let mut all = unsynced_since(&db, &Position::BEGINNING);
+    assert_eq!(told(&mut all).len(), 3);
+    let unsynced = all.position();
+
+    let db = open_keeping(&fs.crash(), 2);
+    assert_eq!(db.position().unwrap().sequence_number(), 1, "the writes are lost");
+    assert_error(db.updates_since(&unsynced), ErrorKind::PositionLost, None);
+    db.put_opt("b", "2", &SYNC).unwrap();
+    db.put_opt("b", "3", &SYNC).unwrap();
+    assert_error(db.updates_since(&unsynced), ErrorKind::PositionLost, None);
+    assert_eq!(since(&db, &synced), ["default:b=2", "default:b=3"]);
+}
+
+/// The lost writes were the first of a log whose number the next open gives again.
+#[test]
+fn a_log_that_a_power_loss_took_back_is_another_one_than_its_successor() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    let durable = db.position().unwrap();
+    db.put("a", "2").unwrap();
+    let unsynced = db.position().unwrap();
+    for seed in 0..20 {
+        let db = open_keeping(&fs.crash_with(seed), 100 + seed);
+        let kept = db.position().unwrap().sequence_number();
+        let lost = db.updates_since(&unsynced);
+        if kept == 2 {
+            assert!(lost.is_ok());
+        } else {
+            assert_error(lost, ErrorKind::PositionLost, None);
+            db.put_opt("b", "2", &SYNC).unwrap();
+            db.put_opt("b", "3", &SYNC).unwrap();
+            assert_error(db.updates_since(&unsynced), ErrorKind::PositionLost, None);
+        }
+        // The position is at the end of what the flush made durable, or in the log after it.
+        match db.updates_since(&durable) {
+            Ok(mut updates) => drop(told(&mut updates)),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::PositionLost),
+        }
+    }
+}
+
+/// What the feed yielded as durable survives every power loss, and its position continues.
+#[test]
+fn durable_updates_survive_power_losses() {
+    for seed in 0..60 {
+        let mut fs = MemFs::new();
+        let (mut seen, mut position) = (Vec::new(), Position::BEGINNING);
+        for round in 0..4u64 {
+            let db = open_keeping(&fs, 1000 * seed + round);
+            let mut updates = db.updates_since(&position).unwrap();
+            for n in 0..12u64 {
+                db.put(format!("k{n}"), format!("{round}")).unwrap();
+                match (seed + 3 * n + 5 * round) % 8 {
+                    0 => db.sync().unwrap(),
+                    1 => db.flush().unwrap(),
+                    _ => {}
+                }
+                if n % 4 == seed % 4 {
+                    seen.extend(told(&mut updates));
+                    position = updates.position();
+                }
+            }
+            assert_eq!(since(&db, &Position::BEGINNING)[..seen.len()], seen);
+            fs = match seed % 3 {
+                0 => fs.kill(),
+                _ => fs.crash_with(seed + round),
+            };
+            drop(updates);
+            let db = open_keeping(&fs, 1000 * seed + 500 + round);
+            let all = since(&db, &Position::BEGINNING);
+            assert_eq!(all[..seen.len()], seen, "seed {seed}, round {round}");
+            assert_eq!(since(&db, &position), all[seen.len()..], "seed {seed}, round {round}");
+            fs = fs.kill();
+        }
+    }
+}
+
+/// A copy of the directory is put back after the database wrote more.
+#[test]
+fn positions_after_a_restored_copy_are_lost() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.put("a", "2").unwrap();
+    let shared = db.position().unwrap();
+    db.close().unwrap();
+    let backup = fs.kill();
+
+    let db = open_keeping(&fs, 2);
+    for n in 3..6 {
+        db.put_opt("a", format!("{n}"), &SYNC).unwrap();
+        db.flush().unwrap();
+    }
+    let later = db.position().unwrap();
+    db.close().unwrap();
+
+    // Files that the backup does not have stay in the directory.
+    for name in files(&fs, ".arc") {
+        let path = Path::new(PATH).join(name);
+        if !backup.exists(&path) {
+            let bytes = fs.read(&path).unwrap();
+            backup.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+        }
+    }
+    let db = open_keeping(&backup, 3);
+    assert_error(db.updates_since(&later), ErrorKind::PositionLost, None);
+    for n in 3..9 {
+        db.put_opt("b", format!("{n}"), &SYNC).unwrap();
+    }
+    assert_error(db.updates_since(&later), ErrorKind::PositionLost, None);
+    assert_eq!(since(&db, &shared).len(), 6);
+    assert_eq!(since(&db, &Position::BEGINNING)[1..3], ["default:a=2", "default:b=3"]);
+}
+
+#[test]
+fn positions_of_a_repaired_database_are_lost() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put_opt("a", "1", &SYNC).unwrap();
+    let first = db.position().unwrap();
+    db.put_opt("a", "2", &SYNC).unwrap();
+    let second = db.position().unwrap();
+    drop(db);
+    let fs = fs.kill();
+    let log = files(&fs, ".log").pop().unwrap();
+    let file = Path::new(PATH).join(log);
+    let end = fs.len(&file).unwrap();
+    let how = RepairOptions {
+        cut_log: Some(LogCut { file, offset: end.min(300) }),
+        ..Default::default()
+    };
+    Db::repair_with(PATH, keeping(&fs, 2), &how).unwrap();
+    let db = open_keeping(&fs, 3);
+    for position in [first, second, Position::BEGINNING] {
+        assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+    }
+}
+
+#[test]
+fn positions_of_another_database_are_lost() {
+    let fs = MemFs::new();
+    let other = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    let stranger = open_keeping(&other, 2);
+    for db in [&db, &stranger] {
+        db.put_opt("a", "1", &SYNC).unwrap();
+    }
+    let position = stranger.position().unwrap();
+    assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+}
+
+/// A damaged archived log is an error with its file, not a gap.
+#[test]
+fn a_damaged_archived_log_is_noticed() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put("a", "1").unwrap();
+    db.put("a", "2").unwrap();
+    db.flush().unwrap();
+    db.put_opt("a", "3", &SYNC).unwrap();
+    let archive = files(&fs, ".arc").pop().unwrap();
+    let path = Path::new(PATH).join(&archive);
+    let mut bytes = fs.read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert!(updates.next().unwrap().is_ok());
+    assert_error(updates.next().unwrap(), ErrorKind::Corruption, Some(&archive));
+}

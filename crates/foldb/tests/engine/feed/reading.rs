@@ -1,0 +1,346 @@
+//! What the feed yields, and in which order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldb::env::mem::{Fault as FileFault, Operation};
+use foldb::env::{MemFs, SystemClock};
+use foldb::{Change, Db, ErrorKind, KeyspaceOptions, Options, Position, WriteBatch, WriteOptions};
+
+use super::support::{files, keeping, line, open_keeping, since, told, unsynced_since};
+use crate::support::{PATH, assert_error, number, only_appends, open};
+
+const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
+
+#[test]
+fn the_feed_yields_each_batch_whole_with_its_operators() {
+    let db = open_keeping(&MemFs::new(), 1);
+    let list = db.operator("stringappend:,").unwrap();
+    db.put("a", "1").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.delete("a").merge("n", number(2)).merge_with(&list, "l", "x").delete_range("b".."d");
+    db.write(&batch).unwrap();
+    db.sync().unwrap();
+    let two = r"\x02\x00\x00\x00\x00\x00\x00\x00";
+    assert_eq!(
+        since(&db, &Position::BEGINNING),
+        [
+            "default:a=1".to_owned(),
+            format!(
+                "default:-a default:n+{two}(uint64add) default:l+x(stringappend:,) default:-[=b..d]"
+            ),
+        ]
+    );
+}
+
+#[test]
+fn each_position_continues_directly_after_its_update() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    for n in 0..30 {
+        db.put(format!("k{n}"), "v").unwrap();
+        if n % 7 == 3 {
+            db.flush().unwrap();
+        }
+    }
+    db.sync().unwrap();
+    let updates: Vec<_> =
+        db.updates_since(&Position::BEGINNING).unwrap().map(Result::unwrap).collect();
+    let lines: Vec<String> = updates.iter().map(line).collect();
+    assert_eq!(lines, (0..30).map(|n| format!("default:k{n}=v")).collect::<Vec<_>>());
+    let positions: Vec<_> = updates.iter().map(|update| update.position).collect();
+    assert!(positions.is_sorted_by(|a, b| a < b));
+    for (at, position) in positions.iter().enumerate() {
+        assert_eq!(position.sequence_number(), at as u64 + 1);
+        assert_eq!(since(&db, position), lines[at + 1..], "after {position}");
+    }
+    assert_eq!(*positions.last().unwrap(), db.position().unwrap());
+    // The same after a close and an open.
+    db.close().unwrap();
+    let db = open_keeping(&fs, 2);
+    for (at, position) in positions.iter().enumerate() {
+        assert_eq!(since(&db, position), lines[at + 1..], "after {position}, reopened");
+    }
+}
+
+#[test]
+fn the_feed_goes_on_after_its_end() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    for round in 0..20 {
+        assert!(updates.next().is_none());
+        db.put("a", format!("{round}")).unwrap();
+        assert!(updates.next().is_none(), "the write is not synced");
+        match round % 3 {
+            0 => db.sync().unwrap(),
+            // The flush syncs the log.
+            _ => db.flush().unwrap(),
+        }
+        assert_eq!(told(&mut updates), [format!("default:a={round}")]);
+        assert_eq!(updates.position().sequence_number(), round + 1);
+    }
+    db.close().unwrap();
+    assert_error(updates.next().unwrap(), ErrorKind::Closed, None);
+}
+
+#[test]
+fn unsynced_batches_appear_only_if_asked_for() {
+    let db = open_keeping(&MemFs::new(), 1);
+    db.put_opt("a", "1", &WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
+    db.put("a", "2").unwrap();
+    assert_eq!(since(&db, &Position::BEGINNING), ["default:a=1"]);
+    let mut all = unsynced_since(&db, &Position::BEGINNING);
+    assert_eq!(told(&mut all), ["default:a=1", "default:a=2"]);
+    db.put("a", "3").unwrap();
+    assert_eq!(told(&mut all), ["default:a=3"]);
+}
+
+#[test]
+fn unlogged_writes_are_announced_between_their_neighbours() {
+    let db = open_keeping(&MemFs::new(), 1);
+    db.put("a", "1").unwrap();
+    db.put_opt("b", "2", &UNLOGGED).unwrap();
+    db.put_opt("b", "3", &UNLOGGED).unwrap();
+    db.put("a", "4").unwrap();
+    db.put_opt("b", "5", &UNLOGGED).unwrap();
+    db.sync().unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_eq!(told(&mut updates), ["default:a=1", "unlogged 2..=3", "default:a=4"]);
+    let before_tail = updates.position();
+    db.flush().unwrap();
+    assert_eq!(told(&mut updates), ["unlogged 5..=5"]);
+    assert_eq!(since(&db, &before_tail), ["unlogged 5..=5"]);
+    let at_end = updates.position();
+    db.put("a", "6").unwrap();
+    db.sync().unwrap();
+    assert_eq!(told(&mut updates), ["default:a=6"]);
+    assert_eq!(since(&db, &at_end), ["default:a=6"]);
+}
+
+#[test]
+fn a_load_of_sorted_tables_is_announced() {
+    let db = open_keeping(&MemFs::new(), 1);
+    db.put("a", "1").unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    let mut load = db.sorted_load().unwrap();
+    load.put("b", "2").unwrap();
+    load.put("c", "2").unwrap();
+    load.finish().unwrap();
+    assert_eq!(told(&mut updates), ["default:a=1", "unlogged 2..=2"]);
+    db.put("a", "3").unwrap();
+    db.sync().unwrap();
+    assert_eq!(told(&mut updates), ["default:a=3"]);
+    let all = ["default:a=1", "unlogged 2..=2", "default:a=3"];
+    assert_eq!(since(&db, &Position::BEGINNING), all);
+}
+
+#[test]
+fn a_position_between_unlogged_writes_and_the_next_batch_continues() {
+    let db = open_keeping(&MemFs::new(), 1);
+    db.put_opt("b", "1", &UNLOGGED).unwrap();
+    db.put("a", "2").unwrap();
+    db.sync().unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    let unlogged = updates.next().unwrap().unwrap();
+    assert_eq!(line(&unlogged), "unlogged 1..=1");
+    assert_eq!(since(&db, &unlogged.position), ["default:a=2"]);
+}
+
+#[test]
+fn keyspaces_come_and_go_in_their_place() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    let counters = KeyspaceOptions {
+        merge_operator: Some("uint64add".to_owned()),
+        ..KeyspaceOptions::default()
+    };
+    let first = db.create_keyspace("x", counters).unwrap();
+    first.put("k", "old").unwrap();
+    db.drop_keyspace("x").unwrap();
+    let second = db.create_keyspace("x", KeyspaceOptions::default()).unwrap();
+    second.put("k", "new").unwrap();
+    db.flush().unwrap();
+    second.put("k", "newer").unwrap();
+    db.sync().unwrap();
+    let expected = [
+        r#"dropped [] created ["x"]"#,
+        "x:k=old",
+        r#"dropped ["x"] created []"#,
+        r#"dropped [] created ["x"]"#,
+        "x:k=new",
+        "x:k=newer",
+    ];
+    let updates: Vec<_> =
+        db.updates_since(&Position::BEGINNING).unwrap().map(Result::unwrap).collect();
+    assert_eq!(updates.iter().map(line).collect::<Vec<_>>(), expected);
+    for (at, update) in updates.iter().enumerate() {
+        assert_eq!(since(&db, &update.position), expected[at + 1..]);
+    }
+    let Change::Keyspaces { created, .. } = &updates[0].change else { panic!() };
+    assert_eq!(created[0].merge_operator.as_deref(), Some("uint64add"));
+    assert_eq!(created[0].comparator, "foldb.bytewise");
+}
+
+/// The record of a creation fails on a full disk, the creation itself does not.
+#[test]
+fn a_keyspace_whose_record_is_missing_is_announced_before_its_first_write() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
+    let x = db.create_keyspace("x", KeyspaceOptions::default()).unwrap();
+    x.put("k", "1").unwrap();
+    db.sync().unwrap();
+    assert_eq!(since(&db, &Position::BEGINNING), [r#"dropped [] created ["x"]"#, "x:k=1"]);
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_eq!(told(&mut updates).len(), 2);
+    fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
+    db.drop_keyspace("x").unwrap();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.sync().unwrap();
+    assert_eq!(told(&mut updates), ["default:a=1", r#"dropped ["x"] created []"#]);
+    // A name that only the failed record had is gone now.
+    let mut again = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_error(again.next().unwrap(), ErrorKind::PositionLost, None);
+}
+
+#[test]
+fn separated_values_and_adopted_logs_are_whole() {
+    let fs = MemFs::new();
+    let options = Options {
+        value_separation_min: Some(500),
+        segment_size: 64 << 10,
+        adopt_logs: foldb::LogAdoption::Always,
+        ..keeping(&fs, 1)
+    };
+    let db = Db::open(PATH, options).unwrap();
+    for round in 0..3u8 {
+        for n in 0..30u8 {
+            db.put([b'k', n], vec![round; 5000]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    if !only_appends() {
+        assert!(db.stats().bytes_adopted > 0, "no log was adopted");
+    }
+    db.collect_garbage(&foldb::GcOptions::default()).unwrap();
+    let mut values = BTreeMap::new();
+    for update in db.updates_since(&Position::BEGINNING).unwrap() {
+        let Change::Batch(batch) = update.unwrap().change else { panic!() };
+        for operation in batch.iter() {
+            let foldb::UpdateOp::Put { key, value, .. } = operation else { panic!() };
+            values.insert(key.to_vec(), value.to_vec());
+        }
+    }
+    for n in 0..30u8 {
+        assert_eq!(values[&vec![b'k', n]], vec![2; 5000]);
+        assert_eq!(db.get([b'k', n]).unwrap().unwrap(), vec![2; 5000]);
+    }
+    assert_eq!(files(&fs, ".arc").len(), 3);
+}
+
+#[test]
+fn a_batch_of_several_frames_is_one_update() {
+    let db = open_keeping(&MemFs::new(), 1);
+    let mut batch = WriteBatch::new();
+    for n in 0..5 {
+        batch.put(format!("k{n}"), vec![b'x'; 1 << 20]);
+    }
+    db.write(&batch).unwrap();
+    db.put("a", "1").unwrap();
+    db.sync().unwrap();
+    let told = since(&db, &Position::BEGINNING);
+    assert_eq!((told.len(), told[1].as_str()), (2, "default:a=1"));
+    assert_eq!(told[0].matches("1048576 bytes").count(), 5);
+}
+
+#[test]
+fn a_snapshot_and_its_position_are_one_moment() {
+    let db = open_keeping(&MemFs::new(), 1);
+    db.merge("n", number(1)).unwrap();
+    db.put_opt("b", "2", &UNLOGGED).unwrap();
+    let (snapshot, position) = db.snapshot_and_position().unwrap();
+    assert_eq!(snapshot.sequence_number(), position.sequence_number());
+    db.put("a", "3").unwrap();
+    db.sync().unwrap();
+    assert_eq!(since(&db, &position), ["default:a=3"]);
+}
+
+#[test]
+fn a_wait_ends_with_the_update_or_with_its_time() {
+    let fs = MemFs::new();
+    let mut options = keeping(&fs, 1);
+    options.env.clock = Arc::new(SystemClock::default());
+    let db = Db::open(PATH, options).unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert!(!updates.wait(Duration::from_millis(5)).unwrap());
+    let writer = std::thread::spawn({
+        let db = db.clone();
+        move || {
+            std::thread::sleep(Duration::from_millis(20));
+            db.put("a", "1").unwrap();
+            db.sync().unwrap();
+        }
+    });
+    assert!(updates.wait(Duration::from_secs(60)).unwrap());
+    assert_eq!(updates.position().sequence_number(), 0);
+    assert_eq!(told(&mut updates), ["default:a=1"]);
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_database_that_keeps_no_logs_has_no_feed() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    assert_error(db.updates_since(&Position::BEGINNING), ErrorKind::InvalidArgument, None);
+    assert_error(db.position(), ErrorKind::InvalidArgument, None);
+}
+
+/// Several writers, flushes and readers at the same time. Each reader sees every write once.
+#[test]
+fn readers_beside_writers_see_every_write_once() {
+    const WRITERS: u64 = 3;
+    const EACH: u64 = 400;
+    let fs = MemFs::new();
+    let mut options = Options { write_buffer_size: 64 << 10, ..keeping(&fs, 1) };
+    options.env.clock = Arc::new(SystemClock::default());
+    options.env.threads = Arc::new(foldb::env::SystemThreads);
+    let db = Db::open(PATH, options).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let db = &db;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let sync = n % 16 == 0 || n + 1 == EACH;
+                    let options = WriteOptions { sync, ..WriteOptions::default() };
+                    let value = vec![b'v'; 200];
+                    db.put_opt(format!("{writer}-{n}"), value, &options).unwrap();
+                    if n % 100 == 99 {
+                        db.flush().unwrap();
+                    }
+                }
+            });
+        }
+        for include_unsynced in [false, true] {
+            let db = &db;
+            scope.spawn(move || {
+                let options = foldb::UpdatesOptions { include_unsynced };
+                let mut updates = db.updates_since_opt(&Position::BEGINNING, &options).unwrap();
+                let mut seen = 0;
+                while seen < WRITERS * EACH {
+                    assert!(updates.wait(Duration::from_secs(60)).unwrap(), "after {seen}");
+                    let update = updates.next().unwrap().unwrap();
+                    assert!(matches!(update.change, Change::Batch(_)), "{update:?}");
+                    seen += 1;
+                    assert_eq!(update.position.sequence_number(), seen);
+                    if seen % 97 == 0 {
+                        let again = db.updates_since_opt(&update.position, &options).unwrap();
+                        updates = again;
+                    }
+                }
+            });
+        }
+    });
+}
