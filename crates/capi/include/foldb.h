@@ -21,8 +21,8 @@
 // and value of an iterator live until its next move.
 //
 // Threads. Any thread may use a database, a keyspace, a snapshot, a value or options that no thread
-// changes, several threads at the same time. An iterator, a batch, and options that are being set
-// belong to one thread at a time. No handle may be freed while another thread uses it.
+// changes, several threads at the same time. An iterator, a batch, a load, a transaction, and
+// options that are being set belong to one thread at a time. No handle may be freed while another thread uses it.
 //
 // Callbacks. The functions of an operator, a comparator or a filter policy are called from any
 // thread, several at the same time, and must be pure functions of their arguments. They return
@@ -115,6 +115,15 @@ typedef enum {
   FOLDB_FOLD_DELETE = 5,
 } foldb_fold_t;
 
+// What a transaction is protected from.
+typedef enum {
+  // What the transaction read is unchanged at its commit. Writes conflict with nothing.
+  FOLDB_SERIALIZABLE = 0,
+  // The transaction reads one moment, and no other write changed what it writes. Merges do not
+  // conflict with merges.
+  FOLDB_SNAPSHOT_ISOLATION = 1,
+} foldb_isolation_t;
+
 // A move of an iterator.
 typedef enum {
   // To the next entry; a new iterator to the first one.
@@ -173,6 +182,9 @@ typedef struct foldb_snapshot_t foldb_snapshot_t;
 
 // An open database. All threads may use it at the same time.
 typedef struct foldb_t foldb_t;
+
+// A transaction. One thread at a time may use it. It keeps its database open.
+typedef struct foldb_transaction_t foldb_transaction_t;
 
 // A value that a read returned. A large one is not copied: it keeps the memtable or the cached
 // block that it lies in, so free it soon with `foldb_value_free`.
@@ -468,6 +480,10 @@ typedef struct {
   // The load's place in the order of writes; 0 for a load without keys.
   uint64_t sequence_number;
 } foldb_load_report_t;
+
+// Returns whether a value is accepted. `value` is NULL if the key is absent. `state` is what the
+// program passed to `foldb_merge_if`.
+typedef int (*foldb_accepts_t)(void *state, const uint8_t *value, size_t value_len);
 
 // What a garbage collection did.
 typedef struct {
@@ -1012,6 +1028,142 @@ foldb_error_t *foldb_load_finish(foldb_load_t *load, foldb_load_report_t *report
 
 // Frees a load. One that was not finished adds nothing. NULL is allowed.
 void foldb_load_free(foldb_load_t *load);
+
+// Begins a transaction and stores it in `*transaction`. The options say what its commit
+// guarantees; NULL stands for the defaults. Free it with `foldb_transaction_free`, in any case.
+//
+// `isolation` is a `foldb_isolation_t`; another number is refused with `FOLDB_INVALID_ARGUMENT`.
+foldb_error_t *foldb_transaction_begin(const foldb_t *db,
+                                       uint32_t isolation,
+                                       const foldb_write_options_t *options,
+                                       foldb_transaction_t **transaction);
+
+// Reads the value of a key: the transaction's own writes, over the moment that it reads. Stores it
+// in `*value`, to be freed with `foldb_value_free`; NULL if there is no value.
+foldb_error_t *foldb_transaction_get(const foldb_transaction_t *transaction,
+                                     const foldb_keyspace_t *keyspace,
+                                     const uint8_t *key,
+                                     size_t key_len,
+                                     foldb_value_t **value);
+
+// Makes an iterator over the keys from `lower` on and before `upper`, with the writes that the
+// transaction has made so far. NULL for a bound means no bound there. Free the iterator with
+// `foldb_iter_free`, best before the commit: while it lives, all of its range counts as read.
+foldb_error_t *foldb_transaction_iter(const foldb_transaction_t *transaction,
+                                      const foldb_keyspace_t *keyspace,
+                                      const foldb_bytes_t *lower,
+                                      const foldb_bytes_t *upper,
+                                      foldb_iter_t **iter);
+
+// Sets the value of a key.
+foldb_error_t *foldb_transaction_put(foldb_transaction_t *transaction,
+                                     const foldb_keyspace_t *keyspace,
+                                     const uint8_t *key,
+                                     size_t key_len,
+                                     const uint8_t *value,
+                                     size_t value_len);
+
+// Deletes a key. A missing key is no error.
+foldb_error_t *foldb_transaction_delete(foldb_transaction_t *transaction,
+                                        const foldb_keyspace_t *keyspace,
+                                        const uint8_t *key,
+                                        size_t key_len);
+
+// Deletes all keys from `lower` on and before `upper`. NULL for a bound means no bound there.
+foldb_error_t *foldb_transaction_delete_range(foldb_transaction_t *transaction,
+                                              const foldb_keyspace_t *keyspace,
+                                              const foldb_bytes_t *lower,
+                                              const foldb_bytes_t *upper);
+
+// Merges an operand with the keyspace's merge operator. It reads nothing, so it causes no
+// conflict.
+foldb_error_t *foldb_transaction_merge(foldb_transaction_t *transaction,
+                                       const foldb_keyspace_t *keyspace,
+                                       const uint8_t *key,
+                                       size_t key_len,
+                                       const uint8_t *operand,
+                                       size_t operand_len);
+
+// Merges an operand with the operator of this name, with its parameter after a colon if it has
+// one: "stringappend:,".
+foldb_error_t *foldb_transaction_merge_with(foldb_transaction_t *transaction,
+                                            const foldb_keyspace_t *keyspace,
+                                            const char *operator_,
+                                            const uint8_t *key,
+                                            size_t key_len,
+                                            const uint8_t *operand,
+                                            size_t operand_len);
+
+// Makes a savepoint.
+foldb_error_t *foldb_transaction_savepoint(foldb_transaction_t *transaction);
+
+// Undoes the writes made after the last savepoint, and removes that savepoint. Without a savepoint
+// it returns `FOLDB_INVALID_ARGUMENT`.
+foldb_error_t *foldb_transaction_rollback_to_savepoint(foldb_transaction_t *transaction);
+
+// Writes everything at one moment. With `FOLDB_CONFLICT`, and with any other error except a failed
+// sync, nothing was written: begin a new transaction to try again. In any case the transaction has
+// ended, and only `foldb_transaction_free` is allowed.
+foldb_error_t *foldb_transaction_commit(foldb_transaction_t *transaction);
+
+// Frees a transaction. Without a commit, nothing of it remains. NULL is allowed.
+void foldb_transaction_free(foldb_transaction_t *transaction);
+
+// Sets a key to `new_value` if its value is `expected`. NULL for either stands for an absent key.
+// Stores in `*swapped` whether it did. If it did not, it stores the value found in `*found`, to be
+// freed with `foldb_value_free`, NULL if the key is absent. `found` itself may be NULL.
+foldb_error_t *foldb_compare_and_swap(const foldb_t *db,
+                                      const foldb_keyspace_t *keyspace,
+                                      const foldb_write_options_t *options,
+                                      const uint8_t *key,
+                                      size_t key_len,
+                                      const foldb_bytes_t *expected,
+                                      const foldb_bytes_t *new_value,
+                                      bool *swapped,
+                                      foldb_value_t **found);
+
+// Sets an absent key. Stores in `*put` whether it was absent.
+foldb_error_t *foldb_put_if_absent(const foldb_t *db,
+                                   const foldb_keyspace_t *keyspace,
+                                   const foldb_write_options_t *options,
+                                   const uint8_t *key,
+                                   size_t key_len,
+                                   const uint8_t *value,
+                                   size_t value_len,
+                                   bool *put);
+
+// Deletes a key. Stores the value that it had in `*value`, to be freed with `foldb_value_free`;
+// NULL if it had none.
+foldb_error_t *foldb_take(const foldb_t *db,
+                          const foldb_keyspace_t *keyspace,
+                          const foldb_write_options_t *options,
+                          const uint8_t *key,
+                          size_t key_len,
+                          foldb_value_t **value);
+
+// Merges an operand with the keyspace's merge operator. Stores the value after this merge in
+// `*value`, to be freed with `foldb_value_free`; NULL if the operator deleted the key.
+foldb_error_t *foldb_merge_get(const foldb_t *db,
+                               const foldb_keyspace_t *keyspace,
+                               const foldb_write_options_t *options,
+                               const uint8_t *key,
+                               size_t key_len,
+                               const uint8_t *operand,
+                               size_t operand_len,
+                               foldb_value_t **value);
+
+// Merges an operand if `accepts` returns something other than 0 for the key's value. Stores in
+// `*merged` whether it did. `accepts` may be called several times, on this thread.
+foldb_error_t *foldb_merge_if(const foldb_t *db,
+                              const foldb_keyspace_t *keyspace,
+                              const foldb_write_options_t *options,
+                              const uint8_t *key,
+                              size_t key_len,
+                              foldb_accepts_t accepts,
+                              void *state,
+                              const uint8_t *operand,
+                              size_t operand_len,
+                              bool *merged);
 
 // Makes all earlier writes durable that went to the log.
 foldb_error_t *foldb_sync(const foldb_t *db);

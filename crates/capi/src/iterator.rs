@@ -16,6 +16,13 @@ use crate::options::{foldb_read_options_t, read_options};
 /// until a call moves it.
 pub struct foldb_iter_t(Iter);
 
+impl foldb_iter_t {
+    /// Hands an iterator to the caller.
+    pub(crate) fn of(iter: Iter) -> *mut foldb_iter_t {
+        Box::into_raw(Box::new(foldb_iter_t(iter)))
+    }
+}
+
 /// Makes an iterator over the keys from `lower` on and before `upper`, and stores it in `*iter`.
 /// NULL for a bound means no bound there.
 #[unsafe(no_mangle)]
@@ -35,7 +42,7 @@ pub unsafe extern "C" fn foldb_iter(
         let range = unsafe { range(lower, upper)? };
         let made = keyspace.range(range, options)?;
         // SAFETY: checked above.
-        unsafe { store(iter, Box::into_raw(Box::new(foldb_iter_t(made)))) };
+        unsafe { store(iter, foldb_iter_t::of(made)) };
         Ok(())
     })
 }

@@ -27,6 +27,8 @@ fn the_header_is_generated_from_the_code() {
         "batch",
         "iterator",
         "load",
+        "transaction",
+        "conditional",
         "upkeep",
         "shape",
     ] {

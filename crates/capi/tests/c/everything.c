@@ -655,6 +655,96 @@ static void sorted_loads(foldb_t *db) {
   foldb_keyspace_free(counters);
 }
 
+static int is_absent_or_short(void *state, const uint8_t *value, size_t value_len) {
+  *(int *)state += 1;
+  return value == NULL || value_len < 3;
+}
+
+static void conditional_writes(foldb_t *db) {
+  static const uint8_t one[8] = {1};
+  bool done;
+  foldb_value_t *value;
+  OK(foldb_put_if_absent(db, NULL, NULL, BYTES("only"), BYTES("1"), &done));
+  CHECK(done);
+  OK(foldb_put_if_absent(db, NULL, NULL, BYTES("only"), BYTES("2"), &done));
+  CHECK(!done && has(db, NULL, NULL, "only", "1"));
+
+  foldb_bytes_t first = {(const uint8_t *)"1", 1}, second = {(const uint8_t *)"2", 1};
+  OK(foldb_compare_and_swap(db, NULL, NULL, BYTES("only"), &second, NULL, &done, &value));
+  CHECK(!done && foldb_value_len(value) == 1 && foldb_value_data(value)[0] == '1');
+  foldb_value_free(value);
+  OK(foldb_compare_and_swap(db, NULL, NULL, BYTES("only"), &first, &second, &done, NULL));
+  CHECK(done && has(db, NULL, NULL, "only", "2"));
+  OK(foldb_take(db, NULL, NULL, BYTES("only"), &value));
+  CHECK(foldb_value_len(value) == 1 && has(db, NULL, NULL, "only", NULL));
+  foldb_value_free(value);
+  OK(foldb_take(db, NULL, NULL, BYTES("only"), &value));
+  CHECK(value == NULL);
+
+  foldb_keyspace_t *counters;
+  OK(foldb_keyspace_open(db, "counters", &counters));
+  OK(foldb_merge_get(db, counters, NULL, BYTES("ticket"), one, 8, &value));
+  CHECK(foldb_value_len(value) == 8 && foldb_value_data(value)[0] == 1);
+  foldb_value_free(value);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_merge_get(db, counters, NULL, BYTES("t"), one, 3, &value));
+  int calls = 0;
+  OK(foldb_merge_if(db, counters, NULL, BYTES("fresh"), is_absent_or_short, &calls, one, 8, &done));
+  CHECK(done && calls == 1);
+  OK(foldb_merge_if(db, counters, NULL, BYTES("fresh"), is_absent_or_short, &calls, one, 8, &done));
+  CHECK(!done && calls == 2);
+  FAILS(FOLDB_INVALID_ARGUMENT,
+        foldb_merge_if(db, counters, NULL, BYTES("fresh"), NULL, NULL, one, 8, &done));
+  OK(foldb_delete_range(db, counters, NULL, NULL, NULL));
+  foldb_keyspace_free(counters);
+}
+
+static void transactions(foldb_t *db) {
+  static const uint8_t one[8] = {1};
+  foldb_keyspace_t *counters;
+  OK(foldb_keyspace_open(db, "counters", &counters));
+  foldb_transaction_t *first, *second;
+  foldb_value_t *value;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_transaction_begin(db, 7, NULL, &first));
+  OK(foldb_transaction_begin(db, FOLDB_SERIALIZABLE, NULL, &first));
+  OK(foldb_transaction_begin(db, FOLDB_SERIALIZABLE, NULL, &second));
+  foldb_transaction_t *both[2] = {first, second};
+  for (int i = 0; i < 2; i++) {
+    OK(foldb_transaction_get(both[i], NULL, BYTES("stock"), &value));
+    CHECK(value == NULL);
+    OK(foldb_transaction_put(both[i], NULL, BYTES("stock"), BYTES("none")));
+    OK(foldb_transaction_merge(both[i], counters, BYTES("orders"), one, 8));
+  }
+  OK(foldb_transaction_commit(first));
+  FAILS(FOLDB_CONFLICT, foldb_transaction_commit(second));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_transaction_commit(second));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_transaction_put(second, NULL, BYTES("x"), BYTES("x")));
+  foldb_transaction_free(first);
+  foldb_transaction_free(second);
+  CHECK(has(db, NULL, NULL, "stock", "none"));
+
+  OK(foldb_transaction_begin(db, FOLDB_SNAPSHOT_ISOLATION, NULL, &first));
+  OK(foldb_transaction_delete_range(first, NULL, NULL, NULL));
+  OK(foldb_transaction_put(first, NULL, BYTES("kept"), BYTES("1")));
+  OK(foldb_transaction_savepoint(first));
+  OK(foldb_transaction_delete(first, NULL, BYTES("kept")));
+  OK(foldb_transaction_merge_with(first, NULL, "stringappend:,", BYTES("undone"), BYTES("1")));
+  OK(foldb_transaction_rollback_to_savepoint(first));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_transaction_rollback_to_savepoint(first));
+  foldb_iter_t *iter;
+  OK(foldb_transaction_iter(first, NULL, NULL, NULL, &iter));
+  OK(foldb_iter_seek_to_first(iter));
+  CHECK(foldb_iter_valid(iter));
+  OK(foldb_iter_next(iter));
+  CHECK(!foldb_iter_valid(iter));
+  foldb_iter_free(iter);
+  foldb_transaction_free(first);
+  CHECK(has(db, NULL, NULL, "stock", "none"));
+  foldb_transaction_free(NULL);
+  OK(foldb_delete(db, NULL, NULL, BYTES("stock")));
+  OK(foldb_delete_range(db, counters, NULL, NULL, NULL));
+  foldb_keyspace_free(counters);
+}
+
 static void upkeep(foldb_t *db, const char *dir) {
   uint8_t *large = malloc(100000);
   CHECK(large != NULL);
@@ -759,6 +849,8 @@ int main(int argc, char **argv) {
   received_values(db);
   shape(db);
   sorted_loads(db);
+  conditional_writes(db);
+  transactions(db);
   upkeep(db, argv[1]);
   filters_and_separators(argv[1]);
   keys_of_several_spellings(argv[1]);

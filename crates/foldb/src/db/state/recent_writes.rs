@@ -10,11 +10,11 @@
 //! ```
 //!
 //! Invariant: a write after the number at which the notes began is in its slot, and is in `recent`
-//! unless `recent_from` is at least its number. So "unchanged" is always true. "Perhaps changed" may
-//! be wrong, because keys share slots: the commit then reads the key itself, without the lock.
+//! unless `recent_from` is at least its number. So "unchanged" is always true. "Perhaps changed"
+//! may be wrong, because keys share slots: the commit then reads the key itself, without the lock.
 //!
-//! The memory is bounded: 1 MiB of slots, and at most [`RECENT_BYTES`] of keys. While no transaction
-//! is open, a write pays one test of a flag.
+//! The memory is bounded: 1 MiB of slots, and at most [`RECENT_BYTES`] of keys. While no
+//! transaction is open, a write pays one test of a flag.
 
 use std::collections::VecDeque;
 

@@ -194,7 +194,7 @@ impl Claims {
             }
             most /= 2;
         }
-        // Long keys alone may exceed the limit. The claims then join only after as many bytes again.
+        // Long keys alone may exceed the limit. The claims then join after as many bytes again.
         self.limit = self.limit.max(2 * self.bytes);
     }
 }

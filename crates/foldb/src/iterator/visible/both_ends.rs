@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! a b c d    next = a, next_back = d, next_back = c    next = b, then nothing from either side
-//! a b c d    next_back = d, seek(a), next = a          seek(d) finds nothing: the end lies before d
+//! a b c d    next_back = d, seek(a), next = a          seek(d) finds nothing: it lies behind
 //! ```
 //!
 //! The end is the upper bound of the range, so `next` compares nothing more than before.
@@ -73,7 +73,7 @@ impl Iter {
         Ok(found)
     }
 
-    /// Takes the last entry from the cursor on. `back` stands on the entry that this call last took,
+    /// Takes the last entry from the cursor on. `back` stands on the entry that it took last,
     /// or on one that it found and left, or has yet to begin.
     fn take_last(&mut self, back: &mut Iter) -> Option<Result<(Vec<u8>, Value)>> {
         let moved = if back.valid() && !back.yielded { Ok(true) } else { back.retreat() };

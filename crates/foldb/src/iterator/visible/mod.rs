@@ -157,7 +157,7 @@ enum State {
     Forward,
     /// Stands on an entry; the merging cursor stands before its records.
     Backward,
-    /// Only `next_back` moved it. The key is the one it returned last, and the merging cursor stands
+    /// Only `next_back` moved it. The key is the one it returned last. The merging cursor stands
     /// before its records.
     FromBack,
     /// Ran off either end, or failed to read. Only a seek leads back.

@@ -42,7 +42,7 @@ const CHANGES: [(&str, Change); 4] = [
 const PLACES: [(&str, Change); 3] =
     [("memtable", |_| Ok(())), ("level 0", Db::flush), ("last level", |db| db.compact(..))];
 
-/// Runs `work` in a transaction, then each change, then the commit, and checks whether it conflicts.
+/// Runs `work` in a transaction, then each change, then the commit, and checks the outcome.
 fn check_each(
     isolation: Isolation,
     work: impl Fn(&Transaction) -> Result<()>,

@@ -283,8 +283,12 @@ fn play(steps: Vec<Step>) {
     assert_eq!(found, bench.now);
 }
 
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn committed_reads_are_true_at_the_commit(steps in prop::collection::vec(step(), 1..80)) {

@@ -107,8 +107,12 @@ fn open() -> Db {
     Db::open(PATH, appending).unwrap()
 }
 
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn reads_see_own_writes_over_the_snapshot(
