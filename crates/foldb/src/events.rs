@@ -266,13 +266,13 @@ pub(crate) fn holding_back<T>(work: impl FnOnce() -> T) -> (T, Vec<Event>) {
     struct Held;
     impl Drop for Held {
         fn drop(&mut self) {
-            HELD_BACK.set(None);
+            hold(None);
         }
     }
-    HELD_BACK.set(Some(Vec::new()));
+    hold(Some(Vec::new()));
     let held = Held;
     let done = work();
-    let events = HELD_BACK.take().unwrap_or_default();
+    let events = hold(None).unwrap_or_default();
     drop(held);
     (done, events)
 }
@@ -316,9 +316,18 @@ impl Events {
     }
 }
 
+/// Replaces the events that this thread holds back. A thread that ends may call the database after
+/// this value is gone. It then holds nothing back.
+fn hold(events: Option<Vec<Event>>) -> Option<Vec<Event>> {
+    HELD_BACK.try_with(|held| held.replace(events)).unwrap_or_default()
+}
+
 /// Keeps the event for later if this thread holds events back.
 fn hold_back(event: &Event) -> bool {
-    HELD_BACK.with_borrow_mut(|held| held.as_mut().map(|held| held.push(event.clone())).is_some())
+    let keep = |held: &RefCell<Option<Vec<Event>>>| {
+        held.borrow_mut().as_mut().map(|held| held.push(event.clone())).is_some()
+    };
+    HELD_BACK.try_with(keep).unwrap_or(false)
 }
 
 fn trace(event: &Event) {

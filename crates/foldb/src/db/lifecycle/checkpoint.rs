@@ -11,11 +11,12 @@
 //! logs end at frame 7 | the tree, the keyspaces, the operators
 //! ```
 //!
-//! So the manifest knows every keyspace and operator that the logs name, and no table is newer than
-//! `flushed_through` says. Writers continue, and their later frames are not copied. The checkpoint
-//! waits for the write in progress, so that later reads of the database see everything that the
-//! checkpoint has. No file vanishes before it is linked or copied: the versions keep the tables,
-//! and the open readers keep the logs.
+//! So the manifest knows every keyspace and operator that the logs name, and no table of a flush is
+//! newer than `flushed_through` says. The logs have every write before a sorted load in the tree,
+//! because the load synced them and then changed the tree. Writers continue, and their later frames
+//! are not copied. The checkpoint waits for the write in progress, so that later reads of the
+//! database see everything that the checkpoint has. No file vanishes before it is linked or copied:
+//! the versions keep the tables, and the open readers keep the logs.
 //!
 //! `CURRENT` is written last, when all other files are durable. So a crash leaves a whole database
 //! or none. The checkpoint holds `LOCK` until then, so no other open creates a database in the
