@@ -27,6 +27,7 @@ use crate::counters::Totals;
 use crate::db::feed::chain::Chain;
 use crate::db::state::background::Background;
 use crate::db::state::buffers::SealedGroups;
+use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::transactions::OpenTransactions;
@@ -87,6 +88,7 @@ pub(crate) struct Core {
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
     pub(crate) transactions: OpenTransactions,
+    pub(crate) fronts: Fronts,
     /// How often a thread waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
 

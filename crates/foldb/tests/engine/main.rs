@@ -100,6 +100,7 @@ mod transactions {
     mod crashes;
     mod model;
     mod own_writes;
+    mod queue;
     mod turns;
 }
 

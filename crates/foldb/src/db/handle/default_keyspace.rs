@@ -227,6 +227,14 @@ impl Db {
         self.default_keyspace().take(key)
     }
 
+    /// Calls [`crate::Keyspace::take_first`] of the default keyspace.
+    ///
+    /// # Errors
+    /// As [`crate::Keyspace::take_first`].
+    pub fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
+        self.default_keyspace().take_first(range)
+    }
+
     /// Calls [`crate::Keyspace::merge_get`] of the default keyspace.
     ///
     /// # Errors

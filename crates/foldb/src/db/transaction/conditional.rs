@@ -22,12 +22,12 @@ use crate::db::transaction::transact::LOSSES_BEFORE_TURN;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Chain, Operator};
-use crate::key::{Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::WriteOptions;
 use crate::value::Value;
 
 /// The limit of the turn of a step that lost several times.
-const TURN: Duration = Duration::from_millis(20);
+pub(super) const TURN: Duration = Duration::from_millis(20);
 
 /// The outcome of [`Conditional::compare_and_swap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +66,8 @@ enum Next<'a> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Conditional<'a> {
-    keyspace: &'a Keyspace,
-    options: &'a WriteOptions,
+    pub(super) keyspace: &'a Keyspace,
+    pub(super) options: &'a WriteOptions,
 }
 
 impl Conditional<'_> {
@@ -277,8 +277,8 @@ fn next_of<'a>(found: &Option<Value>, new: Option<Vec<u8>>) -> Next<'a> {
     }
 }
 
-/// Never leaves [`Conditional::step`], which begins again.
-fn lost_the_key() -> Error {
+/// Never leaves the step, which begins again.
+pub(super) fn lost_the_key() -> Error {
     Error::new(ErrorKind::Conflict, "another write changed the key")
 }
 
@@ -302,7 +302,7 @@ impl Drop for Noting<'_> {
 }
 
 impl Core {
-    fn noting(&self) -> Noting<'_> {
+    pub(super) fn noting(&self) -> Noting<'_> {
         self.begin_noting();
         Noting(self)
     }
@@ -391,6 +391,14 @@ impl Keyspace {
     /// As [`Conditional::compare_and_swap`].
     pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.plain().take(key)
+    }
+
+    /// Deletes the first entry of a range, and returns it; see [`Conditional::take_first`].
+    ///
+    /// # Errors
+    /// As [`Conditional::compare_and_swap`].
+    pub fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
+        self.plain().take_first(range)
     }
 
     /// Merges an operand, and returns the value after it; see [`Conditional::merge_get`].

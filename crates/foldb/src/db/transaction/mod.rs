@@ -18,6 +18,7 @@
 //!   reading      reads through the transaction's own writes, over its snapshot
 //!   own_writes   the index of the own writes: memtables that nobody else sees
 //!   conditional  compare-and-swap and its kin, without a transaction object
+//!   take_first   the front of a queue
 //!   claims       keys and ranges, in bounded memory
 //!   walk         the ranges that iterators read
 //!   check        whether the claims hold: by notes under the lock, by records without it
@@ -30,6 +31,7 @@ mod handle;
 mod own_writes;
 mod reader;
 mod reading;
+mod take_first;
 mod transact;
 mod walk;
 

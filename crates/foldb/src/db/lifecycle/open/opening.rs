@@ -23,6 +23,7 @@ use crate::db::lifecycle::open::with_comparators;
 use crate::db::lifecycle::replay::{Replay, ReplayKeyspace, Replayed, needed_logs, replay_logs};
 use crate::db::state::background::Background;
 use crate::db::state::buffers::{Buffers, SealedGroups};
+use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::transactions::OpenTransactions;
@@ -352,6 +353,7 @@ impl Assembly {
             background: Background::default(),
             totals: stored.totals,
             transactions: OpenTransactions::default(),
+            fronts: Fronts::default(),
             syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
             read_only: self.lock.is_none(),

@@ -1,0 +1,64 @@
+//! The fronts of queues: keys before which a range was seen to be empty.
+//!
+//! A front is a hint. Its user checks that nothing was written before it since.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::key::{KeyspaceId, SeqNo};
+use crate::range_tombstone::{Edge, Key};
+
+/// Most fronts kept. Beyond it, the one unused for longest goes.
+const MOST: usize = 64;
+
+/// The key up to which a range had no entry, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    pub(crate) key: Key,
+    pub(crate) seqno: SeqNo,
+}
+
+#[derive(Debug)]
+struct Queue {
+    keyspace: KeyspaceId,
+    /// Where the range begins.
+    start: Edge,
+    front: Front,
+}
+
+/// The fronts of all keyspaces, the one used last at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Fronts(Mutex<Vec<Queue>>);
+
+impl Fronts {
+    fn lock(&self) -> MutexGuard<'_, Vec<Queue>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn find(&self, keyspace: KeyspaceId, start: &Edge) -> Option<Front> {
+        let queues = self.lock();
+        let own = queues.iter().find(|queue| queue.is(keyspace, start))?;
+        Some(own.front.clone())
+    }
+
+    pub(crate) fn forget(&self, keyspace: KeyspaceId, start: &Edge) {
+        self.lock().retain(|queue| !queue.is(keyspace, start));
+    }
+
+    /// Sets the front, unless another thread has set a newer one.
+    pub(crate) fn set(&self, keyspace: KeyspaceId, start: &Edge, front: Front) {
+        let mut queues = self.lock();
+        let known = queues.iter().position(|queue| queue.is(keyspace, start));
+        let known = known.map(|at| queues.remove(at).front);
+        if known.is_none() && queues.len() >= MOST {
+            queues.remove(0);
+        }
+        let front = known.filter(|known| known.seqno > front.seqno).unwrap_or(front);
+        queues.push(Queue { keyspace, start: start.clone(), front });
+    }
+}
+
+impl Queue {
+    fn is(&self, keyspace: KeyspaceId, start: &Edge) -> bool {
+        self.keyspace == keyspace && self.start == *start
+    }
+}
