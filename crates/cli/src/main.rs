@@ -8,8 +8,9 @@
 //! - [`location`], [`keyspace`], [`operator`]: the database at a path, a keyspace in it, and the
 //!   operator of its merges
 //! - [`ingest`]: writes lines into a database
-//! - [`leveldb`], [`staging`], [`digest`]: the files of LevelDB, a directory that appears complete,
-//!   and the comparison of two databases
+//! - [`leveldb`], [`digest`]: the files of LevelDB, and the comparison of two databases
+//! - [`staging`], [`new_file`]: a directory, and a file, that appear complete
+//! - [`stream`]: a stream with progress that Ctrl-C ends
 //! - [`command`]: one module for each command
 //!
 //! Invariants: standard output carries data only. A failed command prints exactly one line
@@ -27,10 +28,12 @@ mod interrupt;
 mod keyspace;
 mod leveldb;
 mod location;
+mod new_file;
 mod operator;
 mod output;
 mod progress;
 mod staging;
+mod stream;
 
 use std::process::ExitCode;
 

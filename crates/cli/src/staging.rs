@@ -13,7 +13,8 @@ use crate::location::shown;
 
 /// The file that marks a directory as the rest of an unfinished run.
 const MARK: &str = "UNFINISHED";
-const TEXT: &str = "An unfinished foldb import or export. It is safe to remove this directory.\n";
+const TEXT: &str =
+    "An unfinished foldb import, export or restore. It is safe to remove this directory.\n";
 
 /// A directory being made. Dropping it removes it.
 #[derive(Debug)]
@@ -142,7 +143,7 @@ fn check_outside(to: &Path, from: &Path) -> Outcome {
 }
 
 /// Makes the names in a directory durable.
-fn sync_directory(path: &Path) -> Outcome {
+pub(crate) fn sync_directory(path: &Path) -> Outcome {
     // Only Unix opens directories as files.
     if !cfg!(unix) {
         return Ok(());

@@ -82,14 +82,14 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use db::{
-    ApproximateCount, Base, BatchOp, BatchUpdate, Change, CheckpointReport, CompareAndSwap,
-    Conditional, CreatedKeyspace, CutLog, Db, Explained, ExplainedRecord, Finalized, GcOptions,
-    GcProgress, GcReport, Isolation, Keyspace, KeyspaceReader, LoadReport, LogCut, LostRange,
-    LostTable, OnGcProgress, Operand, Operands, Place, Position, ReadOnlyDb, ReadOptions, Reader,
-    RecordKind, RepairOptions, RepairReport, Savepoint, Snapshot, SortedLoad, TableInfo,
-    Transaction, TransactionKeyspace, TransactionOptions, Unfolded, Update, UpdateOp, Updates,
-    UpdatesOptions, VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, verify,
-    verify_with_progress,
+    ApproximateCount, BackupCheck, BackupInfo, Backups, Base, BatchOp, BatchUpdate, Change,
+    CheckpointReport, CompareAndSwap, Conditional, CreatedKeyspace, CutLog, Db, DumpReport,
+    Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace,
+    KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand, Operands,
+    Place, Position, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport,
+    Savepoint, Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace,
+    TransactionOptions, Unfolded, Update, UpdateOp, Updates, UpdatesOptions, VerifiedFile,
+    VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};
@@ -124,6 +124,11 @@ struct TransactionGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/feed.md")]
 struct FeedGuide;
+
+/// Runs the example of the page on backups.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/backups.md")]
+struct BackupsGuide;
 
 /// Compiles the example of use from async code.
 #[cfg(doctest)]

@@ -3,8 +3,8 @@
 use clap::Subcommand;
 
 use super::{
-    Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export, Finalize, Gc,
-    Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Scan, Stats, Verify,
+    Backup, Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export, Finalize,
+    Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats, Verify,
 };
 
 /// The commands.
@@ -90,26 +90,44 @@ Examples:
   tail -f visitors.log | foldb count visitors.db --ack"
     )]
     Count(Count),
-    /// Prints the whole database as text: its keyspaces with their operators and options, and all
+    /// Writes the whole database as one file: keyspaces with their operators and options, and all
     /// entries
     #[command(
-        override_usage = "foldb dump DB [--skip-failed] [FLAGS]",
+        override_usage = "foldb dump DB [--output FILE|-] [--text [--skip-failed]] [FLAGS]",
         after_help = "\
-Each line is a JSON object: first the keyspaces, then the entries of each, then their number.
-`foldb load` creates a new database from it. Operands are folded. An entry that cannot be folded
-ends the dump with exit code 1.
+`foldb restore` creates an equal database from the dump, and so does every later version of foldb.
+The dump shows one moment and has checksums. A key whose operands cannot be folded is dumped with
+its operands. FILE appears when it is complete.
+
+With --text, each line is a JSON object: first the keyspaces, then the entries of each, then their
+number. `foldb load` creates a new database from it. Operands are folded. An entry that cannot be
+folded ends the dump with exit code 1.
 
 Examples:
-  foldb dump shop.db > shop.dump
-  foldb load copy.db shop.dump
-  foldb dump shop.db | gzip > shop.dump.gz"
+  foldb dump shop.db --output shop.dump
+  foldb restore shop.dump copy.db
+  foldb dump shop.db | zstd > shop.dump.zst
+  foldb dump shop.db --text | less"
     )]
     Dump(Dump),
-    /// Loads the output of dump or scan
+    /// Creates a database from a dump, and compares the two
+    #[command(
+        override_usage = "foldb restore FILE|- DB [FLAGS]",
+        after_help = "\
+Restore checks every checksum of the dump, and reads all keys and values of the new database back.
+DB appears only then, so after a failure or a kill run the restore again. For a dump as text, use
+`foldb load`.
+
+Examples:
+  foldb restore shop.dump copy.db
+  zstd -d < shop.dump.zst | foldb restore - copy.db --json"
+    )]
+    Restore(Restore),
+    /// Loads the output of dump --text or scan
     #[command(
         override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
         after_help = "\
-The output of dump becomes a new database with all keyspaces, operators and options. In the
+The output of dump --text becomes a new database with all keyspaces, operators and options. In the
 output of scan, each line is an entry: key, TAB, value, with scan's escapes; with --json it is
 an object. Each line must end in newline. Load replaces existing values. --key-format and --as
 must be those of the scan. If the scan had no --as, pass the operator of the scanned database as
@@ -117,7 +135,7 @@ must be those of the scan. If the scan had no --as, pass the operator of the sca
 line ends the load; the lines before it are loaded.
 
 Examples:
-  foldb dump words.db | foldb load copy.db
+  foldb dump words.db --text | foldb load copy.db
   foldb scan words.db | foldb load copy.db --operator uint64add
   foldb scan words.db --as hex --key-format hex > words.dump
   foldb load copy.db words.dump --as hex --key-format hex
@@ -255,6 +273,25 @@ Examples:
   foldb checkpoint words.db /backup/words.db --json"
     )]
     Checkpoint(Checkpoint),
+    /// Keeps backups of a database in one directory; each copies only new files
+    #[command(
+        override_usage = "foldb backup create DB DIR | list DIR | restore DIR DST [--id N] | \
+                          verify DIR | delete DIR --id N",
+        after_help = "\
+A backup shares tables and segments with the other backups of DIR. create reads the whole database
+to compare it with DIR, and copies what DIR lacks. No other program may have the database open; a
+program that has it open can call Backups::create. restore and verify check every byte. After a
+failure or a kill, a backup is whole or absent. verify exits with 1 if a file is damaged.
+
+Examples:
+  foldb backup create words.db /backups/words
+  foldb backup list /backups/words
+  foldb backup verify /backups/words
+  foldb backup restore /backups/words words.restored
+  foldb backup restore /backups/words words.monday --id 3
+  foldb backup delete /backups/words --id 1"
+    )]
+    Backup(Backup),
     /// Copies the entries of a LevelDB database into a new database
     #[command(
         override_usage = "foldb import --from leveldb SRC DST [--operator OP] [FLAGS]",

@@ -127,9 +127,26 @@ pub(crate) struct Dump {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// Skip entries that cannot be folded, and print how many there were
-    #[arg(long)]
+    /// Write the dump to FILE, which appears when the dump is complete; - is standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "-")]
+    pub output: PathBuf,
+    /// Print the entries as text, for `foldb load`
+    #[arg(long, conflicts_with = "output")]
+    pub text: bool,
+    /// With --text: skip entries that cannot be folded, and print how many there were
+    #[arg(long, requires = "text")]
     pub skip_failed: bool,
+}
+
+/// `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The dump; - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Directory of the new database, which must be empty or not exist
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
 }
 
 /// `explain`.

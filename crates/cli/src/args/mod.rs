@@ -17,9 +17,9 @@ pub(crate) use self::command::Command;
 pub(crate) use self::database::{
     Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Verify,
 };
-pub(crate) use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Scan, Within};
+pub(crate) use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Restore, Scan, Within};
 pub(crate) use self::input::{Count, Demo, Load};
-pub(crate) use self::transfer::{Export, Import};
+pub(crate) use self::transfer::{Backup, BackupAction, Export, Import};
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;

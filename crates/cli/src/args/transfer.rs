@@ -29,6 +29,48 @@ pub(crate) struct Import {
     pub operator: Option<String>,
 }
 
+/// What `backup` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackupAction {
+    /// Backs up a database.
+    Create,
+    /// Lists the backups.
+    List,
+    /// Makes a database of a backup.
+    Restore,
+    /// Reads and checks every file.
+    Verify,
+    /// Deletes a backup.
+    Delete,
+}
+
+impl BackupAction {
+    /// Returns how the action is called.
+    pub(crate) fn usage(self) -> &'static str {
+        match self {
+            BackupAction::Create => "create DB DIR",
+            BackupAction::List => "list DIR",
+            BackupAction::Restore => "restore DIR DST [--id N]",
+            BackupAction::Verify => "verify DIR",
+            BackupAction::Delete => "delete DIR --id N",
+        }
+    }
+}
+
+/// `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// What to do
+    #[arg(value_name = "ACTION")]
+    pub action: BackupAction,
+    /// Directories: DB DIR for create, DIR DST for restore, DIR for the others
+    #[arg(value_name = "DIR", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
+    pub paths: Vec<PathBuf>,
+    /// Number of the backup to restore, by default the newest, or to delete
+    #[arg(long, value_name = "N")]
+    pub id: Option<u64>,
+}
+
 /// `export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Checkpoint, common: &Common) -> Outcome {
 }
 
 /// Refuses a directory inside of the database: a removal of the database would remove it too.
-fn check_outside(db: &Path, dir: &Path) -> Outcome {
+pub(super) fn check_outside(db: &Path, dir: &Path) -> Outcome {
     let Ok(db_path) = db.canonicalize() else { return Ok(()) };
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let inside = absolute
@@ -46,7 +46,7 @@ fn check_outside(db: &Path, dir: &Path) -> Outcome {
     match inside {
         false => Ok(()),
         true => Err(Exit::failed(format!(
-            "{} is inside of {}: a checkpoint needs a directory of its own",
+            "{} is inside of {}: it needs a directory of its own",
             shown(dir),
             shown(db)
         ))),

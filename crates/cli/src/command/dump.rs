@@ -1,204 +1,116 @@
-//! `dump`: prints a whole database as text, from which `load` makes an equal database.
+//! `dump`: writes a whole database as one stream, from which `restore` makes an equal database.
 //!
-//! ```text
-//! {"foldb_dump":1,"keyspaces":[{"name":"default","operator":"uint64add",…},…]}
-//! {"keyspace":"default"}
-//! {"key":"a","value":2}
-//! {"end":1}
-//! ```
-//!
-//! Invariant: the same entries and keyspaces give the same dump, and no bytes are lost. The last
-//! line proves that the dump is complete.
+//! Invariant: a file of the given name is a complete dump.
 
-use std::sync::Arc;
+use std::error::Error as _;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::Instant;
 
-use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, KeyspaceReader, Options};
-use serde::{Deserialize, Serialize};
+use foldb::{DumpReport, Error, ReadOnlyDb};
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::{Value, json};
 
 use crate::args::{Common, Dump};
-use crate::command::keyspaces::check_name;
-use crate::command::scan::{Tally, Walk, once, value_of};
+use crate::command::dump_text;
 use crate::exit::{Exit, Outcome};
-use crate::form::escape::quoted;
-use crate::form::{Form, json};
-use crate::keyspace::{DEFAULT, Shown};
+use crate::form::json::integer;
+use crate::interrupt::Watch;
 use crate::location;
-use crate::operator::Spec;
-use crate::output::{EntryStyle, Output};
+use crate::new_file::NewFile;
+use crate::output::Output;
+use crate::progress;
+use crate::stream::Stream;
 
-/// The version of the format: this program writes it, and reads no newer version.
-const VERSION: u64 = 1;
+/// The argument that stands for standard output or standard input.
+pub(super) const STANDARD: &str = "-";
 
-/// The first line.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Header {
-    foldb_dump: u64,
-    /// All keyspaces, in the order of their names.
-    pub keyspaces: Vec<Described>,
-}
-
-/// How to create a keyspace. `default` has no options here, because each open sets them.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Described {
-    /// Its name.
-    pub name: String,
-    operator: Option<String>,
-    comparator: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    options: Option<Settings>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Settings {
-    compression: String,
-    bloom_bits: u32,
-    compaction: String,
-    value_separation_min: Option<usize>,
-}
-
-/// The line before the entries of a keyspace.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Section {
-    /// Its name.
-    pub keyspace: String,
-}
-
-/// The last line.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct End {
-    /// Entries of all keyspaces.
-    pub end: u64,
-}
-
-/// Prints a database.
+/// Dumps, and reports.
 pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
-    let db = location::open_to_read(&args.db, common.options())?;
-    let names = db.keyspaces().into_iter();
-    let all = names.map(|name| Shown::of(db.clone(), &args.db, &name));
-    let all = all.collect::<Outcome<Vec<_>>>()?;
-    let mut output = Output::new();
-    let keyspaces = all.iter().map(|own| Described::of(&own.keyspace)).collect();
-    output.json(&Header { foldb_dump: VERSION, keyspaces })?;
-    let mut tally = Tally::new(args.skip_failed);
-    for own in &all {
-        let printed = print(own, &mut tally, &mut output);
-        // Print the entries before a bad one.
-        output.flush()?;
-        printed?;
+    if args.text {
+        return dump_text::run(args, common);
     }
-    output.json(&End { end: tally.printed() })?;
-    output.flush()?;
-    tally.finish()?;
-    Ok(db.close()?)
+    let to_stdout = args.output == Path::new(STANDARD);
+    if to_stdout && io::stdout().is_terminal() {
+        return Err(Exit::usage(
+            "a dump is not text: give --output FILE, send standard output to a file, or give \
+             --text",
+        ));
+    }
+    if to_stdout && common.json {
+        return Err(Exit::usage(
+            "--json prints a report to standard output, which takes the dump: give --output FILE, \
+             or --text for entries in JSON",
+        ));
+    }
+    let db = open(args, common)?;
+    let (started, watch) = (Instant::now(), Watch::start());
+    let report = if to_stdout {
+        write(&db, io::stdout().lock(), &watch).map_err(|failed| match io_error(&failed) {
+            Some(error) => Exit::stdout(error),
+            None => failed.into(),
+        })
+    } else {
+        let new = NewFile::begin(&args.output)?;
+        let written = write(&db, &new.file, &watch);
+        let written = written.map_err(|failed| Exit::from(failed.in_file(&args.output)));
+        written.and_then(|report| new.finish().map(|()| report))
+    };
+    let report = match watch.interrupted() {
+        true => Err(Exit::Interrupted("interrupted; the dump is incomplete".to_owned())),
+        false => report,
+    }?;
+    db.close()?;
+    tell("dumped", &report, started, common.json)
 }
 
-fn print(own: &Shown, tally: &mut Tally, output: &mut Output) -> Outcome {
-    let form = own.operator_text().map_or(Form::Utf8, Form::from);
-    let style = EntryStyle { key: Form::Utf8, value: form, or_text: true, json: true };
-    output.json(&Section { keyspace: own.keyspace.name().to_owned() })?;
-    let entries = own.keyspace.with_options(once()).iter()?;
-    Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
-        let printed = value_of(entries, &style).and_then(|value| {
-            let key = json::exact(Form::Utf8, entries.key());
-            output.json(&json::Entry { key, value: json::exact(form, value) })
-        });
-        tally.note(printed)
+/// Opens the database. An error about a comparator says which program can dump the database.
+fn open(args: &Dump, common: &Common) -> Outcome<ReadOnlyDb> {
+    location::open_to_read(&args.db, common.options()).map_err(|failed| {
+        let is_of_order = matches!(&failed, Exit::Failed(why) if why.contains("comparator '"));
+        match is_of_order {
+            true => failed.and("; a program that has this comparator can call Db::dump"),
+            false => failed,
+        }
     })
 }
 
-impl Header {
-    /// Parses a line as a header. Returns `None` if the line is no header.
-    ///
-    /// # Errors
-    /// A message for a header whose keyspaces cannot be created.
-    pub(super) fn read(line: &[u8]) -> Option<Result<Header, String>> {
-        let object: serde_json::Value = serde_json::from_slice(line).ok()?;
-        let version = object.get("foldb_dump")?;
-        if version.as_u64() != Some(VERSION) {
-            return Some(Err(format!(
-                "expected a dump of version {VERSION}, found {version}: load it with a newer foldb"
-            )));
-        }
-        let header = serde_json::from_value(object).map_err(|error| error.to_string());
-        Some(header.and_then(|header: Header| header.check().map(|()| header)))
-    }
-
-    /// Checks the header before the restore creates anything.
-    fn check(&self) -> Result<(), String> {
-        let mut names: Vec<&str> = self.keyspaces.iter().map(|own| own.name.as_str()).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("keyspace {} is listed twice", quoted(twice[0].as_bytes())));
-        }
-        if names.binary_search(&DEFAULT).is_err() {
-            return Err(format!("expected a keyspace '{DEFAULT}', found none"));
-        }
-        self.keyspaces.iter().try_for_each(|own| {
-            own.check().map_err(|why| format!("keyspace {}: {why}", quoted(own.name.as_bytes())))
-        })
-    }
+fn write(db: &ReadOnlyDb, to: impl Write, watch: &Watch) -> foldb::Result<DumpReport> {
+    let bar = progress::spinner("dumping", "{prefix} {spinner} {bytes}, {elapsed}");
+    db.dump(Stream { inner: to, bar, watch })
 }
 
-impl Described {
-    fn of(keyspace: &KeyspaceReader) -> Described {
-        let options = keyspace.options();
-        let settings = || {
-            Some(Settings {
-                compression: options.compression?.name().to_owned(),
-                bloom_bits: options.bloom_bits?,
-                compaction: options.compaction?.name().to_owned(),
-                value_separation_min: options.value_separation_min.filter(|&min| min < usize::MAX),
-            })
-        };
-        Described {
-            name: keyspace.name().to_owned(),
-            comparator: keyspace.comparator().name().to_owned(),
-            options: if keyspace.name() == DEFAULT { None } else { settings() },
-            operator: options.merge_operator,
-        }
-    }
+/// Returns the error of the operating system.
+fn io_error(error: &Error) -> Option<&io::Error> {
+    error.source()?.downcast_ref()
+}
 
-    fn check(&self) -> Result<(), String> {
-        let words = |exit: Exit| exit.message();
-        check_name(&self.name).map_err(words)?;
-        self.operator_spec().map_err(words)?;
-        if self.comparator != BytewiseComparator.name() {
-            let comparator = quoted(self.comparator.as_bytes());
-            return Err(format!(
-                "there is no comparator {comparator}: load it with a program that has it"
-            ));
-        }
-        let own = self.options().map_err(|error| error.to_string())?;
-        let mut options = Options::default();
-        options.compression = own.compression.unwrap_or(options.compression);
-        options.bloom_bits = own.bloom_bits.unwrap_or(options.bloom_bits);
-        options.value_separation_min = own.value_separation_min;
-        options.validate().map_err(|error| error.to_string())
+/// Prints what was dumped or restored.
+pub(super) fn tell(what: &str, report: &DumpReport, started: Instant, as_json: bool) -> Outcome {
+    if as_json {
+        let mut output = Output::new();
+        output.json(&to_json(report))?;
+        return output.flush();
     }
+    let s = |n: u64| if n == 1 { "" } else { "s" };
+    let _ = writeln!(
+        io::stderr(),
+        "{what} {} keyspace{}, {} key{} ({}) in {:.1} s",
+        HumanCount(report.keyspaces),
+        s(report.keyspaces),
+        HumanCount(report.keys),
+        s(report.keys),
+        HumanBytes(report.bytes),
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
 
-    /// Returns its operator.
-    pub(super) fn operator_spec(&self) -> Outcome<Option<Spec>> {
-        self.operator.as_deref().map(Spec::parse).transpose()
-    }
-
-    /// Returns the options with which to create it.
-    pub(super) fn options(&self) -> foldb::Result<KeyspaceOptions> {
-        let mut options = KeyspaceOptions {
-            merge_operator: self.operator.clone(),
-            comparator: Some(Arc::new(BytewiseComparator)),
-            ..KeyspaceOptions::default()
-        };
-        if let Some(settings) = &self.options {
-            options.compression = Some(settings.compression.parse()?);
-            options.bloom_bits = Some(settings.bloom_bits);
-            options.compaction = Some(settings.compaction.parse()?);
-            options.value_separation_min = settings.value_separation_min;
-        }
-        Ok(options)
-    }
+fn to_json(report: &DumpReport) -> Value {
+    json!({
+        "keyspaces": integer(report.keyspaces),
+        "keys": integer(report.keys),
+        "operands": integer(report.operands),
+        "bytes": integer(report.bytes),
+    })
 }

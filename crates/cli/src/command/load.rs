@@ -12,8 +12,8 @@ use foldb::{Options, TextForm};
 use indicatif::HumanCount;
 
 use crate::args::{Common, Load};
-use crate::command::dump::Header;
-use crate::command::restore::{Note, Restore};
+use crate::command::dump_text::Header;
+use crate::command::restore_text::{Note, Restore};
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::form::{Form, KeyFormat, ValueFormat, json};
@@ -79,6 +79,9 @@ impl Sink for Loading {
             return restore.line(line);
         }
         let is_first = !std::mem::replace(&mut self.begun, true);
+        if is_first && line.starts_with(b"dmp/fold") {
+            return Err("this dump is not text: foldb restore reads it".to_owned());
+        }
         if is_first && let Some(header) = Header::read(line) {
             return header.map(|header| Line::Note(Note::Header(header)));
         }

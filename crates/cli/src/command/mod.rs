@@ -1,11 +1,13 @@
 //! The commands, one in each module.
 
+mod backup;
 mod checkpoint;
 mod compact;
 mod completions;
 mod count;
 mod demo;
 mod dump;
+mod dump_text;
 mod explain;
 mod export;
 mod finalize;
@@ -18,6 +20,7 @@ mod options;
 mod point;
 mod repair;
 mod restore;
+mod restore_text;
 mod scan;
 mod stats;
 mod typed;
@@ -38,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Merge(args) => point::merge(args, common),
         Command::Scan(args) => scan::run(args, common),
         Command::Dump(args) => dump::run(args, common),
+        Command::Restore(args) => restore::run(args, common),
         Command::Count(args) => count::run(args, common),
         Command::Load(args) => load::run(args, common),
         Command::Stats(args) => stats::run(args, common),
@@ -50,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),
+        Command::Backup(args) => backup::run(args, common),
         Command::Import(args) => import::run(args, common),
         Command::Export(args) => export::run(args, common),
         Command::Operators => operators::run(common),

@@ -76,10 +76,11 @@ fn the_shell_works_with_an_operator_that_it_does_not_have() {
     shell.ok("compact copy");
     assert_eq!(shell.ok("get copy visits --keyspace counts"), "8\n");
     shell.ok("verify copy");
-    let load = shell.feed(&["load", "new"], &shell.run("dump db --skip-failed").out).failed(1);
+    let load =
+        shell.feed(&["load", "new"], &shell.run("dump db --text --skip-failed").out).failed(1);
     assert!(load.contains("keyspace 'default': there is no operator 'app.longest'"), "{load}");
     shell.ok("keyspaces db --unset-operator default");
-    let dump = shell.run("dump db --skip-failed");
+    let dump = shell.run("dump db --text --skip-failed");
     shell.feed(&["load", "new"], &dump.out).ok();
     assert_eq!(shell.ok("scan new"), "a\tplain\nz\tlast\n");
 

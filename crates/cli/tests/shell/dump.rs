@@ -1,197 +1,124 @@
-//! `dump` and `load`: a whole database as text and back.
+//! `dump` and `restore`: a whole database as a file and back.
 
-use crate::foldb::{Shell, command};
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
-/// Three keyspaces of different operators, options and bytes.
+use crate::foldb::{Shell, command, contents};
+
+/// Two keyspaces, and a key whose merge fails.
 fn make(shell: &Shell) {
     shell.feed(&["count", "db"], b"the\na\nthe\n").ok();
-    shell.ok("put db text buy_apples --as utf8");
-    shell.ok("put db big 18446744073709551615 --as u64");
     shell.ok("keyspaces db --create tags --operator set --separate 1000");
-    shell.run_args(&["merge", "db", "post", "a,b\t\u{e9}", "--keyspace", "tags"]).ok();
     shell.ok("merge db post red --keyspace tags");
-    shell.ok("put db raw 00ff0a --as hex --keyspace tags");
-    shell.ok("keyspaces db --create plain --operator none");
-    shell.ok("put db ff00 0a0d5c --as hex --key-format hex --keyspace plain");
-    shell.ok("keyspaces db --create ratios --operator float64add");
-    for (number, text) in ["0.1", "-0.0", "1e300", "inf", "nan"].iter().enumerate() {
-        let key = format!("key{number}");
-        shell.run_args(&["put", "db", &key, text, "--as", "f64", "--keyspace", "ratios"]).ok();
-    }
-    shell.ok("keyspaces db --create empty");
+    shell.ok("put db bad not_a_number --as utf8");
+    shell.ok("merge db bad 7");
 }
 
 #[test]
-fn a_dump_that_is_loaded_dumps_the_same() {
+fn a_dump_is_restored() {
     let shell = Shell::new();
     make(&shell);
-    let dump = shell.ok("dump db");
-    for line in [
-        r#""name":"tags","operator":"set","comparator":"foldb.bytewise","options":{"compression":"lz4","#,
-        r#""name":"plain","operator":null"#,
-        r#""value_separation_min":1000"#,
-        r#"{"key":"the","value":2}"#,
-        r#"{"key":"text","value":"buy apples"}"#,
-        r#"{"key":"big","value":{"base64":"//////////8="}}"#,
-        r#"{"key":"post","value":["a,b\té","red"]}"#,
-        r#"{"key":{"base64":"/wA="},"value":"\n\r\\"}"#,
-        r#"{"end":12}"#,
-    ] {
-        assert!(dump.contains(line), "{line}\n{dump}");
+    let ran = shell.run("dump db --output out.dump");
+    assert!(ran.err.starts_with("dumped 2 keyspaces, 4 keys ("), "{ran:?}");
+    let ran = shell.run("restore out.dump copy");
+    assert!(ran.err.starts_with("restored 2 keyspaces, 4 keys ("), "{ran:?}");
+    for line in ["scan DB --skip-failed", "options DB --keyspace tags"] {
+        let of = |db| shell.run(&line.replace("DB", db)).out;
+        assert_eq!(of("db"), of("copy"), "{line}");
+        assert!(!of("copy").is_empty(), "{line}");
     }
-    let loaded = shell.feed(&["load", "copy"], dump.as_bytes());
-    assert!(loaded.err.starts_with("19 lines loaded in "), "{loaded:?}");
-    assert_eq!(shell.ok("dump copy"), dump);
-    for keyspace in ["default", "tags", "plain", "ratios", "empty"] {
-        for forms in ["scan DB --as hex --key-format hex --keyspace", "options DB --keyspace"] {
-            let of = |db| shell.ok(&format!("{} {keyspace}", forms.replace("DB", db)));
-            assert_eq!(of("db"), of("copy"), "{keyspace}");
-        }
-    }
-    // Merges continue, and the keyspace without an operator did not inherit one.
     shell.ok("merge copy the 40");
     assert_eq!(shell.ok("get copy the"), "42\n");
-    assert_eq!(shell.run("merge copy k 1 --keyspace plain").code, Some(2));
+    assert!(shell.run("get copy bad").failed(1).contains("uint64add"));
+    shell.ok("verify copy");
+
+    // Through a pipe, the same bytes.
+    let piped = shell.run("dump db");
+    assert_eq!(piped.code, Some(0), "{piped:?}");
+    assert!(piped.out == fs::read(shell.path("out.dump")).unwrap());
+    let ran = shell.feed(&["restore", "-", "piped", "--json"], &piped.out);
+    assert!(ran.ok().starts_with(r#"{"keyspaces":2,"keys":4,"operands":1,"bytes":"#));
+    assert!(shell.path("piped/CURRENT").exists());
+    assert!(!shell.path("out.dump.unfinished").exists());
 }
 
-/// Entries of any bytes, under operators of every form.
 #[test]
-fn no_bytes_are_lost_whatever_the_operator() {
-    let mut random = fastrand::Rng::with_seed(7);
-    let shell = Shell::new();
-    let operators = ["none", "uint64add", "int64add", "float64add", "list", "set", "hyperloglog"];
-    for operator in operators {
-        shell.ok(&format!("keyspaces db --create {operator} --operator {operator}"));
-        let mut hex =
-            |len: usize| -> String { (0..len).map(|_| format!("{:02x}", random.u8(..))).collect() };
-        let mut lines: String = (0..40).map(|n| format!("{n:04x}\t{}\n", hex(8))).collect();
-        lines.extend((40..80).map(|n| format!("{n:04x}{}\t{}\n", hex(n % 5), hex(n % 12))));
-        let within = ["--keyspace", operator, "--as", "hex", "--key-format", "hex"];
-        shell.feed(&[&["load", "db"], &within[..]].concat(), lines.as_bytes()).ok();
-    }
-    let dump = shell.ok("dump db");
-    shell.feed(&["load", "copy"], dump.as_bytes()).ok();
-    assert_eq!(shell.ok("dump copy"), dump);
-    for operator in operators {
-        let of =
-            |db| shell.ok(&format!("scan {db} --as hex --key-format hex --keyspace {operator}"));
-        assert_eq!(of("db"), of("copy"), "{operator}");
-    }
-}
-
-/// A bad first line creates nothing. After a later bad line, the error says that the database is
-/// incomplete.
-#[test]
-fn a_bad_dump_is_refused_by_the_number_of_its_line() {
+fn what_is_no_whole_dump_is_refused_and_leaves_nothing() {
     let shell = Shell::new();
     make(&shell);
-    let dump = shell.ok("dump db");
-    let lines: Vec<&str> = dump.lines().collect();
-    let load = |db: &str, input: &str| shell.feed(&["load", db], input.as_bytes()).failed(1);
-    for (from, to, why) in [
-        (r#"{"foldb_dump":1"#, r#"{"foldb_dump":2"#, "version 1, found 2"),
-        (
-            r#""operator":"set""#,
-            r#""operator":"sett""#,
-            "keyspace 'tags': there is no operator 'sett'",
-        ),
-        (r#""operator":"set""#, r#""operator":"app.mine""#, "there is no operator 'app.mine'"),
-        ("lz4", "lz5", "'lz5' for compression: expected one of none, lz4"),
-        ("lazy leveled", "lazy", "'lazy' for compaction"),
-        (r#""bloom_bits":10"#, r#""bloom_bits":100"#, "bloom_bits"),
-        (r#""name":"plain""#, r#""name":"tags""#, "keyspace 'tags' is listed twice"),
-        (r#""name":"default""#, r#""name":"other""#, "expected a keyspace 'default'"),
-        ("foldb.bytewise", "app.backwards", "no comparator 'app.backwards'"),
-        (r#""name":"plain""#, r#""nome":"plain""#, "unknown field `nome`"),
-        (r#""name":"plain""#, r#""name":"""#, "a keyspace cannot be called ''"),
-    ] {
-        assert!(lines[0].contains(from), "{from}");
-        let message = load("none", &format!("{}\n", lines[0].replacen(from, to, 1)));
-        assert!(message.starts_with("line 1: ") && message.contains(why), "{message}");
-        assert!(message.ends_with("; nothing is loaded"), "{message}");
-        assert!(!shell.path("none").exists());
+    shell.ok("dump db --output out.dump");
+    let whole = fs::read(shell.path("out.dump")).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        let mut broken = whole.clone();
+        broken[at] ^= 0x10;
+        fs::write(shell.path("broken"), &broken).unwrap();
+        let message = shell.run("restore broken copy").failed(1);
+        assert!(message.contains("(broken, offset "), "{message}");
+        assert!(!shell.path("copy").exists() && !shell.path("copy.unfinished").exists());
     }
-    for (number, (place, line, why)) in [
-        (2, r#"{"key":"a","value":1}"#, "expected the line of a keyspace before"),
-        (2, r#"{"keyspace":"nope"}"#, "there is no keyspace 'nope' in the first line"),
-        (4, "a\t1", "expected a line of a dump, but column 1"),
-        (4, r#"{"key":"a"}"#, "expected a key with its value"),
-        (4, r#"{"key":"a","value":-1}"#, "the value: '-1' is not u64"),
-        (4, r#"{"key":1,"value":"x"}"#, "the key: '1' is not utf8"),
-        (4, lines[0], "unknown field `foldb_dump`"),
-        (lines.len(), r#"{"end":11}"#, "expected 11 entries in the dump, found 12"),
-        (lines.len() + 1, r#"{"keyspace":"plain"}"#, "expected no line after the last line"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let db = format!("bad{number}");
-        let input = [&lines[..place - 1], &[line]].concat().join("\n") + "\n";
-        let message = load(&db, &input);
-        assert!(message.starts_with(&format!("line {place}: ")), "{message}");
-        assert!(message.contains(why), "{message}");
-        assert!(message.ends_with(&format!("loaded; '{db}' is incomplete")), "{message}");
-    }
-    let message = load("cut", &(lines[..7].join("\n") + "\n"));
-    assert!(message.starts_with("the dump was cut off after 4 entries"), "{message}");
-    assert!(message.ends_with("'cut' is incomplete"), "{message}");
-    let message = load("cut2", dump.trim_end());
-    assert!(message.contains("the line does not end in a newline"), "{message}");
+    let message = shell.feed(&["restore", "-", "copy"], &whole[..whole.len() - 1]).failed(1);
+    assert!(message.contains("cut off") && message.contains("standard input"), "{message}");
+    assert!(!shell.path("copy").exists());
+
+    let text = shell.run("dump db --text --skip-failed").out;
+    fs::write(shell.path("text"), text).unwrap();
+    let message = shell.run("restore text copy").failed(1);
+    assert!(message.contains("`foldb load` reads"), "{message}");
+    let message = shell.run("load copy out.dump").failed(1);
+    assert!(message.contains("foldb restore reads it"), "{message}");
+    assert!(shell.run("restore missing copy").failed(1).contains("cannot read 'missing'"));
+    assert!(shell.run("restore db copy").failed(1).contains("is a directory"));
+    let before = contents(&shell.path("db"));
+    let message = shell.run("restore out.dump db").failed(1);
+    assert!(message.contains("exists and is not empty"), "{message}");
+    assert!(contents(&shell.path("db")) == before);
+    assert!(!shell.path("copy").exists() && !shell.path("copy.unfinished").exists());
 }
 
 #[test]
-fn a_dump_makes_a_new_database_only() {
+fn the_command_line_is_checked() {
     let shell = Shell::new();
-    shell.ok("put db k v");
-    let dump = shell.ok("dump db");
-    let message = shell.feed(&["load", "db"], dump.as_bytes()).failed(1);
-    assert!(message.contains("a dump makes a new database, but 'db' exists already"), "{message}");
-    for flags in [["--as", "hex"], ["--operator", "uint64add"], ["--key-format", "hex"]] {
-        let words = [&["load", "new"], &flags[..]].concat();
-        let message = shell.feed(&words, dump.as_bytes()).failed(1);
-        assert!(message.contains("leave out --operator, --as and --key-format"), "{message}");
-        assert!(!shell.path("new").exists());
+    make(&shell);
+    assert!(shell.run("dump db --json").failed(2).contains("give --output FILE"));
+    assert_eq!(shell.run("dump db --skip-failed").code, Some(2));
+    let report = shell.ok("dump db --output new --json");
+    assert!(report.starts_with(r#"{"keyspaces":2,"#), "{report}");
+    assert!(shell.run("dump nothing --output new2").failed(1).contains("no database"));
+    assert!(!shell.path("new2").exists() && !shell.path("new2.unfinished").exists());
+}
+
+/// `kill -9` at any moment leaves the whole database or none, and the next restore succeeds.
+#[test]
+fn a_killed_restore_leaves_nothing_half() {
+    let shell = Shell::new();
+    let mut random = fastrand::Rng::with_seed(7);
+    let lines: String =
+        (0..60_000).map(|n| format!("key{n:06}\t{:032x}\n", random.u128(..))).collect();
+    shell.feed(&["load", "db"], lines.as_bytes()).ok();
+    shell.ok("dump db --output out.dump");
+    let expected = shell.ok("scan db");
+    let mut killed = 0;
+    for run in 0..12 {
+        let mut child = command()
+            .args(["restore", "out.dump", "copy"])
+            .current_dir(shell.path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(random.u64(1..20 + 40 * run)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if shell.path("copy").exists() {
+            assert!(shell.ok("scan copy") == expected, "run {run}: a part of the database");
+            fs::remove_dir_all(shell.path("copy")).unwrap();
+        } else {
+            killed += 1;
+        }
     }
-    // A scan that looks similar is not a dump.
-    shell.feed(&["load", "j", "--json"], b"{\"key\":\"foldb_dump\",\"value\":\"1\"}\n").ok();
-    assert_eq!(shell.ok("scan j"), "foldb_dump\t1\n");
-    let message = shell.run("dump missing").failed(1);
-    assert!(message.contains("there is no database at 'missing'"), "{message}");
-}
-
-/// A key that cannot be folded ends a dump, which then loads as one that was cut off.
-#[test]
-fn a_dump_of_what_cannot_be_folded_is_not_taken_for_a_whole_one() {
-    let shell = Shell::new();
-    shell.ok("merge db a 1 --operator uint64add");
-    shell.ok("put db b text --as utf8");
-    shell.ok("merge db b 1");
-    shell.ok("merge db c 2");
-    let dump = shell.run("dump db");
-    assert_eq!(dump.code, Some(1));
-    assert!(dump.err.contains("key 'b'"), "{}", dump.err);
-    let message = shell.feed(&["load", "cut"], &dump.out).failed(1);
-    assert!(message.contains("was cut off after 1 entries"), "{message}");
-    let dump = shell.run("dump db --skip-failed");
-    assert_eq!(dump.code, Some(3));
-    assert!(dump.err.contains("2 entries were printed, 1 skipped"), "{}", dump.err);
-    shell.feed(&["load", "rest"], &dump.out).ok();
-    assert_eq!(shell.ok("scan rest"), "a\t1\nc\t2\n");
-}
-
-/// A reader that closes the pipe ends the dump quietly, as it ends a scan.
-#[test]
-fn a_closed_pipe_ends_a_dump() {
-    let shell = Shell::new();
-    let lines: String = (0..30_000).map(|n| format!("key{n}\n")).collect();
-    shell.feed(&["count", "db"], lines.as_bytes()).ok();
-    let mut dump = command();
-    let mut dump = dump
-        .arg("dump")
-        .arg(shell.path("db"))
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(dump.stdout.take());
-    assert_eq!(dump.wait().unwrap().code(), Some(0));
+    assert!(killed > 2, "only {killed} restores were killed before their end");
+    shell.ok("restore out.dump copy");
+    assert!(shell.ok("scan copy") == expected);
+    assert!(!shell.path("copy.unfinished").exists());
 }

@@ -1,5 +1,6 @@
 //! Black-box tests of the `foldb` binary.
 
+mod backup;
 mod completions;
 mod count;
 mod custom_operators;
@@ -7,6 +8,7 @@ mod demo;
 #[cfg(unix)]
 mod docs;
 mod dump;
+mod dump_text;
 #[cfg(unix)]
 mod export;
 mod foldb;

@@ -4,6 +4,8 @@
 //!   handle      Db, Keyspace, Snapshot, ReadOnlyDb: what a program holds, and how it reads them
 //!   lifecycle   open, replay, close, checkpoint, repair, verify; keyspaces and operators
 //!   load        sorted loads: keys in order straight into tables
+//!   backup      incremental backups in one directory
+//!   dump        a whole database as one stream, and back
 //!   trees       background work: flush, compaction, garbage collection, installing their results
 //!   transaction transactions, conditional writes
 //!   read        point reads, iterators, operands; the payments of reads
@@ -17,7 +19,9 @@
 //! [`core::Core`] owns the state. The modules above it add operations, each in an `impl` block for
 //! its subject. The files of `state` say which lock guards what.
 
+mod backup;
 mod core;
+mod dump;
 mod feed;
 mod handle;
 mod lifecycle;
@@ -31,6 +35,8 @@ mod transaction;
 mod trees;
 mod write;
 
+pub use backup::{BackupCheck, BackupInfo, Backups};
+pub use dump::DumpReport;
 pub use feed::{
     BatchUpdate, Change, CreatedKeyspace, Position, Update, UpdateOp, Updates, UpdatesOptions,
 };

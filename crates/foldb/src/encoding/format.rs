@@ -32,6 +32,11 @@ pub(crate) const SEGMENT: FileFormat = FileFormat::new("value segment", b"seg/fo
 /// Records of a clean close.
 pub(crate) const CLOSED: FileFormat =
     FileFormat::new("record of a close", b"end/fold", b"foldbend");
+/// Records of backups.
+pub(crate) const BACKUP: FileFormat =
+    FileFormat::new("record of a backup", b"bak/fold", b"foldbbak");
+/// Dumps.
+pub(crate) const DUMP: FileFormat = FileFormat::new("dump", b"dmp/fold", b"foldbdmp");
 
 impl FileFormat {
     const fn new(

@@ -330,6 +330,19 @@ impl Registry {
         self.resolver.load().id_of(operator)
     }
 
+    /// Returns the id of a definition with this name, version and parameters, if there is one.
+    pub(crate) fn id_of_definition(&self, sought: &Definition) -> Option<OperatorId> {
+        let resolver = self.resolver.load();
+        let mut known = resolver.definitions();
+        let found = known.find(|own| Definition { id: own.id, ..sought.clone() } == **own);
+        found.map(|own| own.id)
+    }
+
+    /// Returns the id that the next definition gets.
+    pub(crate) fn next_id(&self) -> OperatorId {
+        self.resolver.load().next_id()
+    }
+
     /// Returns the definition that an operator without an id would get: it has the next id.
     pub(crate) fn next_definition(&self, operator: &dyn MergeOperator) -> Definition {
         Definition::of(self.resolver.load().next_id(), operator)

@@ -35,8 +35,10 @@ mod feed {
 
 /// Files that other versions, other directories and other processes read.
 mod files {
+    mod backup;
     mod checkpoint;
     mod clean_close;
+    mod dump;
     mod foreign;
     mod format;
     mod verify;

@@ -13,6 +13,7 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "README.md",
     "ARCHITECTURE.md",
     "docs/async.md",
+    "docs/backups.md",
     "docs/c.md",
     "docs/compaction.md",
     "docs/db_bench.md",

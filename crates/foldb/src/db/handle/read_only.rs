@@ -70,6 +70,11 @@ impl ReadOnlyDb {
         ReadOnlyDb { db, default }
     }
 
+    /// Returns the handle that refuses to write.
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+
     /// Returns the keyspace that this handle's own methods read.
     pub fn default_keyspace(&self) -> &KeyspaceReader {
         &self.default

@@ -113,12 +113,67 @@ impl Db {
 }
 
 /// A moment of the database. The files of that moment stay on disk while this value lives.
-struct Moment {
+pub(crate) struct Moment {
     /// The edit that describes the whole state.
     edit: Edit,
-    versions: Vec<Arc<Version>>,
+    pub(crate) versions: Vec<Arc<Version>>,
     /// The needed logs, with the last frame of each.
     logs: Vec<(LogReader, u64)>,
+}
+
+impl Moment {
+    /// Returns the numbers and lengths of all tables.
+    pub(crate) fn tables(&self) -> BTreeSet<(u64, u64)> {
+        let tables = self.versions.iter().flat_map(|version| version.tables());
+        tables.map(|table| (table.file.number, table.file.len)).collect()
+    }
+
+    /// Writes the files that belong to this moment alone, durably: the logs up to their ends, a
+    /// manifest, `CURRENT`, and the record of a close. All other files must be in place already.
+    pub(crate) fn write_own_files(
+        &mut self,
+        fs: &Arc<dyn FileSystem>,
+        names: &FileNames,
+        database: u64,
+    ) -> Result<Vec<Extent>> {
+        let mut logs = Vec::with_capacity(self.logs.len());
+        for (log, last) in &mut self.logs {
+            logs.push(copy_log(&**fs, names, log, *last)?);
+        }
+        let directory = names.directory();
+        fs.sync_dir(directory)
+            .map_err(|error| Error::io(directory, "sync the directory", &error))?;
+        let mut edit = self.edit.clone();
+        let number = edit.next_file.expect("a full description has the next file number");
+        edit.next_file = Some(number + 1);
+        let mut manifest = Manifest::begin(fs, names, number, database, &edit)?;
+        manifest.trim()?;
+        manifest.put_in_force(&**fs, names)?;
+        // The copy is as complete as a cleanly closed database.
+        let closed = CloseRecord { database, manifest: manifest.extent(), logs };
+        closed.write(&**fs, names)?;
+        Ok(closed.logs)
+    }
+}
+
+/// Copies a log up to its frame `last`. The copy never grows.
+fn copy_log(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    log: &mut LogReader,
+    last: u64,
+) -> Result<Extent> {
+    let path = names.log(log.number());
+    let failed = |doing: &'static str| {
+        let path = path.clone();
+        move |error: io::Error| Error::io(&path, doing, &error)
+    };
+    let copy = fs.create(&path).map_err(failed("create the log"))?;
+    let extent = log.copy_through(last, |frames, offset| {
+        copy.write_at(frames, offset).map_err(failed("write the log"))
+    })?;
+    copy.sync().and_then(|()| copy.close()).map_err(failed("sync the log"))?;
+    Ok(extent)
 }
 
 impl Core {
@@ -141,7 +196,7 @@ impl Core {
         self.lock_writer().unlogged || self.sealed.any_unlogged()
     }
 
-    fn note_moment(&self) -> Result<Moment> {
+    pub(crate) fn note_moment(&self) -> Result<Moment> {
         let tree = self.lock_tree();
         let syncs: Vec<_> = {
             let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,12 +219,12 @@ impl Core {
 }
 
 /// The directory of a checkpoint in progress. Dropping an unfinished one empties it again.
-struct Target {
+pub(crate) struct Target {
     fs: Arc<dyn FileSystem>,
-    names: FileNames,
+    pub(crate) names: FileNames,
     /// Whether the checkpoint created the directory.
     is_new: bool,
-    is_whole: bool,
+    pub(crate) is_whole: bool,
     lock: Option<Box<dyn FileLock>>,
     report: CheckpointReport,
     /// Whether to link tables. False after the first link that the file system refuses.
@@ -178,7 +233,7 @@ struct Target {
 
 impl Target {
     /// Takes over a directory that is empty or does not exist.
-    fn begin(fs: &Arc<dyn FileSystem>, directory: &Path) -> Result<Target> {
+    pub(crate) fn begin(fs: &Arc<dyn FileSystem>, directory: &Path) -> Result<Target> {
         let names = FileNames::new(directory);
         let is_new = !fs.exists(directory);
         if !is_new {
@@ -214,10 +269,7 @@ impl Target {
         database: u64,
         moment: &mut Moment,
     ) -> Result<CheckpointReport> {
-        let tables = moment.versions.iter().flat_map(|version| version.tables());
-        let tables: BTreeSet<(u64, u64)> =
-            tables.map(|table| (table.file.number, table.file.len)).collect();
-        for (number, len) in tables {
+        for (number, len) in moment.tables() {
             match self.take(&from.table(number), &self.names.table(number), len, false)? {
                 Taken::Linked => {
                     self.report.tables_linked += 1;
@@ -230,23 +282,9 @@ impl Target {
             }
         }
         self.take_segments(from, moment)?;
-        let mut logs = Vec::with_capacity(moment.logs.len());
-        for (log, last) in &mut moment.logs {
-            logs.push(self.copy_log(log, *last)?);
-        }
-        let directory = self.names.directory();
-        self.fs
-            .sync_dir(directory)
-            .map_err(|error| Error::io(directory, "sync the directory", &error))?;
-        let mut edit = moment.edit.clone();
-        let number = edit.next_file.expect("a full description has the next file number");
-        edit.next_file = Some(number + 1);
-        let mut manifest = Manifest::begin(&self.fs, &self.names, number, database, &edit)?;
-        manifest.trim()?;
-        manifest.put_in_force(&*self.fs, &self.names)?;
-        // The checkpoint is as complete as a cleanly closed database.
-        let closed = CloseRecord { database, manifest: manifest.extent(), logs };
-        closed.write(&*self.fs, &self.names)?;
+        let logs = moment.write_own_files(&self.fs, &self.names, database)?;
+        self.report.logs = logs.len() as u64;
+        self.report.bytes_logs = logs.iter().map(|log| log.len).sum();
         Ok(self.report)
     }
 
@@ -289,23 +327,6 @@ impl Target {
         }
         copy_file(&*self.fs, from, to, len)?;
         Ok(Taken::Copied)
-    }
-
-    /// Copies a log up to its frame `last`. The copy never grows.
-    fn copy_log(&mut self, log: &mut LogReader, last: u64) -> Result<Extent> {
-        let path = self.names.log(log.number());
-        let failed = |doing: &'static str| {
-            let path = path.clone();
-            move |error: io::Error| Error::io(&path, doing, &error)
-        };
-        let copy = self.fs.create(&path).map_err(failed("create the log"))?;
-        let extent = log.copy_through(last, |frames, offset| {
-            copy.write_at(frames, offset).map_err(failed("write the log"))
-        })?;
-        copy.sync().and_then(|()| copy.close()).map_err(failed("sync the log"))?;
-        self.report.logs += 1;
-        self.report.bytes_logs += extent.len;
-        Ok(extent)
     }
 }
 

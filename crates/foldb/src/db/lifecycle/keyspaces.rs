@@ -19,7 +19,7 @@ use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, che
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Operator;
-use crate::key::GuardedPolicy;
+use crate::key::{DEFAULT_KEYSPACE, GuardedPolicy};
 use crate::options::{KeyspaceOptions, check_comparator};
 use crate::version::{Edit, Version};
 
@@ -141,10 +141,26 @@ impl Core {
         let filter_policy = options.filter_policy.as_ref().or(self.options.filter_policy.as_ref());
         let filter_policy = filter_policy.cloned().map(GuardedPolicy::new).transpose()?;
         let default_operator = self.default_operator_of(options)?;
+        self.install_keyspace(KeyspaceParts {
+            id: DEFAULT_KEYSPACE,
+            name: name.into(),
+            comparator: Arc::clone(comparator),
+            registry: Arc::clone(&self.registry),
+            default_id: default_operator.as_ref().map(|operator| operator.id),
+            default_operator,
+            settings,
+            filter_policy_name: filter_policy.as_ref().map(|policy| policy.name().into()),
+            filter_policy,
+            version: Arc::new(Version::empty(self.settings.tree.num_levels)),
+        })
+    }
 
+    /// Creates a keyspace of these parts, with the next id. The name and the parts were checked.
+    pub(crate) fn install_keyspace(&self, parts: KeyspaceParts) -> Result<Arc<KeyspaceState>> {
         let mut writer = self.lock_writer();
         self.check_writable()?;
-        if self.find_keyspace(name).is_some() {
+        if self.find_keyspace(&parts.name).is_some() {
+            let name = &parts.name;
             return Err(Error::new(
                 ErrorKind::KeyspaceExists,
                 format!("keyspace '{name}' already exists"),
@@ -155,19 +171,8 @@ impl Core {
         let next = id.checked_add(1).ok_or_else(|| {
             Error::invalid_argument("the database has had 2^32 - 1 keyspaces, which is the limit")
         })?;
-        let version = Arc::new(Version::empty(self.settings.tree.num_levels));
-        let parts = KeyspaceParts {
-            id,
-            name: name.into(),
-            comparator: Arc::clone(comparator),
-            registry: Arc::clone(&self.registry),
-            default_id: default_operator.as_ref().map(|operator| operator.id),
-            default_operator,
-            settings,
-            filter_policy_name: filter_policy.as_ref().map(|policy| policy.name().into()),
-            filter_policy,
-            version: Arc::clone(&version),
-        };
+        let version = Arc::clone(&parts.version);
+        let parts = KeyspaceParts { id, ..parts };
         let state = KeyspaceState::new(parts, &self.settings, &self.default.tables);
         let dead_share = DeadShare::new(1.0, 32 * self.settings.tree.target_file_size);
         let own = KeyspaceTree::new(Arc::clone(&state), version, self.published(), dead_share);

@@ -22,16 +22,22 @@ impl Keyspace {
         key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Operands> {
+        let chain = self.chain_of(key.as_ref(), options)?;
+        Ok(self.core().operands_of(chain))
+    }
+
+    /// Returns the records of a key, not folded.
+    pub(crate) fn chain_of(&self, key: &[u8], options: &ReadOptions) -> Result<Chain> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
-        keyspace.check_key(key.as_ref())?;
+        keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let mut chain = Chain::default();
-        core.collect(keyspace, &view, key.as_ref(), seqno, options, &mut chain)?;
-        keyspace.resolve(&view.version, key.as_ref(), &mut chain)?;
-        Ok(core.operands_of(chain))
+        core.collect(keyspace, &view, key, seqno, options, &mut chain)?;
+        keyspace.resolve(&view.version, key, &mut chain)?;
+        Ok(chain)
     }
 }
 

@@ -225,6 +225,20 @@ impl WriteBatch {
         self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
     }
 
+    /// Merges an operand that a database stored before, under an operator's id in the database that
+    /// the batch is written to. The operator need not be registered, and does not check the operand
+    /// again.
+    pub(crate) fn merge_stored(
+        &mut self,
+        operator: OperatorId,
+        keyspace: &Keyspace,
+        key: &[u8],
+        operand: &[u8],
+    ) {
+        let keyspace = self.name_keyspace_of(keyspace, key);
+        self.add(Kind::Merge, keyspace, operator, key, operand);
+    }
+
     fn add_merge(
         &mut self,
         operator: &Operator,

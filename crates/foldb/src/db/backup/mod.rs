@@ -1,0 +1,185 @@
+//! Backups: a directory in which several moments of a database share their unchanged files.
+//!
+//! ```text
+//! LOCK                     locked by the process that changes the directory
+//! shared/000012-DIGEST.tbl a table or a file of value segments, for all backups that name it
+//! 000003.own/              the logs, the manifest, CURRENT and CLOSED of backup 3
+//! 000003.backup            the record: which files make up backup 3
+//! ```
+//!
+//! A backup is a checkpoint whose tables and segment files are named by their contents. A file that
+//! the directory has already is not copied again. Its digest covers all of its bytes, because a
+//! database and its checkpoint give the same number to different files.
+//!
+//! The record is written last, and removed first. So after a crash, a backup is whole or absent. A
+//! file that no record names is left over, and the next create or delete removes it.
+//!
+//! Invariant: every file that a record names is durable before the record exists.
+
+mod create;
+mod files;
+mod record;
+mod restore;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb_env::FileSystem;
+
+use crate::error::{Error, Result};
+use crate::options::Options;
+use record::Record;
+
+pub use create::BackupInfo;
+pub use restore::BackupCheck;
+
+/// A directory of incremental backups.
+///
+/// A backup holds everything that a checkpoint holds: all keyspaces, and every write that returned
+/// before. It shares tables and files of value segments with the other backups of the directory,
+/// and copies only those that are new. Its own are the logs and the manifest. Any program may back
+/// up its open database while it writes. Several databases may use one directory.
+///
+/// # Example
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = |name: &str| dir.path().join(name);
+/// use foldb::{Backups, Db, Options};
+///
+/// let db = Db::create(path("db"))?;
+/// let backups = Backups::at(path("backups"), &Options::default());
+/// db.put("key", "first")?;
+/// db.flush()?;
+/// let first = backups.create(&db)?;
+/// db.put("key", "second")?;
+/// let second = backups.create(&db)?;
+/// assert_eq!((first.id, second.id), (1, 2));
+/// assert!(second.new_files < second.files, "the table is not copied again");
+/// assert!(backups.verify()?.faults.is_empty());
+///
+/// backups.restore(Some(first.id), path("restored"))?;
+/// let restored = Db::open(path("restored"), Options::default())?;
+/// assert_eq!(restored.get("key")?.unwrap(), b"first");
+/// # Ok::<(), foldb::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Backups {
+    fs: Arc<dyn FileSystem>,
+    directory: PathBuf,
+}
+
+impl Backups {
+    /// Names a directory of backups, in the file system of [`Options::env`]. The first backup
+    /// creates the directory.
+    pub fn at(directory: impl AsRef<Path>, options: &Options) -> Backups {
+        let fs = Arc::clone(&options.env.fs);
+        Backups { fs, directory: directory.as_ref().to_owned() }
+    }
+
+    /// Returns the directory.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns all backups, the oldest first.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such directory. `Corruption` for a damaged record, which
+    /// the error names; `Io`.
+    pub fn list(&self) -> Result<Vec<BackupInfo>> {
+        let ids = self.ids()?;
+        ids.into_iter().map(|id| Ok(BackupInfo::of(&self.read(id)?))).collect()
+    }
+
+    /// Deletes a backup. Removes each shared file that no other backup names.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such backup. `Locked` while another process changes the
+    /// directory; `Io`.
+    pub fn delete(&self, id: u64) -> Result<()> {
+        self.find(Some(id))?;
+        let _lock = self.lock()?;
+        let path = self.record_path(id);
+        self.fs.remove(&path).map_err(|error| Error::io(&path, "remove", &error))?;
+        self.sync(&self.directory)?;
+        self.sweep()
+    }
+
+    /// Returns the ids of all backups, ascending.
+    fn ids(&self) -> Result<Vec<u64>> {
+        if !self.fs.is_dir(&self.directory) {
+            let message = "there is no directory of backups at this path";
+            return Err(Error::invalid_argument(message).in_file(&self.directory));
+        }
+        let mut ids: Vec<u64> =
+            self.names()?.iter().filter_map(|name| id_in(name, ".backup")).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Returns a backup; the newest without an id.
+    fn find(&self, id: Option<u64>) -> Result<u64> {
+        let ids = self.ids()?;
+        let found = match id {
+            None => ids.last().copied(),
+            Some(id) => ids.contains(&id).then_some(id),
+        };
+        found.ok_or_else(|| {
+            let all: Vec<String> = ids.iter().map(u64::to_string).collect();
+            let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+            let id = id.map_or("a backup".to_owned(), |id| format!("backup {id}"));
+            Error::invalid_argument(format!("expected {id} in the directory, found: {all}"))
+                .in_file(&self.directory)
+        })
+    }
+
+    fn read(&self, id: u64) -> Result<Record> {
+        let path = self.record_path(id);
+        let bytes = self.fs.read(&path).map_err(|error| Error::io(&path, "read", &error))?;
+        let record = Record::decode(&bytes).map_err(|error| error.at(&path, 0))?;
+        if record.id == id {
+            return Ok(record);
+        }
+        let message = format!("the record of backup {} has this name: expected {id}", record.id);
+        Err(Error::corruption(message).in_file(&path))
+    }
+
+    fn record_path(&self, id: u64) -> PathBuf {
+        self.directory.join(format!("{id:06}.backup"))
+    }
+
+    fn own_directory(&self, id: u64) -> PathBuf {
+        self.directory.join(format!("{id:06}.own"))
+    }
+
+    fn shared_directory(&self) -> PathBuf {
+        self.directory.join("shared")
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        self.list_of(&self.directory)
+    }
+
+    fn list_of(&self, directory: &Path) -> Result<Vec<String>> {
+        self.fs.list(directory).map_err(|error| Error::io(directory, "list", &error))
+    }
+
+    fn sync(&self, directory: &Path) -> Result<()> {
+        let synced = self.fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))
+    }
+}
+
+/// Returns the id in a name, such as 3 in `000003.backup`.
+fn id_in(name: &str, ending: &str) -> Option<u64> {
+    let digits = name.strip_suffix(ending)?;
+    let id: u64 = digits.parse().ok()?;
+    (format!("{id:06}") == digits).then_some(id)
+}
+
+impl fmt::Debug for Backups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Backups({})", self.directory.display())
+    }
+}

@@ -1,0 +1,94 @@
+//! Makes a database of a backup, and checks backups.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use super::record::StoredFile;
+use super::{BackupInfo, Backups};
+use crate::db::lifecycle::checkpoint::Target;
+use crate::error::{Error, Result};
+
+/// What [`Backups::verify`] found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct BackupCheck {
+    /// Backups.
+    pub backups: u64,
+    /// Files that were read. A shared file counts once.
+    pub files: u64,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// The faults, each with the file that it is about.
+    pub faults: Vec<Error>,
+}
+
+impl Backups {
+    /// Makes a new database of a backup; of the newest without an id. `directory` must be empty or
+    /// not exist. All files are copied, and every byte is checked meanwhile. The new database is
+    /// durable when this returns; a crash leaves it whole or absent.
+    ///
+    /// # Errors
+    /// `Corruption`, with the file, for a damaged or missing file of the backup. `InvalidArgument`
+    /// if there is no such backup, or if `directory` is not empty; `DatabaseExists` if it holds a
+    /// database. `NoSpace`, `Io`.
+    pub fn restore(&self, id: Option<u64>, directory: impl AsRef<Path>) -> Result<BackupInfo> {
+        let record = self.read(self.find(id)?)?;
+        let mut target = Target::begin(&self.fs, directory.as_ref())?;
+        let (mut last, first): (Vec<&StoredFile>, Vec<&StoredFile>) =
+            record.files.iter().partition(|file| matches!(&file.name[..], "CURRENT" | "CLOSED"));
+        for file in first {
+            self.copy_back(record.id, file, &target.names.directory().join(&file.name))?;
+        }
+        self.sync(directory.as_ref())?;
+        // Without CURRENT there is no database. CLOSED says that there is one.
+        last.sort_by_key(|file| file.name != "CURRENT");
+        for file in last {
+            let path = target.names.directory().join(&file.name);
+            let next = target.names.directory().join(format!("{}.tmp", file.name));
+            self.copy_back(record.id, file, &next)?;
+            self.sync(directory.as_ref())?;
+            let failed = |error: io::Error| Error::io(&path, "rename", &error);
+            self.fs.rename(&next, &path).map_err(failed)?;
+            self.sync(directory.as_ref())?;
+        }
+        target.is_whole = true;
+        Ok(BackupInfo::of(&record))
+    }
+
+    fn copy_back(&self, id: u64, file: &StoredFile, to: &Path) -> Result<()> {
+        let from = self.place_of(id, file);
+        let digest = self.copy(&from, to, file.len)?;
+        let len = self.fs.len(&from).map_err(|error| Error::io(&from, "look at", &error))?;
+        self.compare(file, &from, len, digest)
+    }
+
+    /// Reads every file of all backups, and compares it with the records.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such directory; `Io` if it cannot be listed. Faults of
+    /// files are part of the result.
+    pub fn verify(&self) -> Result<BackupCheck> {
+        let mut check = BackupCheck::default();
+        let mut seen = BTreeSet::new();
+        for id in self.ids()? {
+            check.backups += 1;
+            let record = match self.read(id) {
+                Ok(record) => record,
+                Err(error) => {
+                    check.faults.push(error);
+                    continue;
+                }
+            };
+            for file in &record.files {
+                if !seen.insert(self.place_of(id, file)) {
+                    continue;
+                }
+                check.files += 1;
+                check.bytes += file.len;
+                check.faults.extend(self.check(id, file).err());
+            }
+        }
+        Ok(check)
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the bytes of a dump.
+
+mod damage;
+mod worked_example;
