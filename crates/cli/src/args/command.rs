@@ -4,7 +4,8 @@ use clap::Subcommand;
 
 use super::{
     Backup, Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export, Finalize,
-    Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats, Verify,
+    Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats, Updates,
+    Verify,
 };
 
 /// The commands.
@@ -292,6 +293,20 @@ Examples:
   foldb backup delete /backups/words --id 1"
     )]
     Backup(Backup),
+    /// Prints the change feed: every write after a position, in order
+    #[command(
+        override_usage = "foldb updates DB [--since POSITION] [--follow] [--unsynced] [FLAGS]",
+        after_help = "\
+The database must keep its logs (Options::wal_retention_bytes). A line has the position after the
+update, what happened, and for a write keyspace, key, value and operator, with TABs between them.
+The writes of one batch have one position. Another process may write to the database meanwhile.
+Without --unsynced, an update appears once it is known to be on the disk.
+
+Examples:
+  foldb updates words.db
+  foldb updates words.db --since 17.3.9.8f1c0a52d37b6e44 --follow --json"
+    )]
+    Updates(Updates),
     /// Copies the entries of a LevelDB database into a new database
     #[command(
         override_usage = "foldb import --from leveldb SRC DST [--operator OP] [FLAGS]",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use clap_complete::Shell;
-use foldb::LogCut;
+use foldb::{LogCut, Position};
 
 use super::{Within, whole_number};
 
@@ -41,6 +41,23 @@ pub(crate) struct Keyspaces {
     #[arg(long, value_name = "NAME",
           conflicts_with_all = ["create", "operator", "separate", "unset_operator"])]
     pub drop: Option<String>,
+}
+
+/// `updates`.
+#[derive(Debug, Args)]
+pub(crate) struct Updates {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Begin after this position, as an earlier line shows it; by default at the oldest one
+    #[arg(long, value_name = "POSITION")]
+    pub since: Option<Position>,
+    /// Wait for further updates at the end, until Ctrl-C
+    #[arg(long)]
+    pub follow: bool,
+    /// Also print updates that a power loss may take back
+    #[arg(long)]
+    pub unsynced: bool,
 }
 
 /// `options`.

@@ -15,7 +15,8 @@ mod usage;
 
 pub(crate) use self::command::Command;
 pub(crate) use self::database::{
-    Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Verify,
+    Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Updates,
+    Verify,
 };
 pub(crate) use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Restore, Scan, Within};
 pub(crate) use self::input::{Count, Demo, Load};

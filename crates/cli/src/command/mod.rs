@@ -24,6 +24,7 @@ mod restore_text;
 mod scan;
 mod stats;
 mod typed;
+mod updates;
 mod verify;
 
 use crate::args::{Cli, Command};
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),
         Command::Backup(args) => backup::run(args, common),
+        Command::Updates(args) => updates::run(args, common),
         Command::Import(args) => import::run(args, common),
         Command::Export(args) => export::run(args, common),
         Command::Operators => operators::run(common),

@@ -29,4 +29,5 @@ mod points;
 mod repair;
 mod resume;
 mod scan;
+mod updates;
 mod usage;

@@ -173,6 +173,19 @@ impl LogReader {
         Err(Error::corruption(missing).at(&self.path, self.offset))
     }
 
+    /// Reads on to the last whole record that the file has now.
+    pub(crate) fn run_to_end(&mut self) -> Result<()> {
+        self.look_again()?;
+        let mut record = Vec::new();
+        while self.next(&mut record)? {}
+        Ok(())
+    }
+
+    /// Returns the largest "synced through" of the frames read.
+    pub(crate) fn max_synced(&self) -> u64 {
+        self.max_synced
+    }
+
     /// Drops the read-ahead window and notes the length of the file, which may have grown.
     fn look_again(&mut self) -> Result<()> {
         self.window.clear();

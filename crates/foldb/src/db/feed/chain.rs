@@ -34,6 +34,20 @@ pub(crate) struct Link {
     pub(crate) archived: Option<Archived>,
 }
 
+impl Link {
+    /// Returns the position at which the log begins.
+    pub(crate) fn begin(&self) -> Position {
+        let seqno = self.last_seqno;
+        match self.predecessor {
+            Some(Predecessor { log, id, frames }) => {
+                Position { seqno, log, frame: frames, lineage: id }
+            }
+            None if seqno == 0 => Position::BEGINNING,
+            None => Position { seqno, log: self.number, frame: 0, lineage: self.id },
+        }
+    }
+}
+
 /// The file of an archived log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Archived {
@@ -139,21 +153,7 @@ impl Chain {
 
     /// Returns the oldest position that the chain can continue.
     pub(crate) fn oldest(&self) -> Option<Position> {
-        let links = self.lock();
-        let oldest = links.front()?;
-        let before = oldest.predecessor;
-        Some(match before {
-            Some(Predecessor { log, id, frames }) => {
-                Position { seqno: oldest.last_seqno, log, frame: frames, lineage: id }
-            }
-            None if oldest.last_seqno == 0 => Position::BEGINNING,
-            None => Position {
-                seqno: oldest.last_seqno,
-                log: oldest.number,
-                frame: 0,
-                lineage: oldest.id,
-            },
-        })
+        self.lock().front().map(Link::begin)
     }
 
     /// Returns what a reader at this position may read next. `durable`: only synced frames.
@@ -163,39 +163,60 @@ impl Chain {
     /// in this history.
     pub(crate) fn see(&self, at: &Position, durable: bool) -> Result<Seen> {
         let links = self.lock();
-        let Some(oldest) = links.front() else { return Err(lost("the database keeps no log")) };
-        let found = links.binary_search_by_key(&at.log, |link| link.number).ok();
-        let Some(index) = found.filter(|&index| links[index].id == at.lineage) else {
-            let is_before_oldest = oldest.predecessor.is_some_and(|before| {
-                (before.log, before.id, before.frames) == (at.log, at.lineage, at.frame)
-            });
-            let is_beginning =
-                *at == Position::BEGINNING && (oldest.predecessor, oldest.last_seqno) == (None, 0);
-            if is_before_oldest || is_beginning {
-                return Ok(Seen { through: at.frame, next: Some((oldest.number, oldest.id)) });
-            }
-            return Err(match at.log < oldest.number {
-                true => lost("the log after it was removed, or never kept"),
-                false => lost("it belongs to another history of the database"),
-            });
-        };
-        let link = &links[index];
-        let next = links.get(index + 1);
-        let end = next.and_then(|next| next.predecessor).map(|before| before.frames);
-        let through = match (&link.sync, end) {
-            (Some(sync), end) => {
-                let through = if durable { sync.synced() } else { sync.written() };
-                through.min(end.unwrap_or(u64::MAX))
-            }
-            (None, end) => end.unwrap_or(at.frame),
-        };
-        let most = end.or(link.sync.as_ref().map(|sync| sync.written()));
-        if most.is_some_and(|most| at.frame > most) {
-            return Err(lost("a power loss took back the writes before it"));
-        }
-        let next = next.filter(|_| end == Some(at.frame) && through >= at.frame);
-        Ok(Seen { through, next: next.map(|next| (next.number, next.id)) })
+        let links: Vec<&Link> = links.iter().collect();
+        see_in(&links, at, |link, end| {
+            let sync = link.sync.as_ref();
+            let most = end.or(sync.map(|sync| sync.written()));
+            let synced = sync.filter(|_| durable).map(|sync| sync.synced());
+            let through = most.unwrap_or(at.frame);
+            Frames { through: synced.map_or(through, |synced| synced.min(through)), most }
+        })
     }
+}
+
+/// How far a log can be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frames {
+    /// The last frame that the reader may read.
+    pub(super) through: u64,
+    /// The last frame of the log; `None` if it is unknown.
+    pub(super) most: Option<u64>,
+}
+
+/// Returns what a reader at a position may read next. `links` is the whole chain. `frames` gets the
+/// log of the position, and its last frame if another log follows.
+///
+/// # Errors
+/// As [`Chain::see`].
+pub(super) fn see_in(
+    links: &[&Link],
+    at: &Position,
+    frames: impl FnOnce(&Link, Option<u64>) -> Frames,
+) -> Result<Seen> {
+    let Some(oldest) = links.first() else { return Err(lost("the database keeps no log")) };
+    let found = links.binary_search_by_key(&at.log, |link| link.number).ok();
+    let Some(index) = found.filter(|&index| links[index].id == at.lineage) else {
+        let is_before_oldest = oldest.predecessor.is_some_and(|before| {
+            (before.log, before.id, before.frames) == (at.log, at.lineage, at.frame)
+        });
+        let is_beginning =
+            *at == Position::BEGINNING && (oldest.predecessor, oldest.last_seqno) == (None, 0);
+        if is_before_oldest || is_beginning {
+            return Ok(Seen { through: at.frame, next: Some((oldest.number, oldest.id)) });
+        }
+        return Err(match at.log < oldest.number {
+            true => lost("the log after it was removed, or never kept"),
+            false => lost("it belongs to another history of the database"),
+        });
+    };
+    let next = links.get(index + 1);
+    let end = next.and_then(|next| next.predecessor).map(|before| before.frames);
+    let Frames { through, most } = frames(links[index], end);
+    if most.is_some_and(|most| at.frame > most) {
+        return Err(lost("a power loss took back the writes before it"));
+    }
+    let next = next.filter(|_| end == Some(at.frame) && through >= at.frame);
+    Ok(Seen { through, next: next.map(|next| (next.number, next.id)) })
 }
 
 /// Returns the error of a position that the feed cannot continue.

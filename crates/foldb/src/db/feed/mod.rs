@@ -6,6 +6,7 @@
 //!   updates    the reader: `Db::updates_since`
 //!   chain      the logs that the feed reads, from the oldest kept one to the active one
 //!   archive    logs that tables hold are kept as archived logs, up to the bounds of the options
+//!   directory  the logs as a read-only handle finds them
 //!   recovery   which logs of earlier opens the feed can read
 //! ```
 //!
@@ -22,6 +23,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod chain;
+mod directory;
 mod position;
 pub(crate) mod recovery;
 mod update;

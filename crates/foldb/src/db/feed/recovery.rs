@@ -124,13 +124,17 @@ fn newest(replayed: &[ReplayedLog]) -> Newest<'_> {
     Newest::Lost
 }
 
-fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
+pub(super) fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
     let Lineage { id, predecessor, last_seqno, .. } = *lineage;
     Link { number, id, predecessor, last_seqno, sync: None, archived }
 }
 
 /// Reads the lineage record of a log; `None` if it has none, or is damaged.
-fn read_lineage(fs: &dyn FileSystem, path: PathBuf, number: u64) -> Result<Option<Lineage>> {
+pub(super) fn read_lineage(
+    fs: &dyn FileSystem,
+    path: PathBuf,
+    number: u64,
+) -> Result<Option<Lineage>> {
     let mut log = LogReader::open(fs, &path, number)?.for_its_head();
     let mut record = Vec::new();
     for _header_then_lineage in 0..2 {

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::feed::archive::named;
-use crate::db::feed::chain::{Chain, lost};
+use crate::db::feed::chain::{Chain, Seen, lost};
+use crate::db::feed::directory::Directory;
 use crate::db::feed::position::Position;
 use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, Names, Update};
 use crate::db::handle::database::Db;
@@ -45,6 +46,8 @@ pub struct UpdatesOptions {
 pub struct Updates {
     db: Db,
     durable: bool,
+    /// How a read-only handle finds the logs; `None` for a writable database.
+    directory: Option<Directory>,
     at: Position,
     /// Reads the log of `at`, and has read up to its frame.
     reader: Option<LogReader>,
@@ -84,7 +87,7 @@ impl Db {
     /// - `PositionLost` if the feed cannot continue there: a log was removed, or the position
     ///   belongs to another history, for example after a power loss or a repair. The follower must
     ///   copy the database anew ([`Db::snapshot_and_position`]).
-    /// - `InvalidArgument` if the database keeps no logs; `Closed`, `ReadOnly`, `Io`.
+    /// - `InvalidArgument` if the database keeps no logs; `Closed`, `Io`.
     ///
     /// # Example
     /// ```
@@ -132,11 +135,12 @@ impl Db {
         position: &Position,
         options: &UpdatesOptions,
     ) -> Result<Updates> {
-        self.core().check_open()?;
-        self.core().chain()?.see(position, !options.include_unsynced)?;
+        let core = self.core();
+        core.check_open()?;
         let mut updates = Updates {
             db: self.clone(),
             durable: !options.include_unsynced,
+            directory: core.read_only.then(Directory::default),
             at: *position,
             reader: None,
             names: Known::default(),
@@ -146,6 +150,7 @@ impl Db {
             ready: None,
             is_first: false,
         };
+        updates.see(core)?;
         if *position == Position::BEGINNING {
             updates.names.keyspaces = Some(BTreeMap::new());
         }
@@ -158,9 +163,12 @@ impl Db {
     /// Returns the oldest position at which the feed can begin.
     ///
     /// # Errors
-    /// `InvalidArgument` if the database keeps no logs; `Closed`, `ReadOnly`.
+    /// `InvalidArgument` if the database keeps no logs; `Closed`.
     pub fn oldest_position(&self) -> Result<Position> {
-        self.core().check_writable()?;
+        self.core().check_open()?;
+        if self.core().read_only {
+            return Directory::default().oldest(self.core());
+        }
         self.core().chain()?.oldest().ok_or_else(|| lost("the database keeps no log"))
     }
 }
@@ -172,9 +180,20 @@ impl Core {
         self.feed.as_ref().ok_or_else(|| {
             Error::invalid_argument(
                 "the database keeps no logs for the change feed: set Options::wal_retention_bytes \
-                 or Options::wal_retention_seconds, and open it with Db::open",
+                 or Options::wal_retention_seconds",
             )
         })
+    }
+
+    /// Opens a log under its name, or as an archived log; `None` if it was removed.
+    pub(super) fn open_kept_log(&self, number: u64) -> Result<Option<LogReader>> {
+        for path in [self.names.log(number), self.names.archive(number)] {
+            match LogReader::open(&*self.options.env.fs, &path, number) {
+                Err(error) if is_missing(&error) => {}
+                opened => return opened.map(Some),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -209,7 +228,7 @@ impl Updates {
 
     /// Reads the log of the position from its start up to the position, for the names in it.
     fn find_place(&mut self) -> Result<()> {
-        let Some(mut reader) = self.open(self.at.log)? else {
+        let Some(mut reader) = self.db.core().open_kept_log(self.at.log)? else {
             // The log was removed. The chain has said that the next one continues it.
             return Ok(());
         };
@@ -235,16 +254,13 @@ impl Updates {
         Ok(())
     }
 
-    /// Opens a log under its name, or as an archived log; `None` if it was removed.
-    fn open(&self, number: u64) -> Result<Option<LogReader>> {
-        let core = self.db.core();
-        for path in [core.names.log(number), core.names.archive(number)] {
-            match LogReader::open(&*core.options.env.fs, &path, number) {
-                Err(error) if is_missing(&error) => {}
-                opened => return opened.map(Some),
-            }
+    /// Returns what may be read next.
+    fn see(&mut self, core: &Core) -> Result<Seen> {
+        let durable = self.durable && !planted(Fault::FeedYieldsUnsynced);
+        match &mut self.directory {
+            Some(directory) => directory.see(core, &self.at, durable),
+            None => core.chain()?.see(&self.at, durable),
         }
-        Ok(None)
     }
 
     /// Returns the next update, if there is one now.
@@ -253,15 +269,13 @@ impl Updates {
         let core = db.core();
         loop {
             core.check_open()?;
-            let chain = core.chain()?;
             // Logged writes up to this number are in frames that the reader may read.
-            let settled = chain.durable();
-            let durable = self.durable && !planted(Fault::FeedYieldsUnsynced);
-            let seen = chain.see(&self.at, durable)?;
+            let settled = core.feed.as_ref().map_or(0, |chain| chain.durable());
+            let seen = self.see(core)?;
             if let Some(update) = self.read_through(core, seen.through)? {
                 return Ok(Some(update));
             }
-            match chain.see(&self.at, durable)?.next {
+            match self.see(core)?.next {
                 Some((log, lineage)) if self.held.is_none() => {
                     self.at = Position { log, lineage, frame: 0, ..self.at };
                     self.reader = None;
@@ -280,7 +294,7 @@ impl Updates {
         }
         if self.reader.is_none() {
             let removed = || lost("the log after it was removed");
-            self.reader = Some(self.open(self.at.log)?.ok_or_else(removed)?);
+            self.reader = Some(core.open_kept_log(self.at.log)?.ok_or_else(removed)?);
         }
         loop {
             if self.held.is_none() {
@@ -342,7 +356,8 @@ impl Updates {
 
     fn batch(&mut self, core: &Core, header: BatchHeader, operations: &[u8]) -> Result<Taken> {
         let (seqno, last) = (self.at.seqno, last_of(&header));
-        if last > core.published() {
+        // Another process publishes the writes that a read-only handle follows.
+        if last > core.published() && !core.read_only {
             // The write is logged and not applied yet. If it panics, it never is.
             return Ok(Taken::NotYet);
         }
@@ -515,7 +530,8 @@ fn check_lineage(id: u64, at: &Position) -> Result<()> {
     }
 }
 
-fn is_missing(error: &Error) -> bool {
+/// Returns whether a file does not exist.
+pub(super) fn is_missing(error: &Error) -> bool {
     let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
     source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::db::feed::{Position, Updates, UpdatesOptions};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace_reader::KeyspaceReader;
 use crate::db::handle::read_options::ReadOptions;
@@ -113,6 +114,24 @@ impl ReadOnlyDb {
     /// As [`Db::verify`].
     pub fn verify(&self) -> Result<u64> {
         self.db.verify()
+    }
+
+    /// Returns the updates after a position: see [`Db::updates_since`]. It also returns updates
+    /// that another process makes after this open. It learns of the last sync only when a later
+    /// write follows.
+    ///
+    /// # Errors
+    /// As [`Db::updates_since`]. `PositionLost` if the database keeps no logs.
+    pub fn updates_since(&self, position: &Position, options: &UpdatesOptions) -> Result<Updates> {
+        self.db.updates_since_opt(position, options)
+    }
+
+    /// Returns the oldest position at which the feed can begin: see [`Db::oldest_position`].
+    ///
+    /// # Errors
+    /// `PositionLost` if the database keeps no logs; `Io`.
+    pub fn oldest_position(&self) -> Result<Position> {
+        self.db.oldest_position()
     }
 
     /// Returns statistics: see [`Db::stats`].

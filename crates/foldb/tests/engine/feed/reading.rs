@@ -298,6 +298,47 @@ fn a_database_that_keeps_no_logs_has_no_feed() {
     assert_error(db.position(), ErrorKind::InvalidArgument, None);
 }
 
+/// A read-only handle, as another process would have it, follows a writer and its reopens.
+#[test]
+fn a_read_only_handle_follows_another_process() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.put("a", "2").unwrap();
+    let shown = Db::open_read_only(PATH, super::support::keeping(&fs, 9)).unwrap();
+    let all = foldb::UpdatesOptions { include_unsynced: true };
+    let durable = foldb::UpdatesOptions::default();
+    let start = shown.oldest_position().unwrap();
+    let mut unsynced = shown.updates_since(&start, &all).unwrap();
+    let mut synced = shown.updates_since(&start, &durable).unwrap();
+    assert_eq!(told(&mut unsynced), ["default:a=1", "default:a=2"]);
+    assert_eq!(told(&mut synced), ["default:a=1"]);
+    db.create_keyspace("x", KeyspaceOptions::default()).unwrap().put("k", "3").unwrap();
+    db.sync().unwrap();
+    db.put("a", "4").unwrap();
+    let created = r#"dropped [] created ["x"]"#;
+    assert_eq!(told(&mut unsynced), [created, "x:k=3", "default:a=4"]);
+    assert_eq!(told(&mut synced), ["default:a=2", created, "x:k=3"]);
+    db.flush().unwrap();
+    assert_eq!(told(&mut synced), ["default:a=4"]);
+    db.put("a", "5").unwrap();
+    let position = synced.position();
+    db.close().unwrap();
+    assert_eq!(told(&mut synced), ["default:a=5"], "a clean close syncs");
+    let db = open_keeping(&fs, 2);
+    db.put("a", "6").unwrap();
+    db.flush().unwrap();
+    assert_eq!(told(&mut synced), ["default:a=6"]);
+    assert_eq!(told(&mut unsynced), ["default:a=5", "default:a=6"]);
+    let again = shown.updates_since(&position, &durable).unwrap();
+    assert_eq!(told(&mut { again }), ["default:a=5", "default:a=6"]);
+    db.close().unwrap();
+    let plain = open(&fs).unwrap();
+    assert_error(synced.next().unwrap(), ErrorKind::PositionLost, None);
+    drop(plain);
+}
+
 /// Several writers, flushes and readers at the same time. Each reader sees every write once.
 #[test]
 fn readers_beside_writers_see_every_write_once() {

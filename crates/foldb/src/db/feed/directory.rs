@@ -1,0 +1,122 @@
+//! The chain as a read-only handle finds it, while another process may write to the database.
+//!
+//! Each look lists the directory, reads the first records of logs that are new, and walks from the
+//! newest log to its predecessors. The handle has no list of the writer's syncs. What it knows to be
+//! durable:
+//!
+//! - archived logs, and all logs of a cleanly closed database;
+//! - a log before one that says it was synced, because the earlier log was synced first;
+//! - the frames that a later frame of the same log calls synced. So the last sync shows only when
+//!   another write comes after it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::time::Duration;
+
+use crate::db::core::Core;
+use crate::db::feed::chain::{Archived, Frames, Link, Seen, lost, see_in};
+use crate::db::feed::position::Position;
+use crate::db::feed::recovery::{link, read_lineage};
+use crate::db::feed::updates::is_missing;
+use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
+use crate::error::Result;
+use crate::version::CloseRecord;
+use crate::wal::{LogReader, Predecessor};
+
+/// What a read-only handle knows of the logs.
+#[derive(Default)]
+pub(crate) struct Directory {
+    /// The logs whose first records were read, by number.
+    known: BTreeMap<u64, Link>,
+    /// Readers at the ends of the newest logs.
+    ends: BTreeMap<u64, LogReader>,
+}
+
+impl Directory {
+    /// Returns the chain, oldest first.
+    fn chain(&mut self, core: &Core) -> Result<Vec<u64>> {
+        let (fs, names) = (&*core.options.env.fs, &core.names);
+        let present = list_files(fs, names)?;
+        let (archives, logs) = (archives_in(&present), logs_in(&present));
+        self.known.retain(|number, _| archives.contains(number) || logs.contains(number));
+        self.ends.retain(|number, _| archives.contains(number) || logs.contains(number));
+        let paths = archives.iter().map(|&number| (number, names.archive(number)));
+        let paths = paths.chain(logs.iter().map(|&number| (number, names.log(number))));
+        for (number, path) in paths {
+            if self.known.contains_key(&number) {
+                continue;
+            }
+            let found = match read_lineage(fs, path, number) {
+                // The writer renamed or removed the log after it was listed.
+                Err(error) if is_missing(&error) => None,
+                found => found?,
+            };
+            if let Some(lineage) = found {
+                self.known.insert(number, link(number, &lineage, None));
+            }
+        }
+        for (number, link) in &mut self.known {
+            let archived = Archived { bytes: 0, since: Duration::ZERO };
+            link.archived = archives.contains(number).then_some(archived);
+        }
+        let mut chain = Vec::new();
+        let mut next = self.known.last_key_value().map(|(number, _)| *number);
+        while let Some(number) = next {
+            chain.push(number);
+            let before = self.known[&number].predecessor;
+            let is_known = |before: &Predecessor| {
+                self.known.get(&before.log).is_some_and(|link| link.id == before.id)
+            };
+            next = before.filter(is_known).map(|before| before.log);
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+
+    /// Returns what a reader at this position may read next; see `Chain::see`.
+    pub(crate) fn see(&mut self, core: &Core, at: &Position, durable: bool) -> Result<Seen> {
+        let chain = self.chain(core)?;
+        let is_closed = CloseRecord::read(&*core.options.env.fs, &core.names)?.is_some();
+        let mut frames = Frames { through: at.frame, most: None };
+        if let Some(index) = chain.iter().position(|&number| number == at.log) {
+            let after = chain.get(index + 1).copied();
+            let end = after.and_then(|after| self.known[&after].predecessor);
+            let (written, synced) = self.end_of(core, at.log)?;
+            let most = end.map_or(written, |end| end.frames);
+            let is_durable = is_closed || self.known[&at.log].archived.is_some();
+            let is_synced = match after {
+                Some(after) if durable && !is_durable => self.end_of(core, after)?.1 > 0,
+                _ => is_durable,
+            };
+            let through = if durable && !is_synced { synced.min(most) } else { most };
+            frames = Frames { through, most: Some(most) };
+        }
+        let links: Vec<&Link> = chain.iter().map(|number| &self.known[number]).collect();
+        see_in(&links, at, |_, _| frames)
+    }
+
+    /// Returns the oldest position at which the feed can begin.
+    pub(crate) fn oldest(&mut self, core: &Core) -> Result<Position> {
+        let chain = self.chain(core)?;
+        let oldest = chain.first().ok_or_else(|| lost("the database keeps no log"))?;
+        Ok(self.known[oldest].begin())
+    }
+
+    /// Returns the number of whole frames of a log, and the last frame that another one calls
+    /// synced.
+    fn end_of(&mut self, core: &Core, number: u64) -> Result<(u64, u64)> {
+        // Only the log of the reader and the next one are needed.
+        while self.ends.len() > 2 {
+            self.ends.pop_first();
+        }
+        let log = match self.ends.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => match core.open_kept_log(number)? {
+                Some(log) => place.insert(log),
+                None => return Ok((0, 0)),
+            },
+        };
+        log.run_to_end()?;
+        Ok((log.frames(), log.max_synced()))
+    }
+}
