@@ -163,16 +163,22 @@ fn a_listener_may_write_while_a_load_flushes() {
     let listener = Arc::new(Writes::default());
     let db = Db::open(PATH, Options { listeners: vec![listener.clone()], ..busy(&fs) }).unwrap();
     assert!(listener.db.set(db.clone()).is_ok());
-    let done = AtomicBool::new(false);
+    let (done, merges) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        let (db, done) = (&db, &done);
+        let (db, done, merges) = (&db, &done, &merges);
         scope.spawn(move || {
             while !done.load(Ordering::Acquire) {
                 db.merge(key(5), number(1)).unwrap();
+                merges.fetch_add(1, Ordering::Release);
             }
         });
         let _end = RaisedAtEnd(done);
         for _ in 0..8 {
+            // Each load finds a key of its range in a memtable, so it flushes.
+            let before = merges.load(Ordering::Acquire);
+            while merges.load(Ordering::Acquire) == before {
+                thread::yield_now();
+            }
             let mut load = db.sorted_load().unwrap();
             for n in 0..50 {
                 load.merge(key(n), number(1)).unwrap();
