@@ -248,6 +248,7 @@ pub unsafe extern "C" fn foldb_transaction_rollback_to_savepoint(
         let none = || Error::invalid_argument("the transaction has no savepoint");
         let last = *own.savepoints.last().ok_or_else(none)?;
         open(own)?.rollback_to(last)?;
+        open(own)?.release(last);
         own.savepoints.pop();
         Ok(())
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use foldb_env::FileLock;
+use foldb_env::{FileLock, SCRATCH_NAME};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::record::StoredFile;
@@ -24,7 +24,7 @@ impl Backups {
             |doing: &'static str| move |error: io::Error| Error::io(&self.directory, doing, &error);
         self.fs.create_dir_all(&self.directory).map_err(failed("create the directory"))?;
         let is_own = |name: &&String| {
-            matches!(&name[..], "LOCK" | "shared")
+            matches!(&name[..], "LOCK" | "shared" | SCRATCH_NAME)
                 || [".backup", ".backup.tmp", ".own"].iter().any(|end| id_in(name, end).is_some())
         };
         if let Some(other) = self.names()?.iter().find(|name| !is_own(name)) {
@@ -57,7 +57,7 @@ impl Backups {
     pub(super) fn sweep(&self) -> Result<()> {
         let ids = self.ids()?;
         for name in self.names()? {
-            if id_in(&name, ".backup.tmp").is_some() {
+            if id_in(&name, ".backup.tmp").is_some() || name == SCRATCH_NAME {
                 self.remove(&self.directory.join(&name))?;
             }
             if id_in(&name, ".own").is_some_and(|id| !ids.contains(&id)) {

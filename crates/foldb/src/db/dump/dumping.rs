@@ -68,14 +68,18 @@ impl Db {
     /// ```
     pub fn dump(&self, to: impl Write) -> Result<DumpReport> {
         self.core().check_open()?;
+        let before = self.core().all_keyspaces();
         let once = ReadOptions {
             snapshot: Some(self.snapshot()),
             fill_cache: false,
             ..ReadOptions::default()
         };
-        // The list comes after the snapshot, so it has every keyspace that the snapshot shows. A
-        // keyspace that was created in between is empty in it.
+        // The second list comes after the snapshot. It has every keyspace that the snapshot shows,
+        // unless one was dropped in between. A keyspace that was created in between is empty in it.
         let states = self.core().all_keyspaces();
+        for state in &before {
+            state.check_exists()?;
+        }
         let keyspaces: Vec<Keyspace> =
             states.into_iter().map(|state| self.default_keyspace().sibling(state)).collect();
         let mut dump = Dump {

@@ -57,7 +57,9 @@ impl Directory {
         }
         for (number, link) in &mut self.known {
             let archived = Archived { bytes: 0, since: Duration::ZERO };
-            link.archived = archives.contains(number).then_some(archived);
+            // While an open copies a log to an archive, both exist, and the copy is not durable.
+            let is_archived = archives.contains(number) && !logs.contains(number);
+            link.archived = is_archived.then_some(archived);
         }
         let mut chain = Vec::new();
         let mut next = self.known.last_key_value().map(|(number, _)| *number);

@@ -10,6 +10,9 @@ use crate::range_tombstone::{Edge, Key};
 /// Most fronts kept. Beyond it, the one unused for longest goes.
 const MOST: usize = 64;
 
+/// Bytes of keys beyond which no front is kept.
+const LONGEST: usize = 4 << 10;
+
 /// The key up to which a range had no entry, and when.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
@@ -40,12 +43,17 @@ impl Fronts {
         Some(own.front.clone())
     }
 
-    pub(crate) fn forget(&self, keyspace: KeyspaceId, start: &Edge) {
-        self.lock().retain(|queue| !queue.is(keyspace, start));
+    /// Removes a front, unless another thread has set a newer one.
+    pub(crate) fn forget(&self, keyspace: KeyspaceId, start: &Edge, front: &Front) {
+        let is_stale = |queue: &Queue| queue.front.seqno <= front.seqno;
+        self.lock().retain(|queue| !(queue.is(keyspace, start) && is_stale(queue)));
     }
 
     /// Sets the front, unless another thread has set a newer one.
     pub(crate) fn set(&self, keyspace: KeyspaceId, start: &Edge, front: Front) {
+        if start.key_len() + front.key.len() > LONGEST {
+            return;
+        }
         let mut queues = self.lock();
         let known = queues.iter().position(|queue| queue.is(keyspace, start));
         let known = known.map(|at| queues.remove(at).front);

@@ -106,6 +106,7 @@ pub(crate) struct RecentWrites {
     recent_from: SeqNo,
     /// Range deletes, oldest first.
     ranges: VecDeque<RecentRange>,
+    range_bytes: usize,
     /// Every range delete after this number is in `ranges`.
     ranges_from: SeqNo,
 }
@@ -167,9 +168,10 @@ impl RecentWrites {
 
     /// Notes a write that may have changed every key of a range.
     pub(crate) fn note_range(&mut self, keyspace: KeyspaceId, range: EdgeRange, seqno: SeqNo) {
-        if self.ranges.len() >= RECENT_RANGES
-            && let Some(oldest) = self.ranges.pop_front()
-        {
+        self.range_bytes += range.bytes();
+        while self.ranges.len() >= RECENT_RANGES || self.range_bytes > RECENT_BYTES {
+            let Some(oldest) = self.ranges.pop_front() else { break };
+            self.range_bytes -= oldest.range.bytes();
             self.ranges_from = oldest.seqno;
         }
         self.ranges.push_back(RecentRange { seqno, keyspace, range });
@@ -203,16 +205,15 @@ impl RecentWrites {
         if planted(Fault::ForgetRangesRead) {
             return Noted::Unchanged;
         }
+        if self.recent_from > since {
+            return Noted::Unknown;
+        }
         let newer = self.recent.iter().rev().take_while(|recent| recent.seqno > since);
         let mut own = newer.filter(|recent| recent.keyspace == keyspace);
         if own.any(|recent| range.holds(comparator, &recent.key)) {
             return Noted::Changed;
         }
-        let deleted = self.ranges_with(keyspace, since, |other| other.overlaps(comparator, range));
-        match deleted {
-            Noted::Unchanged if self.recent_from > since => Noted::Unknown,
-            known => known,
-        }
+        self.ranges_with(keyspace, since, |other| other.overlaps(comparator, range))
     }
 
     fn ranges_with(

@@ -179,6 +179,9 @@ impl Core {
             }
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
+            if writer.turn.is_some() {
+                writer = self.let_pass(writer, patience)?;
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Whether the claims of a transaction hold.
 //!
-//! Under the writer lock, the commit looks into the notes of recent writes, which takes about a
-//! cache miss a claim and reads no table. The notes may say "perhaps changed" of a key that did not
+//! Under the writer lock, the commit looks into the notes of recent writes and reads no table. A key
+//! takes about a cache miss, a range one comparison for each write since the snapshot. The notes may say "perhaps changed" of a key that did not
 //! change. The commit then releases the lock, reads the newest records of its claims, and comes
 //! back for the few writes since:
 //!
@@ -10,8 +10,7 @@
 //!      |------------------------------------------|--------|  lock: notes since 250
 //! ```
 //!
-//! The records suffice. The snapshot still lives, so no fold joins a record that it sees with a
-//! newer one. A key that was absent at the snapshot, and is absent again, may look unchanged: what
+//! The records suffice. The snapshot still lives, so no fold hides that a record is newer than it. A key that was absent at the snapshot, and is absent again, may look unchanged: what
 //! the transaction read is then true at its commit too.
 
 use std::ops::ControlFlow;

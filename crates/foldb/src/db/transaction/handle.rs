@@ -1,6 +1,7 @@
 //! The handle of a transaction.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::db::handle::database::Db;
@@ -76,6 +77,8 @@ struct State {
     batch: WriteBatch,
     own: OwnWrites,
     claims: Option<Arc<Mutex<Claims>>>,
+    /// The number of the transaction among those with savepoints; 0 before its first one.
+    number: u64,
     /// Savepoints made so far.
     savepoints: u64,
     /// The marks of savepoints that can still be rolled back to, oldest first.
@@ -84,7 +87,14 @@ struct State {
 
 /// A moment of a transaction to which [`Transaction::rollback_to`] returns.
 #[derive(Clone, Copy, Debug)]
-pub struct Savepoint(u64);
+pub struct Savepoint {
+    /// The number of the transaction.
+    transaction: u64,
+    number: u64,
+}
+
+/// The number of the next transaction that makes a savepoint.
+static NEXT_WITH_SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 impl Transaction {
     pub(super) fn begin(db: &Db, options: TransactionOptions) -> Result<Transaction> {
@@ -94,6 +104,7 @@ impl Transaction {
             batch: WriteBatch::new(),
             own: OwnWrites::default(),
             claims: None,
+            number: 0,
             savepoints: 0,
             marks: Vec::new(),
         };
@@ -263,28 +274,43 @@ impl Transaction {
     /// ```
     pub fn savepoint(&self) -> Savepoint {
         let mut state = self.lock();
+        if state.number == 0 {
+            state.number = NEXT_WITH_SAVEPOINTS.fetch_add(1, Ordering::Relaxed);
+        }
         let (number, mark) = (state.savepoints, state.batch.mark());
         state.savepoints += 1;
         state.marks.push((number, mark));
-        Savepoint(number)
+        Savepoint { transaction: state.number, number }
     }
 
     /// Undoes the writes made after a savepoint, and the savepoints after it. What was read stays
     /// claimed.
     ///
     /// # Errors
-    /// `InvalidArgument` for a savepoint that an earlier rollback undid.
+    /// `InvalidArgument` for a savepoint that an earlier rollback undid, or of another transaction.
     pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.lock();
-        let at = state.marks.iter().position(|(number, _)| *number == savepoint.0);
-        let at = at.ok_or_else(|| {
-            Error::invalid_argument("the transaction has no such savepoint; it was rolled back")
+        let own = savepoint.transaction == state.number;
+        let at = state.marks.binary_search_by_key(&savepoint.number, |(number, _)| *number);
+        let at = at.ok().filter(|_| own).ok_or_else(|| {
+            Error::invalid_argument(
+                "the transaction has no such savepoint: it was rolled back, or is another's",
+            )
         })?;
         let (_, mark) = state.marks[at];
         state.marks.truncate(at + 1);
         state.batch.cut(mark);
         state.own.clear();
         Ok(())
+    }
+
+    /// Forgets a savepoint and those after it. Their writes stay.
+    #[doc(hidden)]
+    pub fn release(&self, savepoint: Savepoint) {
+        let mut state = self.lock();
+        if savepoint.transaction == state.number {
+            state.marks.retain(|(number, _)| *number < savepoint.number);
+        }
     }
 
     /// Drops the transaction. Nothing of it remains.
@@ -311,7 +337,8 @@ impl Transaction {
         if batch.is_empty() {
             return core.write(batch, write);
         }
-        let claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
+        // A comparator that panicked while claims joined may have lost some of them.
+        let Ok(claims) = claims.lock() else { return Err(conflict()) };
         let mut since = snapshot.seqno();
         for _ in 0..DOUBTS {
             let mut verdict = Verdict::Hold;

@@ -60,26 +60,25 @@ impl Conditional<'_> {
                 None => bounds.lower.clone(),
             };
             let rest = Bounds { lower: from, upper: bounds.upper.clone() };
-            let first = match self.keyspace.new_iter(rest, &ReadOptions::default()) {
-                Ok(mut iter) => iter.next().transpose()?,
-                // The front lies behind the end of this range.
-                Err(_) if front.is_some() => None,
-                Err(error) => return Err(error),
-            };
+            let first =
+                self.keyspace.new_iter(rest, &ReadOptions::default())?.next().transpose()?;
             let Some((key, value)) = first else {
-                if front.is_none() {
+                let Some(front) = front else { return Ok(None) };
+                if self.is_still_empty(&start, &front) {
                     return Ok(None);
                 }
-                // A key may have been put before the front.
-                core.fronts.forget(keyspace.id, &start);
+                core.fronts.forget(keyspace.id, &start, &front);
                 continue;
             };
             let gone = EdgeRange { start: start.clone(), end: Edge::Behind(key[..].into()) };
             let mut deleted_at = 0;
-            let mut lost = false;
+            let (mut lost, mut is_passed) = (false, false);
             let delete = (Kind::Delete, NO_OPERATOR);
             let written = core.write_one_if(keyspace, delete, &key, &[], self.options, |writer| {
-                lost = !self.is_still_first(&writer.recent, &gone, since, front.as_ref());
+                let recent = &writer.recent;
+                is_passed =
+                    front.as_ref().is_some_and(|front| !self.is_untouched(recent, &start, front));
+                lost = is_passed || !self.is_unchanged(recent, &gone, since);
                 deleted_at = core.published() + 1;
                 if lost { Err(lost_the_key()) } else { Ok(()) }
             });
@@ -89,27 +88,35 @@ impl Conditional<'_> {
                 core.fronts.set(keyspace.id, &start, front);
                 return Ok(Some((key, value)));
             }
-            core.fronts.forget(keyspace.id, &start);
+            if let Some(front) = front.filter(|_| is_passed) {
+                core.fronts.forget(keyspace.id, &start, &front);
+            }
             losses += 1;
         }
     }
 
-    /// Returns whether no key before the end of `gone` was written after the search for it began,
-    /// and none before the front after the front was left.
-    fn is_still_first(
-        &self,
-        recent: &RecentWrites,
-        gone: &EdgeRange,
-        since: SeqNo,
-        front: Option<&Front>,
-    ) -> bool {
+    /// Returns whether the range before the front is as empty as when the front was left, and moves
+    /// the front to the present.
+    fn is_still_empty(&self, start: &Edge, front: &Front) -> bool {
+        let core = self.keyspace.core();
+        let writer = core.lock_writer();
+        let is_untouched = self.is_untouched(&writer.recent, start, front);
+        if is_untouched {
+            let front = Front { key: front.key.clone(), seqno: core.published() };
+            core.fronts.set(self.keyspace.state().id, start, front);
+        }
+        is_untouched
+    }
+
+    /// Returns whether no key before the front was written after the front was left.
+    fn is_untouched(&self, recent: &RecentWrites, start: &Edge, front: &Front) -> bool {
+        let end = Edge::Behind(front.key.clone());
+        self.is_unchanged(recent, &EdgeRange { start: start.clone(), end }, front.seqno)
+    }
+
+    fn is_unchanged(&self, recent: &RecentWrites, range: &EdgeRange, since: SeqNo) -> bool {
         let keyspace = self.keyspace.state();
         let (id, comparator) = (keyspace.id, &*keyspace.comparator);
-        let before_front = front.is_none_or(|front| {
-            let end = Edge::Behind(front.key.clone());
-            let passed = EdgeRange { start: gone.start.clone(), end };
-            recent.has_changed(id, comparator, &passed, front.seqno) == Noted::Unchanged
-        });
-        before_front && recent.has_changed(id, comparator, gone, since) == Noted::Unchanged
+        recent.has_changed(id, comparator, range, since) == Noted::Unchanged
     }
 }
