@@ -1,17 +1,18 @@
 //! Whether the claims of a transaction hold.
 //!
-//! Under the writer lock, the commit looks into the notes of recent writes and reads no table. A key
-//! takes about a cache miss, a range one comparison for each write since the snapshot. The notes may say "perhaps changed" of a key that did not
-//! change. The commit then releases the lock, reads the newest records of its claims, and comes
-//! back for the few writes since:
+//! Under the writer lock, the commit looks into the notes of recent writes and reads no table. A
+//! key takes about a cache miss, a range one comparison for each write since the snapshot. The
+//! notes may say "perhaps changed" of a key that did not change. The commit then releases the lock,
+//! reads the newest records of its claims, and comes back for the few writes since:
 //!
 //! ```text
 //! snapshot 100          all claims unchanged up to 250, by their records
 //!      |------------------------------------------|--------|  lock: notes since 250
 //! ```
 //!
-//! The records suffice. The snapshot still lives, so no fold hides that a record is newer than it. A key that was absent at the snapshot, and is absent again, may look unchanged: what
-//! the transaction read is then true at its commit too.
+//! The records suffice. The snapshot still lives, so no fold hides that a record is newer than it.
+//! A key that was absent at the snapshot, and is absent again, may look unchanged: what the
+//! transaction read is then true at its commit too.
 
 use std::ops::ControlFlow;
 
