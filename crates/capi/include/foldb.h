@@ -22,7 +22,8 @@
 //
 // Threads. Any thread may use a database, a keyspace, a snapshot, a value or options that no thread
 // changes, several threads at the same time. An iterator, a batch, a load, a transaction, and
-// options that are being set belong to one thread at a time. No handle may be freed while another thread uses it.
+// options that are being set belong to one thread at a time. No handle may be freed while another
+// thread uses it.
 //
 // Callbacks. The functions of an operator, a comparator or a filter policy are called from any
 // thread, several at the same time, and must be pure functions of their arguments. They return

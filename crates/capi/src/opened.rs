@@ -1,5 +1,5 @@
-//! Databases and keyspaces behind the handles of C programs. C has one type of handle for a database
-//! that is written and for one that is only read; the engine has two.
+//! Databases and keyspaces behind the handles of C programs. C has one type of handle for a
+//! database that is written and for one that is only read; the engine has two.
 //!
 //! Invariant: a handle of a read-only open refuses every change with `ReadOnly`.
 

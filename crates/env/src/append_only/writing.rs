@@ -31,7 +31,7 @@ pub(super) struct Writer {
 struct State {
     /// `None` after the close or the removal, and after a truncation that failed.
     file: Option<Box<dyn AppendedFile>>,
-    /// Whether the file was removed. Nobody can read its bytes, so a sync has nothing left to do.
+    /// Whether the file was removed. No name leads to its bytes any more, so a sync does nothing.
     is_removed: bool,
     /// Bytes that were appended successfully.
     len: u64,

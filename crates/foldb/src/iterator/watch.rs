@@ -18,25 +18,47 @@ pub(crate) type OnWalk = Box<dyn FnMut(Edge, Edge) + Send + Sync>;
 pub(crate) struct Watch {
     on_walk: OnWalk,
     walk: Option<(Edge, Edge)>,
+    /// Whether the walk came to an end of the range, or failed with an error.
+    at_end: bool,
 }
 
 impl Watch {
     pub(crate) fn new(on_walk: OnWalk) -> Watch {
-        Watch { on_walk, walk: None }
+        Watch { on_walk, walk: None, at_end: false }
     }
 
     /// Extends the walk to a place. The first place begins it.
     pub(crate) fn reach(&mut self, comparator: &dyn Comparator, place: Edge) {
-        let (start, end) = self.walk.take().unwrap_or_else(|| (place.clone(), place.clone()));
-        let earlier = Edge::earlier(comparator, &start, &place).clone();
-        let later = Edge::later(comparator, &end, &place).clone();
-        self.walk = Some((earlier, later));
+        // If the comparator panics, the walk is as before.
+        let extended = match &self.walk {
+            None => (place.clone(), place),
+            Some((start, end)) => (
+                Edge::earlier(comparator, start, &place).clone(),
+                Edge::later(comparator, end, &place).clone(),
+            ),
+        };
+        self.walk = Some(extended);
+    }
+
+    /// Notes that the walk came to an end of the range.
+    pub(crate) fn note_end(&mut self) {
+        self.at_end = true;
+    }
+
+    pub(crate) fn came_to_an_end(&self) -> bool {
+        self.at_end || self.walk.is_none()
     }
 
     /// Ends the walk.
     pub(crate) fn settle(&mut self) {
         if let Some((start, end)) = self.walk.take() {
-            (self.on_walk)(start, end);
+            self.settle_as(start, end);
         }
+    }
+
+    /// Ends the walk, as one over these keys.
+    pub(crate) fn settle_as(&mut self, start: Edge, end: Edge) {
+        (self.walk, self.at_end) = (None, false);
+        (self.on_walk)(start, end);
     }
 }

@@ -158,8 +158,8 @@ pub struct Options {
     /// fewer reads of tables that do not have the key. Less: less memory. RocksDB: `filter_policy`.
     pub bloom_bits: u32,
     /// Makes the filters of tables in place of the built-in one. Default: none, and
-    /// [`Options::bloom_bits`] applies. A policy that knows the keys may rule out more missing ones.
-    /// Reads take longer. Each open gives the policy again. RocksDB: `filter_policy`.
+    /// [`Options::bloom_bits`] applies. A policy that knows the keys may rule out more missing
+    /// ones. Reads take longer. Each open gives the policy again. RocksDB: `filter_policy`.
     pub filter_policy: Option<Arc<dyn FilterPolicy>>,
     /// Filter policies that keyspaces of the database were created with, found by name at the open.
     /// [`Options::filter_policy`] need not be listed. Default: none. Without its policy, a keyspace

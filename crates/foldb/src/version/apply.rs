@@ -138,8 +138,8 @@ impl Version {
 
     /// Returns the description of the tree after these edits, for a table to store. The edits must
     /// only remove. The description lists this version's files that are then not visible as a
-    /// whole, with their visible parts. A file of which no part is visible has an empty list. It also
-    /// lists the sequence numbers of the sorted loads in this version.
+    /// whole, with their visible parts. A file of which no part is visible has an empty list. It
+    /// also lists the sequence numbers of the sorted loads in this version.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],

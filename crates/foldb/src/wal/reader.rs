@@ -152,8 +152,8 @@ impl LogReader {
         }
     }
 
-    /// Reads the next record if it ends at frame `last` or before. All frames up to `last` must have
-    /// been appended already. Writers may append meanwhile.
+    /// Reads the next record if it ends at frame `last` or before. All frames up to `last` must
+    /// have been appended already. Writers may append meanwhile.
     ///
     /// # Errors
     /// `Corruption` if one of these frames is damaged or missing; `Io` if a read fails.

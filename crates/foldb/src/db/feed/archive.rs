@@ -5,9 +5,9 @@
 //!                                                                                      oldest ones
 //! ```
 //!
-//! The log is synced before the edit that no longer needs it. Otherwise a power loss could take back
-//! logged writes whose tables stay, and the feed would miss them. A crash before the rename leaves a
-//! log that the next open archives ([`crate::db::feed::recovery`]).
+//! The log is synced before the edit that no longer needs it. Otherwise a power loss could take
+//! back logged writes whose tables stay, and the feed would miss them. A crash before the rename
+//! leaves a log that the next open archives ([`crate::db::feed::recovery`]).
 
 use std::sync::Arc;
 
@@ -143,8 +143,8 @@ impl Core {
         }
     }
 
-    /// Logs that a keyspace was created, if logs are kept. If the append fails, the reader learns of
-    /// the keyspace from the next log.
+    /// Logs that a keyspace was created, if logs are kept. If the append fails, the reader learns
+    /// of the keyspace from the next log.
     pub(crate) fn log_created(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
         if self.feed.is_some() {
             encode_created(&named(keyspace), log.begin());

@@ -1,8 +1,8 @@
 //! The chain as a read-only handle finds it, while another process may write to the database.
 //!
 //! Each look lists the directory, reads the first records of logs that are new, and walks from the
-//! newest log to its predecessors. The handle has no list of the writer's syncs. What it knows to be
-//! durable:
+//! newest log to its predecessors. The handle has no list of the writer's syncs. What it knows to
+//! be durable:
 //!
 //! - archived logs, and all logs of a cleanly closed database;
 //! - a log before one that says it was synced, because the earlier log was synced first;
@@ -65,14 +65,35 @@ impl Directory {
         let mut next = self.known.last_key_value().map(|(number, _)| *number);
         while let Some(number) = next {
             chain.push(number);
-            let before = self.known[&number].predecessor;
+            let Some(before) = self.known[&number].predecessor else { break };
+            self.find_missed(core, before.log)?;
             let is_known = |before: &Predecessor| {
                 self.known.get(&before.log).is_some_and(|link| link.id == before.id)
             };
-            next = before.filter(is_known).map(|before| before.log);
+            next = Some(before).filter(is_known).map(|before| before.log);
         }
         chain.reverse();
         Ok(chain)
+    }
+
+    /// Looks for a log by its names. A list of the directory may miss a file that the writer is
+    /// renaming, or show a name that is gone when the file is opened.
+    fn find_missed(&mut self, core: &Core, number: u64) -> Result<()> {
+        let Entry::Vacant(place) = self.known.entry(number) else { return Ok(()) };
+        let archived = Archived { bytes: 0, since: Duration::ZERO };
+        let (log, archive) = (core.names.log(number), core.names.archive(number));
+        for (path, archived) in [(log, None), (archive, Some(archived))] {
+            match read_lineage(&*core.options.env.fs, path, number) {
+                Err(error) if is_missing(&error) => {}
+                Ok(Some(lineage)) => {
+                    place.insert(Link { archived, ..link(number, &lineage, None) });
+                    break;
+                }
+                Ok(None) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Returns what a reader at this position may read next; see `Chain::see`.

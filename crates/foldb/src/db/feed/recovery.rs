@@ -6,7 +6,8 @@
 //!
 //! The replayed logs become archived logs. After a clean close they are durable, and a rename is
 //! enough. After a crash their last frames may be in the page cache only. The open then writes the
-//! frames that it replayed to a new file and syncs it, before the edit that no longer needs the log:
+//! frames that it replayed to a new file and syncs it, before the edit that no longer needs the
+//! log:
 //!
 //! ```text
 //! 000007.log: 1 2 3 (torn)     000007.arc: 1 2 3, synced     edit     000007.log removed
@@ -34,8 +35,8 @@ pub(crate) struct Recovered {
     pub(crate) end: Option<Predecessor>,
 }
 
-/// Returns the chain that ends with the newest replayed log. If a power loss took the logs to replay,
-/// it ends with `stored_end`, which the manifest names.
+/// Returns the chain that ends with the newest replayed log. If a power loss took the logs to
+/// replay, it ends with `stored_end`, which the manifest names.
 ///
 /// # Errors
 /// `Io` if a file cannot be read.

@@ -2,8 +2,8 @@
 //! databases share.
 //!
 //! Each handle gives a keyspace and read options, from which [`read_with!`] makes its [`Reader`].
-//! [`inherent_reads!`] repeats the methods of the trait on the handle itself, so that a program that
-//! names the handle's type needs no import of the trait.
+//! [`inherent_reads!`] repeats the methods of the trait on the handle itself, so that a program
+//! that names the handle's type needs no import of the trait.
 
 use crate::db::read::operands::Operands;
 use crate::error::{Error, Result};

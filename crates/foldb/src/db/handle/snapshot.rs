@@ -11,8 +11,9 @@ use crate::key::SeqNo;
 
 /// One moment of the database, in all its keyspaces. Reads through it see every write that had
 /// returned when it was taken, and no write that began later. Its own methods read the default
-/// keyspace; [`Snapshot::keyspace`] and [`ReadOptions::snapshot`] read any keyspace. Cloning is cheap. A snapshot keeps the
-/// database open. Versions that only the snapshot still sees keep their space.
+/// keyspace; [`Snapshot::keyspace`] and [`ReadOptions::snapshot`] read any keyspace. Cloning is
+/// cheap. A snapshot keeps the database open. Versions that only the snapshot still sees keep their
+/// space.
 ///
 /// # Example
 /// ```

@@ -1,7 +1,7 @@
 //! Sorted loads: a writer that takes keys in order and adds finished tables to the tree.
 //!
 //! A load writes each record once, to a table. It skips the log, the memtable and the flush. Other
-//! writes go on meanwhile, and nobody sees the load before its end. The end adds all tables in one
+//! writes go on meanwhile, and no reader sees the load before its end. The end adds all tables in one
 //! edit of the manifest, under one sequence number:
 //!
 //! ```text

@@ -1,8 +1,8 @@
 //! The place of a sorted load in the order of writes.
 //!
 //! A load ends under the writer lock: it takes the next sequence number, its edit becomes durable,
-//! and the number is published. A write before it in the order is in the log, which is synced first.
-//! So a crash that keeps the load keeps all logged writes before it.
+//! and the number is published. A write before it in the order is in the log, which is synced
+//! first. So a crash that keeps the load keeps all logged writes before it.
 //!
 //! Memtables may hold older records of the load's keys. A read would find them first, so they have
 //! to be in tables before the load is. The first rounds flush them while writers go on. Each round

@@ -145,7 +145,7 @@ impl Transaction {
         let State { batch, own, .. } = &mut *state;
         let core = self.db.core();
         let pool = &core.runtime.ledger().arenas;
-        let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver());
+        let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver())?;
         let claims = state.claims.clone();
         let snapshot = self.snapshot(&mut state).clone();
         drop(state);

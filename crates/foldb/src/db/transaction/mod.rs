@@ -16,7 +16,7 @@
 //!   transact     the loop that runs a transaction again after a conflict
 //!   reader       the reads of the handle, as the trait `Reader`
 //!   reading      reads through the transaction's own writes, over its snapshot
-//!   own_writes   the index of the own writes: memtables that nobody else sees
+//!   own_writes   indexes the own writes: in memtables that only this transaction reads
 //!   conditional  compare-and-swap and its kin, without a transaction object
 //!   take_first   the front of a queue
 //!   claims       keys and ranges, in bounded memory

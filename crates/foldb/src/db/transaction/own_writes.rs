@@ -12,6 +12,7 @@ use foldb_chains::ArenaPool;
 
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::write::batch::WriteBatch;
+use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Resolver;
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter, bytes_needed};
@@ -55,15 +56,18 @@ impl OwnWrites {
     }
 
     /// Returns the memtable of the own writes to a keyspace; `None` if there are none.
+    ///
+    /// # Errors
+    /// `ComparatorFailed` if the comparator panicked while it placed an own write.
     pub(super) fn of(
         &mut self,
         batch: &WriteBatch,
         keyspace: &KeyspaceState,
         pool: &Arc<ArenaPool>,
         operators: &Resolver,
-    ) -> Option<OwnView> {
+    ) -> Result<Option<OwnView>> {
         if batch.is_empty() {
-            return None;
+            return Ok(None);
         }
         let at = match self.of.iter().position(|own| own.keyspace == keyspace.id) {
             Some(at) => at,
@@ -79,7 +83,11 @@ impl OwnWrites {
         }
         let newest = FIRST_OWN + own.writes as SeqNo - 1;
         let memtable = &own.writer.memtable;
-        (!memtable.is_empty()).then(|| OwnView { memtable: Arc::clone(memtable), newest })
+        if let Some(panic) = memtable.failure() {
+            let message = format!("the comparator panicked on an own write: {panic}");
+            return Err(Error::new(ErrorKind::ComparatorFailed, message));
+        }
+        Ok((!memtable.is_empty()).then(|| OwnView { memtable: Arc::clone(memtable), newest }))
     }
 }
 

@@ -29,6 +29,10 @@ impl Walk {
 
 impl Drop for Walk {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The walk is not settled, so the claim on the whole range stays.
+            return;
+        }
         if let Some(claims) = self.claims.upgrade() {
             claims.lock().unwrap_or_else(PoisonError::into_inner).end_walk(self.number);
         }

@@ -6,6 +6,7 @@
 //! visible record.
 
 mod both_ends;
+mod watched;
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
-use crate::iterator::watch::{OnWalk, Watch};
+use crate::iterator::watch::Watch;
 use crate::key::{Comparator, Kind, SeqNo, check_key};
 use crate::memtable;
 use crate::memtable::{Usual, fold_usual};
@@ -185,76 +186,6 @@ impl Iter {
     fn before_seek(&mut self) {
         if self.back.is_some() || self.state == State::FromBack {
             self.leave_back();
-        }
-    }
-
-    /// Calls `on_walk` with each range that the iterator reads, at the latest when it is dropped.
-    pub(crate) fn watched(mut self, on_walk: OnWalk) -> Iter {
-        self.watch = Some(Box::new(Watch::new(on_walk)));
-        self
-    }
-
-    /// Ends the watched walk, and begins the next one where a seek begins.
-    #[inline]
-    fn begin_walk(&mut self, place: impl FnOnce(&Bounds) -> Edge) {
-        if self.watch.is_some() {
-            let place = place(&self.parts.bounds);
-            self.settle_walk();
-            self.reach(place);
-        }
-    }
-
-    #[cold]
-    fn reach(&mut self, place: Edge) {
-        if let Some(watch) = &mut self.watch {
-            watch.reach(&*self.parts.comparator, place);
-        }
-    }
-
-    /// Extends the watched walk to the key under the cursor.
-    #[cold]
-    fn reach_here(&mut self) {
-        if self.valid() || self.state == State::FromBack {
-            self.reach(Edge::Before(self.key[..].into()));
-            self.reach(Edge::Behind(self.key[..].into()));
-        }
-    }
-
-    #[cold]
-    fn settle_walk(&mut self) {
-        self.reach_here();
-        if let Some(watch) = &mut self.watch {
-            watch.settle();
-        }
-    }
-
-    /// Extends the watched walk, if a move came to no entry.
-    #[inline]
-    fn after_move(&mut self, way: Way, moved: Result<bool>) -> Result<bool> {
-        if !matches!(moved, Ok(true)) && self.watch.is_some() {
-            self.reach_ends(way, moved.is_err());
-        }
-        moved
-    }
-
-    /// Extends the watched walk to the whole range.
-    fn reach_all(&mut self) {
-        if self.watch.is_some() {
-            self.reach_ends(Way::Forward, true);
-        }
-    }
-
-    #[cold]
-    fn reach_ends(&mut self, way: Way, failed: bool) {
-        let Bounds { lower, upper } = &self.parts.bounds;
-        let start = Edge::at_start(lower.as_ref().map(Vec::as_slice));
-        let end = Edge::at_end(upper.as_ref().map(Vec::as_slice));
-        // It is unknown how far a failed move came.
-        if failed || way == Way::Forward {
-            self.reach(end);
-        }
-        if failed || way == Way::Backward {
-            self.reach(start);
         }
     }
 
@@ -844,14 +775,6 @@ fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, totals: &Tot
         }
     }
     true
-}
-
-impl Drop for Iter {
-    fn drop(&mut self) {
-        if self.watch.is_some() {
-            self.settle_walk();
-        }
-    }
 }
 
 impl Iterator for Iter {

@@ -335,3 +335,54 @@ fn bad_input_adds_nothing() {
     transaction.commit().unwrap();
     assert_eq!(db.iter().unwrap().count(), 4);
 }
+
+/// An order that panics while the flag is up.
+#[derive(Debug)]
+struct Brittle(std::sync::Arc<std::sync::atomic::AtomicBool>);
+
+impl foldb::Comparator for Brittle {
+    fn name(&self) -> &str {
+        "test.brittle"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        assert!(!self.0.load(std::sync::atomic::Ordering::Relaxed), "brittle");
+        b.cmp(a)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+/// A comparator that panics in the middle of a walk costs no claim.
+#[test]
+fn serializable_a_walk_cut_short_by_a_panic_claims_its_range() {
+    for changed in ["b", "zz"] {
+        let is_up = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let db = open();
+        let brittle = foldb::KeyspaceOptions {
+            comparator: Some(std::sync::Arc::new(Brittle(is_up.clone()))),
+            ..Default::default()
+        };
+        let keyspace = db.create_keyspace("brittle", brittle).unwrap();
+        for key in ["a", "b", "c", "d"] {
+            keyspace.put(key, "0").unwrap();
+        }
+        let transaction = begin(&db, Isolation::Serializable);
+        let mut iter = transaction.keyspace(&keyspace).range("y".."b").unwrap();
+        assert!(iter.advance().unwrap());
+        is_up.store(true, std::sync::atomic::Ordering::Relaxed);
+        crate::support::quiet::catch(std::panic::AssertUnwindSafe(|| iter.advance())).unwrap_err();
+        is_up.store(false, std::sync::atomic::Ordering::Relaxed);
+        drop(iter);
+        transaction.put("z", "1").unwrap();
+        keyspace.put(changed, "9").unwrap();
+        keyspace.put("c", "9").unwrap();
+        assert!(is_conflict(transaction.commit()), "{changed}");
+    }
+}
