@@ -21,15 +21,14 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::encoding::key_hash;
-use crate::faults::{Fault, planted};
 use crate::key::{Comparator, KeyspaceId, Kind, SeqNo};
 use crate::operation::Operation;
 use crate::range_tombstone::Edge;
 
 /// Number of slots: a power of two.
-const SLOTS: usize = if cfg!(test) { 1 << 6 } else { 1 << 16 };
+const SLOTS: usize = 1 << 16;
 /// Most keys kept for ranges.
-const RECENT_KEYS: usize = if cfg!(test) { 64 } else { 1 << 14 };
+const RECENT_KEYS: usize = 1 << 14;
 /// Most bytes of keys kept for ranges.
 const RECENT_BYTES: usize = 1 << 20;
 /// Most range deletes kept.
@@ -202,15 +201,8 @@ impl RecentWrites {
         range: &EdgeRange,
         since: SeqNo,
     ) -> Noted {
-        if planted(Fault::ForgetRangesRead) {
-            return Noted::Unchanged;
-        }
-        if self.recent_from > since {
-            return Noted::Unknown;
-        }
-        let newer = self.recent.iter().rev().take_while(|recent| recent.seqno > since);
-        let mut own = newer.filter(|recent| recent.keyspace == keyspace);
-        if own.any(|recent| range.holds(comparator, &recent.key)) {
+        let Some(mut newer) = self.keys_since(since) else { return Noted::Unknown };
+        if newer.any(|(own, key)| own == keyspace && range.holds(comparator, key)) {
             return Noted::Changed;
         }
         self.ranges_with(keyspace, since, |other| other.overlaps(comparator, range))
@@ -222,15 +214,37 @@ impl RecentWrites {
         since: SeqNo,
         matches: impl Fn(&EdgeRange) -> bool,
     ) -> Noted {
-        let newer = self.ranges.iter().rev().take_while(|recent| recent.seqno > since);
-        let mut own = newer.filter(|recent| recent.keyspace == keyspace);
-        if own.any(|recent| matches(&recent.range)) {
+        if self.ranges_since(since).any(|(own, range)| own == keyspace && matches(range)) {
             Noted::Changed
-        } else if self.ranges_from > since {
-            Noted::Unknown
-        } else {
+        } else if self.knows_ranges_since(since) {
             Noted::Unchanged
+        } else {
+            Noted::Unknown
         }
+    }
+
+    /// Returns all keys written after `since`, newest first; `None` if the notes do not reach back
+    /// that far.
+    pub(crate) fn keys_since(
+        &self,
+        since: SeqNo,
+    ) -> Option<impl Iterator<Item = (KeyspaceId, &[u8])>> {
+        let newer = self.recent.iter().rev().take_while(move |recent| recent.seqno > since);
+        (self.recent_from <= since).then(|| newer.map(|recent| (recent.keyspace, &recent.key[..])))
+    }
+
+    /// Returns the ranges deleted after `since`, newest first, as far back as the notes reach.
+    pub(crate) fn ranges_since(
+        &self,
+        since: SeqNo,
+    ) -> impl Iterator<Item = (KeyspaceId, &EdgeRange)> {
+        let newer = self.ranges.iter().rev().take_while(move |recent| recent.seqno > since);
+        newer.map(|recent| (recent.keyspace, &recent.range))
+    }
+
+    /// Returns whether every range deleted after `since` is noted.
+    pub(crate) fn knows_ranges_since(&self, since: SeqNo) -> bool {
+        self.ranges_from <= since
     }
 }
 

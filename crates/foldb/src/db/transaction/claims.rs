@@ -11,7 +11,10 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::db::handle::keyspace::Keyspace;
+use crate::db::state::disjoint_ranges::DisjointRanges;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::EdgeRange;
 use crate::key::{Comparator, KeyspaceId};
@@ -45,13 +48,17 @@ struct StoredKey {
 /// The claims in one keyspace.
 pub(super) struct KeyspaceClaims {
     /// Keeps the keyspace readable for the check.
-    pub(super) keyspace: Keyspace,
+    keyspace: Keyspace,
     keys: Vec<StoredKey>,
     bytes_of_keys: Vec<u8>,
-    pub(super) ranges: Vec<EdgeRange>,
+    ranges: Vec<EdgeRange>,
 }
 
 impl KeyspaceClaims {
+    pub(super) fn id(&self) -> KeyspaceId {
+        self.state().id
+    }
+
     pub(super) fn state(&self) -> &Arc<KeyspaceState> {
         self.keyspace.shared_state()
     }
@@ -104,13 +111,19 @@ fn join(group: &[EdgeRange], comparator: &dyn Comparator) -> EdgeRange {
 
 /// All claims of a transaction.
 pub(super) struct Claims {
-    pub(super) keyspaces: Vec<KeyspaceClaims>,
+    keyspaces: Vec<KeyspaceClaims>,
     bytes: usize,
     /// Bytes from which claims join.
     limit: usize,
     /// Ranges of iterators that still live: each may read all of its range.
     live_walks: Vec<(u64, KeyspaceId, EdgeRange)>,
     next_walk: u64,
+}
+
+/// The claims of a transaction at its commit.
+pub(super) struct Settled<'a> {
+    /// Ascending by the numbers of the keyspaces.
+    pub(super) keyspaces: SmallVec<[(&'a KeyspaceClaims, DisjointRanges); 2]>,
 }
 
 /// Ranges that each keyspace keeps when claims join.
@@ -157,16 +170,25 @@ impl Claims {
         self.live_walks.retain(|(live, ..)| *live != walk);
     }
 
-    /// Returns the ranges of live iterators over a keyspace.
-    pub(super) fn live_walks(&self, keyspace: KeyspaceId) -> impl Iterator<Item = &EdgeRange> {
-        let own = self.live_walks.iter().filter(move |(_, id, _)| *id == keyspace);
-        own.map(|(.., range)| range)
+    /// Puts the claims in order for the check. Live iterators claim all of their ranges.
+    pub(super) fn settle(&mut self) -> Settled<'_> {
+        for (_, id, range) in std::mem::take(&mut self.live_walks) {
+            let own = self.keyspaces.iter_mut().find(|own| own.id() == id);
+            own.expect("the walk began with claims in its keyspace").ranges.push(range);
+        }
+        self.keyspaces.sort_by_key(KeyspaceClaims::id);
+        let settled = self.keyspaces.iter_mut().map(|own| {
+            let ranges = std::mem::take(&mut own.ranges);
+            let ranges = DisjointRanges::new(ranges, &*own.state().comparator);
+            (&*own, ranges)
+        });
+        Settled { keyspaces: settled.collect() }
     }
 
     /// Returns the claims in a keyspace.
     fn of(&mut self, keyspace: &Keyspace) -> &mut KeyspaceClaims {
         let id = keyspace.state().id;
-        let known = self.keyspaces.iter().position(|own| own.state().id == id);
+        let known = self.keyspaces.iter().position(|own| own.id() == id);
         let at = known.unwrap_or_else(|| {
             let (keyspace, keys) = (keyspace.clone(), Vec::new());
             let (bytes_of_keys, ranges) = (Vec::new(), Vec::new());

@@ -20,6 +20,7 @@ use crate::faults::{Fault, planted};
 use crate::fold::Operator;
 use crate::key::{AsKeyRange, Kind};
 use crate::limits;
+use crate::user_code::guarded;
 
 /// Most times that a commit reads the records of its claims before it counts as a conflict.
 const DOUBTS: usize = 4;
@@ -338,7 +339,9 @@ impl Transaction {
             return core.write(batch, write);
         }
         // A comparator that panicked while claims joined may have lost some of them.
-        let Ok(claims) = claims.lock() else { return Err(conflict()) };
+        let Ok(mut claims) = claims.lock() else { return Err(conflict()) };
+        let claims = &mut *claims;
+        let Ok(claims) = guarded(move || claims.settle()) else { return Err(conflict()) };
         let mut since = snapshot.seqno();
         for _ in 0..DOUBTS {
             let mut verdict = Verdict::Hold;
