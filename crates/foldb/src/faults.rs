@@ -83,6 +83,8 @@ pub enum Fault {
     MergeTakenForRead,
     /// A commit does not check the keys that the transaction read.
     ForgetKeysRead,
+    /// A commit that reads the records of a range looks only at the first record.
+    CheckRangeStart,
     /// If a callback drops the last handle, the close runs on the worker it waits for.
     CloseInCallback,
     /// The search after a torn tail hashes every byte sequence that looks like a frame.
@@ -117,7 +119,7 @@ pub enum Fault {
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 50] = [
+    pub const ALL: [Fault; 51] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -154,6 +156,7 @@ impl Fault {
         Fault::ForgetRangesRead,
         Fault::MergeTakenForRead,
         Fault::ForgetKeysRead,
+        Fault::CheckRangeStart,
         Fault::CloseInCallback,
         Fault::UnboundedTailSearch,
         Fault::PauseBeforeSeal,
@@ -215,6 +218,21 @@ mod planting {
         (bytes > 0).then_some(bytes)
     }
 
+    thread_local! {
+        static FEW_NOTES: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Lets databases that this thread opens from now on keep notes of only a few recent writes.
+    /// Commits of transactions then mostly read records. This is no fault: answers stay the same.
+    pub fn keep_few_notes(are_few: bool) {
+        FEW_NOTES.set(are_few);
+    }
+
+    #[inline]
+    pub(crate) fn keeps_few_notes() -> bool {
+        FEW_NOTES.get()
+    }
+
     #[inline]
     pub(crate) fn planted(fault: Fault) -> bool {
         PLANTED.get() == Some(fault) || PLANTED_EVERYWHERE.get() == Some(&fault)
@@ -227,10 +245,15 @@ mod planting {
     pub(crate) fn planted(_fault: super::Fault) -> bool {
         false
     }
+
+    #[inline(always)]
+    pub(crate) fn keeps_few_notes() -> bool {
+        false
+    }
 }
 
 #[cfg(any(test, debug_assertions))]
 pub(crate) use planting::longest_payload;
-pub(crate) use planting::planted;
 #[cfg(any(test, debug_assertions))]
-pub use planting::{plant, plant_everywhere, shorten_frames};
+pub use planting::{keep_few_notes, plant, plant_everywhere, shorten_frames};
+pub(crate) use planting::{keeps_few_notes, planted};

@@ -100,6 +100,8 @@ mod transactions {
     mod conditional;
     mod conflicts;
     mod crashes;
+    #[cfg(debug_assertions)]
+    mod few_notes;
     mod model;
     mod own_writes;
     mod queue;

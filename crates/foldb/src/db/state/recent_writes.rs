@@ -21,20 +21,32 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::encoding::key_hash;
+use crate::faults::keeps_few_notes;
 use crate::key::{Comparator, KeyspaceId, Kind, SeqNo};
 use crate::operation::Operation;
 use crate::range_tombstone::Edge;
 
-/// Number of slots: a power of two.
-const SLOTS: usize = 1 << 16;
-/// Most keys kept for ranges.
-const RECENT_KEYS: usize = 1 << 14;
-/// Most bytes of keys kept for ranges.
+/// Most bytes of keys kept for ranges, and most bytes of range deletes.
 const RECENT_BYTES: usize = 1 << 20;
-/// Most range deletes kept.
-const RECENT_RANGES: usize = 256;
-/// The notes end if no transaction was open at two looks, this many writes apart.
-pub(crate) const WRITES_BETWEEN_LOOKS: u32 = 4096;
+
+/// How much the notes hold.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// Number of slots: a power of two.
+    slots: usize,
+    /// Most keys kept for ranges.
+    keys: usize,
+    /// Most range deletes kept.
+    ranges: usize,
+    /// The notes end if no transaction was open at two looks, this many writes apart.
+    writes_between_looks: u32,
+}
+
+const USUAL: Sizes =
+    Sizes { slots: 1 << 16, keys: 1 << 14, ranges: 256, writes_between_looks: 4096 };
+
+/// Sizes with which tests reach every path within a few writes.
+const FEW: Sizes = Sizes { slots: 4, keys: 2, ranges: 1, writes_between_looks: 4 };
 
 /// The last writes to the keys that share a slot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,8 +105,9 @@ struct RecentRange {
 }
 
 /// The notes. The writer lock guards them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RecentWrites {
+    sizes: Sizes,
     is_on: bool,
     writes_until_look: u32,
     slots: Vec<LastWrites>,
@@ -111,6 +124,26 @@ pub(crate) struct RecentWrites {
 }
 
 impl RecentWrites {
+    /// Makes notes that are off.
+    pub(crate) fn new() -> RecentWrites {
+        RecentWrites::with(if keeps_few_notes() { FEW } else { USUAL })
+    }
+
+    fn with(sizes: Sizes) -> RecentWrites {
+        RecentWrites {
+            sizes,
+            is_on: false,
+            writes_until_look: sizes.writes_between_looks,
+            slots: Vec::new(),
+            recent: VecDeque::new(),
+            recent_bytes: 0,
+            recent_from: 0,
+            ranges: VecDeque::new(),
+            range_bytes: 0,
+            ranges_from: 0,
+        }
+    }
+
     /// Returns whether writes must be noted.
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {
@@ -123,14 +156,13 @@ impl RecentWrites {
             return;
         }
         self.is_on = true;
-        self.writes_until_look = WRITES_BETWEEN_LOOKS;
-        self.slots.resize(SLOTS, LastWrites::default());
+        self.slots.resize(self.sizes.slots, LastWrites::default());
         (self.recent_from, self.ranges_from) = (published, published);
     }
 
     /// Ends the notes, and releases their memory.
     pub(crate) fn turn_off(&mut self) {
-        *self = RecentWrites::default();
+        *self = RecentWrites::with(self.sizes);
     }
 
     /// Notes a write. Returns whether it is time to look whether transactions are still open.
@@ -140,7 +172,8 @@ impl RecentWrites {
         if kind == Kind::DeleteRange {
             self.note_range(keyspace, range_of(operation), seqno);
         } else {
-            let slot = &mut self.slots[slot_of(keyspace, key_hash(key))];
+            let slot = self.slot_of(keyspace, key_hash(key));
+            let slot = &mut self.slots[slot];
             slot.any = seqno;
             if kind != Kind::Merge {
                 slot.base = seqno;
@@ -150,13 +183,20 @@ impl RecentWrites {
         self.writes_until_look -= 1;
         let is_due = self.writes_until_look == 0;
         if is_due {
-            self.writes_until_look = WRITES_BETWEEN_LOOKS;
+            self.writes_until_look = self.sizes.writes_between_looks;
         }
         is_due
     }
 
+    /// Returns the slot of a key. Keys of two keyspaces share a slot as seldom as keys of one.
+    #[inline]
+    fn slot_of(&self, keyspace: KeyspaceId, hash: u64) -> usize {
+        let mixed = hash ^ u64::from(keyspace).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 16) as usize & (self.sizes.slots - 1)
+    }
+
     fn note_key(&mut self, keyspace: KeyspaceId, key: &[u8], seqno: SeqNo) {
-        while self.recent.len() >= RECENT_KEYS || self.recent_bytes > RECENT_BYTES {
+        while self.recent.len() >= self.sizes.keys || self.recent_bytes > RECENT_BYTES {
             let Some(oldest) = self.recent.pop_front() else { break };
             self.recent_bytes -= oldest.key.len();
             self.recent_from = oldest.seqno;
@@ -168,7 +208,7 @@ impl RecentWrites {
     /// Notes a write that may have changed every key of a range.
     pub(crate) fn note_range(&mut self, keyspace: KeyspaceId, range: EdgeRange, seqno: SeqNo) {
         self.range_bytes += range.bytes();
-        while self.ranges.len() >= RECENT_RANGES || self.range_bytes > RECENT_BYTES {
+        while self.ranges.len() >= self.sizes.ranges || self.range_bytes > RECENT_BYTES {
             let Some(oldest) = self.ranges.pop_front() else { break };
             self.range_bytes -= oldest.range.bytes();
             self.ranges_from = oldest.seqno;
@@ -179,7 +219,7 @@ impl RecentWrites {
     /// Returns the last writes to keys of this hash, apart from range deletes.
     #[inline]
     pub(crate) fn last_writes(&self, keyspace: KeyspaceId, hash: u64) -> LastWrites {
-        self.slots[slot_of(keyspace, hash)]
+        self.slots[self.slot_of(keyspace, hash)]
     }
 
     /// Returns whether a range delete after `since` covers a key.
@@ -252,11 +292,4 @@ impl RecentWrites {
 pub(crate) fn range_of(operation: &Operation<'_>) -> EdgeRange {
     let (start, end) = operation.range();
     EdgeRange { start: Edge::at_start(start), end: Edge::at_end(end) }
-}
-
-/// Returns the slot of a key. Keys of two keyspaces share a slot as seldom as keys of one.
-#[inline]
-fn slot_of(keyspace: KeyspaceId, hash: u64) -> usize {
-    let mixed = hash ^ u64::from(keyspace).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 16) as usize % SLOTS
 }

@@ -47,7 +47,7 @@ impl WriterState {
             since_look,
             defined: 0,
             operators,
-            recent: RecentWrites::default(),
+            recent: RecentWrites::new(),
             turn: None,
         }
     }

@@ -6,7 +6,7 @@ use foldb::{Db, ErrorKind, Isolation, Options, Result, Transaction, TransactionO
 use crate::support::{PATH, options};
 
 /// A database whose merges append.
-fn open() -> Db {
+pub(super) fn open() -> Db {
     let fs = MemFs::new();
     let appending = Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&fs) };
     let db = Db::open(PATH, appending).unwrap();
@@ -16,11 +16,11 @@ fn open() -> Db {
     db
 }
 
-fn begin(db: &Db, isolation: Isolation) -> Transaction {
+pub(super) fn begin(db: &Db, isolation: Isolation) -> Transaction {
     db.begin(TransactionOptions { isolation, ..Default::default() }).unwrap()
 }
 
-fn is_conflict(outcome: Result<()>) -> bool {
+pub(super) fn is_conflict(outcome: Result<()>) -> bool {
     match outcome {
         Ok(()) => false,
         Err(error) if error.kind() == ErrorKind::Conflict => true,
@@ -29,9 +29,9 @@ fn is_conflict(outcome: Result<()>) -> bool {
 }
 
 /// What another writer does to key `b`.
-type Change = fn(&Db) -> Result<()>;
+pub(super) type Change = fn(&Db) -> Result<()>;
 
-const CHANGES: [(&str, Change); 4] = [
+pub(super) const CHANGES: [(&str, Change); 4] = [
     ("put", |db| db.put("b", "9")),
     ("delete", |db| db.delete("b")),
     ("merge", |db| db.merge("b", "9")),
@@ -39,7 +39,7 @@ const CHANGES: [(&str, Change); 4] = [
 ];
 
 /// Flushes and compacts between a change and the commit, so that the records lie in tables.
-const PLACES: [(&str, Change); 3] =
+pub(super) const PLACES: [(&str, Change); 3] =
     [("memtable", |_| Ok(())), ("level 0", Db::flush), ("last level", |db| db.compact(..))];
 
 /// Runs `work` in a transaction, then each change, then the commit, and checks the outcome.
@@ -61,7 +61,7 @@ fn check_each(
 }
 
 #[test]
-fn serializable_a_key_read_conflicts_with_every_change() {
+pub(super) fn serializable_a_key_read_conflicts_with_every_change() {
     let read_b = |transaction: &Transaction| {
         transaction.get("b")?;
         transaction.put("z", "1")
@@ -70,7 +70,7 @@ fn serializable_a_key_read_conflicts_with_every_change() {
 }
 
 #[test]
-fn serializable_a_range_read_conflicts_with_every_change_inside() {
+pub(super) fn serializable_a_range_read_conflicts_with_every_change_inside() {
     let read_all = |transaction: &Transaction| {
         assert_eq!(transaction.range("a".."c")?.count(), 2);
         transaction.put("z", "1")
@@ -79,7 +79,7 @@ fn serializable_a_range_read_conflicts_with_every_change_inside() {
 }
 
 #[test]
-fn serializable_writes_conflict_with_nothing() {
+pub(super) fn serializable_writes_conflict_with_nothing() {
     check_each(Isolation::Serializable, |transaction| transaction.put("b", "1"), [false; 4]);
     check_each(Isolation::Serializable, |transaction| transaction.merge("b", "1"), [false; 4]);
     check_each(Isolation::Serializable, |transaction| transaction.delete("b"), [false; 4]);
@@ -88,7 +88,7 @@ fn serializable_writes_conflict_with_nothing() {
 }
 
 #[test]
-fn serializable_what_was_not_read_may_change() {
+pub(super) fn serializable_what_was_not_read_may_change() {
     let read_a = |transaction: &Transaction| {
         transaction.get("a")?;
         transaction.get("c")?;
@@ -99,7 +99,7 @@ fn serializable_what_was_not_read_may_change() {
 }
 
 #[test]
-fn serializable_an_own_put_hides_the_key_and_an_own_merge_reads_it() {
+pub(super) fn serializable_an_own_put_hides_the_key_and_an_own_merge_reads_it() {
     let put_and_read = |transaction: &Transaction| {
         transaction.put("b", "1")?;
         assert_eq!(transaction.get("b")?.unwrap(), b"1");
@@ -115,7 +115,7 @@ fn serializable_an_own_put_hides_the_key_and_an_own_merge_reads_it() {
 }
 
 #[test]
-fn serializable_an_absent_key_is_read_too() {
+pub(super) fn serializable_an_absent_key_is_read_too() {
     for place in PLACES {
         let db = open();
         let by_key = begin(&db, Isolation::Serializable);
@@ -133,7 +133,7 @@ fn serializable_an_absent_key_is_read_too() {
 
 /// An iterator claims only what it walked over, once it is dropped.
 #[test]
-fn serializable_an_iterator_claims_what_it_walked_over() {
+pub(super) fn serializable_an_iterator_claims_what_it_walked_over() {
     let commit_after = |walk: fn(&Transaction) -> Result<()>, changed: &str| {
         let db = open();
         let transaction = begin(&db, Isolation::Serializable);
@@ -178,7 +178,7 @@ fn serializable_an_iterator_claims_what_it_walked_over() {
 }
 
 #[test]
-fn serializable_a_live_iterator_claims_its_whole_range() {
+pub(super) fn serializable_a_live_iterator_claims_its_whole_range() {
     let db = open();
     let transaction = begin(&db, Isolation::Serializable);
     let mut iter = transaction.range("a".."d").unwrap();
@@ -192,7 +192,7 @@ fn serializable_a_live_iterator_claims_its_whole_range() {
 }
 
 #[test]
-fn serializable_a_dropped_keyspace_conflicts() {
+pub(super) fn serializable_a_dropped_keyspace_conflicts() {
     let db = open();
     let old = db.create_keyspace("old", Default::default()).unwrap();
     let transaction = begin(&db, Isolation::Serializable);
@@ -203,7 +203,7 @@ fn serializable_a_dropped_keyspace_conflicts() {
 }
 
 #[test]
-fn serializable_a_sorted_load_conflicts() {
+pub(super) fn serializable_a_sorted_load_conflicts() {
     for (read, conflicts) in [("b", true), ("bb", true), ("a", false), ("d", false)] {
         let db = open();
         let transaction = begin(&db, Isolation::Serializable);
@@ -219,7 +219,7 @@ fn serializable_a_sorted_load_conflicts() {
 
 /// Both ends of an iterator count.
 #[test]
-fn serializable_an_iterator_read_from_both_ends_claims_its_range() {
+pub(super) fn serializable_an_iterator_read_from_both_ends_claims_its_range() {
     for (changed, conflicts) in [("a", true), ("b", true), ("d", true), ("0", false)] {
         let db = open();
         let transaction = begin(&db, Isolation::Serializable);
@@ -248,7 +248,7 @@ fn serializable_an_iterator_read_from_both_ends_claims_its_range() {
 }
 
 #[test]
-fn serializable_a_transaction_that_only_reads_never_conflicts() {
+pub(super) fn serializable_a_transaction_that_only_reads_never_conflicts() {
     let db = open();
     let transaction = begin(&db, Isolation::Serializable);
     assert_eq!(transaction.get("b").unwrap().unwrap(), b"0");
@@ -258,7 +258,7 @@ fn serializable_a_transaction_that_only_reads_never_conflicts() {
 }
 
 #[test]
-fn snapshot_reads_conflict_with_nothing() {
+pub(super) fn snapshot_reads_conflict_with_nothing() {
     let read_b = |transaction: &Transaction| {
         transaction.get("b")?;
         transaction.range("a".."c")?.count();
@@ -268,7 +268,7 @@ fn snapshot_reads_conflict_with_nothing() {
 }
 
 #[test]
-fn snapshot_a_put_conflicts_with_every_change() {
+pub(super) fn snapshot_a_put_conflicts_with_every_change() {
     check_each(Isolation::Snapshot, |transaction| transaction.put("b", "1"), [true; 4]);
     check_each(Isolation::Snapshot, |transaction| transaction.delete("b"), [true; 4]);
     let delete_range = |transaction: &Transaction| transaction.delete_range("a".."d");
@@ -276,14 +276,14 @@ fn snapshot_a_put_conflicts_with_every_change() {
 }
 
 #[test]
-fn snapshot_a_merge_conflicts_with_all_but_merges() {
+pub(super) fn snapshot_a_merge_conflicts_with_all_but_merges() {
     let merge = |transaction: &Transaction| transaction.merge("b", "1");
     check_each(Isolation::Snapshot, merge, [true, true, false, true]);
 }
 
 /// A bound on what is remembered makes conflicts, never wrong commits.
 #[test]
-fn claims_beyond_their_bound_join_into_ranges() {
+pub(super) fn claims_beyond_their_bound_join_into_ranges() {
     let db = open();
     for n in 0..2000 {
         db.put(format!("key {n:04}"), "0").unwrap();
@@ -361,7 +361,7 @@ impl foldb::Comparator for Brittle {
 
 /// A comparator that panics in the middle of a walk costs no claim.
 #[test]
-fn serializable_a_walk_cut_short_by_a_panic_claims_its_range() {
+pub(super) fn serializable_a_walk_cut_short_by_a_panic_claims_its_range() {
     for changed in ["b", "zz"] {
         let is_up = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let db = open();

@@ -15,7 +15,7 @@ type Entries = BTreeMap<u8, Vec<u8>>;
 
 /// A write, over keys of one letter.
 #[derive(Clone, Copy, Debug)]
-enum Write {
+pub(super) enum Write {
     Put(u8, u8),
     Delete(u8),
     Merge(u8, u8),
@@ -23,7 +23,7 @@ enum Write {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Read {
+pub(super) enum Read {
     Key(u8),
     /// All keys from the first to before the second.
     Range(u8, u8),
@@ -32,7 +32,7 @@ enum Read {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(super) enum Step {
     Alone(Write),
     Begin(usize, bool),
     Read(usize, Read),
@@ -63,7 +63,7 @@ fn read() -> impl Strategy<Value = Read> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let slot = || 0..OPEN;
     prop_oneof![
         6 => write().prop_map(Step::Alone),
@@ -271,7 +271,7 @@ impl Bench {
     }
 }
 
-fn play(steps: Vec<Step>) {
+pub(super) fn play(steps: Vec<Step>) {
     let appending =
         Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&MemFs::new()) };
     let db = Db::open(PATH, appending).unwrap();
@@ -296,26 +296,32 @@ proptest! {
     }
 }
 
-/// The model notices each planted fault of transactions within the same number of histories.
+/// Returns whether the model notices a planted fault within this number of histories.
 #[cfg(debug_assertions)]
-#[test]
-fn planted_faults_of_transactions_are_noticed() {
-    use foldb::faults::{Fault, plant};
+pub(super) fn is_noticed(fault: foldb::faults::Fault, histories: u32) -> bool {
+    use foldb::faults::plant;
     use proptest::strategy::ValueTree;
     use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let history = prop::collection::vec(step(), 1..80);
+    (0..histories).any(|_| {
+        let steps = history.new_tree(&mut runner).unwrap().current();
+        plant(Some(fault));
+        let outcome = quiet::catch(|| play(steps));
+        plant(None);
+        outcome.is_err()
+    })
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn planted_faults_of_transactions_are_noticed() {
+    use foldb::faults::Fault;
+
     for fault in [Fault::ForgetKeysRead, Fault::ForgetRangesRead, Fault::MergeTakenForRead] {
-        let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
-        let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-        let mut runner = TestRunner::new_with_rng(config, random);
-        let histories = prop::collection::vec(step(), 1..80);
-        let is_noticed = (0..400).any(|_| {
-            let steps = histories.new_tree(&mut runner).unwrap().current();
-            plant(Some(fault));
-            let outcome = quiet::catch(|| play(steps));
-            plant(None);
-            outcome.is_err()
-        });
-        assert!(is_noticed, "no history notices {fault:?}");
+        assert!(is_noticed(fault, 400), "no history notices {fault:?}");
     }
 }

@@ -17,7 +17,7 @@ const THREADS: u64 = 4;
 const TASKS: u64 = 4_000;
 
 #[test]
-fn each_task_is_taken_once() {
+pub(super) fn each_task_is_taken_once() {
     let dir = TempDir::new().unwrap();
     let small =
         Options { create_if_missing: true, write_buffer_size: 64 << 10, ..Options::default() };
@@ -58,7 +58,7 @@ fn each_task_is_taken_once() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Put(u8),
     Delete(u8),
     DeleteRange(u8, u8),
@@ -67,7 +67,7 @@ enum Step {
     Compact,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..40u8).prop_map(Step::Put),
         1 => (0..40u8).prop_map(Step::Delete),
@@ -80,6 +80,38 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+pub(super) fn play(steps: Vec<Step>) {
+    let db = open(&MemFs::new()).unwrap();
+    let mut model = BTreeMap::new();
+    for (at, step) in (0u64..).zip(steps) {
+        match step {
+            Step::Put(key) => {
+                db.put([key], at.to_be_bytes()).unwrap();
+                model.insert(key, at.to_be_bytes());
+            }
+            Step::Delete(key) => {
+                db.delete([key]).unwrap();
+                model.remove(&key);
+            }
+            Step::DeleteRange(start, end) => {
+                db.delete_range([start]..[end]).unwrap();
+                model.retain(|key, _| !(start..end).contains(key));
+            }
+            Step::Take(start, end) => {
+                let first = model.range(start..end).next().map(|(key, at)| (*key, *at));
+                if let Some((key, _)) = first {
+                    model.remove(&key);
+                }
+                let taken = db.take_first([start]..[end]).unwrap();
+                let taken = taken.map(|(key, at)| (key[0], at[..].try_into().unwrap()));
+                assert_eq!(taken, first);
+            }
+            Step::Flush => db.flush().unwrap(),
+            Step::Compact => db.compact(..).unwrap(),
+        }
+    }
+}
+
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() }
 }
@@ -89,35 +121,7 @@ proptest! {
 
     #[test]
     fn a_queue_gives_its_first_entry(steps in prop::collection::vec(step(), 1..120)) {
-        let db = open(&MemFs::new()).unwrap();
-        let mut model = BTreeMap::new();
-        for (at, step) in (0u64..).zip(steps) {
-            match step {
-                Step::Put(key) => {
-                    db.put([key], at.to_be_bytes()).unwrap();
-                    model.insert(key, at.to_be_bytes());
-                }
-                Step::Delete(key) => {
-                    db.delete([key]).unwrap();
-                    model.remove(&key);
-                }
-                Step::DeleteRange(start, end) => {
-                    db.delete_range([start]..[end]).unwrap();
-                    model.retain(|key, _| !(start..end).contains(key));
-                }
-                Step::Take(start, end) => {
-                    let first = model.range(start..end).next().map(|(key, at)| (*key, *at));
-                    if let Some((key, _)) = first {
-                        model.remove(&key);
-                    }
-                    let taken = db.take_first([start]..[end]).unwrap();
-                    let taken = taken.map(|(key, at)| (key[0], at[..].try_into().unwrap()));
-                    prop_assert_eq!(taken, first);
-                }
-                Step::Flush => db.flush().unwrap(),
-                Step::Compact => db.compact(..).unwrap(),
-            }
-        }
+        play(steps);
     }
 }
 

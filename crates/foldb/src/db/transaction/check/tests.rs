@@ -77,7 +77,7 @@ fn the_check_takes_comparisons_for_claims_and_notes_and_not_for_their_product() 
         let hash = key_hash(&key(number));
         claims.add_key(&keyspace, &key(number), hash, Forbids::Any);
     }
-    let mut recent = RecentWrites::default();
+    let mut recent = RecentWrites::new();
     recent.turn_on(0);
     let odd = |rng: &mut fastrand::Rng| 2 * rng.u32(..RANGES + KEYS) + 1;
     for seqno in 1..=u64::from(WRITES) {
