@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use foldb_chains::ValueBytes;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::iterator::visible::Iter;
 use crate::key::{Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::value::Value;
@@ -34,28 +34,19 @@ impl FoldedCursor {
         self.entries.key()
     }
 
-    /// Returns the header of a put. An entry whose merge failed counts as an operand that no
-    /// operator folds. So its key alone fails, unless a newer record is a base.
+    /// Returns the header of a put. An entry whose value cannot be read counts as a separated put.
+    /// Its value is looked for only if no newer record hides it ([`Origin::value_below`]), and its
+    /// key alone fails.
+    ///
+    /// [`Origin::value_below`]: crate::iterator::Origin::value_below
     pub(crate) fn header(&self) -> RecordHeader {
-        let kind = if self.merge_failed() { Kind::Merge } else { Kind::Put };
+        let kind = if self.entries.value().is_ok() { Kind::Put } else { Kind::Separated };
         RecordHeader { seqno: OLDEST, kind, operator: NO_OPERATOR }
     }
 
-    fn merge_failed(&self) -> bool {
-        self.entries.value().is_err_and(|error| error.kind() == ErrorKind::MergeFailed)
-    }
-
     /// Fetches the value, for [`FoldedCursor::value`] and [`FoldedCursor::pinned_value`].
-    ///
-    /// # Errors
-    /// As [`Iter::value`].
-    pub(crate) fn hold_value(&mut self) -> Result<()> {
-        self.value = match self.entries.value() {
-            Ok(value) => value.clone(),
-            Err(_) if self.merge_failed() => Value::default(),
-            Err(error) => return Err(error),
-        };
-        Ok(())
+    pub(crate) fn hold_value(&mut self) {
+        self.value = self.entries.value().cloned().unwrap_or_default();
     }
 
     pub(crate) fn value(&self) -> ValueBytes<'_> {

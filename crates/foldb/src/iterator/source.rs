@@ -62,7 +62,10 @@ impl Source {
         match self {
             Source::Memtable(_) => Ok(()),
             Source::Run(cursor) => cursor.hold_value(),
-            Source::Folded(cursor) => cursor.hold_value(),
+            Source::Folded(cursor) => {
+                cursor.hold_value();
+                Ok(())
+            }
         }
     }
 
@@ -99,7 +102,7 @@ impl Source {
                 value.set_entry(cursor.entry_value());
             }
             Source::Folded(cursor) => {
-                cursor.hold_value()?;
+                cursor.hold_value();
                 *value = cursor.pinned_value();
             }
         }

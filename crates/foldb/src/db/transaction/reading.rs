@@ -11,7 +11,7 @@ use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
 use crate::db::transaction::walk::Walk;
 use crate::encoding::key_hash;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Chain;
 use crate::iterator::{
     Bounds, CoverSource, Covers, Effort, FoldedCursor, Iter, MergingCursor, Opened, Origin, Source,
@@ -49,11 +49,7 @@ impl OverSnapshot<'_> {
             let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
             claims.add_key(self.keyspace, key, hash, Forbids::Any);
         }
-        let view = keyspace.view.load();
-        keyspace.check_exists()?;
-        let options = ReadOptions::default();
-        core.collect(keyspace, &view, key, self.snapshot.seqno(), &options, &mut chain)?;
-        keyspace.resolve(&view.version, key, &mut chain)?;
+        collect_below(self.keyspace, self.snapshot, key, &mut chain)?;
         Ok(chain)
     }
 
@@ -114,6 +110,7 @@ impl OverSnapshot<'_> {
         let origin = Arc::new(OwnOrigin {
             claimed: self.claims.map(|claims| (Arc::downgrade(claims), range)),
             keyspace: self.keyspace.clone(),
+            snapshot: self.snapshot.clone(),
             below: Mutex::new(below.second()),
             own,
         });
@@ -133,9 +130,24 @@ impl OverSnapshot<'_> {
     }
 }
 
+/// Collects the chain of a key in the snapshot, below its own records.
+fn collect_below(
+    keyspace: &Keyspace,
+    snapshot: &Snapshot,
+    key: &[u8],
+    chain: &mut Chain,
+) -> Result<()> {
+    let (core, keyspace) = (keyspace.core(), keyspace.state());
+    let view = keyspace.view.load();
+    keyspace.check_exists()?;
+    core.collect(keyspace, &view, key, snapshot.seqno(), &ReadOptions::default(), chain)?;
+    keyspace.resolve(&view.version, key, chain)
+}
+
 /// The own records and the snapshot below them, for an iterator that is read from both ends.
 struct OwnOrigin {
     keyspace: Keyspace,
+    snapshot: Snapshot,
     own: OwnView,
     /// An iterator of the same moment, which is never moved.
     below: Mutex<Iter>,
@@ -171,6 +183,18 @@ impl Origin for OwnOrigin {
         }
         let below = self.below.lock().unwrap_or_else(PoisonError::into_inner).second();
         self.over(below)
+    }
+
+    fn value_below(&self, key: &[u8]) -> Result<Value> {
+        let core = self.keyspace.core();
+        core.check_open()?;
+        let mut chain = Chain::default();
+        collect_below(&self.keyspace, &self.snapshot, key, &mut chain)?;
+        let value = chain.value(key, &core.registry.resolver(), &mut Vec::new())?;
+        // An operator that was registered since may find that the key has no value.
+        value.ok_or_else(|| {
+            Error::new(ErrorKind::Busy, "the operators changed during the iteration; iterate again")
+        })
     }
 
     /// Nothing is paid for own records. The iterator below pays for its own effort.

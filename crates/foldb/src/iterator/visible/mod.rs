@@ -55,6 +55,16 @@ pub(crate) trait Origin: Send + Sync {
     /// ends has two of each.
     fn open(&self, seqno: SeqNo, report: Option<&ReadReport>) -> Opened;
 
+    /// Returns the value of an entry of [`FoldedCursor`] that could not be read.
+    ///
+    /// # Errors
+    /// Why the value cannot be read.
+    ///
+    /// [`FoldedCursor`]: crate::iterator::FoldedCursor
+    fn value_below(&self, _key: &[u8]) -> Result<Value> {
+        unreachable!("separated values have segments")
+    }
+
     /// Receives the effort of the iterator since the last call.
     fn pay(&self, effort: Effort);
 }
@@ -661,8 +671,11 @@ impl Iter {
     #[inline(never)]
     fn resolve(&mut self) -> bool {
         let Some(base) = self.chain.separated() else { return true };
-        let values = self.parts.values.as_mut().expect("separated values have segments");
-        match values.value(&base.value, &self.key) {
+        let value = match &mut self.parts.values {
+            Some(values) => values.value(&base.value, &self.key),
+            None => self.parts.origin.value_below(&self.key),
+        };
+        match value {
             Ok(value) => {
                 self.chain.resolve(value);
                 true

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldb::env::MemFs;
+use foldb::env::mem::{Fault, Operation};
 use foldb::{Db, Options, Transaction};
 use proptest::prelude::*;
 
@@ -194,6 +195,60 @@ fn a_failed_merge_of_the_snapshot_fails_its_key_only() {
     assert_eq!(outcomes, [true, false, true, true]);
     own.put("b", "8 bytes.").unwrap();
     assert!(own.iter().unwrap().all(|entry| entry.is_ok()));
+}
+
+/// The error of a failed merge below an own merge names its operator, and counts once a read.
+#[test]
+fn a_failed_merge_of_the_snapshot_keeps_its_error() {
+    let db = open();
+    let numbers = db.create_keyspace("numbers", Default::default()).unwrap();
+    let adding = db.operator("uint64add").unwrap();
+    numbers.put("b", "short").unwrap();
+    numbers.merge_with(&adding, "b", 0u64.to_le_bytes()).unwrap();
+    let transaction = db.begin(Default::default()).unwrap();
+    let own = transaction.keyspace(&numbers);
+    own.merge_with(&adding, "b", 1u64.to_le_bytes()).unwrap();
+    let alone = own.get("b").unwrap_err();
+    assert_eq!(alone.failed_merge(), Some((&b"b"[..], "uint64add")), "{alone}");
+    let before = db.stats().failed_merges;
+    let iterated = own.iter().unwrap().next().unwrap().unwrap_err();
+    assert_eq!(iterated.failed_merge(), alone.failed_merge(), "{iterated}");
+    assert_eq!(db.stats().failed_merges, before + 1);
+    let backwards = own.iter().unwrap().next_back().unwrap().unwrap_err();
+    assert_eq!(backwards.failed_merge(), alone.failed_merge(), "{backwards}");
+    assert_eq!(db.stats().failed_merges, before + 2);
+}
+
+/// A separated value that cannot be read fails its own key only, and an own put hides it.
+#[test]
+fn an_unreadable_value_of_the_snapshot_fails_its_key_only() {
+    let fs = MemFs::new();
+    let db = crate::support::segments::open(&fs);
+    let large = [b'v'; 200];
+    for key in ["a", "b", "c"] {
+        db.put(key, if key == "b" { &large[..] } else { b"small" }).unwrap();
+    }
+    db.flush().unwrap();
+    let transaction = db.begin(Default::default()).unwrap();
+    transaction.put("d", "own").unwrap();
+    let outcomes = || -> Vec<bool> {
+        let entries = transaction.iter().unwrap().map(|entry| entry.is_ok());
+        let outcomes: Vec<bool> = entries.collect();
+        let backwards = transaction.iter().unwrap().rev().map(|entry| entry.is_ok());
+        let mut backwards: Vec<bool> = backwards.collect();
+        backwards.reverse();
+        assert_eq!(backwards, outcomes);
+        outcomes
+    };
+    fs.inject(Fault::on(Operation::Read).path(".seg").forever());
+    assert_eq!(outcomes(), [true, false, true, true]);
+    transaction.merge("b", 0u64.to_le_bytes()).unwrap();
+    assert_eq!(outcomes(), [true, false, true, true]);
+    transaction.put("b", "own").unwrap();
+    assert_eq!(outcomes(), [true; 4]);
+    assert_eq!(transaction.range("b"..).unwrap().next().unwrap().unwrap().1, b"own");
+    transaction.delete("b").unwrap();
+    assert_eq!(outcomes(), [true; 3]);
 }
 
 /// Savepoints nest, and a rolled-back one is gone.
