@@ -124,7 +124,7 @@ impl Db {
 }
 
 impl Core {
-    fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
+    pub(crate) fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
         self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 

@@ -48,7 +48,28 @@ impl Patience {
 
     #[inline]
     pub(crate) fn of(options: &WriteOptions, clock: &dyn Clock) -> Patience {
-        Patience { until: options.deadline.map(|deadline| clock.now().saturating_add(deadline)) }
+        Patience::from_now(options.deadline, clock)
+    }
+
+    /// Returns the patience to wait this long; `None` stands for no limit.
+    #[inline]
+    pub(crate) fn from_now(deadline: Option<Duration>, clock: &dyn Clock) -> Patience {
+        Patience { until: deadline.map(|deadline| clock.now().saturating_add(deadline)) }
+    }
+
+    /// Returns the options of a write, with what is left of this patience as its deadline.
+    pub(crate) fn limit(self, options: &WriteOptions, clock: &dyn Clock) -> WriteOptions {
+        WriteOptions { deadline: self.left(clock), ..*options }
+    }
+
+    /// Returns the patience that ends first.
+    pub(crate) fn or(self, other: Patience) -> Patience {
+        other.until.map_or(self, |until| self.up_to(until))
+    }
+
+    /// Returns whether no time is left.
+    pub(crate) fn is_over(self, clock: &dyn Clock) -> bool {
+        self.left(clock).is_some_and(|left| left.is_zero())
     }
 
     /// Returns the time that is left; `None` without a limit.
@@ -139,7 +160,10 @@ impl Core {
     }
 
     #[inline(always)]
-    fn lock_writer_for(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
+    pub(crate) fn lock_writer_for(
+        &self,
+        patience: Patience,
+    ) -> Result<MutexGuard<'_, WriterState>> {
         match patience.until {
             None => Ok(self.lock_writer()),
             Some(_) => self.lock_writer_in_time(patience),

@@ -39,9 +39,16 @@ impl Drop for TurnGuard {
 impl Core {
     /// Waits for the turn of another thread to end, and begins one of at most `limit` for this
     /// thread.
-    pub(crate) fn take_turn(self: &Arc<Core>, limit: Duration) -> Result<TurnGuard> {
-        let writer = self.lock_writer();
-        let mut writer = self.let_pass(writer, Patience::ENDLESS)?;
+    ///
+    /// # Errors
+    /// `Busy` if patience ends first.
+    pub(crate) fn take_turn(
+        self: &Arc<Core>,
+        limit: Duration,
+        patience: Patience,
+    ) -> Result<TurnGuard> {
+        let writer = self.lock_writer_for(patience)?;
+        let mut writer = self.let_pass(writer, patience)?;
         let until = self.options.env.clock.now() + limit;
         writer.turn = Some(Turn { thread: thread::current().id(), until });
         drop(writer);
@@ -73,9 +80,40 @@ impl Core {
             let turns = self.transactions.lock_turns();
             drop(writer);
             self.transactions.wait_for_turn(turns, left.min(turn.until - now));
-            writer = self.lock_writer();
+            writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
         }
         Ok(writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foldb_env::{Env, MemFs};
+
+    use super::*;
+    use crate::{Db, ErrorKind, Options};
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn patience_bounds_the_wait_for_a_turn() {
+        let env = Env { clock: Env::system().clock, ..Env::in_memory(MemFs::new()) };
+        let options = Options { create_if_missing: true, env, ..Options::default() };
+        let db = Db::open("db", options).unwrap();
+        let core = db.core();
+        let clock = &*core.options.env.clock;
+        let turn = core.take_turn(LONG, Patience::ENDLESS).unwrap();
+        let wait = || {
+            let patience = Patience::from_now(Some(Duration::from_millis(20)), clock);
+            core.take_turn(LONG, patience).map(drop)
+        };
+        let start = clock.now();
+        let waited = thread::scope(|scope| scope.spawn(wait).join().unwrap());
+        assert_eq!(waited.unwrap_err().kind(), ErrorKind::Busy);
+        let waited = clock.now() - start;
+        assert!((Duration::from_millis(20)..LONG / 10).contains(&waited), "{waited:?}");
+        drop(turn);
+        thread::scope(|scope| scope.spawn(wait).join().unwrap()).unwrap();
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! After [`LOSSES_BEFORE_TURN`] losses the step gets a turn, as a transaction does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::db::core::Core;
@@ -17,6 +18,8 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::{Noted, RecentWrites};
+use crate::db::throttle::room::{Patience, busy};
+use crate::db::throttle::turn::TurnGuard;
 use crate::db::transaction::claims::range_of_key;
 use crate::db::transaction::transact::LOSSES_BEFORE_TURN;
 use crate::encoding::key_hash;
@@ -27,7 +30,7 @@ use crate::options::WriteOptions;
 use crate::value::Value;
 
 /// The limit of the turn of a step that lost several times.
-pub(super) const TURN: Duration = Duration::from_millis(20);
+const TURN: Duration = Duration::from_millis(20);
 
 /// The outcome of [`Conditional::compare_and_swap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +58,9 @@ enum Next<'a> {
 
 /// Writes under a condition, with options. Made by [`Keyspace::conditional`]. Each is atomic: no
 /// other write to the key comes between its read and its write, by a transaction or not.
+///
+/// The deadline of the options bounds the whole call. A call that other writes keep from writing
+/// until then fails with `Busy`, and has written nothing.
 ///
 /// # Example
 /// ```
@@ -114,7 +120,7 @@ impl Conditional<'_> {
     }
 
     /// Replaces the value by what `change` makes of it, and returns the new value. `None` stands
-    /// for an absent key. `change` may run several times.
+    /// for an absent key. `change` may run several times, and must not write this key itself.
     ///
     /// # Errors
     /// As [`Conditional::compare_and_swap`].
@@ -242,10 +248,11 @@ impl Conditional<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
         let _noting = core.noting();
+        let clock = &*core.options.env.clock;
+        let patience = Patience::of(self.options, clock);
         let mut losses = 0;
         loop {
-            let _turn =
-                if losses < LOSSES_BEFORE_TURN { None } else { Some(core.take_turn(TURN)?) };
+            let _turn = core.turn_after(losses, patience)?;
             let since = core.published();
             let found = core.get(keyspace, key, &ReadOptions::default())?;
             let (next, result) = decide(found)?;
@@ -256,7 +263,8 @@ impl Conditional<'_> {
                 Next::Merge(operator, operand) => ((Kind::Merge, operator.id), *operand),
             };
             let mut lost = false;
-            let written = core.write_one_if(keyspace, kind, key, value, self.options, |writer| {
+            let options = patience.limit(self.options, clock);
+            let written = core.write_one_if(keyspace, kind, key, value, &options, |writer| {
                 lost = has_changed(&writer.recent, keyspace, key, since);
                 if lost { Err(lost_the_key()) } else { Ok(()) }
             });
@@ -302,6 +310,22 @@ impl Drop for Noting<'_> {
 }
 
 impl Core {
+    /// Takes a turn for a step that lost several times.
+    ///
+    /// # Errors
+    /// `Busy` if the step lost and patience is over.
+    pub(super) fn turn_after(
+        self: &Arc<Core>,
+        losses: u32,
+        patience: Patience,
+    ) -> Result<Option<TurnGuard>> {
+        if losses > 0 && patience.is_over(&*self.options.env.clock) {
+            return Err(busy("other writes kept changing the key"));
+        }
+        let is_due = losses >= LOSSES_BEFORE_TURN;
+        is_due.then(|| self.take_turn(TURN, patience)).transpose()
+    }
+
     pub(super) fn noting(&self) -> Noting<'_> {
         self.begin_noting();
         Noting(self)

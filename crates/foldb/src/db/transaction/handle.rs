@@ -8,6 +8,7 @@ use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::state::recent_writes::range_of;
+use crate::db::throttle::room::Patience;
 use crate::db::transaction::check::Verdict;
 use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::OwnWrites;
@@ -325,18 +326,25 @@ impl Transaction {
     /// # Errors
     /// `Conflict` if a claim was broken, and nothing was written; as [`Db::write`].
     pub fn commit(self) -> Result<()> {
+        self.commit_within(Patience::ENDLESS)
+    }
+
+    /// Commits, and waits no longer than the patience or the deadline of the options.
+    pub(super) fn commit_within(self, patience: Patience) -> Result<()> {
         let mut state = self.lock();
         let State { batch, claims, snapshot, .. } = &mut *state;
         let core = self.db.core();
-        let write = &self.options.write;
+        let clock = &*core.options.env.clock;
+        let patience = Patience::of(&self.options.write, clock).or(patience);
+        let write = || patience.limit(&self.options.write, clock);
         if self.options.isolation == Isolation::Snapshot {
             *claims = Some(Arc::new(Mutex::new(self.claims_of_writes(batch))));
         }
         let (Some(claims), Some(snapshot)) = (claims, snapshot) else {
-            return core.write(batch, write);
+            return core.write(batch, &write());
         };
         if batch.is_empty() {
-            return core.write(batch, write);
+            return core.write(batch, &write());
         }
         // A comparator that panicked while claims joined may have lost some of them.
         let Ok(mut claims) = claims.lock() else { return Err(conflict()) };
@@ -345,7 +353,7 @@ impl Transaction {
         let mut since = snapshot.seqno();
         for _ in 0..DOUBTS {
             let mut verdict = Verdict::Hold;
-            let written = core.write_if(batch, write, |writer| {
+            let written = core.write_if(batch, &write(), |writer| {
                 verdict = claims.check_noted(&writer.recent, since);
                 if verdict == Verdict::Hold { Ok(()) } else { Err(conflict()) }
             });
@@ -364,20 +372,25 @@ impl Transaction {
     /// Returns what the writes claim: that no other transaction wrote the same keys.
     fn claims_of_writes(&self, batch: &WriteBatch) -> Claims {
         let mut claims = Claims::new(self.options.max_read_bytes);
-        let named = self.db.core().all_keyspaces();
+        let (core, default) = (self.db.core(), self.db.default_keyspace());
+        let named = batch.named_keyspaces().filter_map(|id| {
+            let state = core.find_keyspace(batch.keyspace_name(id));
+            state.filter(|state| state.id == id).map(|state| default.sibling(state))
+        });
+        let written: Vec<Keyspace> = std::iter::once(default.clone()).chain(named).collect();
         for operation in batch.operations() {
-            let Some(state) = named.iter().find(|state| state.id == operation.keyspace) else {
+            let is_its = |keyspace: &&Keyspace| keyspace.state().id == operation.keyspace;
+            let Some(keyspace) = written.iter().find(is_its) else {
                 // The keyspace was dropped, so the write of the batch fails.
                 continue;
             };
-            let keyspace = self.db.default_keyspace().sibling(Arc::clone(state));
             let hash = key_hash(operation.key);
             match operation.kind {
-                Kind::DeleteRange => claims.add_range(&keyspace, range_of(&operation)),
+                Kind::DeleteRange => claims.add_range(keyspace, range_of(&operation)),
                 Kind::Merge if !planted(Fault::MergeTakenForRead) => {
-                    claims.add_key(&keyspace, operation.key, hash, Forbids::NewBase)
+                    claims.add_key(keyspace, operation.key, hash, Forbids::NewBase)
                 }
-                _ => claims.add_key(&keyspace, operation.key, hash, Forbids::Any),
+                _ => claims.add_key(keyspace, operation.key, hash, Forbids::Any),
             }
         }
         claims

@@ -16,8 +16,8 @@ use std::ops::Bound;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::fronts::Front;
 use crate::db::state::recent_writes::{EdgeRange, Noted, RecentWrites};
-use crate::db::transaction::conditional::{Conditional, TURN, lost_the_key};
-use crate::db::transaction::transact::LOSSES_BEFORE_TURN;
+use crate::db::throttle::room::Patience;
+use crate::db::transaction::conditional::{Conditional, lost_the_key};
 use crate::error::Result;
 use crate::iterator::Bounds;
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, SeqNo};
@@ -49,10 +49,11 @@ impl Conditional<'_> {
         let _noting = core.noting();
         let bounds = Bounds::of(&range);
         let start = Edge::at_start(bounds.as_refs().0);
+        let clock = &*core.options.env.clock;
+        let patience = Patience::of(self.options, clock);
         let mut losses = 0;
         loop {
-            let _turn =
-                if losses < LOSSES_BEFORE_TURN { None } else { Some(core.take_turn(TURN)?) };
+            let _turn = core.turn_after(losses, patience)?;
             let front = core.fronts.find(keyspace.id, &start);
             let since = core.published();
             let from = match &front {
@@ -74,7 +75,8 @@ impl Conditional<'_> {
             let mut deleted_at = 0;
             let (mut lost, mut is_passed) = (false, false);
             let delete = (Kind::Delete, NO_OPERATOR);
-            let written = core.write_one_if(keyspace, delete, &key, &[], self.options, |writer| {
+            let options = patience.limit(self.options, clock);
+            let written = core.write_one_if(keyspace, delete, &key, &[], &options, |writer| {
                 let recent = &writer.recent;
                 is_passed =
                     front.as_ref().is_some_and(|front| !self.is_untouched(recent, &start, front));

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::handle::database::Db;
+use crate::db::throttle::room::Patience;
 use crate::db::transaction::handle::Transaction;
 use crate::error::{ErrorKind, Result};
 use crate::options::WriteOptions;
@@ -52,7 +53,8 @@ pub struct TransactionOptions {
     /// How often [`Db::transact_opt`] runs the transaction before it returns the conflict. At least
     /// 1. Default: 100.
     pub max_attempts: u32,
-    /// When [`Db::transact_opt`] stops running it again. Default: none.
+    /// When [`Db::transact_opt`] stops running it again. All its waits end by then, too: those of
+    /// turns, of pauses and of commits. Default: none.
     pub deadline: Option<Duration>,
 }
 
@@ -111,7 +113,8 @@ impl Db {
     /// writers wait for it, up to 20 milliseconds at first.
     ///
     /// # Errors
-    /// The error of `work`; `Conflict` after [`TransactionOptions::max_attempts`]; as
+    /// The error of `work`; `Conflict` after [`TransactionOptions::max_attempts`] or the deadline;
+    /// `Busy` if a deadline ends while it waits for the turn of another transaction; as
     /// [`Transaction::commit`].
     ///
     /// # Example
@@ -153,28 +156,28 @@ impl Db {
         options: &TransactionOptions,
         mut work: impl FnMut(&Transaction) -> Result<T>,
     ) -> Result<T> {
-        let clock = &self.core().options.env.clock;
-        let end = options.deadline.map(|deadline| clock.now().saturating_add(deadline));
+        let clock = &*self.core().options.env.clock;
+        let patience = Patience::from_now(options.deadline, clock);
         let mut losses = 0_u32;
         loop {
             let turn = match losses.checked_sub(LOSSES_BEFORE_TURN) {
                 None => None,
                 Some(further) => {
                     let limit = FIRST_TURN.saturating_mul(1 << further.min(16));
-                    Some(self.core().take_turn(limit.min(LONGEST_TURN))?)
+                    let patience = Patience::of(&options.write, clock).or(patience);
+                    Some(self.core().take_turn(limit.min(LONGEST_TURN), patience)?)
                 }
             };
             let transaction = self.begin(options.clone())?;
             let done = work(&transaction).and_then(|result| {
-                transaction.commit()?;
+                transaction.commit_within(patience)?;
                 Ok(result)
             });
             drop(turn);
             losses += 1;
             match done {
                 Err(error) if error.kind() == ErrorKind::Conflict => {
-                    let is_late = end.is_some_and(|end| clock.now() >= end);
-                    if losses >= options.max_attempts || is_late {
+                    if losses >= options.max_attempts || patience.is_over(clock) {
                         return Err(error);
                     }
                 }
@@ -182,7 +185,8 @@ impl Db {
             }
             if let Some(further) = losses.checked_sub(LOSSES_BEFORE_PAUSE) {
                 let longest = FIRST_PAUSE.saturating_mul(1 << further.min(16)).min(LONGEST_PAUSE);
-                clock.sleep(longest.mul_f64(fastrand::f64()));
+                let pause = longest.mul_f64(fastrand::f64());
+                clock.sleep(patience.left(clock).map_or(pause, |left| pause.min(left)));
             }
         }
     }

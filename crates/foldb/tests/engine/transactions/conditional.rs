@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use foldb::{CompareAndSwap, Db, ErrorKind, Options, WriteOptions};
 use tempfile::TempDir;
@@ -90,6 +91,25 @@ fn bad_input_is_refused() {
     assert_eq!(plain.take("n").unwrap_err().kind(), ErrorKind::KeyspaceDropped);
     db.close().unwrap();
     assert_eq!(db.take("n").unwrap_err().kind(), ErrorKind::Closed);
+}
+
+/// Other writes may keep a step from writing for ever. Its deadline ends that.
+#[test]
+fn a_deadline_ends_a_step_that_always_loses() {
+    let dir = TempDir::new().unwrap();
+    let db = open(&dir);
+    let soon =
+        WriteOptions { deadline: Some(Duration::from_millis(50)), ..WriteOptions::default() };
+    let mut runs = 0;
+    let lost = db.default_keyspace().conditional(&soon).update("k", |_| {
+        runs += 1;
+        db.put("k", "other").unwrap();
+        Some(b"new".to_vec())
+    });
+    assert_eq!(lost.unwrap_err().kind(), ErrorKind::Busy);
+    assert!(runs > 8, "{runs}");
+    assert_eq!(db.get("k").unwrap().unwrap(), b"other");
+    assert_eq!(db.update("k", |_| Some(b"new".to_vec())).unwrap().unwrap(), b"new");
 }
 
 #[test]
