@@ -384,7 +384,7 @@ pub struct foldb_write_options_t(WriteOptions);
 
 /// The options of a write without any.
 static WRITE_DEFAULTS: WriteOptions =
-    WriteOptions { sync: false, disable_wal: false, deadline: None };
+    WriteOptions { sync: false, disable_wal: false, deadline: None, expires: None };
 
 /// Returns the options of a write; NULL is the defaults.
 ///

@@ -48,6 +48,13 @@ impl PinnedBytes {
         PinnedBytes(Repr::Pinned { bytes, chains })
     }
 
+    /// Keeps the first `len` bytes only. A copied value of 8 bytes stays whole.
+    pub fn truncate(&mut self, len: usize) {
+        if let Repr::Pinned { bytes, .. } = &mut self.0 {
+            *bytes = NonNull::slice_from_raw_parts(bytes.cast(), len.min(bytes.len()));
+        }
+    }
+
     /// Pins other bytes instead, as [`PinnedBytes::pin`] does. It is cheaper than a new pin if
     /// these bytes are of the same memtable as the previous ones.
     ///

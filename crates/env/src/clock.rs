@@ -1,13 +1,18 @@
-//! Time: a monotonic clock for durations and pacing, and wall time for reports only.
+//! Time: a monotonic clock for durations and pacing, and the time of day for expiry.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A clock, and a way to wait by it.
 pub trait Clock: Debug + Send + Sync {
     /// Returns the time since some fixed moment; it never goes back.
     fn now(&self) -> Duration;
+    /// Returns the time of day since 1970 (UTC), by which entries expire. It may go back. The
+    /// default implementation asks the machine.
+    fn time_of_day(&self) -> Duration {
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+    }
     /// Waits for `duration`.
     fn sleep(&self, duration: Duration);
 }
@@ -66,10 +71,21 @@ pub fn thread_cpu_time() -> Duration {
 /// clock.advance(Duration::from_secs(1));
 /// assert_eq!(clock.now(), Duration::from_secs(4));
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ManualClock {
     nanos: AtomicU64,
+    /// The time of day at zero, in seconds since 1970.
+    origin: AtomicU64,
 }
+
+impl Default for ManualClock {
+    fn default() -> ManualClock {
+        ManualClock { nanos: AtomicU64::new(0), origin: AtomicU64::new(DAWN) }
+    }
+}
+
+/// The time of day at which a manual clock begins: 2026-01-01T00:00:00Z.
+const DAWN: u64 = 1_767_225_600;
 
 impl ManualClock {
     /// Moves the clock forward by `duration`, at most to 584 years from zero.
@@ -79,11 +95,21 @@ impl ManualClock {
         // Never an error: there always is a later time.
         let _ = self.nanos.fetch_update(Ordering::SeqCst, Ordering::SeqCst, later);
     }
+
+    /// Sets the time of day, in seconds since 1970. It may go back; [`Clock::now`] does not.
+    pub fn set_time_of_day(&self, seconds: u64) {
+        let now = self.now().as_secs();
+        self.origin.store(seconds.saturating_sub(now), Ordering::SeqCst);
+    }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Duration {
         Duration::from_nanos(self.nanos.load(Ordering::SeqCst))
+    }
+
+    fn time_of_day(&self) -> Duration {
+        Duration::from_secs(self.origin.load(Ordering::SeqCst)) + self.now()
     }
 
     fn sleep(&self, duration: Duration) {

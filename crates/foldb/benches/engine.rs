@@ -17,7 +17,8 @@ use foldb::{Compression, Db, Options, WriteOptions};
 
 const RECORDS: usize = 1_000_000;
 const RUNS: usize = 8;
-const NO_LOG: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
+const NO_LOG: WriteOptions =
+    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
 
 /// An empty database in memory that does nothing by itself.
 fn database() -> Db {

@@ -70,6 +70,7 @@ fn options(compression: Compression, block_size: usize) -> TableBuilderOptions {
         filter_bits: 10,
         filter_policy: None,
         operators: Arc::new([]),
+        expiry: None,
     }
 }
 

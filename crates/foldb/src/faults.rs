@@ -114,12 +114,18 @@ pub enum Fault {
     FeedSkipsBatch,
     /// The change feed yields batches that a power loss can take back.
     FeedYieldsUnsynced,
+    /// A merge onto an expired value applies to it, and renews it.
+    MergeOntoExpired,
+    /// A flush or compaction drops an expired record that hides an older one.
+    DropExpiredEarly,
+    /// Expired values are dropped although merges that came in time lie above them.
+    DropExpiredBelowMerge,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 51] = [
+    pub const ALL: [Fault; 54] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -171,6 +177,9 @@ impl Fault {
         Fault::LoadWithoutNumber,
         Fault::FeedSkipsBatch,
         Fault::FeedYieldsUnsynced,
+        Fault::MergeOntoExpired,
+        Fault::DropExpiredEarly,
+        Fault::DropExpiredBelowMerge,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.

@@ -105,7 +105,7 @@ pub use options::{
     ExplainedOption, KeyspaceOptions, OptionSource, OptionValue, Options, Profile, WriteOptions,
 };
 pub use runtime::{Runtime, RuntimeOptions};
-pub use settings::{CompactionPreset, Compression, LogAdoption};
+pub use settings::{CompactionPreset, Compression, Expires, Expiry, LogAdoption};
 pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};
 pub use table::{CustomCache, SharedBlock};
 pub use value::Value;

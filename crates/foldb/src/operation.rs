@@ -6,6 +6,7 @@
 //! | kind | keyspace  | [operator] | key len | key | value len | value |
 //! | u8   | varint    | varint     | varint  |     | varint    |       |
 //! +------+-----------+------------+---------+-----+-----------+-------+
+//!   kind:     plus 0x80 if the value or operand ends with a stamp (`fold::stamp`)
 //!   operator: merges only; 0 means the default operator named by the frame
 //!   value:    puts (the value), merges (the operand) and range deletes (the end) only
 //!
@@ -21,6 +22,7 @@ use std::ops::Bound;
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
+use crate::fold::stamp::STAMP_LEN;
 use crate::key::{
     Comparator, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId, check_ends, shown,
 };
@@ -35,13 +37,18 @@ pub(crate) struct Operation<'a> {
     pub(crate) operator: OperatorId,
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a [u8],
+    /// Whether the value or operand ends with a stamp, because the keyspace has an expiry.
+    pub(crate) stamped: bool,
 }
+
+/// The bit of a stamped operation beside its kind.
+const STAMPED: u8 = 0x80;
 
 impl<'a> Operation<'a> {
     /// Appends the encoding drawn above.
     #[inline]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.push(self.kind as u8);
+        out.push(self.kind as u8 | if self.stamped { STAMPED } else { 0 });
         put_varint(out, u64::from(self.keyspace));
         if self.kind == Kind::Merge {
             put_varint(out, u64::from(self.operator));
@@ -61,7 +68,8 @@ impl<'a> Operation<'a> {
     #[inline]
     pub(crate) fn decode(bytes: &mut ByteReader<'a>) -> Result<Operation<'a>> {
         let kind = bytes.u8("operation kind")?;
-        let kind = Kind::of_operation(kind)
+        let stamped = kind & STAMPED != 0;
+        let kind = Kind::of_operation(kind & !STAMPED)
             .ok_or_else(|| Error::corruption(format!("operation kind {kind} is not known")))?;
         let keyspace = bytes.varint32("keyspace")?;
         let operator = match kind {
@@ -75,11 +83,20 @@ impl<'a> Operation<'a> {
             }
             Kind::Delete => &[],
         };
-        let operation = Operation { kind, keyspace, operator, key, value };
+        if stamped && value.len() < STAMP_LEN {
+            return Err(Error::corruption("a stamped operation has no stamp"));
+        }
+        let operation = Operation { kind, keyspace, operator, key, value, stamped };
         if kind == Kind::DeleteRange {
             operation.decode_range()?;
         }
         Ok(operation)
+    }
+
+    /// Returns the value or operand as the caller gave it.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        let stamp = if self.stamped { STAMP_LEN } else { 0 };
+        &self.value[..self.value.len().saturating_sub(stamp)]
     }
 
     /// Checks that key and value are short enough to store.

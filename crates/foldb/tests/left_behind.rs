@@ -22,7 +22,8 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, OptionSource, OptionValue, Options, 
 use support::{PATH, assert_error, open, options, reopen, text};
 
 const DIRECTORY_VARIABLE: &str = "FOLDB_TEST_DIRECTORY";
-const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNCED: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 
 /// Returns the files of the database in memory, with their lengths.
 fn files(fs: &MemFs) -> BTreeMap<String, u64> {

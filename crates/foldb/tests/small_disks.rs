@@ -15,7 +15,8 @@ use foldb::env::{FileSystem, PosixFs};
 use foldb::{Db, Error, ErrorKind, GcOptions, Options, Reader, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
-const SYNCED: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNCED: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 /// Limit for the time until writing works after space is freed.
 const SOON: Duration = Duration::from_secs(60);
 

@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::fold::Resolver;
+use crate::fold::stamp::{Moment, NEVER};
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::range_tombstone::Edge;
@@ -24,7 +25,9 @@ use crate::rewriting::output::TableOutput;
 use crate::rewriting::range_deletes::{PassedOn, passed_on};
 use crate::segment::{NewSegments, ValueReader, ValueWriter};
 use crate::table::{CursorOptions, TableBuilderOptions};
-use crate::version::{Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version};
+use crate::version::{
+    Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version, has_much_expired,
+};
 
 /// What to compact, and where to.
 #[derive(Clone, Debug)]
@@ -53,6 +56,9 @@ pub(crate) struct JobContext<'a> {
     pub(crate) comparator: &'a Arc<dyn Comparator>,
     pub(crate) operators: &'a Resolver,
     pub(crate) snapshots: &'a [SeqNo],
+    /// The time up to which expired records may go, if the keyspace has an expiry. Operands in newer
+    /// tables lower it.
+    pub(crate) expired_through: Option<Moment>,
     pub(crate) next_number: &'a dyn Fn() -> u64,
     pub(crate) table_options: TableBuilderOptions,
     /// Bytes at which an output table ends.
@@ -192,7 +198,8 @@ impl Job {
         let settled = file.deletes == 0
             && file.merges == 0
             && file.range_deletes == 0
-            && file.kept_apart == 0;
+            && file.kept_apart == 0
+            && !context.expired_through.is_some_and(|now| has_much_expired(file, now));
         if self.move_from > 0 && !(settled && table.file.len >= self.move_from) {
             return false;
         }
@@ -242,7 +249,12 @@ impl Job {
         let covers = self.open_covers(&rest, context);
         let mut folder =
             Folder::new(context.operators, context.snapshots, older).covered_by(covers);
-        folder = folder.reading(values_of(context));
+        let expired_through = context.expired_through.map(|through| {
+            let newest_first = context.version.runs().map(|(_, run)| run);
+            let newer = newest_first.take_while(|run| !involved.contains(&run.id));
+            through.min(merged_since(newer, &rest, comparator))
+        });
+        folder = folder.reading(values_of(context)).expiring(expired_through);
         let options = context.table_options.clone();
         let mut output = TableOutput::new(
             context.fs,
@@ -344,6 +356,20 @@ impl Job {
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))
     }
+}
+
+/// Returns the earliest moment of an operand in these runs' tables.
+fn merged_since<'a>(
+    runs: impl Iterator<Item = &'a Arc<Run>>,
+    range: &KeyRange,
+    comparator: &dyn Comparator,
+) -> Moment {
+    if planted(Fault::DropExpiredBelowMerge) {
+        return NEVER;
+    }
+    let tables = runs.flat_map(|run| run.overlapping(comparator, range));
+    let expiry = tables.filter_map(|table| table.file.expiry);
+    expiry.map(|expiry| expiry.merged_since).min().unwrap_or(NEVER)
 }
 
 /// Returns a reader of the inputs' separated values, if there are any.

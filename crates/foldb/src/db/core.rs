@@ -30,6 +30,7 @@ use crate::db::state::buffers::SealedGroups;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::Tree;
 use crate::db::state::writer::WriterState;
@@ -87,6 +88,8 @@ pub(crate) struct Core {
     pub(crate) background: Background,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
+    /// The time by which entries expire.
+    pub(crate) time: DatabaseTime,
     pub(crate) transactions: OpenTransactions,
     pub(crate) fronts: Fronts,
     /// How often a thread waited for a log to be durable.
@@ -190,6 +193,7 @@ impl Core {
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
             filter_policy: keyspace.filter_policy.clone(),
             operators: self.registry.resolver().definitions().cloned().collect(),
+            expiry: settings.expiry,
         }
     }
 

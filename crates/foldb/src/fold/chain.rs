@@ -35,6 +35,7 @@ use smallvec::SmallVec;
 
 use crate::error::Error;
 use crate::faults::{Fault, planted};
+use crate::fold::expiring::composable;
 use crate::fold::operator::{Full, MergeOperator, Partial};
 use crate::fold::registry::Resolver;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
@@ -178,6 +179,11 @@ impl Chain {
         // more.
         self.covered = 0;
         self.base.take()
+    }
+
+    /// Returns all records, in no particular order.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.operands.iter().chain(&self.base)
     }
 
     /// Returns the bytes of the operands.
@@ -382,6 +388,9 @@ impl Fold<'_> {
         };
         match self.ground {
             Ground::Solid => self.full(implementation, operator, stretch),
+            Ground::Open if self.operators.is_expiring(operator) => {
+                self.partial_in_time(implementation, operator, stretch);
+            }
             Ground::Open => self.partial(implementation, stretch),
         }
     }
@@ -412,6 +421,28 @@ impl Fold<'_> {
         };
         self.out.records.clear();
         self.out.records.push(base_record(newest, value));
+    }
+
+    /// Folds a stretch of operands with stamps whose base is not known, as far as neighbours
+    /// compose.
+    fn partial_in_time(
+        &mut self,
+        implementation: &dyn MergeOperator,
+        id: OperatorId,
+        mut stretch: &mut [Record],
+    ) {
+        while !stretch.is_empty() && self.ground == Ground::Open {
+            let count = {
+                let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
+                composable(&operands)
+            };
+            let (these, newer) = stretch.split_at_mut(count);
+            self.partial(implementation, these);
+            stretch = newer;
+        }
+        if !stretch.is_empty() {
+            self.full(implementation, id, stretch);
+        }
     }
 
     /// Folds a stretch whose base is not known.

@@ -13,9 +13,12 @@ mod builtin;
 mod chain;
 mod closure;
 mod definition;
+pub(crate) mod expiring;
 pub mod laws;
 mod operator;
+mod read_time;
 mod registry;
+pub(crate) mod stamp;
 #[cfg(test)]
 mod tests;
 
@@ -25,5 +28,6 @@ pub(crate) use chain::{Below, Chain, Operands, Outcome, Record, full, take_outpu
 pub use closure::merge_fn;
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
+pub(crate) use read_time::{ReadTime, end_of};
 pub use registry::Operator;
 pub(crate) use registry::{CachedResolver, FIRST_DYNAMIC_ID, Registry, Resolver};

@@ -22,6 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::builtin::{builtin, builtins};
 use crate::fold::definition::Definition;
+use crate::fold::expiring::{Expiring, PREFIX};
 use crate::fold::operator::{Growth, MergeOperator, TextForm};
 use crate::key::OperatorId;
 use crate::limits::MAX_VALUE_BYTES;
@@ -32,6 +33,10 @@ pub(crate) const FIRST_DYNAMIC_ID: OperatorId = 128;
 
 /// Returns the spec: `NAME` or `NAME:PARAM`.
 fn spec_of(definition: &Definition) -> String {
+    if let Some(inner) = definition.inner() {
+        // The caller named the operator without its wrapper.
+        return spec_of(&inner);
+    }
     // If a built-in takes a parameter, a spec without one means the default. So an empty parameter
     // needs its colon.
     let optional = builtin(&definition.name).is_none_or(|builtin| builtin.id.is_some());
@@ -42,6 +47,12 @@ fn spec_of(definition: &Definition) -> String {
 }
 
 impl Definition {
+    /// Returns the definition of the operator that this one wraps: see [`crate::fold::expiring`].
+    fn inner(&self) -> Option<Definition> {
+        let name = self.name.strip_prefix(PREFIX)?.to_owned();
+        Some(Definition { name, ..self.clone() })
+    }
+
     /// Returns the spec: `NAME` or `NAME:PARAM`.
     pub(crate) fn spec(&self) -> String {
         spec_of(self)
@@ -63,6 +74,8 @@ struct Known {
     standing: Standing,
     /// The operator's growth. It is asked once, because writers need it while they hold their lock.
     growth: Growth,
+    /// Whether the operator wraps another one: see [`crate::fold::expiring`].
+    expiring: bool,
 }
 
 /// Which operator folds the operands of an id.
@@ -176,7 +189,24 @@ impl Resolver {
             Standing::Upgraded { .. } | Standing::Unresolved => None,
         };
         let growth = growth.unwrap_or(Growth::Grows);
-        self.known[slot] = Some(Known { definition, standing, growth });
+        let expiring = definition.name.starts_with(PREFIX);
+        self.known[slot] = Some(Known { definition, standing, growth, expiring });
+    }
+
+    /// Returns the id of the operator that wraps this one, if it has an id.
+    pub(crate) fn expiring_id(&self, id: OperatorId) -> Option<OperatorId> {
+        let inner = self.definition(id)?;
+        let mut dynamic = self.dynamic_definitions();
+        let wraps = |outer: &&Definition| {
+            outer.name.strip_prefix(PREFIX) == Some(&inner.name)
+                && (outer.version, &outer.parameters) == (inner.version, &inner.parameters)
+        };
+        dynamic.find(wraps).map(|outer| outer.id)
+    }
+
+    /// Returns whether operands of this id have stamps.
+    pub(crate) fn is_expiring(&self, id: OperatorId) -> bool {
+        self.known(id).is_some_and(|known| known.expiring)
     }
 
     /// Returns all definitions, in the order of their ids.
@@ -264,6 +294,8 @@ impl Registry {
 
     /// Makes the error for operands without an implementation of their operator.
     pub(crate) fn unknown_operator(&self, definition: &Definition) -> Error {
+        let inner = definition.inner();
+        let definition = inner.as_ref().unwrap_or(definition);
         let other = self.custom.iter().find(|operator| {
             operator.name() == definition.name && operator.parameters() == definition.parameters
         });
@@ -374,6 +406,17 @@ impl Registry {
     }
 
     fn standing_of(&self, definition: &Definition) -> Standing {
+        if let Some(inner) = definition.inner() {
+            return match self.standing_of(&inner) {
+                Standing::Implemented(inner) => {
+                    Standing::Implemented(Arc::new(Expiring::new(inner)))
+                }
+                Standing::Upgraded { newer, id } => {
+                    Standing::Upgraded { newer: Arc::new(Expiring::new(newer)), id }
+                }
+                Standing::Unresolved => Standing::Unresolved,
+            };
+        }
         if let Some(implementation) = self.find(definition) {
             return Standing::Implemented(implementation);
         }

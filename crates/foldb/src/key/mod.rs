@@ -60,6 +60,12 @@ impl Kind {
         self != Kind::Merge
     }
 
+    /// Returns whether a record of this kind expires in a keyspace with expiry.
+    #[inline]
+    pub(crate) fn may_expire(self) -> bool {
+        matches!(self, Kind::Put | Kind::Merge)
+    }
+
     /// Returns whether the record gives the key a value, inline or separated.
     #[inline]
     pub(crate) fn is_put(self) -> bool {

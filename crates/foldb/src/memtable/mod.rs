@@ -9,7 +9,7 @@ mod folding;
 mod tests;
 mod usual;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
@@ -19,6 +19,7 @@ use foldb_chains::{
 
 use crate::encoding::key_hash;
 use crate::fold::Chain;
+use crate::fold::stamp::{Moment, NEVER, Stamp};
 use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::memory::WriteBuffer;
 use crate::memtable::folding::{FoldBuffers, fold_word};
@@ -49,6 +50,8 @@ pub(crate) struct Memtable {
     unordered: AtomicBool,
     /// The message of the panic, if the comparator panicked while it placed a write.
     failure: OnceLock<String>,
+    /// The earliest moment of an operand with a stamp.
+    merged_since: AtomicU32,
 }
 
 /// The right to write to a memtable.
@@ -95,6 +98,7 @@ impl MemtableWriter {
             released: AtomicBool::new(false),
             unordered: AtomicBool::new(false),
             failure: OnceLock::new(),
+            merged_since: AtomicU32::new(NEVER),
         });
         MemtableWriter {
             empty_bytes: memtable.bytes(),
@@ -189,6 +193,9 @@ impl MemtableWriter {
     #[inline(always)]
     fn insert(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
         let Operation { kind, operator, key, value, .. } = *operation;
+        if operation.stamped && kind == Kind::Merge {
+            self.memtable.note_merge(value);
+        }
         let hash = key_hash(key);
         let record = NewRecord { seqno, kind: kind as u8, operator, value };
         let floor = match kind {
@@ -248,6 +255,19 @@ pub(crate) fn bytes_needed(write: &Operation<'_>) -> usize {
 }
 
 impl Memtable {
+    /// Notes the moment of an operand with a stamp. Moments do not fall from write to write, except
+    /// for writes that were restored or replayed.
+    fn note_merge(&self, operand: &[u8]) {
+        if let Some((_, stamp)) = Stamp::split(operand) {
+            self.merged_since.fetch_min(stamp.written, Ordering::AcqRel);
+        }
+    }
+
+    /// Returns the earliest moment of an operand with a stamp.
+    pub(crate) fn merged_since(&self) -> Moment {
+        self.merged_since.load(Ordering::Acquire)
+    }
+
     /// Pushes the records of `key` up to `seqno` onto the chain, newest first. Returns whether
     /// records in older memtables and tables still matter.
     #[inline]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::key::{Comparator, FilterPolicy};
 use crate::options::Options;
-use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
+use crate::settings::{CompactionPreset, Compression, Expiry, KeyspaceSettings};
 
 /// The options with which a keyspace is created. `None` takes the value of the database's
 /// [`Options`]. The database stores them all: a keyspace is opened as it was created.
@@ -45,6 +45,9 @@ pub struct KeyspaceOptions {
     /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`:
     /// no value is, whatever the database's options say.
     pub value_separation_min: Option<usize>,
+    /// When entries expire. `None`: never. The database's options have no such setting, so entries
+    /// of the keyspace `default` never expire. Values of a keyspace with expiry are not separated.
+    pub expiry: Option<Expiry>,
 }
 
 impl KeyspaceOptions {
@@ -58,8 +61,15 @@ impl KeyspaceOptions {
             compression: self.compression.unwrap_or(database.compression),
             bloom_bits: self.bloom_bits.unwrap_or(database.bloom_bits),
             compaction: self.compaction.unwrap_or(database.compaction),
-            value_separation_min: self.value_separation_min.or(database.value_separation_min),
+            value_separation_min: match self.expiry {
+                None => self.value_separation_min.or(database.value_separation_min),
+                Some(_) => Some(usize::MAX),
+            },
+            expiry: self.expiry,
         };
+        if let Some(expiry) = &self.expiry {
+            expiry.check()?;
+        }
         settings.compression.check_supported()?;
         if settings.bloom_bits > 64 {
             return Err(Error::invalid_argument(format!(
@@ -79,6 +89,7 @@ impl Options {
             bloom_bits: self.bloom_bits,
             compaction: self.compaction,
             value_separation_min: self.value_separation_min,
+            expiry: None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::settings::Expires;
+
 /// Options of one write, and the guarantee that its return gives.
 ///
 /// A write returns once the operating system has it: a killed process loses nothing of it. Power
@@ -48,4 +50,8 @@ pub struct WriteOptions {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub deadline: Option<Duration>,
+    /// When the puts and merges of this write expire. Default: none, and the keyspace decides.
+    /// Allowed only in keyspaces with [`KeyspaceOptions::expiry`](crate::KeyspaceOptions::expiry).
+    /// A batch sets it with [`WriteBatch::set_expires`](crate::WriteBatch::set_expires) instead.
+    pub expires: Option<Expires>,
 }

@@ -22,9 +22,10 @@
 use crate::encoding::key_prefix;
 use crate::error::{ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::fold::stamp::{Moment, Rule, Stamp};
 use crate::fold::{Below, Chain, Record, Resolver};
 use crate::iterator::{Covers, MergingCursor};
-use crate::key::{Kind, MAX_SEQNO, OperatorId, RecordHeader, SeqNo};
+use crate::key::{Kind, MAX_SEQNO, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
 use crate::rewriting::older_tables::OlderTables;
 use crate::segment::ValueReader;
 use crate::separated::Address;
@@ -83,6 +84,8 @@ pub(crate) struct Folder<'a> {
     kept_apart: SeqNo,
     /// Reads separated values of the sources, if they may have any.
     values: Option<ValueReader>,
+    /// The time up to which expired records may go, if the keyspace has an expiry.
+    expired_through: Option<Moment>,
 }
 
 /// Most operands that may stay above a separated base. More are folded into it.
@@ -110,6 +113,7 @@ impl<'a> Folder<'a> {
             left_in: None,
             kept_apart: 0,
             values: None,
+            expired_through: None,
         }
     }
 
@@ -121,6 +125,19 @@ impl<'a> Folder<'a> {
     /// Folds what these sources' range tombstones leave: see [`stripe_ends`].
     pub(crate) fn covered_by(mut self, covers: Option<Covers>) -> Folder<'a> {
         self.covers = covers;
+        self
+    }
+
+    /// Drops records that expired up to this time. It must be at or before the moments of all newer
+    /// operands, of the keys' newer records elsewhere and of later writes: an operand keeps the
+    /// value that it came to in time.
+    ///
+    /// ```text
+    /// above   a.MERGE@9          9 is before 10: the put stays until the two fold
+    /// here    a.PUT@0 (to 10)    at 13
+    /// ```
+    pub(crate) fn expiring(mut self, through: Option<Moment>) -> Folder<'a> {
+        self.expired_through = through;
         self
     }
 
@@ -221,9 +238,13 @@ impl<'a> Folder<'a> {
         operand: &Record,
         sink: &mut impl RecordSink,
     ) -> Result<()> {
-        self.note_left(stripe, Kind::Merge)?;
-        sink.add(&self.key, operand.header, &operand.value)?;
-        self.counts.records_out += 1;
+        if self.has_expired(operand.header, &operand.value) {
+            self.emit_base(stripe, gone(operand.header), &[], sink)?;
+        } else {
+            self.note_left(stripe, Kind::Merge)?;
+            sink.add(&self.key, operand.header, &operand.value)?;
+            self.counts.records_out += 1;
+        }
         self.tell_kept_apart(sink);
         Ok(())
     }
@@ -306,7 +327,17 @@ impl<'a> Folder<'a> {
         let below = self.below(stripe)?;
         let mut apart = self.settle_separated_base(below)?;
         let under = if apart.is_some() { Below::Unknown } else { below };
-        let folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
+        let mut folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
+        if let Some(newest) = folded.records.last()
+            && self.has_expired(newest.header, &newest.value)
+        {
+            let header = gone(newest.header);
+            folded.records.clear();
+            if planted(Fault::DropExpiredEarly) {
+                return Ok(());
+            }
+            folded.records.push(Record { header, value: Value::default() });
+        }
         if let Some(failure) = folded.failed {
             self.note_failure(failure.operator);
         }
@@ -373,10 +404,29 @@ impl<'a> Folder<'a> {
         value: &[u8],
         sink: &mut impl RecordSink,
     ) -> Result<()> {
+        if planted(Fault::DropExpiredEarly) && self.has_expired(header, value) {
+            return Ok(());
+        }
+        let (header, value) = match self.has_expired(header, value) {
+            true => (gone(header), &[][..]),
+            false => (header, value),
+        };
         self.note_left(stripe, header.kind)?;
         let below = self.below(stripe)?;
         self.counts.records_out += emit(&self.key, below, header, value, sink)?;
         Ok(())
+    }
+
+    /// Returns whether the newest record of a stripe has expired. Then the key is absent for every
+    /// reader of the stripe. An operand that keeps the end of its base has no end of its own.
+    #[inline]
+    fn has_expired(&self, header: RecordHeader, value: &[u8]) -> bool {
+        let Some(through) = self.expired_through else { return false };
+        let Some((_, stamp)) = Stamp::split(value).filter(|_| header.kind.may_expire()) else {
+            return false;
+        };
+        let has_end = header.kind == Kind::Put || stamp.rule == Rule::Renew;
+        has_end && stamp.has_expired(through)
     }
 
     /// Returns what lies below a stripe. Only the oldest stripe can be known to have nothing below
@@ -389,6 +439,12 @@ impl<'a> Folder<'a> {
             && (self.older.is_empty() || self.cover_of(0)? == 0);
         Ok(if nothing { Below::Nothing } else { Below::Unknown })
     }
+}
+
+/// Returns the header of the delete that stands for an expired record. Without the delete, an older
+/// record of the key would come back.
+fn gone(header: RecordHeader) -> RecordHeader {
+    RecordHeader { kind: Kind::Delete, operator: NO_OPERATOR, ..header }
 }
 
 /// Returns the upper ends of the stripes: each snapshot, and the present.

@@ -344,5 +344,6 @@ pub(crate) fn facts(number: u64, summary: TableSummary) -> FileFacts {
         largest_seqno: summary.largest_seqno,
         samples: summary.samples.into(),
         references: summary.references.into(),
+        expiry: summary.expiry,
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! settings, in the manifest:  compression u8 | filter bits varint | compaction preset u8
-//!                             [least bytes of a separated value varint]
+//!                             [least bytes of a separated value varint [expiry]]
 //! ```
 
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, ErrorKind, Result};
-use crate::settings::{CompactionPreset, Compression, codec_from_u8};
+use crate::settings::{CompactionPreset, Compression, Expiry, codec_from_u8};
 
 /// The part of a keyspace's options that the manifest keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) struct KeyspaceSettings {
     pub(crate) bloom_bits: u32,
     pub(crate) compaction: CompactionPreset,
     pub(crate) value_separation_min: Option<usize>,
+    /// When entries expire. If they do, no value is separated.
+    pub(crate) expiry: Option<Expiry>,
 }
 
 impl KeyspaceSettings {
@@ -35,6 +37,10 @@ impl KeyspaceSettings {
         out.push(self.compaction as u8);
         if let Some(min) = self.value_separation_min {
             put_varint(out, min as u64);
+        }
+        if let Some(expiry) = &self.expiry {
+            debug_assert!(self.value_separation_min.is_some(), "the fields stand in this order");
+            expiry.encode(out);
         }
     }
 
@@ -61,6 +67,7 @@ impl KeyspaceSettings {
         };
         let value_separation_min =
             value_separation_min.map(|min| usize::try_from(min).unwrap_or(usize::MAX));
-        Ok(KeyspaceSettings { compression, bloom_bits, compaction, value_separation_min })
+        let expiry = if body.is_empty() { None } else { Some(Expiry::decode(body)?) };
+        Ok(KeyspaceSettings { compression, bloom_bits, compaction, value_separation_min, expiry })
     }
 }

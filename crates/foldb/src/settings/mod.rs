@@ -1,6 +1,7 @@
 //! Resolved settings: plain data without handles, which every module above may read.
 
 mod choices;
+mod expiry;
 mod keyspace;
 mod log_adoption;
 pub(crate) mod memory;
@@ -10,6 +11,8 @@ mod retention;
 
 pub(crate) use choices::codec_from_u8;
 pub use choices::{CompactionPreset, Compression};
+pub use expiry::{Expires, Expiry};
+pub(crate) use expiry::{ExpiryRule, seconds};
 pub(crate) use keyspace::KeyspaceSettings;
 pub use log_adoption::LogAdoption;
 pub(crate) use memory::{MemoryShares, Wanted};

@@ -24,8 +24,9 @@ use crate::key::{
 };
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::separated::{Address, ReferencesBuilder};
-use crate::settings::Compression;
+use crate::settings::{Compression, Expiry};
 use crate::table::block_builder::BlockBuilder;
+use crate::table::expiry::{ExpiryCounts, TableExpiry};
 use crate::table::filter::{filter_len, write_filter};
 use crate::table::footer::Footer;
 use crate::table::frame::Handle;
@@ -72,6 +73,8 @@ pub struct TableBuilderOptions {
     /// Definitions of the operators that its merge records may name. The table stores those it
     /// uses.
     pub operators: Arc<[Definition]>,
+    /// The expiry of the keyspace. If there is one, values and operands end with a stamp.
+    pub expiry: Option<Expiry>,
 }
 
 /// A summary of a written table.
@@ -108,6 +111,8 @@ pub struct TableSummary {
     pub samples: Vec<Arc<[u8]>>,
     /// The value segments that records refer to, and the bytes of the referenced records in each.
     pub references: Vec<(u64, u64)>,
+    /// The expiry of the records, if the keyspace has one.
+    pub expiry: Option<TableExpiry>,
 }
 
 /// Writes one table. If the caller drops a builder before `finish`, an incomplete file remains.
@@ -137,6 +142,7 @@ pub struct TableBuilder {
     surroundings: Option<Surroundings>,
     flushed_with: Option<SeqNo>,
     loaded: Option<Loaded>,
+    expiry: Option<ExpiryCounts>,
 }
 
 /// Totals over the records.
@@ -186,6 +192,7 @@ impl TableBuilder {
             surroundings: None,
             flushed_with: None,
             loaded: None,
+            expiry: options.expiry.map(|_| ExpiryCounts::default()),
             options,
         }
     }
@@ -223,6 +230,9 @@ impl TableBuilder {
         self.last_key.set_suffix(kept, &key[kept..]);
         self.sampler.observe(self.counts.raw_bytes(), key);
         self.counts.record(key, header, value);
+        if let Some(expiry) = &mut self.expiry {
+            expiry.note(header.kind, value);
+        }
         if header.kind == Kind::Merge && self.operators.last() != Some(&header.operator) {
             self.use_operator(header.operator);
         }
@@ -330,6 +340,7 @@ impl TableBuilder {
             raw_bytes: self.counts.raw_bytes(),
             samples: self.sampler.finish(),
             references: references.totals(),
+            expiry: properties.expiry.map(|(_, own)| own),
         };
         for tombstone in &self.tombstones {
             summary.include(tombstone, &self.order);
@@ -463,6 +474,7 @@ impl TableBuilder {
             operators: self.operator_definitions()?,
             compression: self.options.compression,
             filter_bits: self.options.filter_bits,
+            expiry: self.options.expiry.zip(self.expiry.as_mut().map(ExpiryCounts::finish)),
         })
     }
 

@@ -29,6 +29,7 @@ mod data_block;
 #[cfg(any(test, feature = "internals"))]
 pub(crate) mod decoders;
 mod entry;
+pub(crate) mod expiry;
 mod filter;
 mod footer;
 mod frame;

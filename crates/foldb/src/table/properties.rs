@@ -13,8 +13,9 @@ use crate::encoding::{ByteReader, put_length_delimited, put_varint};
 use crate::error::{Error, Result};
 use crate::fold::Definition;
 use crate::key::{KeyspaceId, SeqNo};
-use crate::settings::Compression;
 use crate::settings::codec_from_u8;
+use crate::settings::{Compression, Expiry};
+use crate::table::expiry::TableExpiry;
 use crate::table::frame::Handle;
 
 mod tag {
@@ -39,6 +40,7 @@ mod tag {
     pub(super) const SURROUNDINGS: u64 = 19;
     pub(super) const FLUSHED_WITH: u64 = 20;
     pub(super) const LOADED: u64 = 21;
+    pub(super) const EXPIRY: u64 = 22;
 
     /// The tags of numbers that every table has are below this one.
     pub(super) const NUMBERS: usize = RANGE_DELETES as usize + 1;
@@ -92,6 +94,8 @@ pub struct Properties {
     pub compression: Compression,
     /// Filter bits per key; 0 if it has no built-in filter.
     pub filter_bits: u32,
+    /// The expiry of the keyspace, and that of the records. Stored if there is one.
+    pub expiry: Option<(Expiry, TableExpiry)>,
 }
 
 /// The tree just before a flush or a slice was installed, stored in the last table of that work.
@@ -231,6 +235,12 @@ impl Properties {
             put_varint(&mut number_bytes, tables);
             put_field(&mut out, tag::LOADED, &number_bytes);
         }
+        if let Some((settings, own)) = &self.expiry {
+            number_bytes.clear();
+            own.encode(&mut number_bytes);
+            settings.encode(&mut number_bytes);
+            put_field(&mut out, tag::EXPIRY, &number_bytes);
+        }
         put_field(&mut out, tag::COMPARATOR, self.comparator.as_bytes());
         put_field(&mut out, tag::SMALLEST, &self.smallest);
         put_field(&mut out, tag::LARGEST, &self.largest);
@@ -252,6 +262,7 @@ impl Properties {
         let (mut comparator, mut smallest, mut largest) = (None, None, None);
         let (mut operators, mut references) = (Vec::new(), None);
         let (mut surroundings, mut flushed_with, mut loaded) = (None, None, None);
+        let mut expiry = None;
         let mut reader = ByteReader::new(payload);
         while !reader.is_empty() {
             let tag = reader.varint("properties: tag")?;
@@ -274,6 +285,11 @@ impl Properties {
                     let first = value.varint("properties: first table of a load")?;
                     let tables = value.varint("properties: tables of a load")?;
                     loaded = Some(Loaded { first, tables });
+                }
+                tag::EXPIRY => {
+                    let mut value = ByteReader::new(value);
+                    let own = TableExpiry::decode(&mut value)?;
+                    expiry = Some((Expiry::decode(&mut value)?, own));
                 }
                 tag => {
                     let at = usize::try_from(tag).unwrap_or(usize::MAX);
@@ -314,6 +330,7 @@ impl Properties {
             operators,
             compression: codec_from_u8(codec)?,
             filter_bits: narrow(tag::FILTER_BITS)?,
+            expiry,
         })
     }
 

@@ -109,6 +109,7 @@ impl Workbench {
             filter_bits: 10,
             filter_policy: None,
             operators: resolver.definitions().cloned().chain([unregistered]).collect(),
+            expiry: None,
         }
     }
 

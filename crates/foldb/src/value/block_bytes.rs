@@ -22,6 +22,11 @@ impl BlockBytes {
 }
 
 impl BlockBytes {
+    /// Keeps the first `len` bytes only.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(u32::try_from(len).unwrap_or(u32::MAX));
+    }
+
     /// Pins another value instead. If the value lies in the same block, no reference count changes.
     #[inline]
     pub(crate) fn pin_other(&mut self, entry: EntryValue<'_>) {

@@ -132,6 +132,16 @@ impl Value {
         }
     }
 
+    /// Shortens the value to its first `len` bytes, without a copy.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        match &mut self.0 {
+            Repr::Inline { len: own, .. } => *own = len.min(*own),
+            Repr::Memtable(bytes) => bytes.truncate(len),
+            Repr::Block(bytes) => bytes.truncate(len),
+            Repr::Heap(bytes) => Arc::make_mut(bytes).truncate(len),
+        }
+    }
+
     /// Makes a value that pins bytes of a cached block.
     #[inline]
     pub(crate) fn from_block(bytes: BlockBytes) -> Value {

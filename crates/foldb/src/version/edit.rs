@@ -15,6 +15,7 @@
 //!
 //!  24 end of the feed   log u64 | its id u64 | its frames u64: the log before field 2, see
 //!                       `wal::lineage`. A field 2 without it says that no log was kept
+//!  25 time              varint: the last second of the database's time, see `db::state::time`
 //!
 //!  10 keyspace          varint: the keyspace of the fields after it
 //!  11 name              UTF-8: the keyspace is created
@@ -22,7 +23,7 @@
 //!  13 levels            varint
 //!  14 default operator  id varint
 //!  15 settings          compression u8 | filter bits varint | compaction preset u8 |
-//!                       [least bytes of a separated value varint]
+//!                       [least bytes of a separated value varint [expiry]]
 //!  16 flushed through   seqno varint
 //!  17 new run           level varint | run varint | what follows varint: 0 it is the newest, else
 //!                       the run it stands directly before, plus one
@@ -34,6 +35,8 @@
 //!  22 filter policy     name
 //!  23 loaded table      run varint | file facts | lo | upper | first file of its load varint: all
 //!                       its records have the largest seqno
+//!  26 expiring table    run varint | file facts | lo | upper | first file of its load plus one
+//!                       varint, 0 for none | expiry, see `table::expiry`
 //!
 //! file facts: ten varints (file, length, records, deletes, merges, range tombstones, older records
 //!             that these delete, smallest and largest seqno, kept apart: see `FileFacts`) |
@@ -53,8 +56,10 @@ use crate::encoding::ByteReader;
 use crate::encoding::put_varint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
+use crate::fold::stamp::Moment;
 use crate::key::{KeyspaceId, SeqNo};
 use crate::segment::Placement;
+use crate::table::expiry::TableExpiry;
 use crate::version::bounds::{Key, KeyRange, Upper};
 use crate::version::file::FileFacts;
 use crate::version::keyspace_edit::KeyspaceEdit;
@@ -79,6 +84,8 @@ pub(crate) struct Edit {
     pub(crate) dropped: Vec<KeyspaceId>,
     /// The log before `log`, if logs are kept for the change feed. It belongs to `log`.
     pub(crate) feed_end: Option<Predecessor>,
+    /// The last second of the database's time.
+    pub(crate) time: Option<Moment>,
 }
 
 /// One change of the tree.
@@ -120,6 +127,8 @@ pub(super) mod tag {
     pub(crate) const FILTER_POLICY: u64 = 22;
     pub(crate) const LOADED: u64 = 23;
     pub(crate) const FEED_END: u64 = 24;
+    pub(crate) const TIME: u64 = 25;
+    pub(crate) const EXPIRING: u64 = 26;
 }
 
 impl Edit {
@@ -140,6 +149,7 @@ impl Edit {
             (tag::NEXT_RUN, self.next_run),
             (tag::LAST_SEQNO, self.last_seqno),
             (tag::NEXT_KEYSPACE, self.next_keyspace.map(u64::from)),
+            (tag::TIME, self.time.map(u64::from)),
         ] {
             if let Some(number) = number {
                 fields.add(tag, |body| put_varint(body, number));
@@ -213,6 +223,7 @@ impl Edit {
                     frames: body.u64("frames of the log")?,
                 });
             }
+            tag::TIME => self.time = Some(body.varint32("time")?),
             tag::KEYSPACE => {
                 let id = body.varint32("keyspace")?;
                 self.keyspaces.push(KeyspaceEdit { id, ..KeyspaceEdit::default() });
@@ -225,7 +236,7 @@ impl Edit {
 
     /// Reads a field of the keyspace whose section began last.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
-        if !(tag::NAME..=tag::LOADED).contains(&tag) {
+        if !(tag::NAME..=tag::LOADED).contains(&tag) && tag != tag::EXPIRING {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("unknown manifest field {tag}: use the foldb that wrote it"),
@@ -247,14 +258,23 @@ impl TreeEdit {
                 put_varint(body, before.map_or(0, |before| before + 1));
             }),
             TreeEdit::Insert { run, file, lo, hi } => {
-                let tag = if file.loaded.is_some() { tag::LOADED } else { tag::INSERT };
+                let tag = match (file.loaded, file.expiry) {
+                    (_, Some(_)) => tag::EXPIRING,
+                    (Some(_), None) => tag::LOADED,
+                    (None, None) => tag::INSERT,
+                };
                 fields.add(tag, |body| {
                     put_varint(body, *run);
                     file.encode(body);
                     write_key(body, lo);
                     write_upper(body, hi);
-                    if let Some(first) = file.loaded {
-                        put_varint(body, first);
+                    match (file.loaded, &file.expiry) {
+                        (loaded, Some(expiry)) => {
+                            put_varint(body, loaded.map_or(0, |first| first + 1));
+                            expiry.encode(body);
+                        }
+                        (Some(first), None) => put_varint(body, first),
+                        (None, None) => {}
                     }
                 });
             }
@@ -285,7 +305,7 @@ impl TreeEdit {
                 run: body.varint("run")?,
                 before: body.varint("next run in the level")?.checked_sub(1),
             }),
-            tag::INSERT | tag::LOADED => {
+            tag::INSERT | tag::LOADED | tag::EXPIRING => {
                 let run = body.varint("run")?;
                 let mut file = FileFacts::decode(body)?;
                 let lo = body.length_delimited("lower bound")?.into();
@@ -293,6 +313,10 @@ impl TreeEdit {
                     .ok_or_else(|| Error::corruption("a table without an upper bound"))?;
                 if tag == tag::LOADED {
                     file.loaded = Some(body.varint("first file of a load")?);
+                }
+                if tag == tag::EXPIRING {
+                    file.loaded = body.varint("first file of a load")?.checked_sub(1);
+                    file.expiry = Some(TableExpiry::decode(body)?);
                 }
                 Ok(TreeEdit::Insert { run, file, lo, hi })
             }
@@ -354,6 +378,7 @@ impl FileFacts {
             loaded: None,
             samples: Arc::default(),
             references: Arc::default(),
+            expiry: None,
         };
         let mut samples: Vec<Key> = Vec::new();
         for _ in 0..body.varint("number of samples")? {

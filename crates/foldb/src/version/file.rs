@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::files::Trash;
+use crate::fold::stamp::Moment;
 use crate::key::{RecordHeader, SeqNo};
 use crate::separated::SegmentId;
+use crate::table::expiry::TableExpiry;
 use crate::version::bounds::{Key, Upper};
 use crate::version::open_tables::TableSlot;
 
@@ -44,6 +46,8 @@ pub(crate) struct FileFacts {
     /// The value segments that the file's records refer to. The number is the total bytes of those
     /// value records.
     pub(crate) references: Arc<[(SegmentId, u64)]>,
+    /// The expiry of the records, if the keyspace has one.
+    pub(crate) expiry: Option<TableExpiry>,
 }
 
 impl FileFacts {
@@ -54,6 +58,11 @@ impl FileFacts {
             None => stored,
         }
     }
+}
+
+/// Returns whether at least half of a file's records have expired.
+pub(crate) fn has_much_expired(file: &FileFacts, now: Moment) -> bool {
+    file.expiry.is_some_and(|expiry| expiry.half_expires() <= now)
 }
 
 /// A table file in use, shared by every version that refers to it.

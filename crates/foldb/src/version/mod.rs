@@ -20,9 +20,9 @@ mod tests;
 pub(crate) use bounds::{Key, KeyRange, Upper};
 pub(crate) use closed::CloseRecord;
 pub(crate) use edit::{Edit, TreeEdit};
-pub(crate) use file::FileFacts;
 #[cfg(test)]
 pub(crate) use file::FileMeta;
+pub(crate) use file::{FileFacts, has_much_expired};
 pub(crate) use keyspace_edit::KeyspaceEdit;
 pub(crate) use level::{Level, Run, RunId, TableRef, Version};
 pub(crate) use manifest::{Manifest, Recovered, manifest_in_force, refuse_other_manifest};

@@ -160,7 +160,14 @@ impl<'a> Operation<'a> {
         // the value.
         ahead.u64("checksum of a separable value")?;
         *bytes = ahead;
-        Ok(Operation { kind: Kind::Put, keyspace, operator: NO_OPERATOR, key, value })
+        Ok(Operation {
+            kind: Kind::Put,
+            keyspace,
+            operator: NO_OPERATOR,
+            key,
+            value,
+            stamped: false,
+        })
     }
 }
 

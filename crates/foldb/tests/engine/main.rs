@@ -25,6 +25,15 @@ mod disks {
     mod slow_disks;
 }
 
+/// Entries that expire.
+mod expiry {
+    mod conditions;
+    mod model;
+    mod rules;
+    mod space;
+    mod support;
+}
+
 /// The change feed, and the logs that are kept for it.
 mod feed {
     mod archives;

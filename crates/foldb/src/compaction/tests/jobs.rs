@@ -57,6 +57,7 @@ impl<'a> Running<'a> {
             comparator: &bench.comparator,
             operators: &bench.registry.resolver(),
             snapshots: &self.snapshots,
+            expired_through: None,
             next_number: &|| bench.next_number(),
             table_options: bench.table_options(),
             target_file_size: self.target_file_size,

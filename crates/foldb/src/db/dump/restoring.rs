@@ -21,7 +21,7 @@ use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::fold::Definition;
-use crate::key::OperatorId;
+use crate::key::{Kind, OperatorId};
 use crate::options::{Options, WriteOptions};
 
 /// Bytes of keys and values that fill a batch.
@@ -198,7 +198,8 @@ impl Restore {
         }
         self.make_room(key.len() + operand.len())?;
         self.counts.operands += 1;
-        self.batch.merge_stored(id, &self.new.keyspaces[self.keyspace], &key, operand);
+        let keyspace = self.new.keyspaces[self.keyspace].state();
+        self.batch.add_as_stored((Kind::Merge, id), keyspace, &key, operand);
         self.unfolded = Some(key);
         Ok(())
     }

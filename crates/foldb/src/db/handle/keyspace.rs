@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::db::core::Core;
 use crate::db::handle::read_options::ReadOptions;
@@ -98,6 +99,31 @@ impl Keyspace {
     /// As [`Keyspace::delete_range`].
     pub fn clear(&self) -> Result<()> {
         self.delete_range(..)
+    }
+
+    /// Returns when a key expires; `None` if the key is absent or never expires. The moment is
+    /// rounded up: see [`Expiry`](crate::Expiry).
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::{Duration, SystemTime};
+    /// use foldb::{Expiry, KeyspaceOptions};
+    ///
+    /// let expiry = Some(Expiry::after_last_write(Duration::from_secs(60)));
+    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
+    /// let cache = db.create_keyspace("cache", options)?;
+    /// cache.put("page", "…")?;
+    /// assert!(cache.expires_at("page")?.unwrap() > SystemTime::now());
+    /// assert_eq!(cache.expires_at("other")?, None);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
+        self.core().expires_at(&self.state, key.as_ref(), &ReadOptions::default())
     }
 
     /// Sets a key. [`crate::WriteOptions`] says what a returned write guarantees.
@@ -293,6 +319,7 @@ impl Keyspace {
             filter_policy: self.state.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
             compaction: Some(settings.compaction),
             value_separation_min: Some(settings.value_separation_min.unwrap_or(usize::MAX)),
+            expiry: settings.expiry,
         }
     }
 

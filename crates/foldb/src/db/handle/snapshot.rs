@@ -7,6 +7,7 @@ use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::reader::{inherent_reads, read_with};
+use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
 
 /// One moment of the database, in all its keyspaces. Reads through it see every write that had
@@ -33,6 +34,8 @@ struct Registered {
     /// The default keyspace.
     default: Keyspace,
     seqno: SeqNo,
+    /// The database's time at this moment.
+    time: Moment,
 }
 
 impl Drop for Registered {
@@ -51,8 +54,11 @@ impl Snapshot {
     /// Takes a snapshot of the database with this default keyspace.
     pub(crate) fn take(default: &Keyspace) -> Snapshot {
         let core = default.core();
-        let seqno = core.snapshots.register(&core.pins);
-        Snapshot(Arc::new(Registered { default: default.clone(), seqno }))
+        if core.time.is_used() {
+            core.time();
+        }
+        let (seqno, time) = core.snapshots.register(&core.pins, &core.time);
+        Snapshot(Arc::new(Registered { default: default.clone(), seqno, time }))
     }
 
     /// Returns the sequence number of this moment, as [`Keyspace::explain`] shows it.
@@ -62,6 +68,10 @@ impl Snapshot {
 
     pub(crate) fn seqno(&self) -> SeqNo {
         self.0.seqno
+    }
+
+    pub(crate) fn time(&self) -> Moment {
+        self.0.time
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -179,6 +179,9 @@ impl Core {
         let edit = Edit { next_keyspace: Some(next), ..Edit::of_keyspace(own.describe()) };
         self.append_edit(&mut tree, &edit)?;
         tree.next_keyspace = next;
+        if state.settings.expiry.is_some() {
+            self.time.note_use();
+        }
         tree.keyspaces.insert(id, own);
         writer.buffers.add(Arc::clone(&state));
         let mut keyspaces = self.keyspaces.write().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,8 @@ use crate::db::state::writer::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, FailedMerge};
 use crate::faults::{Fault, planted};
-use crate::fold::Operator;
+use crate::fold::expiring::Expiring;
+use crate::fold::{MergeOperator, Operator};
 use crate::iterator::Iter;
 use crate::key::OperatorId;
 use crate::version::Edit;
@@ -187,14 +188,38 @@ impl Core {
     pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
         self.check_open()?;
         let implementation = self.registry.parse(spec)?;
+        let id = self.register(&*implementation)?;
+        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+    }
+
+    /// Returns the id under which a keyspace stores operands of an operator. In a keyspace with
+    /// expiry the operands have stamps, so another operator wraps this one.
+    #[inline]
+    pub(crate) fn stored_operator(
+        &self,
+        keyspace: &KeyspaceState,
+        operator: &Operator,
+    ) -> Result<OperatorId> {
+        if keyspace.settings.expiry.is_none() || !operator.belongs_to(&self.registry) {
+            return Ok(operator.id);
+        }
+        match self.registry.resolver().expiring_id(operator.id) {
+            Some(id) => Ok(id),
+            None => self.register(&Expiring::new(Arc::clone(&operator.implementation))),
+        }
+    }
+
+    /// Returns the id of an operator, and registers the operator durably if it is new to the
+    /// database.
+    fn register(&self, operator: &dyn MergeOperator) -> Result<OperatorId> {
         // While this thread holds the writer lock, no log without the definition begins.
         let mut writer = self.lock_writer();
         self.check_open()?;
-        let id = match self.registry.id_of(&*implementation) {
+        let id = match self.registry.id_of(operator) {
             Some(id) => id,
             None => {
                 self.check_writable()?;
-                let definition = self.registry.next_definition(&*implementation);
+                let definition = self.registry.next_definition(operator);
                 let edit = Edit { operators: vec![definition.clone()], ..Edit::default() };
                 // The next full description of the tree, in a manifest or a checkpoint, includes
                 // the operator.
@@ -212,7 +237,7 @@ impl Core {
             self.define_operators(log, defined)?;
             self.totals.add_exclusive(Total::BytesLog, log.len() - before);
         }
-        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+        Ok(id)
     }
 
     /// Writes the operator definitions that the log lacks. Built-in ids are the same in every

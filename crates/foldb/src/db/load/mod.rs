@@ -27,6 +27,7 @@ use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::load::tables::LoadTables;
+use crate::db::write::stamping::{resolve_last, with_pending_stamp};
 use crate::error::{Error, Result};
 use crate::fold::Operator;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, shown};
@@ -126,7 +127,8 @@ impl SortedLoad {
     ///
     /// # Errors
     /// `InvalidArgument` for a key that does not come after the one before it, or that exceeds a
-    /// limit: the load is unchanged and can go on. `NoSpace`, `Io`, `KeyspaceDropped`, `Poisoned`
+    /// limit: the load is unchanged and can go on. In a keyspace with expiry, the lifetime of the
+    /// entry begins with this call. `NoSpace`, `Io`, `KeyspaceDropped`, `Poisoned`
     /// and `Closed` end the load, and every later call returns the same error.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.add((Kind::Put, NO_OPERATOR), key.as_ref(), value.as_ref())?;
@@ -208,6 +210,24 @@ impl SortedLoad {
         Ok(())
     }
 
+    /// Returns the value with its stamp, if entries of the keyspace expire.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an operand: a value that it would come to in time may be gone before
+    /// the load is added.
+    fn stamped(&self, kind: Kind, value: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(expiry) = &self.keyspace.state().settings.expiry else { return Ok(None) };
+        if kind == Kind::Merge {
+            return Err(Error::invalid_argument(
+                "a sorted load into a keyspace with expiry takes puts only; merge these keys \
+                 with ordinary writes",
+            ));
+        }
+        let mut stored = with_pending_stamp(value, kind, expiry, None);
+        resolve_last(&mut stored, self.core().time());
+        Ok(Some(stored))
+    }
+
     fn add(&mut self, what: (Kind, OperatorId), key: &[u8], value: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -215,6 +235,8 @@ impl SortedLoad {
         limits::check_key("a key", key)?;
         limits::check_value(value)?;
         let state = self.keyspace.shared_state();
+        let stored = self.stamped(what.0, value)?;
+        let value = stored.as_deref().unwrap_or(value);
         state.check_key_to_write(key)?;
         if self.entries() > 0 {
             check_order(&self.keyspace, &self.last_key, key)?;

@@ -13,6 +13,7 @@ use crate::db::state::view::View;
 use crate::encoding::key_hash;
 use crate::error::Result;
 use crate::fold::Resolver;
+use crate::fold::stamp::STAMP_LEN;
 use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::separated::Address;
 use crate::table::CursorOptions;
@@ -178,7 +179,10 @@ impl Keyspace {
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::pin)?;
-        let (found, places) = core.records_of(keyspace, &view, key, seqno)?;
+        let (mut found, places) = core.records_of(keyspace, &view, key, seqno)?;
+        if keyspace.settings.expiry.is_some() {
+            found.iter_mut().for_each(Found::leave_out_stamp);
+        }
         let failure = core.get(keyspace, key, &ReadOptions::default()).err();
         let snapshots = core.snapshots.live();
         let resolver = core.registry.resolver();
@@ -196,6 +200,14 @@ struct Found {
     kind: RecordKind,
     header: RecordHeader,
     bytes: usize,
+}
+
+impl Found {
+    fn leave_out_stamp(&mut self) {
+        if self.header.kind.may_expire() {
+            self.bytes = self.bytes.saturating_sub(STAMP_LEN);
+        }
+    }
 }
 
 impl Core {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::time::SystemTime;
 
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
@@ -15,7 +16,8 @@ use crate::db::state::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
-use crate::fold::Chain;
+use crate::fold::stamp::time_of;
+use crate::fold::{Chain, ReadTime, end_of};
 use crate::iterator::{CoverSource, Covers};
 use crate::key::{MAX_SEQNO, SeqNo};
 use crate::table::{CursorOptions, TableReader};
@@ -29,6 +31,35 @@ impl Core {
         key: &[u8],
         options: &ReadOptions,
     ) -> Result<Option<Value>> {
+        let (stored, time) = self.get_stored(keyspace, key, options)?;
+        match (stored, time) {
+            (Some(stored), Some(time)) => time.show(stored),
+            (stored, _) => Ok(stored),
+        }
+    }
+
+    /// Returns when a key expires; `None` if the key is absent or never expires.
+    pub(crate) fn expires_at(
+        &self,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<SystemTime>> {
+        let (stored, time) = self.get_stored(keyspace, key, options)?;
+        let (Some(stored), Some(time)) = (stored, time) else { return Ok(None) };
+        let end = end_of(&stored);
+        Ok(if end > time.now { time_of(end) } else { None })
+    }
+
+    /// Returns the value of a key as it is stored, and the moment of the read if the keyspace has an
+    /// expiry.
+    #[inline]
+    fn get_stored(
+        &self,
+        keyspace: &KeyspaceState,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<(Option<Value>, Option<ReadTime>)> {
         self.check_open()?;
         keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
@@ -37,10 +68,11 @@ impl Core {
         let view = keyspace.view.load();
         scheduling_point();
         let seqno = self.read_seqno(keyspace, options, |pins| early.unwrap_or(pins.published()))?;
+        let time = self.read_time(keyspace, options);
         let mut chain = Chain::default();
         self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
-            return Ok(None);
+            return Ok((None, None));
         }
         if let Some(report) = &options.report {
             report.saw_operands(chain.operands());
@@ -50,7 +82,22 @@ impl Core {
         if let Err(error) = &value {
             self.note_failed_read(keyspace, error);
         }
-        value
+        Ok((value?, time))
+    }
+
+    /// Returns the moment of a read of a keyspace with expiry. The caller loads the view first. So
+    /// no record that is alive at this moment is missing in the view.
+    #[inline]
+    pub(crate) fn read_time(
+        &self,
+        keyspace: &KeyspaceState,
+        options: &ReadOptions,
+    ) -> Option<ReadTime> {
+        keyspace.settings.expiry.is_some().then(|| {
+            let snapshot = options.snapshot.as_ref();
+            let now = snapshot.map_or_else(|| self.time(), |snapshot| snapshot.time());
+            ReadTime::at(now)
+        })
     }
 
     /// Collects the chain of a key, newest first, until its base.

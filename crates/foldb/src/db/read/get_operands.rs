@@ -9,7 +9,7 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::operands::{Base, Operand, Operands};
 use crate::error::Result;
-use crate::fold::{Chain, Record};
+use crate::fold::{Chain, ReadTime, Record};
 use crate::key::{Kind, OperatorId};
 
 impl Keyspace {
@@ -23,7 +23,7 @@ impl Keyspace {
         options: &ReadOptions,
     ) -> Result<Operands> {
         let chain = self.chain_of(key.as_ref(), options)?;
-        Ok(self.core().operands_of(chain))
+        self.core().operands_of(chain, self.core().read_time(self.state(), options))
     }
 
     /// Returns the records of a key, not folded.
@@ -43,9 +43,12 @@ impl Keyspace {
 
 impl Core {
     /// Returns the parts of a chain that was collected newest first.
-    pub(crate) fn operands_of(&self, chain: Chain) -> Operands {
-        let (operands, base) = chain.into_records();
-        Operands { newest_first: self.named(operands), base: base_of(base) }
+    pub(crate) fn operands_of(&self, chain: Chain, time: Option<ReadTime>) -> Result<Operands> {
+        let (mut operands, mut base) = chain.into_records();
+        if let Some(time) = time.filter(|time| !time.as_stored) {
+            time.keep_living(&mut operands, &mut base)?;
+        }
+        Ok(Operands { newest_first: self.named(operands), base: base_of(base) })
     }
 
     /// Adds the names of the operators. Neighbouring operands mostly share one name.

@@ -10,6 +10,7 @@ use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::error::Result;
+use crate::fold::ReadTime;
 use crate::iterator::{
     Bounds, Effort, Iter, MergingCursor, Opened, Origin, RunCursor, Source, VisibleParts,
 };
@@ -60,6 +61,16 @@ impl KeyspaceState {
 
 impl Keyspace {
     pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
+        self.new_iter_at(bounds, options, |time| time)
+    }
+
+    /// Returns an iterator whose moment `adapt` changes. Only a keyspace with expiry has one.
+    pub(crate) fn new_iter_at(
+        &self,
+        bounds: Bounds,
+        options: &ReadOptions,
+        adapt: impl FnOnce(ReadTime) -> ReadTime,
+    ) -> Result<Iter> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
@@ -67,6 +78,7 @@ impl Keyspace {
         let view = keyspace.view.load_full();
         scheduling_point();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let time = core.read_time(keyspace, options).map(adapt);
         let fill_cache = options.fill_cache;
         let origin = Arc::new(ViewOrigin { keyspace: self.clone(), view, fill_cache });
         let Opened { records, covers, values } = origin.open(seqno, options.report.as_ref());
@@ -78,6 +90,7 @@ impl Keyspace {
             records,
             covers,
             seqno,
+            time,
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
             resolver: core.registry.cached_resolver(),

@@ -45,12 +45,19 @@ impl Keyspace {
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let time = core.read_time(keyspace, options);
         let mut reads: Vec<KeyRead<'_>> =
             keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
         in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
         core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
-        Ok(core.answers(keyspace, &view, reads, options))
+        let answers = core.answers(keyspace, &view, reads, options);
+        let Some(time) = time else { return Ok(answers) };
+        let shown = answers.into_iter().map(|answer| match answer? {
+            Some(stored) => time.show(stored),
+            None => Ok(None),
+        });
+        Ok(shown.collect())
     }
 }
 

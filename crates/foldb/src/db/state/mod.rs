@@ -13,6 +13,7 @@ pub(crate) mod read_account;
 pub(crate) mod recent_scans;
 pub(crate) mod recent_writes;
 pub(crate) mod snapshots;
+pub(crate) mod time;
 pub(crate) mod transactions;
 pub(crate) mod tree;
 pub(crate) mod view;

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
+use crate::db::state::time::DatabaseTime;
+use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
 
 /// The live snapshots of a database.
@@ -22,9 +24,11 @@ pub(crate) struct SnapshotList {
     released: AtomicBool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Held {
     count: usize,
+    /// The database's time at the first of the snapshots at this number.
+    time: Moment,
     /// Whether the snapshots at this number keep records of tables unfolded.
     keeps_apart: bool,
 }
@@ -35,11 +39,14 @@ impl SnapshotList {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn register(&self, pins: &Pins) -> SeqNo {
+    /// Registers a snapshot of this moment. Returns its sequence number and its time.
+    pub(crate) fn register(&self, pins: &Pins, time: &DatabaseTime) -> (SeqNo, Moment) {
         let mut live = self.lock();
         let seqno = pins.pin();
-        live.entry(seqno).or_default().count += 1;
-        seqno
+        let now = time.last_seen();
+        let held = live.entry(seqno).or_insert(Held { count: 0, time: now, keeps_apart: false });
+        held.count += 1;
+        (seqno, now)
     }
 
     /// Releases a snapshot. Returns whether records of tables may fold now that it had kept
@@ -72,6 +79,14 @@ impl SnapshotList {
     /// call.
     pub(crate) fn take_released(&self) -> bool {
         self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
+    }
+
+    /// Returns the time up to which expired records may go: that of the oldest snapshot, or now.
+    /// Later snapshots have later times.
+    pub(crate) fn expired_through(&self, time: &DatabaseTime) -> Moment {
+        let live = self.lock();
+        let oldest = live.first_key_value().map(|(_, held)| held.time);
+        oldest.unwrap_or_else(|| time.last_seen())
     }
 
     /// Returns the sequence numbers of the live snapshots, oldest first.

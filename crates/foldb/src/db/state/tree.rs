@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::fold::stamp::Moment;
 use crate::key::{KeyspaceId, SeqNo};
 use crate::version::{KeyspaceEdit, Manifest, RunId, Version};
 
@@ -39,6 +40,8 @@ pub(crate) struct KeyspaceTree {
     pub(crate) dead_share: DeadShare,
     /// Whether the policy picked nothing at the last check, and nothing has changed since.
     pub(crate) settled: bool,
+    /// The last time up to which the policy knows what has expired.
+    expired_through: Moment,
 }
 
 impl KeyspaceTree {
@@ -48,8 +51,29 @@ impl KeyspaceTree {
         flushed_through: SeqNo,
         dead_share: DeadShare,
     ) -> KeyspaceTree {
-        let (running, settled) = (Vec::new(), false);
-        KeyspaceTree { keyspace, version, running, flushed_through, dead_share, settled }
+        let (running, settled, expired_through) = (Vec::new(), false, 0);
+        KeyspaceTree {
+            keyspace,
+            version,
+            running,
+            flushed_through,
+            dead_share,
+            settled,
+            expired_through,
+        }
+    }
+
+    /// Asks the policy again if more records may have expired since the last call.
+    pub(crate) fn note_expired_through(&mut self, through: Moment) {
+        if self.keyspace.settings.expiry.is_some() && through != self.expired_through {
+            (self.settled, self.expired_through) = (false, through);
+        }
+    }
+
+    /// Returns whether half of some table's records expire some day.
+    pub(crate) fn has_ends(&self) -> bool {
+        let expiry = self.version.tables().filter_map(|table| table.file.expiry);
+        self.keyspace.settings.expiry.is_some() && expiry.into_iter().any(|own| own.has_end())
     }
 
     /// Returns the manifest's description of the tree.

@@ -24,6 +24,7 @@ use crate::db::transaction::claims::range_of_key;
 use crate::db::transaction::transact::LOSSES_BEFORE_TURN;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fold::stamp::Moment;
 use crate::fold::{Chain, Operator};
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::WriteOptions;
@@ -239,6 +240,16 @@ impl Conditional<'_> {
         })
     }
 
+    /// Returns the time, if entries of the keyspace expire.
+    pub(super) fn time(&self) -> Option<Moment> {
+        self.keyspace.state().settings.expiry.map(|_| self.keyspace.core().time())
+    }
+
+    /// Returns whether the entry that was read at this time may have expired since then.
+    pub(super) fn is_later(&self, time: Option<Moment>) -> bool {
+        time.is_some_and(|time| self.keyspace.core().time.last_seen() > time)
+    }
+
     /// Reads the key, asks `decide`, and writes, until no other write came in between.
     fn step<'a, T>(
         &self,
@@ -254,18 +265,21 @@ impl Conditional<'_> {
         loop {
             let _turn = core.turn_after(losses, patience)?;
             let since = core.published();
+            let time = self.time();
             let found = core.get(keyspace, key, &ReadOptions::default())?;
             let (next, result) = decide(found)?;
             let (kind, value) = match &next {
                 Next::Nothing => return Ok(result),
                 Next::Put(value) => ((Kind::Put, NO_OPERATOR), &value[..]),
                 Next::Delete => ((Kind::Delete, NO_OPERATOR), &[][..]),
-                Next::Merge(operator, operand) => ((Kind::Merge, operator.id), *operand),
+                Next::Merge(operator, operand) => {
+                    ((Kind::Merge, core.stored_operator(keyspace, operator)?), *operand)
+                }
             };
             let mut lost = false;
             let options = patience.limit(self.options, clock);
             let written = core.write_one_if(keyspace, kind, key, value, &options, |writer| {
-                lost = has_changed(&writer.recent, keyspace, key, since);
+                lost = has_changed(&writer.recent, keyspace, key, since) || self.is_later(time);
                 if lost { Err(lost_the_key()) } else { Ok(()) }
             });
             if !lost {
@@ -451,4 +465,5 @@ impl Keyspace {
     }
 }
 
-static PLAIN: WriteOptions = WriteOptions { sync: false, disable_wal: false, deadline: None };
+static PLAIN: WriteOptions =
+    WriteOptions { sync: false, disable_wal: false, deadline: None, expires: None };

@@ -1,7 +1,7 @@
 //! The handle of a transaction.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::db::handle::database::Db;
@@ -19,6 +19,7 @@ use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
+use crate::fold::stamp::NEVER;
 use crate::key::{AsKeyRange, Kind};
 use crate::limits;
 use crate::user_code::guarded;
@@ -69,6 +70,8 @@ pub struct Transaction {
     db: Db,
     options: TransactionOptions,
     state: Mutex<State>,
+    /// When the first of the values that were read expires. A commit after that is a conflict.
+    first_end: Arc<AtomicU32>,
 }
 
 /// The state that calls of a transaction change.
@@ -110,7 +113,9 @@ impl Transaction {
             savepoints: 0,
             marks: Vec::new(),
         };
-        let transaction = Transaction { db: db.clone(), options, state: Mutex::new(state) };
+        let first_end = Arc::new(AtomicU32::new(NEVER));
+        let state = Mutex::new(state);
+        let transaction = Transaction { db: db.clone(), options, state, first_end };
         if transaction.options.isolation == Isolation::Snapshot {
             transaction.snapshot(&mut transaction.lock());
         }
@@ -138,7 +143,7 @@ impl Transaction {
     ) -> Result<T> {
         self.check_own(keyspace)?;
         let mut state = self.lock();
-        self.snapshot(&mut state);
+        let now = self.snapshot(&mut state).time();
         let claims_reads = self.options.isolation == Isolation::Serializable;
         if claims_reads && state.claims.is_none() {
             let claims = Claims::new(self.options.max_read_bytes);
@@ -147,11 +152,12 @@ impl Transaction {
         let State { batch, own, .. } = &mut *state;
         let core = self.db.core();
         let pool = &core.runtime.ledger().arenas;
-        let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver())?;
+        let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver(), now)?;
         let claims = state.claims.clone();
         let snapshot = self.snapshot(&mut state).clone();
         drop(state);
-        read(&OverSnapshot { keyspace, snapshot: &snapshot, own, claims: claims.as_ref() })
+        let (claims, first_end) = (claims.as_ref(), &self.first_end);
+        read(&OverSnapshot { keyspace, snapshot: &snapshot, own, claims, first_end })
     }
 
     /// Adds writes to the batch. A write that fails adds nothing.
@@ -354,7 +360,11 @@ impl Transaction {
         for _ in 0..DOUBTS {
             let mut verdict = Verdict::Hold;
             let written = core.write_if(batch, &write(), |writer| {
-                verdict = claims.check_noted(&writer.recent, since);
+                verdict = match core.time.last_seen() < self.first_end.load(Ordering::Relaxed) {
+                    true => claims.check_noted(&writer.recent, since),
+                    // What the transaction read is gone by now.
+                    false => Verdict::Broken,
+                };
                 if verdict == Verdict::Hold { Ok(()) } else { Err(conflict()) }
             });
             if written.is_ok() || verdict != Verdict::Doubtful {

@@ -12,8 +12,10 @@ use foldb_chains::ArenaPool;
 
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::write::batch::WriteBatch;
+use crate::db::write::stamping::resolve_last;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Resolver;
+use crate::fold::stamp::Moment;
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter, bytes_needed};
 use crate::operation::Operation;
@@ -55,7 +57,8 @@ impl OwnWrites {
         self.of.clear();
     }
 
-    /// Returns the memtable of the own writes to a keyspace; `None` if there are none.
+    /// Returns the memtable of the own writes to a keyspace; `None` if there are none. They count as
+    /// written `now`, the moment of the transaction's snapshot.
     ///
     /// # Errors
     /// `ComparatorFailed` if the comparator panicked while it placed an own write.
@@ -65,6 +68,7 @@ impl OwnWrites {
         keyspace: &KeyspaceState,
         pool: &Arc<ArenaPool>,
         operators: &Resolver,
+        now: Moment,
     ) -> Result<Option<OwnView>> {
         if batch.is_empty() {
             return Ok(None);
@@ -77,7 +81,7 @@ impl OwnWrites {
             }
         };
         let own = &mut self.of[at];
-        while !own.apply_new(batch, keyspace, operators) {
+        while !own.apply_new(batch, keyspace, operators, now) {
             // The memtable is full. A larger one takes all writes again.
             *own = Own::create(keyspace, 2 * own.capacity, pool);
         }
@@ -103,6 +107,7 @@ impl Own {
         batch: &WriteBatch,
         keyspace: &KeyspaceState,
         operators: &Resolver,
+        now: Moment,
     ) -> bool {
         for operation in batch.operations_from(self.through) {
             if operation.keyspace == self.keyspace {
@@ -118,7 +123,14 @@ impl Own {
                 // Iterators read the memtable beside this, so no record changes in place.
                 let rules = Folding { floor: MAX_SEQNO, operators };
                 let seqno = FIRST_OWN + self.writes as SeqNo;
-                self.writer.apply(&Operation { operator, ..operation }, seqno, rules);
+                let mut stored = Vec::new();
+                if operation.stamped {
+                    // The commit gives the write its own moment.
+                    stored.extend_from_slice(operation.value);
+                    resolve_last(&mut stored, now);
+                }
+                let value = if operation.stamped { &stored[..] } else { operation.value };
+                self.writer.apply(&Operation { operator, value, ..operation }, seqno, rules);
             }
             self.writes += 1;
         }

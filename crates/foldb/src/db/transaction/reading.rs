@@ -1,5 +1,6 @@
 //! Reads of a transaction: its own writes over its snapshot, by the fold routine of all reads.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::db::handle::keyspace::Keyspace;
@@ -12,7 +13,7 @@ use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
 use crate::db::transaction::walk::Walk;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fold::Chain;
+use crate::fold::{Chain, ReadTime};
 use crate::iterator::{
     Bounds, CoverSource, Covers, Effort, FoldedCursor, Iter, MergingCursor, Opened, Origin, Source,
     VisibleParts,
@@ -30,6 +31,8 @@ pub(super) struct OverSnapshot<'a> {
     pub(super) own: Option<OwnView>,
     /// Where reads are claimed; `None` if reads claim nothing.
     pub(super) claims: Option<&'a Arc<Mutex<Claims>>>,
+    /// When the first of the values read expires, if reads are claimed.
+    pub(super) first_end: &'a Arc<AtomicU32>,
 }
 
 impl OverSnapshot<'_> {
@@ -53,31 +56,49 @@ impl OverSnapshot<'_> {
         Ok(chain)
     }
 
+    /// Returns the moment of a read, if the keyspace has an expiry.
+    fn time(&self) -> Option<ReadTime> {
+        let first_end = self.claims.map(|_| Arc::clone(self.first_end));
+        let now = self.snapshot.time();
+        let expires = self.keyspace.state().settings.expiry.is_some();
+        expires.then_some(ReadTime { first_end, ..ReadTime::at(now) })
+    }
+
     /// Reads a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         let mut chain = self.chain(key)?;
         if chain.is_empty() {
             return Ok(None);
         }
+        let time = self.time().inspect(|time| time.note_ends_of(&chain));
         let core = self.keyspace.core();
         let value = chain.value(key, &core.registry.resolver(), &mut Vec::new());
         if let Err(error) = &value {
             core.note_failed_read(self.keyspace.state(), error);
         }
-        value
+        match time {
+            None => value,
+            Some(time) => value?.map_or(Ok(None), |stored| time.show(stored)),
+        }
     }
 
     /// Reads base and operands of a key, own ones included.
     pub(super) fn operands(&self, key: &[u8]) -> Result<Operands> {
         let chain = self.chain(key)?;
-        Ok(self.keyspace.core().operands_of(chain))
+        let time = self.time().inspect(|time| time.note_ends_of(&chain));
+        self.keyspace.core().operands_of(chain, time)
     }
 
     /// Returns an iterator over a range. It sees the own writes made before this call.
     pub(super) fn iter(&self, bounds: Bounds) -> Result<Iter> {
         let options =
             ReadOptions { snapshot: Some(self.snapshot.clone()), ..ReadOptions::default() };
-        let below = self.keyspace.new_iter(bounds.clone(), &options)?;
+        let as_stored = self.own.is_some();
+        let below = self.keyspace.new_iter_at(bounds.clone(), &options, |time| ReadTime {
+            as_stored,
+            first_end: self.claims.map(|_| Arc::clone(self.first_end)),
+            ..time
+        })?;
         let below = match self.claims {
             None => below,
             Some(claims) => self.claimed(below, &bounds, claims),
@@ -119,6 +140,7 @@ impl OverSnapshot<'_> {
             records,
             covers,
             seqno: origin.own.newest,
+            time: self.time(),
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
             resolver: core.registry.cached_resolver(),

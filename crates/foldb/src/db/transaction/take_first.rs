@@ -56,6 +56,7 @@ impl Conditional<'_> {
             let _turn = core.turn_after(losses, patience)?;
             let front = core.fronts.find(keyspace.id, &start);
             let since = core.published();
+            let time = self.time();
             let from = match &front {
                 Some(front) => Bound::Excluded(front.key.to_vec()),
                 None => bounds.lower.clone(),
@@ -80,7 +81,7 @@ impl Conditional<'_> {
                 let recent = &writer.recent;
                 is_passed =
                     front.as_ref().is_some_and(|front| !self.is_untouched(recent, &start, front));
-                lost = is_passed || !self.is_unchanged(recent, &gone, since);
+                lost = is_passed || !self.is_unchanged(recent, &gone, since) || self.is_later(time);
                 deleted_at = core.published() + 1;
                 if lost { Err(lost_the_key()) } else { Ok(()) }
             });

@@ -10,7 +10,7 @@ use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
-use crate::db::state::tree::Tree;
+use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
@@ -21,6 +21,10 @@ use crate::version::{Edit, KeyspaceEdit};
 impl Core {
     /// Claims the job that the policy picks next, unless a caller runs its own jobs alone.
     pub(crate) fn begin_job(&self) -> Option<Claim> {
+        if self.time.is_used() {
+            // The tree's lock must be free, because a new second is stored under it.
+            self.time();
+        }
         let mut tree = self.lock_tree();
         if !self.background.may_begin_jobs() {
             return None;
@@ -33,7 +37,9 @@ impl Core {
             "level 0 of keyspace {:?} stops writers, but the policy picks no job",
             self.stopped_for_nothing(&tree)
         );
-        self.background.at_rest.store(claim.is_none() && is_idle, Ordering::Release);
+        let ends = self.time.is_used() && tree.keyspaces.values().any(KeyspaceTree::has_ends);
+        let is_at_rest = claim.is_none() && is_idle && !ends;
+        self.background.at_rest.store(is_at_rest, Ordering::Release);
         let claim = claim?;
         tree.claim(&claim);
         Some(claim)
@@ -61,6 +67,8 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
+        let expired_through = self.expired_through(keyspace, &[]);
+        // The version comes after the memtables, so an operand that left them is in it.
         let (version, flushed_through) = {
             let tree = self.lock_tree();
             let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };
@@ -79,6 +87,7 @@ impl Core {
             comparator: &keyspace.comparator,
             operators: &resolver,
             snapshots: &self.snapshots.live(),
+            expired_through,
             next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
             target_file_size: self.settings.tree.target_file_size,

@@ -215,7 +215,9 @@ impl Core {
         let resolver = self.registry.resolver();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &keyspace.comparator);
         let covers = covers_of(keyspace, memtables, &snapshots);
-        let mut folder = Folder::new(&resolver, &snapshots, older).covered_by(covers);
+        let expired_through = self.expired_through(keyspace, memtables);
+        let mut folder =
+            Folder::new(&resolver, &snapshots, older).covered_by(covers).expiring(expired_through);
         let next_number = || self.new_file_number();
         let fs = &self.options.env.fs;
         let options = self.table_options(keyspace, 0);

@@ -70,10 +70,12 @@ impl Core {
             own.keyspace.read_account.tree_changed();
             self.set_pace(own);
         }
-        if tree.manifest.is_long() {
-            self.roll_manifest(tree)?;
-        }
-        Ok(())
+        self.roll_long_manifest(tree)
+    }
+
+    /// Begins a new manifest if the manifest is long.
+    pub(crate) fn roll_long_manifest(&self, tree: &mut Tree) -> Result<()> {
+        if tree.manifest.is_long() { self.roll_manifest(tree) } else { Ok(()) }
     }
 
     /// Returns the last sequence number that the stored state has used.
@@ -162,6 +164,7 @@ impl Core {
             keyspaces: tree.keyspaces.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
             feed_end: self.feed_end_before(tree.log),
+            time: Some(self.time.last_seen()).filter(|time| *time > 0),
         }
     }
 

@@ -13,23 +13,30 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
+use crate::fold::stamp::Moment;
 use crate::key::{Comparator, KeyspaceId, SeqNo};
 use crate::runtime::IDLE;
-use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper};
+use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper, has_much_expired};
 
-/// Selects tables that are worth rewriting in place, because more of their records may fold now.
+/// Selects tables that are worth rewriting in place, because more of their records may fold now, or
+/// may go.
+#[derive(Clone)]
 pub(crate) struct Refold {
     /// The live snapshots, oldest first.
     snapshots: Vec<SeqNo>,
     /// Tables with operands are worth rewriting if their file number is below this.
     operands_below: u64,
+    /// Tables are worth rewriting if half of their records expired by this time.
+    expired_through: Option<Moment>,
 }
 
 impl Refold {
     fn is_due(&self, file: &FileFacts) -> bool {
         let is_released =
             file.kept_apart > 0 && self.snapshots.binary_search(&file.kept_apart).is_err();
-        is_released || (file.merges > 0 && file.number < self.operands_below)
+        is_released
+            || (file.merges > 0 && file.number < self.operands_below)
+            || self.expired_through.is_some_and(|through| has_much_expired(file, through))
     }
 }
 
@@ -61,7 +68,9 @@ impl Choice {
 
 impl Core {
     pub(crate) fn refold(&self) -> Refold {
-        Refold { snapshots: self.snapshots.live(), operands_below: 0 }
+        let is_used = self.time.is_used();
+        let expired_through = is_used.then(|| self.snapshots.expired_through(&self.time));
+        Refold { snapshots: self.snapshots.live(), operands_below: 0, expired_through }
     }
 
     /// Returns the most urgent job over the trees of all keyspaces. Among equally urgent keyspaces,
@@ -73,6 +82,9 @@ impl Core {
             tree.keyspaces.values_mut().for_each(|own| own.settled = false);
         }
         let refold = self.refold();
+        if let Some(through) = refold.expired_through {
+            tree.keyspaces.values_mut().for_each(|own| own.note_expired_through(through));
+        }
         let writers_are_slow = self.holds_writers_back(tree);
         let mut best: Option<Choice> = None;
         for id in in_turn(tree) {
@@ -265,14 +277,28 @@ impl KeyspaceTree {
         let busy = |id: RunId| {
             self.running.iter().any(|job| job.output_run == id || job.inputs.contains(&id))
         };
-        let run = |run: &Arc<Run>| RunShape {
-            id: run.id,
-            busy: busy(run.id),
-            tables: run.tables.iter().map(|table| self.table_shape(table, refold)).collect(),
+        // Operands in newer places may need the values below them.
+        let mut expired_through = refold.expired_through;
+        if let Some(through) = &mut expired_through {
+            let view = self.keyspace.view.load();
+            let merged = view.memtables().map(|memtable| memtable.merged_since());
+            *through = merged.fold(*through, Moment::min);
+        }
+        let mut run = |run: &Arc<Run>| {
+            let here = Refold { expired_through, ..refold.clone() };
+            let expiry = run.tables.iter().filter_map(|table| table.file.expiry);
+            if let Some(through) = &mut expired_through {
+                *through = expiry.map(|expiry| expiry.merged_since).fold(*through, Moment::min);
+            }
+            RunShape {
+                id: run.id,
+                busy: busy(run.id),
+                tables: run.tables.iter().map(|table| self.table_shape(table, &here)).collect(),
+            }
         };
         let levels = self.version.levels.iter();
         TreeShape {
-            levels: levels.map(|level| level.runs.iter().map(run).collect()).collect(),
+            levels: levels.map(|level| level.runs.iter().map(&mut run).collect()).collect(),
             dead_share: self.dead_share.get(),
         }
     }

@@ -20,7 +20,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::Patience;
-use crate::db::write::batch::WriteBatch;
+use crate::db::write::batch::{WriteBatch, no_expiry};
 use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
@@ -135,7 +135,8 @@ impl Core {
             None => keyspace.default_operator()?,
         };
         operator.check_operand(operand)?;
-        self.write_one(keyspace, (Kind::Merge, operator.id), key, operand, options)
+        let id = self.stored_operator(keyspace, operator)?;
+        self.write_one(keyspace, (Kind::Merge, id), key, operand, options)
     }
 
     pub(crate) fn write_one(
@@ -163,7 +164,11 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
-        let operation = Operation { kind, keyspace: keyspace.id, operator, key, value };
+        if keyspace.settings.expiry.is_some() || options.expires.is_some() {
+            return self.write_one_stamped(keyspace, (kind, operator), key, value, options, allow);
+        }
+        let stamped = false;
+        let operation = Operation { kind, keyspace: keyspace.id, operator, key, value, stamped };
         operation.check_limits()?;
         match kind {
             // `check_range` has already compared the ends of the range.
@@ -171,6 +176,31 @@ impl Core {
             _ => keyspace.check_key_to_write(key)?,
         }
         self.commit(Writes::One(keyspace, &operation), NO_OPERATOR, options, allow)
+    }
+
+    /// Writes one operation to a keyspace with expiry.
+    #[cold]
+    fn write_one_stamped(
+        &self,
+        keyspace: &KeyspaceState,
+        (kind, operator): (Kind, OperatorId),
+        key: &[u8],
+        value: &[u8],
+        options: &WriteOptions,
+        allow: impl FnOnce(&WriterState) -> Result<()>,
+    ) -> Result<()> {
+        if kind.may_expire() && options.expires.is_some() && keyspace.settings.expiry.is_none() {
+            return Err(no_expiry(&keyspace.name));
+        }
+        let mut batch = WriteBatch::new();
+        if kind.may_expire() {
+            batch.set_expires(options.expires);
+        }
+        match kind {
+            Kind::DeleteRange => batch.add_range_delete(keyspace, key, value),
+            _ => batch.add_in(keyspace, (kind, operator), key, value),
+        };
+        self.write_if(&batch, &WriteOptions { expires: None, ..*options }, allow)
     }
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
@@ -188,6 +218,11 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
+        if options.expires.is_some() {
+            return Err(Error::invalid_argument(
+                "WriteOptions::expires is for single writes; call WriteBatch::set_expires instead",
+            ));
+        }
         batch.check(&self.registry)?;
         limits::check_batch(batch.memtable_bytes(), self.settings.write_buffers.size)?;
         for operation in batch.operations() {
@@ -226,9 +261,25 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
+        let mut stamped = match writes {
+            Writes::Batch(batch) if batch.has_pending_stamps() => {
+                // Stores a new second before the lock is taken.
+                self.time();
+                Some(batch.clone())
+            }
+            _ => None,
+        };
         let patience = Patience::of(options, &*self.options.env.clock);
         let mut writer = self.writer_with_room(writes, patience)?;
         allow(&writer)?;
+        let moment = stamped.as_ref().map(|_| self.time.begin_write());
+        let writes = match (&mut stamped, &moment) {
+            (Some(batch), Some(now)) => {
+                batch.resolve_stamps(now.moment);
+                Writes::Batch(batch)
+            }
+            _ => writes,
+        };
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         #[cfg(debug_assertions)]
@@ -253,6 +304,7 @@ impl Core {
         }
         // No panic: the write is published.
         std::mem::forget(unpublished);
+        drop(moment);
         logged?;
         if !options.sync || options.disable_wal {
             return Ok(());

@@ -2,4 +2,5 @@
 
 pub(crate) mod batch;
 mod commit;
+pub(crate) mod stamping;
 pub(crate) mod writes;

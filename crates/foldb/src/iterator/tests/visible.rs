@@ -33,6 +33,7 @@ impl Account {
         Iter::new(VisibleParts {
             records,
             covers,
+            time: None,
             seqno,
             bounds,
             comparator: Arc::clone(&bench.comparator),

@@ -134,6 +134,7 @@ impl Iter {
             records,
             covers,
             seqno: parts.seqno,
+            time: parts.time.clone(),
             bounds: parts.bounds.clone(),
             comparator: Arc::clone(&parts.comparator),
             resolver: parts.resolver.clone(),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::counters::{Total, Totals};
 use crate::encoding::copy_short;
 use crate::error::{Error, Result};
-use crate::fold::{CachedResolver, Chain};
+use crate::fold::{CachedResolver, Chain, ReadTime};
 use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
 use crate::iterator::merging::{Effort, MergingCursor};
@@ -35,6 +35,8 @@ pub(crate) struct VisibleParts {
     /// The range tombstones of the same sources, if they have any.
     pub(crate) covers: Option<Covers>,
     pub(crate) seqno: SeqNo,
+    /// The moment of the reader, if the keyspace has an expiry.
+    pub(crate) time: Option<ReadTime>,
     pub(crate) bounds: Bounds,
     pub(crate) comparator: Arc<dyn Comparator>,
     /// The operators that are registered at the moment of a fold. An operator that was registered
@@ -414,6 +416,7 @@ impl Iter {
         if header.kind != Kind::Put
             || header.seqno > self.parts.seqno
             || self.parts.covers.is_some()
+            || self.parts.time.is_some()
         {
             return Ok(false);
         }
@@ -567,9 +570,9 @@ impl Iter {
     #[inline]
     fn fold_lent(&mut self) -> Option<bool> {
         let Iter { parts, key, value, scratch, .. } = self;
-        let VisibleParts { records, covers, resolver, report, seqno, .. } = parts;
+        let VisibleParts { records, covers, resolver, report, seqno, time, .. } = parts;
         let cursor = records.only_memtable()?;
-        if covers.is_some() {
+        if covers.is_some() || time.is_some() {
             return None;
         }
         let versions = memtable::versions(cursor, *seqno);
@@ -661,7 +664,12 @@ impl Iter {
         if self.chain.separated().is_some() && !self.resolve() {
             return true;
         }
-        let folded = self.chain.value(&self.key, self.parts.resolver.load(), &mut self.scratch);
+        let mut folded = self.chain.value(&self.key, self.parts.resolver.load(), &mut self.scratch);
+        if let Some(time) = &self.parts.time
+            && let Ok(Some(stored)) = folded
+        {
+            folded = time.show(stored);
+        }
         settle(folded, &mut self.value, &self.parts.totals)
     }
 

@@ -86,6 +86,7 @@ pub(super) fn options() -> TableBuilderOptions {
         filter_bits: 10,
         filter_policy: None,
         operators: (0..200).map(definition).collect(),
+        expiry: None,
     }
 }
 

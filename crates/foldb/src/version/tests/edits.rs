@@ -111,8 +111,21 @@ fn settings() -> impl Strategy<Value = KeyspaceSettings> {
             bloom_bits,
             compaction,
             value_separation_min,
+            expiry: value_separation_min.and_then(expiry_of),
         },
     )
+}
+
+/// Returns some expiry for a third of the numbers.
+fn expiry_of(number: usize) -> Option<Expiry> {
+    let lifetime = Duration::from_secs(1 + number as u64 % 1_000_000);
+    let expiry = match number % 9 {
+        0 => Expiry::per_write(),
+        1 => Expiry::after_last_write(lifetime),
+        2 => Expiry::after_first_write(lifetime),
+        _ => return None,
+    };
+    Some(expiry.with_bucket(Duration::from_secs(1 + number as u64 % 61)))
 }
 
 fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {

@@ -83,6 +83,7 @@ fn example() -> [Edit; 3] {
             bloom_bits: 10,
             compaction: CompactionPreset::Leveled,
             value_separation_min: None,
+            expiry: None,
         }),
         filter_policy: None,
         flushed_through: Some(299),
@@ -101,6 +102,7 @@ fn example() -> [Edit; 3] {
         keyspaces: vec![default, lists],
         dropped: Vec::new(),
         feed_end: None,
+        time: None,
     };
     let flush_of_default = KeyspaceEdit {
         flushed_through: Some(304),

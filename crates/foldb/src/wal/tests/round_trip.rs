@@ -168,7 +168,7 @@ proptest! {
                 let kind = Kind::from_u8(*kind).unwrap();
                 let operator = if kind == Kind::Merge { *operator } else { 0 };
                 let value = if kind == Kind::Delete { &[][..] } else { value };
-                Operation { kind, keyspace: *keyspace, operator, key, value }
+                Operation { kind, keyspace: *keyspace, operator, key, value, stamped: false }
             })
             .collect();
         let mut bytes = Vec::new();

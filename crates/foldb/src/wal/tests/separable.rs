@@ -8,7 +8,7 @@ use crate::operation::Operation;
 use crate::separated::record_checksum;
 
 fn put<'a>(key: &'a [u8], value: &'a [u8]) -> Operation<'a> {
-    Operation { kind: Kind::Put, keyspace: 3, operator: NO_OPERATOR, key, value }
+    Operation { kind: Kind::Put, keyspace: 3, operator: NO_OPERATOR, key, value, stamped: false }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn definition() -> Definition {
 }
 
 fn operation<'a>(kind: Kind, operator: u32, key: &'a [u8], value: &'a [u8]) -> Operation<'a> {
-    Operation { kind, keyspace: 0, operator, key, value }
+    Operation { kind, keyspace: 0, operator, key, value, stamped: false }
 }
 
 fn first_batch() -> (BatchHeader, Vec<Operation<'static>>) {

@@ -9,7 +9,8 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteO
 
 use crate::support::{PATH, only_appends, options};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 const COPY: &str = "copy";
 /// Number of crash outcomes to check.
 const SEEDS: u64 = 6;

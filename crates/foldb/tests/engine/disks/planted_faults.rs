@@ -456,7 +456,8 @@ fn sliced(fs: &MemFs) -> Db {
     Db::open(PATH, options).unwrap()
 }
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 
 #[test]
 fn a_synced_batch_of_nothing_that_syncs_nothing_is_noticed() {

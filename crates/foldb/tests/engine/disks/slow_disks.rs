@@ -12,7 +12,8 @@ use foldb::{Db, ErrorKind, Options, WriteOptions};
 
 use crate::support::{PATH, watched};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 const WRITE_BUFFER: usize = 16 << 10;
 const MOST_BUFFERS: usize = 4;
 

@@ -9,7 +9,8 @@ use foldb::{Db, ErrorKind, LogCut, Position, RepairOptions, WriteOptions};
 use super::support::{files, keeping, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 
 /// A power loss takes back unsynced writes, and their numbers come again for others.
 #[test]

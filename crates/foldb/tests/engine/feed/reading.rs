@@ -11,7 +11,8 @@ use foldb::{Change, Db, ErrorKind, KeyspaceOptions, Options, Position, WriteBatc
 use super::support::{files, keeping, line, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error, number, only_appends, open};
 
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
+const UNLOGGED: WriteOptions =
+    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
 
 #[test]
 fn the_feed_yields_each_batch_whole_with_its_operators() {

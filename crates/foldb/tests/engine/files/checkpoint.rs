@@ -23,8 +23,10 @@ use crate::support::{
 };
 
 const COPY: &str = "copy";
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const UNLOGGED: WriteOptions =
+    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
 
 /// Small buffers and tables, so that few writes cause much work.
 fn small(fs: &MemFs) -> Options {

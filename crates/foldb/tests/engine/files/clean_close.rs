@@ -15,7 +15,8 @@ use foldb::{
 use crate::support::gates::Gate;
 use crate::support::{PATH, assert_error, only_appends, open, options, reopen, text, watched};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 
 type Files = BTreeMap<String, Vec<u8>>;
 

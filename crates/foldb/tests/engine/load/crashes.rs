@@ -8,7 +8,8 @@ use foldb::{Db, ErrorKind, Options, Result, WriteOptions};
 use crate::load::order::tables;
 use crate::support::{PATH, number, options};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 /// Number of crash outcomes to check.
 const SEEDS: u64 = 6;
 const KEYS: u64 = 60;

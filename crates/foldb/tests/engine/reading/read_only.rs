@@ -18,7 +18,8 @@ use crate::support::{
     text, watched,
 };
 
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
+const UNLOGGED: WriteOptions =
+    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
 
 fn look(fs: &MemFs) -> foldb::Result<ReadOnlyDb> {
     ReadOnlyDb::open(PATH, options(fs))

@@ -14,8 +14,10 @@ use crate::support::{
     PATH, assert_error, count, error_of, number, open, options, reopen, steps, text,
 };
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
-const UNLOGGED: WriteOptions = WriteOptions { sync: false, disable_wal: true, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const UNLOGGED: WriteOptions =
+    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
 
 fn key(n: usize) -> String {
     format!("key-{n:04}")

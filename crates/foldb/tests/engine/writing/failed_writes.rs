@@ -17,7 +17,8 @@ use crate::support::{PATH, assert_error, open, options, reopen, text};
 #[cfg(debug_assertions)]
 use foldb::faults::{Fault as Planted, plant};
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 const MIB: usize = 1 << 20;
 /// Bytes of the headers of a frame and of a batch.
 const FRAME: usize = 32;

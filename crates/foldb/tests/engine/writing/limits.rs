@@ -12,7 +12,8 @@ use foldb::{
     Db, Error, ErrorKind, Full, MergeOperator, Options, Partial, WriteBatch, WriteOptions,
 };
 
-const SYNC: WriteOptions = WriteOptions { sync: true, disable_wal: false, deadline: None };
+const SYNC: WriteOptions =
+    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
 
 /// The smallest write buffer.
 fn smallest(fs: &MemFs) -> Options {

@@ -21,8 +21,12 @@ use crate::support::{PATH, RaisedAtEnd, options, watched};
 const MIB: usize = 1 << 20;
 
 /// Longer than any work of these tests takes on a busy machine.
-const LONG: WriteOptions =
-    WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::from_secs(60)) };
+const LONG: WriteOptions = WriteOptions {
+    sync: false,
+    disable_wal: false,
+    deadline: Some(Duration::from_secs(60)),
+    expires: None,
+};
 
 /// Real threads and real time.
 fn on_threads(fs: Arc<dyn FileSystem>) -> Env {

@@ -13,7 +13,7 @@ use crate::support::gates::Gate;
 use crate::support::{PATH, RaisedAtEnd, assert_error, count, number, options, reopen, watched};
 
 const NOW: WriteOptions =
-    WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::ZERO) };
+    WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::ZERO), expires: None };
 
 /// A database with real threads and time, two small write buffers, and gated files.
 fn open_gated(fs: &MemFs, gate: &Arc<Gate>) -> Db {

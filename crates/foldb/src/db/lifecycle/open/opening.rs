@@ -26,6 +26,7 @@ use crate::db::state::buffers::{Buffers, SealedGroups};
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::state::writer::WriterState;
@@ -152,6 +153,7 @@ impl Opening<'_> {
             keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
             feed_end: stored.feed_end,
+            time: Some(stored.time).filter(|time| *time > 0),
         };
         let manifest = Manifest::begin(&fs, &names, manifest_number, stored.database, &snapshot)?;
         begun.files.push(names.manifest(manifest_number));
@@ -352,6 +354,7 @@ impl Assembly {
             segment_files: self.segment_files,
             background: Background::default(),
             totals: stored.totals,
+            time: DatabaseTime::new(stored.time),
             transactions: OpenTransactions::default(),
             fronts: Fronts::default(),
             syncs: AtomicU64::new(0),
@@ -365,6 +368,9 @@ impl Assembly {
             settings: self.settings,
             options,
         });
+        if core.all_keyspaces().iter().any(|keyspace| keyspace.settings.expiry.is_some()) {
+            core.time.note_use();
+        }
         for tail in &core.dropped {
             core.events.tell(&Event::TailDropped(tail.clone()));
         }

@@ -9,6 +9,7 @@ use crate::db::lifecycle::replay::Replayed;
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileNames, MAX_FILE_NUMBER};
+use crate::fold::stamp::Moment;
 use crate::fold::{Operator, Registry};
 use crate::key::{
     BytewiseComparator, Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, OperatorId, SeqNo,
@@ -34,6 +35,8 @@ pub(crate) struct Stored {
     pub(crate) next_run: u64,
     pub(crate) next_keyspace: KeyspaceId,
     pub(crate) last_seqno: SeqNo,
+    /// The last second of the database's time.
+    pub(crate) time: Moment,
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
@@ -72,6 +75,7 @@ impl Stored {
             next_run: 1,
             next_keyspace: DEFAULT_KEYSPACE + 1,
             last_seqno: 0,
+            time: 0,
             registry: Arc::new(Registry::new(options.operators.clone())),
             totals: Arc::default(),
             taken: HashSet::from([default.name.clone()]),
@@ -118,6 +122,7 @@ impl Stored {
         self.next_run = edit.next_run.unwrap_or(self.next_run);
         self.next_keyspace = edit.next_keyspace.unwrap_or(self.next_keyspace);
         self.last_seqno = edit.last_seqno.unwrap_or(self.last_seqno);
+        self.time = edit.time.map_or(self.time, |time| self.time.max(time));
         for definition in &edit.operators {
             self.registry.adopt(definition)?;
         }

@@ -6,13 +6,16 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::db::handle::keyspace::Keyspace;
-use crate::db::state::keyspace::DEFAULT_NAME;
+use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceState};
+use crate::db::write::stamping::{resolve_last, with_pending_stamp};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
+use crate::fold::stamp::Moment;
 use crate::fold::{Operator, Registry};
 use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 use crate::memtable::bytes_needed;
 use crate::operation::{Operation, Operations, check_range, encode_range};
+use crate::settings::Expires;
 
 /// Writes that are applied together or not at all, in the order in which they were added.
 ///
@@ -54,6 +57,10 @@ pub struct WriteBatch {
     registry: Option<Arc<Registry>>,
     /// The keyspaces that the batch names, by id.
     keyspaces: Vec<(KeyspaceId, Arc<str>)>,
+    /// Where the stored values and operands with pending stamps end in `encoded`.
+    stamped: Vec<usize>,
+    /// When the next puts and merges expire, if the caller says so.
+    expires: Option<Expires>,
     /// The first mistake made while filling the batch; the write reports it.
     mistake: Option<Error>,
 }
@@ -132,8 +139,8 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
-        self.add(Kind::Put, keyspace, NO_OPERATOR, key.as_ref(), value.as_ref())
+        let keyspace = keyspace.state();
+        self.add_in(keyspace, (Kind::Put, NO_OPERATOR), key.as_ref(), value.as_ref())
     }
 
     /// Deletes a key. A missing key is no error.
@@ -143,8 +150,7 @@ impl WriteBatch {
 
     /// Deletes a key of a keyspace. A missing key is no error.
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
-        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
-        self.add(Kind::Delete, keyspace, NO_OPERATOR, key.as_ref(), &[])
+        self.add_in(keyspace.state(), (Kind::Delete, NO_OPERATOR), key.as_ref(), &[])
     }
 
     /// Deletes all keys of a range; see [`crate::Db::delete_range`].
@@ -177,8 +183,18 @@ impl WriteBatch {
         if let Err(error) = check_range(&*keyspace.state().comparator, range) {
             self.mistake.get_or_insert(error);
         }
+        self.add_range_delete(keyspace.state(), start, &value)
+    }
+
+    /// Adds an encoded range delete of a keyspace, whose bounds were checked.
+    pub(crate) fn add_range_delete(
+        &mut self,
+        keyspace: &KeyspaceState,
+        start: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
         let keyspace = self.name_keyspace(keyspace);
-        self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, &value)
+        self.add(Kind::DeleteRange, keyspace, NO_OPERATOR, start, value)
     }
 
     /// Merges an operand with the default operator of the database that the batch is written to.
@@ -210,7 +226,8 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        self.add_merge(operator, DEFAULT_KEYSPACE, key.as_ref(), operand.as_ref())
+        self.check_operand(operator, operand.as_ref());
+        self.add(Kind::Merge, DEFAULT_KEYSPACE, operator.id, key.as_ref(), operand.as_ref())
     }
 
     /// Merges an operand into a key of a keyspace; see [`WriteBatch::merge_with`].
@@ -221,49 +238,113 @@ impl WriteBatch {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        let keyspace = self.name_keyspace_of(keyspace, key.as_ref());
-        self.add_merge(operator, keyspace, key.as_ref(), operand.as_ref())
+        self.check_operand(operator, operand.as_ref());
+        match keyspace.core().stored_operator(keyspace.state(), operator) {
+            Ok(id) => {
+                let merge = (Kind::Merge, id);
+                self.add_in(keyspace.state(), merge, key.as_ref(), operand.as_ref())
+            }
+            Err(error) => {
+                self.mistake.get_or_insert(error);
+                self
+            }
+        }
     }
 
-    /// Merges an operand that a database stored before, under an operator's id in the database that
-    /// the batch is written to. The operator need not be registered, and does not check the operand
-    /// again.
-    pub(crate) fn merge_stored(
+    /// Adds a value or operand as a database stored it before, stamp included, under an operator's
+    /// id in the database that the batch is written to. The operator need not be registered, and
+    /// does not check the operand again.
+    pub(crate) fn add_as_stored(
         &mut self,
-        operator: OperatorId,
-        keyspace: &Keyspace,
+        (kind, operator): (Kind, OperatorId),
+        keyspace: &KeyspaceState,
         key: &[u8],
-        operand: &[u8],
+        value: &[u8],
     ) {
-        let keyspace = self.name_keyspace_of(keyspace, key);
-        self.add(Kind::Merge, keyspace, operator, key, operand);
+        let id = self.name_keyspace_of(keyspace, key);
+        self.add_stored(kind, id, operator, key, value, keyspace.settings.expiry.is_some());
     }
 
-    fn add_merge(
-        &mut self,
-        operator: &Operator,
-        keyspace: KeyspaceId,
-        key: &[u8],
-        operand: &[u8],
-    ) -> &mut Self {
+    /// Sets when the puts and merges that are added from now on expire. `None`: as their keyspace
+    /// says. A write with an expiry to a keyspace without one makes the write of the batch fail.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::Duration;
+    /// use foldb::{Expires, Expiry, KeyspaceOptions, WriteBatch};
+    ///
+    /// let expiry = Some(Expiry::per_write());
+    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
+    /// let tokens = db.create_keyspace("tokens", options)?;
+    /// let mut batch = WriteBatch::new();
+    /// batch.set_expires(Some(Expires::After(Duration::from_secs(60)))).put_in(&tokens, "a", "");
+    /// batch.set_expires(None).put_in(&tokens, "b", "");
+    /// db.write(&batch)?;
+    /// assert!(tokens.expires_at("a")?.is_some() && tokens.expires_at("b")?.is_none());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn set_expires(&mut self, expires: Option<Expires>) -> &mut Self {
+        self.expires = expires;
+        self
+    }
+
+    /// Returns whether some stamps are pending.
+    #[inline]
+    pub(crate) fn has_pending_stamps(&self) -> bool {
+        !self.stamped.is_empty()
+    }
+
+    /// Gives the pending stamps the time of the commit.
+    pub(crate) fn resolve_stamps(&mut self, now: Moment) {
+        for end in std::mem::take(&mut self.stamped) {
+            resolve_last(&mut self.encoded[..end], now);
+        }
+    }
+
+    fn check_operand(&mut self, operator: &Operator, operand: &[u8]) {
         self.is_for(&operator.registry, "operators");
         if let Err(error) = operator.check_operand(operand) {
             self.mistake.get_or_insert(error);
         }
-        self.add(Kind::Merge, keyspace, operator.id, key, operand)
+    }
+
+    /// Adds a write to a key of a keyspace, which may have an expiry.
+    pub(crate) fn add_in(
+        &mut self,
+        keyspace: &KeyspaceState,
+        (kind, operator): (Kind, OperatorId),
+        key: &[u8],
+        value: &[u8],
+    ) -> &mut Self {
+        let id = self.name_keyspace_of(keyspace, key);
+        let expires = self.expires;
+        match &keyspace.settings.expiry {
+            Some(expiry) if kind.may_expire() => {
+                let stored = with_pending_stamp(value, kind, expiry, expires);
+                self.add_stored(kind, id, operator, key, &stored, true);
+                self.stamped.push(self.encoded.len());
+                self
+            }
+            None if expires.is_some() && kind.may_expire() => {
+                self.mistake.get_or_insert_with(|| no_expiry(&keyspace.name));
+                self
+            }
+            _ => self.add(kind, id, operator, key, value),
+        }
     }
 
     /// Notes that the batch writes to a key of a keyspace, and checks the key.
-    fn name_keyspace_of(&mut self, keyspace: &Keyspace, key: &[u8]) -> KeyspaceId {
-        if let Err(error) = keyspace.state().check_key_to_write(key) {
+    fn name_keyspace_of(&mut self, keyspace: &KeyspaceState, key: &[u8]) -> KeyspaceId {
+        if let Err(error) = keyspace.check_key_to_write(key) {
             self.mistake.get_or_insert(error);
         }
         self.name_keyspace(keyspace)
     }
 
     /// Notes that the batch writes to a keyspace.
-    fn name_keyspace(&mut self, keyspace: &Keyspace) -> KeyspaceId {
-        let keyspace = keyspace.state();
+    fn name_keyspace(&mut self, keyspace: &KeyspaceState) -> KeyspaceId {
         self.is_for(&keyspace.registry, "keyspaces");
         if keyspace.id != DEFAULT_KEYSPACE
             && let Err(at) = self.find_keyspace(keyspace.id)
@@ -318,6 +399,8 @@ impl WriteBatch {
         self.memtable_bytes = 0;
         self.registry = None;
         self.keyspaces.clear();
+        self.stamped.clear();
+        self.expires = None;
         self.mistake = None;
     }
 
@@ -363,7 +446,7 @@ impl WriteBatch {
     pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
         self.operations().map(|operation| {
             let keyspace = self.keyspace_name(operation.keyspace);
-            let Operation { kind, key, value, .. } = operation;
+            let (kind, key, value) = (operation.kind, operation.key, operation.payload());
             match kind {
                 Kind::Put | Kind::Separated => BatchOp::Put { keyspace, key, value },
                 Kind::Delete => BatchOp::Delete { keyspace, key },
@@ -407,6 +490,7 @@ impl WriteBatch {
         self.len = mark.len;
         self.largest_put = mark.largest_put;
         self.memtable_bytes = mark.memtable_bytes;
+        self.stamped.truncate(self.stamped.partition_point(|end| *end <= mark.bytes));
         self.mistake = None;
     }
 
@@ -438,7 +522,23 @@ impl WriteBatch {
         key: &[u8],
         value: &[u8],
     ) -> &mut Self {
-        let operation = Operation { kind, keyspace, operator, key, value };
+        if self.expires.is_some() && keyspace == DEFAULT_KEYSPACE && kind.may_expire() {
+            self.mistake.get_or_insert_with(|| no_expiry(DEFAULT_NAME));
+        }
+        self.add_stored(kind, keyspace, operator, key, value, false)
+    }
+
+    fn add_stored(
+        &mut self,
+        kind: Kind,
+        keyspace: KeyspaceId,
+        operator: OperatorId,
+        key: &[u8],
+        value: &[u8],
+        stamped: bool,
+    ) -> &mut Self {
+        let stamped = stamped && kind.may_expire();
+        let operation = Operation { kind, keyspace, operator, key, value, stamped };
         operation.encode(&mut self.encoded);
         self.len += 1;
         self.memtable_bytes += bytes_needed(&operation);
@@ -447,6 +547,14 @@ impl WriteBatch {
         }
         self
     }
+}
+
+/// Returns the error of a write with an expiry to a keyspace without one.
+pub(crate) fn no_expiry(keyspace: &str) -> Error {
+    Error::invalid_argument(format!(
+        "the write expires, but keyspace '{keyspace}' has no expiry: create the keyspace with \
+         KeyspaceOptions::expiry"
+    ))
 }
 
 /// Collects puts, in the order of the iterator.

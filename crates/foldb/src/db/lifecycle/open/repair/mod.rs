@@ -321,6 +321,7 @@ impl Repair<'_> {
             keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
             feed_end: None,
+            time: None,
         };
         let directory = self.names.directory();
         let synced = self.fs.sync_dir(directory);

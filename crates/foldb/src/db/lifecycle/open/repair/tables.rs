@@ -103,6 +103,7 @@ impl Repair<'_> {
             filter_bits: own.settings.filter_bits(own.version.levels.len(), 0),
             filter_policy: own.filter_policy.clone(),
             operators: self.stored.registry.resolver().definitions().cloned().collect(),
+            expiry: own.settings.expiry,
         };
         let next = Cell::new(self.stored.next_file);
         let next_number = || next.replace(next.get() + 1);

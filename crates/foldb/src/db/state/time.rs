@@ -1,0 +1,153 @@
+//! The database's own time, by which entries expire.
+//!
+//! It follows the machine's time of day, in whole seconds, and never falls. Each second that a
+//! reader or writer sees is first in the manifest, durably. So after a crash the time begins at
+//! least there, even if the machine's clock was set back, and no expired entry comes back.
+//!
+//! Only keyspaces with expiry ask for the time, and at most once a second the answer costs an edit
+//! of the manifest.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, TryLockError};
+
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::Tree;
+use crate::faults::{Fault, planted};
+use crate::fold::stamp::{Moment, NEVER, moment_of};
+use crate::memtable::Memtable;
+use crate::version::Edit;
+
+/// The time that readers and writers see.
+#[derive(Debug)]
+pub(crate) struct DatabaseTime {
+    seen: AtomicU32,
+    /// Whether a keyspace with expiry exists, or existed since the open.
+    is_used: AtomicBool,
+    /// The moment of the write that has its moment and is not yet in its memtable; [`NEVER`] if there
+    /// is none. 0 while that moment is being chosen.
+    writing: AtomicU32,
+}
+
+/// Seconds by which the time may lag while another thread stores the next second.
+const MOST_LAG: u32 = 2;
+
+impl DatabaseTime {
+    /// Begins at the stored time.
+    pub(crate) fn new(stored: Moment) -> DatabaseTime {
+        DatabaseTime {
+            seen: AtomicU32::new(stored),
+            is_used: AtomicBool::new(false),
+            writing: AtomicU32::new(NEVER),
+        }
+    }
+
+    /// Begins the application of a write with stamps. The caller holds the writer lock.
+    pub(crate) fn begin_write(&self) -> MomentOfWrite<'_> {
+        // The order matters: see `Core::expired_through`.
+        self.writing.store(0, Ordering::SeqCst);
+        let moment = self.seen.load(Ordering::SeqCst);
+        self.writing.store(moment, Ordering::SeqCst);
+        MomentOfWrite { time: self, moment }
+    }
+
+    /// Notes that a keyspace with expiry exists.
+    pub(crate) fn note_use(&self) {
+        self.is_used.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a keyspace with expiry exists, or existed since the open.
+    #[inline]
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
+    }
+
+    /// Returns the last second that a reader or writer saw, without asking the clock.
+    #[inline]
+    pub(crate) fn last_seen(&self) -> Moment {
+        self.seen.load(Ordering::SeqCst)
+    }
+}
+
+/// The moment of a write. Dropped when the write is in its memtables.
+pub(crate) struct MomentOfWrite<'a> {
+    time: &'a DatabaseTime,
+    pub(crate) moment: Moment,
+}
+
+impl Drop for MomentOfWrite<'_> {
+    fn drop(&mut self) {
+        self.time.writing.store(NEVER, Ordering::SeqCst);
+    }
+}
+
+impl Core {
+    /// Returns the time now.
+    #[inline]
+    pub(crate) fn time(&self) -> Moment {
+        let clock = moment_of(self.options.env.clock.time_of_day());
+        let seen = self.time.last_seen();
+        if clock <= seen { seen } else { self.advance_time(clock, seen) }
+    }
+
+    /// Returns the time up to which a flush of these memtables, or a compaction, may drop expired
+    /// records; `None` if entries of the keyspace never expire. Operands in the other memtables need
+    /// the values that they came to in time. A compaction passes no memtables.
+    ///
+    /// A write may have its moment and not be in its memtable yet. So the order is: the time, that
+    /// moment, the memtables. A write whose moment this call does not see is in a memtable, or has
+    /// a later moment than this time.
+    ///
+    /// ```text
+    /// writer: moment 9 ........................ a.MERGE@9 in the memtable
+    /// here:             time 12, no operand: drop a.PUT@0 (to 10), too early
+    /// ```
+    pub(crate) fn expired_through(
+        &self,
+        keyspace: &KeyspaceState,
+        flushed: &[Arc<Memtable>],
+    ) -> Option<Moment> {
+        keyspace.settings.expiry?;
+        self.time();
+        let through = self.snapshots.expired_through(&self.time);
+        let through = through.min(self.time.writing.load(Ordering::SeqCst));
+        if planted(Fault::DropExpiredBelowMerge) {
+            return Some(through);
+        }
+        let view = keyspace.view.load();
+        let is_flushed = |own: &Memtable| flushed.iter().any(|other| std::ptr::eq(&**other, own));
+        let newer = view.memtables().filter(|memtable| !is_flushed(memtable));
+        Some(newer.map(|memtable| memtable.merged_since()).fold(through, Moment::min))
+    }
+
+    #[cold]
+    fn advance_time(&self, clock: Moment, seen: Moment) -> Moment {
+        if self.read_only {
+            // This handle writes nothing. The writer's time is in the manifest that it opened.
+            return self.time.seen.fetch_max(clock, Ordering::SeqCst).max(clock);
+        }
+        let mut tree = match self.tree.try_lock() {
+            Ok(tree) => tree,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if clock - seen <= MOST_LAG => return seen,
+            Err(TryLockError::WouldBlock) => {
+                self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+        };
+        self.store_time(&mut tree, clock);
+        self.time.last_seen()
+    }
+
+    /// Stores a second, and shows it. If it cannot be stored, the time stands still.
+    fn store_time(&self, tree: &mut Tree, clock: Moment) {
+        if clock <= self.time.last_seen() {
+            return;
+        }
+        let edit = Edit { time: Some(clock), ..Edit::default() };
+        if self.append_edit(tree, &edit).is_ok() {
+            self.time.seen.fetch_max(clock, Ordering::SeqCst);
+            // A failure poisons the database, or leaves the old manifest in force.
+            let _best_effort = self.roll_long_manifest(tree);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Stamps of writes to keyspaces with expiry.
+//!
+//! A batch holds pending stamps, because only the commit knows the time. The commit replaces them
+//! under the writer lock. So the moments of writes never fall from one write to the next, and a
+//! flush or compaction knows that later writes come at its own moment or after it.
+
+use std::time::{Duration, SystemTime};
+
+use crate::fold::stamp::{End, NEVER, Pending, Rule, STAMP_LEN, moment_of, resolve};
+use crate::key::Kind;
+use crate::settings::{Expires, Expiry, ExpiryRule, seconds};
+
+/// Appends a pending stamp to the value or operand of a write.
+pub(crate) fn with_pending_stamp(
+    value: &[u8],
+    kind: Kind,
+    expiry: &Expiry,
+    expires: Option<Expires>,
+) -> Vec<u8> {
+    let (end, rule) = match expires {
+        Some(expires) => (end_of(expires), Rule::Renew),
+        None => match expiry.rule {
+            ExpiryRule::PerWrite => (End::At(NEVER), Rule::Keep),
+            ExpiryRule::AfterLastWrite(lifetime) => (End::After(seconds(lifetime)), Rule::Renew),
+            ExpiryRule::AfterFirstWrite(lifetime) => (End::After(seconds(lifetime)), Rule::Keep),
+        },
+    };
+    let rule = if kind == Kind::Put { Rule::Renew } else { rule };
+    let stamp = Pending { bucket: expiry.bucket_seconds(), end, rule }.encode();
+    let mut stored = Vec::with_capacity(value.len() + STAMP_LEN);
+    stored.extend_from_slice(value);
+    stored.extend_from_slice(&stamp);
+    stored
+}
+
+fn end_of(expires: Expires) -> End {
+    match expires {
+        Expires::After(lifetime) => End::After(seconds(lifetime)),
+        Expires::At(time) => {
+            let since_1970 = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let whole = Duration::from_secs(seconds_rounded_up(since_1970));
+            End::At(moment_of(whole))
+        }
+        Expires::Never => End::At(NEVER),
+    }
+}
+
+fn seconds_rounded_up(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+/// Replaces the pending stamp at the end of a stored value or operand.
+pub(crate) fn resolve_last(stored: &mut [u8], now: u32) {
+    if let Some(stamp) = stored.last_chunk_mut::<STAMP_LEN>() {
+        resolve(stamp, now);
+    }
+}

@@ -1,0 +1,105 @@
+//! How a reader of a keyspace with expiry sees stored values.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::{Error, Result};
+use crate::fold::chain::{Chain, Record};
+use crate::fold::expiring::living;
+use crate::fold::stamp::{Moment, NEVER, STAMP_LEN, Stamp};
+use crate::key::Kind;
+use crate::value::Value;
+
+/// The moment of a read.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadTime {
+    pub(crate) now: Moment,
+    /// Whether the reader gets values as they are stored, expired ones too.
+    pub(crate) as_stored: bool,
+    /// Learns when the first of the values read expires, if a transaction reads.
+    pub(crate) first_end: Option<Arc<AtomicU32>>,
+}
+
+impl ReadTime {
+    pub(crate) fn at(now: Moment) -> ReadTime {
+        ReadTime { now, as_stored: false, first_end: None }
+    }
+
+    /// Returns what the reader sees of a stored value: the value without its stamp, or nothing if
+    /// it has expired.
+    ///
+    /// # Errors
+    /// `Corruption` for a value without a stamp.
+    pub(crate) fn show(&self, stored: Value) -> Result<Option<Value>> {
+        let (payload, stamp) = Stamp::split(&stored).ok_or_else(no_stamp)?;
+        self.note_end(stamp.expires);
+        if self.as_stored {
+            return Ok(Some(stored));
+        }
+        let len = payload.len();
+        let mut value = stored;
+        value.truncate(len);
+        Ok((!stamp.has_expired(self.now)).then_some(value))
+    }
+
+    /// Notes the ends of all records of a chain. A later end of another record may hide some of
+    /// them, so the noted end may be too early.
+    pub(crate) fn note_ends_of(&self, chain: &Chain) {
+        for record in chain.records() {
+            if let Some((_, stamp)) = Stamp::split(&record.value) {
+                self.note_end(stamp.expires);
+            }
+        }
+    }
+
+    fn note_end(&self, end: Moment) {
+        if let Some(first_end) = &self.first_end
+            && end > self.now
+        {
+            first_end.fetch_min(end, Ordering::Relaxed);
+        }
+    }
+
+    /// Removes from the records of a key what has expired, and the stamps of the rest. The operands
+    /// are newest first.
+    ///
+    /// # Errors
+    /// `Corruption` for a record without a stamp.
+    pub(crate) fn keep_living(
+        &self,
+        operands: &mut smallvec::SmallVec<[Record; 4]>,
+        base: &mut Option<Record>,
+    ) -> Result<()> {
+        let stamp_of = |record: &Record| {
+            Stamp::split(&record.value).map(|(_, stamp)| stamp).ok_or_else(no_stamp)
+        };
+        let put = base.as_ref().filter(|base| base.header.kind == Kind::Put);
+        let of_base = put.map(stamp_of).transpose()?;
+        let stamps = operands.iter().rev().map(stamp_of).collect::<Result<Vec<_>>>()?;
+        let (first, has_base, expires) = living(of_base, &stamps);
+        if expires <= self.now {
+            operands.clear();
+            *base = None;
+            return Ok(());
+        }
+        operands.truncate(operands.len() - first);
+        if of_base.is_some() && !has_base {
+            *base = None;
+        }
+        let put = base.iter_mut().filter(|base| base.header.kind == Kind::Put);
+        for record in operands.iter_mut().chain(put) {
+            record.value.truncate(record.value.len().saturating_sub(STAMP_LEN));
+        }
+        Ok(())
+    }
+}
+
+/// Returns when a stored value expires; [`NEVER`] if it has no end.
+pub(crate) fn end_of(stored: &[u8]) -> Moment {
+    Stamp::split(stored).map_or(NEVER, |(_, stamp)| stamp.expires)
+}
+
+#[cold]
+fn no_stamp() -> Error {
+    Error::corruption("a value of a keyspace with expiry has no stamp")
+}

@@ -1,0 +1,109 @@
+//! What a table says about the expiry of its records.
+//!
+//! ```text
+//! merged since varint | ends of the first quarter, half, three quarters and all: varint each |
+//! settings: rule u8 | lifetime varint | bucket varint          only in the table, not the manifest
+//! ```
+
+use crate::encoding::{ByteReader, put_varint};
+use crate::error::Result;
+use crate::fold::stamp::{Moment, NEVER, Rule, Stamp};
+use crate::key::Kind;
+
+/// The expiry of a table's records. Operands that keep the end of their base are not counted among
+/// the ends: nobody knows their end before the base is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableExpiry {
+    /// The earliest moment of an operand. Values below that had not expired by then may be needed.
+    pub merged_since: Moment,
+    /// When a quarter, half, three quarters and all of the records have expired.
+    pub quartiles: [Moment; 4],
+}
+
+impl TableExpiry {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.merged_since));
+        self.quartiles.iter().for_each(|end| put_varint(out, u64::from(*end)));
+    }
+
+    pub(crate) fn decode(bytes: &mut ByteReader<'_>) -> Result<TableExpiry> {
+        let merged_since = bytes.varint32("expiry: merged since")?;
+        let mut quartiles = [NEVER; 4];
+        for end in &mut quartiles {
+            *end = bytes.varint32("expiry: end")?;
+        }
+        Ok(TableExpiry { merged_since, quartiles })
+    }
+
+    /// Returns when half of the records have expired.
+    pub(crate) fn half_expires(&self) -> Moment {
+        self.quartiles[1]
+    }
+
+    /// Returns whether half of the records expire some day.
+    pub(crate) fn has_end(&self) -> bool {
+        self.half_expires() != NEVER
+    }
+}
+
+/// Collects the expiry of a table's records.
+#[derive(Debug)]
+pub(super) struct ExpiryCounts {
+    merged_since: Moment,
+    /// Evenly spaced samples of the ends.
+    samples: Vec<Moment>,
+    /// Records from one sample to the next.
+    step: u64,
+    records: u64,
+    last: Moment,
+}
+
+/// Most samples of the ends.
+const MOST_SAMPLES: usize = 256;
+
+impl Default for ExpiryCounts {
+    fn default() -> ExpiryCounts {
+        ExpiryCounts { merged_since: NEVER, samples: Vec::new(), step: 1, records: 0, last: 0 }
+    }
+}
+
+impl ExpiryCounts {
+    /// Notes a record with a stamp.
+    pub(super) fn note(&mut self, kind: Kind, stored: &[u8]) {
+        let Some((_, stamp)) = Stamp::split(stored).filter(|_| kind.may_expire()) else { return };
+        if kind == Kind::Merge {
+            self.merged_since = self.merged_since.min(stamp.written);
+        }
+        let is_open = kind == Kind::Merge && stamp.rule == Rule::Keep;
+        let end = if is_open { NEVER } else { stamp.expires };
+        self.last = self.last.max(end);
+        if self.records.is_multiple_of(self.step) {
+            if self.samples.len() == MOST_SAMPLES {
+                let mut index = 0;
+                self.samples.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.step *= 2;
+            }
+            if self.records.is_multiple_of(self.step) {
+                self.samples.push(end);
+            }
+        }
+        self.records += 1;
+    }
+
+    pub(super) fn finish(&mut self) -> TableExpiry {
+        self.samples.sort_unstable();
+        let count = self.samples.len();
+        let quartile = |quarter: usize| {
+            let at = (count * quarter).div_ceil(4).saturating_sub(1);
+            self.samples.get(at).copied().unwrap_or(NEVER)
+        };
+        let all = if self.records == 0 { NEVER } else { self.last };
+        TableExpiry {
+            merged_since: self.merged_since,
+            quartiles: [quartile(1), quartile(2), quartile(3), all],
+        }
+    }
+}
