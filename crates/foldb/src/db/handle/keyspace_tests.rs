@@ -157,7 +157,8 @@ fn a_log_of_a_keyspace_never_created_is_damage() {
             let record = writer.log.begin();
             BatchHeader { default_operator: NO_OPERATOR, first_seqno, count: 1 }.encode(record);
             let (kind, operator) = (Kind::Put, NO_OPERATOR);
-            Operation { kind, keyspace, operator, key: b"a", value: b"1" }.encode(record);
+            Operation { kind, keyspace, operator, key: b"a", value: b"1", stamped: false }
+                .encode(record);
             writer.log.append().unwrap();
         }
         let outcome = open(&fs.kill());

@@ -112,6 +112,7 @@ fn memtable(comparator: &Arc<dyn Comparator>, events: &[Event]) -> Arc<Memtable>
             operator: event.header.operator,
             key: &event.key,
             value: if event.is_range() { &range } else { &event.value },
+            stamped: false,
         };
         let folding = Folding { floor: MAX_SEQNO, operators: &operators };
         writer.apply(&operation, event.header.seqno, folding);

@@ -58,7 +58,8 @@ fn logged_from(mut seqno: u64, records: &[Record]) -> (Vec<u8>, Vec<Met>) {
                         value = b"\x09z".to_vec();
                     }
                     let (kind, keyspace, operator) = (*kind, *keyspace, NO_OPERATOR);
-                    let operation = Operation { kind, keyspace, operator, key, value: &value };
+                    let operation =
+                        Operation { kind, keyspace, operator, key, value: &value, stamped: false };
                     if *is_separable && kind == Kind::Put {
                         values.put(frame, &operation, seqno, place);
                         let Address { position, len, .. } =

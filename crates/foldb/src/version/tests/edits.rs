@@ -1,11 +1,14 @@
 //! Tests the encoding of edits.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use crate::ErrorKind;
 use crate::fold::Definition;
 use crate::segment::Placement;
-use crate::settings::{CompactionPreset, Compression, KeyspaceSettings};
+use crate::settings::{CompactionPreset, Compression, Expiry, KeyspaceSettings};
+use crate::table::expiry::TableExpiry;
 use crate::version::{Edit, FileFacts, Key, KeyRange, KeyspaceEdit, TreeEdit, Upper};
 use crate::wal::Predecessor;
 
@@ -36,6 +39,10 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             loaded: (numbers[2] & 1 == 1).then_some(numbers[2]),
             samples: samples.into(),
             references: (0..numbers[3] % 3).map(|n| (numbers[4] ^ n, numbers[5])).collect(),
+            expiry: (numbers[0] % 3 == 0).then(|| TableExpiry {
+                merged_since: numbers[1] as u32,
+                quartiles: [2, 3, 4, 5].map(|at| numbers[at] as u32),
+            }),
         }
     })
 }
@@ -167,6 +174,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         proptest::option::of(any::<(u64, u64, u64)>()),
     )
         .prop_map(|(numbers, next_keyspace, operators, totals, keyspaces, dropped, end)| {
+            let time = next_keyspace.map(|next| next / 2);
             Edit {
                 database: numbers.0,
                 log: numbers.1,
@@ -178,6 +186,7 @@ fn edit() -> impl Strategy<Value = Edit> {
                 totals,
                 keyspaces,
                 dropped,
+                time,
                 feed_end: end.map(|(log, id, frames)| Predecessor { log, id, frames }),
             }
         })

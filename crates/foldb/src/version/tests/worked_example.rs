@@ -37,6 +37,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         loaded: None,
         samples: Arc::new([key(keys[0])]),
         references: Arc::default(),
+        expiry: None,
     }
 }
 
