@@ -82,6 +82,13 @@ impl KeyspaceOptions {
 }
 
 impl Options {
+    /// Returns the settings of a keyspace with expiry, otherwise those of the default keyspace.
+    pub(crate) fn settings_with(&self, expiry: Expiry) -> KeyspaceSettings {
+        let value_separation_min = Some(usize::MAX);
+        let expiry = Some(expiry);
+        KeyspaceSettings { value_separation_min, expiry, ..self.keyspace_settings() }
+    }
+
     /// Returns the settings that the manifest stores of the default keyspace.
     pub(crate) fn keyspace_settings(&self) -> KeyspaceSettings {
         KeyspaceSettings {

@@ -5,6 +5,8 @@
 //!                            lifetime in seconds varint, 0 for rule 1 | bucket in seconds varint
 //! ```
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use crate::encoding::{ByteReader, put_varint};
@@ -145,6 +147,71 @@ impl Expiry {
             }
         };
         Ok(Expiry { rule, bucket })
+    }
+}
+
+/// Writes what [`Expiry`] parses from text: `per-write`, `after-last-write:3600` or
+/// `after-first-write:3600`, with `/BUCKET` where the bucket is not the usual one. Times are
+/// seconds.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+/// use foldb::Expiry;
+///
+/// let hour = Expiry::after_last_write(Duration::from_secs(3600));
+/// assert_eq!(hour.to_string(), "after-last-write:3600");
+/// let coarse = "per-write/60".parse::<Expiry>()?;
+/// assert_eq!(coarse, Expiry::per_write().with_bucket(Duration::from_secs(60)));
+/// # Ok::<(), foldb::Error>(())
+/// ```
+impl fmt::Display for Expiry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usual = match self.rule {
+            ExpiryRule::PerWrite => {
+                f.write_str("per-write")?;
+                Expiry::per_write()
+            }
+            ExpiryRule::AfterLastWrite(lifetime) => {
+                write!(f, "after-last-write:{}", seconds(lifetime))?;
+                Expiry::after_last_write(lifetime)
+            }
+            ExpiryRule::AfterFirstWrite(lifetime) => {
+                write!(f, "after-first-write:{}", seconds(lifetime))?;
+                Expiry::after_first_write(lifetime)
+            }
+        };
+        match self.bucket_seconds() {
+            bucket if bucket == usual.bucket_seconds() => Ok(()),
+            bucket => write!(f, "/{bucket}"),
+        }
+    }
+}
+
+impl FromStr for Expiry {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Expiry> {
+        let malformed = || {
+            Error::invalid_argument(format!(
+                "the expiry '{text}' is not one of per-write, after-last-write:SECONDS and \
+                 after-first-write:SECONDS, perhaps with /BUCKET"
+            ))
+        };
+        let whole = |number: &str| number.parse().map(Duration::from_secs).map_err(|_| malformed());
+        let (rule, bucket) = match text.split_once('/') {
+            Some((rule, bucket)) => (rule, Some(whole(bucket)?)),
+            None => (text, None),
+        };
+        let expiry = match rule.split_once(':') {
+            None if rule == "per-write" => Expiry::per_write(),
+            Some(("after-last-write", lifetime)) => Expiry::after_last_write(whole(lifetime)?),
+            Some(("after-first-write", lifetime)) => Expiry::after_first_write(whole(lifetime)?),
+            _ => return Err(malformed()),
+        };
+        let expiry = bucket.map_or(expiry, |bucket| expiry.with_bucket(bucket));
+        expiry.check()?;
+        Ok(expiry)
     }
 }
 

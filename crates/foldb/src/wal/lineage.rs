@@ -5,8 +5,8 @@
 //!             | count varint | keyspaces
 //! created:  4 | keyspace
 //! dropped:  5 | id varint
-//! keyspace: id varint | name | comparator | default operator, empty for none
-//!   name, comparator and operator: length varint | UTF-8
+//! keyspace: id varint | name | comparator | default operator, empty for none | expiry, empty for none
+//!   name, comparator, operator and expiry: length varint | UTF-8
 //! ```
 //!
 //! A log has these records only if logs are kept for the feed (`Options::wal_retention_bytes`).
@@ -39,6 +39,8 @@ pub(crate) struct NamedKeyspace {
     pub(crate) comparator: String,
     /// The default operator as `NAME` or `NAME:PARAM`; empty for none.
     pub(crate) operator: String,
+    /// When its entries expire, as [`Expiry`](crate::settings::Expiry) is written; empty for never.
+    pub(crate) expiry: String,
 }
 
 /// The place of a log among the logs of its database, and the keyspaces that exist when it begins.
@@ -83,7 +85,7 @@ impl Lineage {
 impl NamedKeyspace {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.id));
-        for text in [&self.name, &self.comparator, &self.operator] {
+        for text in [&self.name, &self.comparator, &self.operator, &self.expiry] {
             put_length_delimited(out, text.as_bytes());
         }
     }
@@ -96,6 +98,7 @@ impl NamedKeyspace {
                 .map_err(|_| Error::corruption(format!("the {what} of keyspace {id} is not UTF-8")))
         };
         let (name, comparator) = (text("name")?, text("comparator")?);
-        Ok(NamedKeyspace { id, name, comparator, operator: text("default operator")? })
+        let (operator, expiry) = (text("default operator")?, text("expiry")?);
+        Ok(NamedKeyspace { id, name, comparator, operator, expiry })
     }
 }

@@ -28,6 +28,7 @@ mod disks {
 /// Entries that expire.
 mod expiry {
     mod conditions;
+    mod copies;
     mod model;
     mod rules;
     mod space;

@@ -13,6 +13,8 @@ use crate::db::handle::read_only::ReadOnlyDb;
 use crate::db::handle::read_options::ReadOptions;
 use crate::encoding::put_varint;
 use crate::error::Result;
+use crate::fold::ReadTime;
+use crate::iterator::Bounds;
 use crate::key::Kind;
 
 /// What [`Db::dump`] wrote, or [`Db::restore`] read.
@@ -131,7 +133,8 @@ struct Dump<W: Write> {
 impl<W: Write> Dump<W> {
     fn entries_of(&mut self, number: u64, keyspace: &Keyspace, once: &ReadOptions) -> Result<()> {
         keyspace.state().check_exists()?;
-        let mut entries = keyspace.range_opt(.., once)?;
+        let as_stored = |time| ReadTime { as_stored: true, ..time };
+        let mut entries = keyspace.new_iter_at(Bounds::of(&(..)), once, as_stored)?;
         self.begin_block(number);
         while entries.advance()? {
             match entries.value() {

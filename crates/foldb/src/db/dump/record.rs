@@ -40,6 +40,7 @@ const OPERAND: u8 = 3;
 const COMPRESSION: &str = "compression";
 const BLOOM_BITS: &str = "bloom_bits";
 const COMPACTION: &str = "compaction";
+const EXPIRY: &str = "expiry";
 const VALUE_SEPARATION_MIN: &str = "value_separation_min";
 
 /// A keyspace as a dump describes it.
@@ -124,6 +125,7 @@ impl Described {
                     let least = usize::try_from(least).unwrap_or(usize::MAX);
                     options.value_separation_min = Some(least);
                 }
+                EXPIRY => options.expiry = Some(value.parse().map_err(|_| malformed())?),
                 _ => {
                     return Err(Error::new(
                         ErrorKind::Unsupported,
@@ -148,6 +150,9 @@ fn settings_of(settings: &KeyspaceSettings) -> Vec<(String, String)> {
     ];
     if let Some(least) = settings.value_separation_min.filter(|least| *least < usize::MAX) {
         named.push((VALUE_SEPARATION_MIN.to_owned(), least.to_string()));
+    }
+    if let Some(expiry) = settings.expiry {
+        named.push((EXPIRY.to_owned(), expiry.to_string()));
     }
     named
 }

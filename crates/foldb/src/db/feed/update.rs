@@ -2,14 +2,18 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::db::feed::position::Position;
 use crate::db::handle::database::Db;
+use crate::db::handle::keyspace::Keyspace;
 use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
+use crate::fold::stamp::{Rule, Stamp, time_of};
 use crate::key::{KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 use crate::operation::Operation;
+use crate::settings::Expiry;
 use crate::wal::{BatchHeader, NamedKeyspace};
 
 /// One entry of the change feed; see [`Db::updates_since`].
@@ -58,13 +62,15 @@ pub struct CreatedKeyspace {
     pub comparator: String,
     /// Its default operator, as `NAME` or `NAME:PARAM`.
     pub merge_operator: Option<String>,
+    /// When its entries expire.
+    pub expiry: Option<Expiry>,
 }
 
 impl CreatedKeyspace {
     pub(super) fn of(keyspace: &NamedKeyspace) -> CreatedKeyspace {
-        let NamedKeyspace { name, comparator, operator, .. } = keyspace.clone();
+        let NamedKeyspace { name, comparator, operator, expiry, .. } = keyspace.clone();
         let merge_operator = (!operator.is_empty()).then_some(operator);
-        CreatedKeyspace { name, comparator, merge_operator }
+        CreatedKeyspace { name, comparator, merge_operator, expiry: expiry.parse().ok() }
     }
 }
 
@@ -92,6 +98,8 @@ pub enum UpdateOp<'a> {
         key: &'a [u8],
         /// The new value.
         value: &'a [u8],
+        /// When the value expires, if it does.
+        expires: Option<SystemTime>,
     },
     /// A key was deleted.
     Delete {
@@ -110,6 +118,8 @@ pub enum UpdateOp<'a> {
         operand: &'a [u8],
         /// The operator of the operand, as `NAME` or `NAME:PARAM`.
         operator: &'a str,
+        /// When the value expires after this merge, if the merge sets that.
+        expires: Option<SystemTime>,
     },
     /// All keys of a range were deleted.
     DeleteRange {
@@ -196,22 +206,29 @@ impl BatchUpdate {
 
     /// Returns the writes, in order.
     pub fn iter(&self) -> impl Iterator<Item = UpdateOp<'_>> {
+        self.operations().map(|operation| self.shown(operation))
+    }
+
+    fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         let mut bytes = ByteReader::new(&self.operations);
         (0..self.header.count).map(move |_| {
             let operation = Operation::decode_logged(&mut bytes);
-            self.shown(operation.expect("the operations were decoded once"))
+            operation.expect("the operations were decoded once")
         })
     }
 
     fn shown<'a>(&'a self, operation: Operation<'a>) -> UpdateOp<'a> {
         let keyspace = name_of(&self.keyspaces, operation.keyspace);
-        let Operation { kind, key, value, .. } = operation;
+        let (kind, key, value) = (operation.kind, operation.key, operation.payload());
+        let stamp = Stamp::split(operation.value).filter(|_| operation.stamped);
+        let renewed = stamp.filter(|(_, stamp)| stamp.rule == Rule::Renew);
+        let expires = renewed.and_then(|(_, stamp)| time_of(stamp.expires));
         match kind {
-            Kind::Put | Kind::Separated => UpdateOp::Put { keyspace, key, value },
+            Kind::Put | Kind::Separated => UpdateOp::Put { keyspace, key, value, expires },
             Kind::Delete => UpdateOp::Delete { keyspace, key },
             Kind::Merge => {
                 let operator = name_of(&self.operators, self.operator_of(&operation));
-                UpdateOp::Merge { keyspace, key, operand: value, operator }
+                UpdateOp::Merge { keyspace, key, operand: value, operator, expires }
             }
             Kind::DeleteRange => {
                 let (start, end) = operation.range();
@@ -251,25 +268,42 @@ impl BatchUpdate {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn add_to(&self, batch: &mut WriteBatch, db: &Db) -> Result<()> {
-        for operation in self.iter() {
-            match operation {
-                UpdateOp::Put { keyspace, key, value } => {
-                    batch.put_in(&db.keyspace(keyspace)?, key, value);
+        for operation in self.operations() {
+            let name = name_of(&self.keyspaces, operation.keyspace);
+            let keyspace = db.keyspace(name)?;
+            match self.shown(operation) {
+                UpdateOp::Put { key, value, .. } => match is_same_form(&operation, &keyspace) {
+                    true => {
+                        let put = (Kind::Put, NO_OPERATOR);
+                        batch.add_as_stored(put, keyspace.state(), key, operation.value);
+                    }
+                    false => drop(batch.put_in(&keyspace, key, value)),
+                },
+                UpdateOp::Delete { key, .. } => drop(batch.delete_in(&keyspace, key)),
+                UpdateOp::Merge { key, operand, operator, .. } => {
+                    let operator = db.operator(operator)?;
+                    match operation.stamped && is_same_form(&operation, &keyspace) {
+                        true => {
+                            let id = db.core().stored_operator(keyspace.state(), &operator)?;
+                            let merge = (Kind::Merge, id);
+                            batch.add_as_stored(merge, keyspace.state(), key, operation.value);
+                        }
+                        false => drop(batch.merge_with_in(&operator, &keyspace, key, operand)),
+                    }
                 }
-                UpdateOp::Delete { keyspace, key } => {
-                    batch.delete_in(&db.keyspace(keyspace)?, key);
-                }
-                UpdateOp::Merge { keyspace, key, operand, operator } => {
-                    let (operator, keyspace) = (db.operator(operator)?, db.keyspace(keyspace)?);
-                    batch.merge_with_in(&operator, &keyspace, key, operand);
-                }
-                UpdateOp::DeleteRange { keyspace, start, end } => {
-                    batch.delete_range_in(&db.keyspace(keyspace)?, (start, end));
+                UpdateOp::DeleteRange { start, end, .. } => {
+                    batch.delete_range_in(&keyspace, (start, end));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Returns whether both keyspaces have an expiry, or neither. The copy then has the stamps of the
+/// original.
+fn is_same_form(operation: &Operation<'_>, copy: &Keyspace) -> bool {
+    operation.stamped == copy.state().settings.expiry.is_some()
 }
 
 fn name_of<Id: Ord + Copy>(names: &[(Id, Arc<str>)], id: Id) -> &str {

@@ -201,6 +201,7 @@ fn records_of_the_change_feed_come_back() {
         name: format!("keyspace {id}"),
         comparator: "foldb.bytewise".to_owned(),
         operator: operator.to_owned(),
+        expiry: if id == 0 { String::new() } else { "per-write/60".to_owned() },
     };
     let mut bytes = Vec::new();
     for predecessor in [None, Some(Predecessor { log: 7, id: u64::MAX, frames: 12 })] {

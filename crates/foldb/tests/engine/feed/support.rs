@@ -56,11 +56,11 @@ fn shown(operation: UpdateOp<'_>) -> String {
         len => format!("{len} bytes"),
     };
     match operation {
-        UpdateOp::Put { keyspace, key, value } => {
+        UpdateOp::Put { keyspace, key, value, .. } => {
             format!("{keyspace}:{}={}", bytes(key), bytes(value))
         }
         UpdateOp::Delete { keyspace, key } => format!("{keyspace}:-{}", bytes(key)),
-        UpdateOp::Merge { keyspace, key, operand, operator } => {
+        UpdateOp::Merge { keyspace, key, operand, operator, .. } => {
             format!("{keyspace}:{}+{}({operator})", bytes(key), bytes(operand))
         }
         UpdateOp::DeleteRange { keyspace, start, end } => {

@@ -31,6 +31,8 @@ pub(crate) struct LogsTell {
     pub(crate) keyspaces: BTreeSet<KeyspaceId>,
     /// The sequence number of the first write to each keyspace that is not in tables.
     pub(crate) unflushed: BTreeMap<KeyspaceId, SeqNo>,
+    /// The keyspaces whose logged writes have stamps.
+    pub(crate) stamped: BTreeSet<KeyspaceId>,
     /// Operators that the logs define, by id.
     pub(crate) operators: BTreeMap<OperatorId, Definition>,
 }
@@ -72,8 +74,12 @@ impl LogsTell {
                 LogRecord::Batch(header, operations) => {
                     let mut bytes = ByteReader::new(operations);
                     for seqno in (header.first_seqno..).take(header.count as usize) {
-                        let keyspace = Operation::decode_logged(&mut bytes)?.keyspace;
+                        let Operation { keyspace, stamped, .. } =
+                            Operation::decode_logged(&mut bytes)?;
                         self.keyspaces.insert(keyspace);
+                        if stamped {
+                            self.stamped.insert(keyspace);
+                        }
                         if seqno > flushed.get(&keyspace).copied().unwrap_or(0) {
                             let first = self.unflushed.entry(keyspace).or_insert(seqno);
                             *first = seqno.min(*first);

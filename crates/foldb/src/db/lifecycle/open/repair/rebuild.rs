@@ -29,6 +29,7 @@ use crate::options::Options;
 use crate::segment::SegmentFiles;
 use crate::segment::{FoundSection, OpenSegments, Placement, SEGMENT_HEADER_LEN, SegmentHeader};
 use crate::separated::{References, SegmentId};
+use crate::settings::Expiry;
 use crate::table::{BlockCache, BlockStore, Loaded, Surroundings, TableReader};
 use crate::version::{
     Edit, FileFacts, Key, KeyRange, KeyspaceEdit, Recovered, TableRef, TreeEdit, Upper, Version,
@@ -43,6 +44,8 @@ struct Told {
     flushed_with: Option<SeqNo>,
     loaded: Option<Loaded>,
     references: References,
+    /// The expiry of the keyspace.
+    expiry: Option<Expiry>,
 }
 
 impl Told {
@@ -148,6 +151,15 @@ impl<'a> Survey<'a> {
         };
         survey.find_sections()?;
         Ok(survey)
+    }
+
+    /// Returns the expiry of a keyspace, as its newest table has it. Logs tell only whether there is
+    /// one: with [`Expiry::per_write`] their entries keep their ends.
+    fn expiry_of(&self, keyspace: KeyspaceId) -> Option<Expiry> {
+        let own = self.told.iter().filter(|told| told.keyspace == keyspace);
+        let newest = own.max_by_key(|told| told.facts.number);
+        let of_tables = newest.and_then(|told| told.expiry);
+        of_tables.or_else(|| self.logs.stamped.contains(&keyspace).then(Expiry::per_write))
     }
 
     /// Returns the last write of each keyspace that is in tables.
@@ -282,11 +294,21 @@ impl<'a> Survey<'a> {
             smallest_seqno: properties.smallest_seqno,
             largest_seqno: properties.largest_seqno.max(deleted_at.unwrap_or(0)),
             references: references.totals().into(),
+            expiry: properties.expiry.map(|(_, own)| own),
             ..FileFacts::default()
         };
         let (keyspace, flushed_with) = (properties.keyspace, properties.flushed_with);
         let (surroundings, loaded) = (properties.surroundings.clone(), properties.loaded);
-        self.told.push(Told { keyspace, facts, surroundings, flushed_with, loaded, references });
+        let expiry = properties.expiry.map(|(expiry, _)| expiry);
+        self.told.push(Told {
+            keyspace,
+            facts,
+            surroundings,
+            flushed_with,
+            loaded,
+            references,
+            expiry,
+        });
         Ok(())
     }
 
@@ -327,6 +349,7 @@ impl<'a> Survey<'a> {
                 id,
                 name: (id != DEFAULT_KEYSPACE).then(|| format!("keyspace-{id}")),
                 comparator: Some(self.options.comparator.name().to_owned()),
+                settings: self.expiry_of(id).map(|expiry| self.options.settings_with(expiry)),
                 num_levels: Some(self.options.num_levels as u64),
                 flushed_through: Some(flushed_through),
                 tree: self.tree(id, placements, &mut next_run)?,
