@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::ops::Bound;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use foldb::{Change, Update, UpdateOp, UpdatesOptions};
 use serde_json::{Value, json};
@@ -100,19 +100,26 @@ fn shown(form: Form, key: &[u8]) -> Shown<'_> {
 
 fn fields<'a>(operation: &UpdateOp<'a>) -> Vec<Field<'a>> {
     match *operation {
-        UpdateOp::Put { keyspace, key, value } => {
-            vec![text("put"), text(keyspace), Field::Key(key), Field::Value(value)]
+        UpdateOp::Put { keyspace, key, value, expires } => {
+            let mut fields =
+                vec![text("put"), text(keyspace), Field::Key(key), Field::Value(value)];
+            fields.extend(expires.map(end));
+            fields
         }
         UpdateOp::Delete { keyspace, key } => {
             vec![text("delete"), text(keyspace), Field::Key(key)]
         }
-        UpdateOp::Merge { keyspace, key, operand, operator } => vec![
-            text("merge"),
-            text(keyspace),
-            Field::Key(key),
-            Field::Value(operand),
-            text(operator),
-        ],
+        UpdateOp::Merge { keyspace, key, operand, operator, expires } => {
+            let mut fields = vec![
+                text("merge"),
+                text(keyspace),
+                Field::Key(key),
+                Field::Value(operand),
+                text(operator),
+            ];
+            fields.extend(expires.map(end));
+            fields
+        }
         UpdateOp::DeleteRange { keyspace, start, end } => {
             let (from, to) = (bound(start), bound(end));
             vec![
@@ -126,6 +133,15 @@ fn fields<'a>(operation: &UpdateOp<'a>) -> Vec<Field<'a>> {
         }
         _ => vec![text("unknown")],
     }
+}
+
+/// Returns the field of the moment at which a value expires, in seconds since 1970.
+fn end(expires: SystemTime) -> Field<'static> {
+    Field::Text(format!("expires {}", seconds(expires)).into())
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn key(key: &[u8]) -> Field<'_> {
@@ -155,6 +171,7 @@ fn to_json(change: &Change, form: Form) -> Value {
                         "name": own.name,
                         "comparator": own.comparator,
                         "operator": own.merge_operator,
+                        "expiry": own.expiry.map(|expiry| expiry.to_string()),
                     })
                 })
                 .collect();
@@ -167,22 +184,34 @@ fn to_json(change: &Change, form: Form) -> Value {
     }
 }
 
+/// Adds the moment at which a value expires, in seconds since 1970.
+fn with_end(mut write: Value, expires: Option<SystemTime>) -> Value {
+    if let Some(expires) = expires {
+        write["expires"] = json!(integer(seconds(expires)));
+    }
+    write
+}
+
 fn write_to_json(operation: &UpdateOp<'_>, form: Form) -> Value {
     let key_of = |key: &[u8]| value(shown(form, key));
     let bytes = |bytes: &[u8]| value(Shown::Text(bytes));
     match *operation {
-        UpdateOp::Put { keyspace, key, value } => {
-            json!({ "put": key_of(key), "value": bytes(value), "keyspace": keyspace })
-        }
+        UpdateOp::Put { keyspace, key, value, expires } => with_end(
+            json!({ "put": key_of(key), "value": bytes(value), "keyspace": keyspace }),
+            expires,
+        ),
         UpdateOp::Delete { keyspace, key } => {
             json!({ "delete": key_of(key), "keyspace": keyspace })
         }
-        UpdateOp::Merge { keyspace, key, operand, operator } => json!({
-            "merge": key_of(key),
-            "operand": bytes(operand),
-            "operator": operator,
-            "keyspace": keyspace,
-        }),
+        UpdateOp::Merge { keyspace, key, operand, operator, expires } => with_end(
+            json!({
+                "merge": key_of(key),
+                "operand": bytes(operand),
+                "operator": operator,
+                "keyspace": keyspace,
+            }),
+            expires,
+        ),
         UpdateOp::DeleteRange { keyspace, start, end } => {
             let side = |(kind, key): (&str, &[u8])| json!({ kind: key_of(key) });
             let (from, to) = (side(bound(start)), side(bound(end)));

@@ -56,9 +56,9 @@ pub struct Expiry {
 /// Which writes set the end of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpiryRule {
-    PerWrite,
-    AfterLastWrite(Duration),
-    AfterFirstWrite(Duration),
+    Each,
+    AfterLast(Duration),
+    AfterFirst(Duration),
 }
 
 /// When one write expires, in a keyspace with [`Expiry`].
@@ -76,19 +76,19 @@ impl Expiry {
     /// An entry expires only if a write says so ([`Expires`]). A put that does not say so makes an
     /// entry that never expires. A merge that does not say so keeps the end of the entry.
     pub fn per_write() -> Expiry {
-        Expiry { rule: ExpiryRule::PerWrite, bucket: Duration::from_secs(1) }
+        Expiry { rule: ExpiryRule::Each, bucket: Duration::from_secs(1) }
     }
 
     /// An entry expires this long after its last put or merge.
     pub fn after_last_write(lifetime: Duration) -> Expiry {
-        Expiry { rule: ExpiryRule::AfterLastWrite(lifetime), bucket: Duration::from_secs(1) }
+        Expiry { rule: ExpiryRule::AfterLast(lifetime), bucket: Duration::from_secs(1) }
     }
 
     /// An entry expires this long after the put, or the merge onto nothing, that began it. Merges
     /// onto it do not renew it. The bucket is a 64th of the lifetime, and at least one second.
     pub fn after_first_write(lifetime: Duration) -> Expiry {
         let bucket = (lifetime / 64).max(Duration::from_secs(1));
-        Expiry { rule: ExpiryRule::AfterFirstWrite(lifetime), bucket }
+        Expiry { rule: ExpiryRule::AfterFirst(lifetime), bucket }
     }
 
     /// Rounds all ends up to a multiple of this many whole seconds. Merges that keep the end of
@@ -107,8 +107,8 @@ impl Expiry {
     /// `InvalidArgument` for a lifetime or bucket below one second.
     pub(crate) fn check(&self) -> Result<()> {
         let lifetime = match self.rule {
-            ExpiryRule::PerWrite => None,
-            ExpiryRule::AfterLastWrite(lifetime) | ExpiryRule::AfterFirstWrite(lifetime) => {
+            ExpiryRule::Each => None,
+            ExpiryRule::AfterLast(lifetime) | ExpiryRule::AfterFirst(lifetime) => {
                 Some(("lifetime", lifetime))
             }
         };
@@ -124,9 +124,9 @@ impl Expiry {
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let (rule, lifetime) = match self.rule {
-            ExpiryRule::PerWrite => (1, Duration::ZERO),
-            ExpiryRule::AfterLastWrite(lifetime) => (2, lifetime),
-            ExpiryRule::AfterFirstWrite(lifetime) => (3, lifetime),
+            ExpiryRule::Each => (1, Duration::ZERO),
+            ExpiryRule::AfterLast(lifetime) => (2, lifetime),
+            ExpiryRule::AfterFirst(lifetime) => (3, lifetime),
         };
         out.push(rule);
         put_varint(out, u64::from(seconds(lifetime)));
@@ -138,9 +138,9 @@ impl Expiry {
         let lifetime = Duration::from_secs(body.varint("lifetime")?);
         let bucket = Duration::from_secs(body.varint("bucket of the expiry")?.max(1));
         let rule = match rule {
-            1 => ExpiryRule::PerWrite,
-            2 => ExpiryRule::AfterLastWrite(lifetime),
-            3 => ExpiryRule::AfterFirstWrite(lifetime),
+            1 => ExpiryRule::Each,
+            2 => ExpiryRule::AfterLast(lifetime),
+            3 => ExpiryRule::AfterFirst(lifetime),
             _ => {
                 let message = format!("unknown rule of expiry {rule}: use the foldb that wrote it");
                 return Err(Error::new(ErrorKind::Unsupported, message));
@@ -168,15 +168,15 @@ impl Expiry {
 impl fmt::Display for Expiry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = match self.rule {
-            ExpiryRule::PerWrite => {
+            ExpiryRule::Each => {
                 f.write_str("per-write")?;
                 Expiry::per_write()
             }
-            ExpiryRule::AfterLastWrite(lifetime) => {
+            ExpiryRule::AfterLast(lifetime) => {
                 write!(f, "after-last-write:{}", seconds(lifetime))?;
                 Expiry::after_last_write(lifetime)
             }
-            ExpiryRule::AfterFirstWrite(lifetime) => {
+            ExpiryRule::AfterFirst(lifetime) => {
                 write!(f, "after-first-write:{}", seconds(lifetime))?;
                 Expiry::after_first_write(lifetime)
             }

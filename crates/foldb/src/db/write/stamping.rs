@@ -20,9 +20,9 @@ pub(crate) fn with_pending_stamp(
     let (end, rule) = match expires {
         Some(expires) => (end_of(expires), Rule::Renew),
         None => match expiry.rule {
-            ExpiryRule::PerWrite => (End::At(NEVER), Rule::Keep),
-            ExpiryRule::AfterLastWrite(lifetime) => (End::After(seconds(lifetime)), Rule::Renew),
-            ExpiryRule::AfterFirstWrite(lifetime) => (End::After(seconds(lifetime)), Rule::Keep),
+            ExpiryRule::Each => (End::At(NEVER), Rule::Keep),
+            ExpiryRule::AfterLast(lifetime) => (End::After(seconds(lifetime)), Rule::Renew),
+            ExpiryRule::AfterFirst(lifetime) => (End::After(seconds(lifetime)), Rule::Keep),
         },
     };
     let rule = if kind == Kind::Put { Rule::Renew } else { rule };

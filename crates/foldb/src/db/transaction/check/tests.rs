@@ -82,8 +82,14 @@ fn the_check_takes_comparisons_for_claims_and_notes_and_not_for_their_product() 
     let odd = |rng: &mut fastrand::Rng| 2 * rng.u32(..RANGES + KEYS) + 1;
     for seqno in 1..=u64::from(WRITES) {
         let key = &key(odd(&mut rng))[..];
-        let put =
-            Operation { kind: Kind::Put, keyspace: id, operator: NO_OPERATOR, key, value: b"" };
+        let put = Operation {
+            kind: Kind::Put,
+            keyspace: id,
+            operator: NO_OPERATOR,
+            key,
+            value: b"",
+            stamped: false,
+        };
         recent.note(&put, seqno);
     }
     for seqno in 1..=u64::from(DELETED_RANGES) {
@@ -104,7 +110,8 @@ fn the_check_takes_comparisons_for_claims_and_notes_and_not_for_their_product() 
     // The check still finds the one note that breaks a claim, and the one delete.
     for (kind, value) in [(Kind::Put, &b""[..]), (Kind::Merge, b"")] {
         let key = &key(ranges[0])[..];
-        let broken = Operation { kind, keyspace: id, operator: NO_OPERATOR, key, value };
+        let broken =
+            Operation { kind, keyspace: id, operator: NO_OPERATOR, key, value, stamped: false };
         recent.note(&broken, 20_000);
         assert_eq!(settled.check_noted(&recent, 19_999), Verdict::Broken);
     }
