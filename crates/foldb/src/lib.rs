@@ -120,6 +120,11 @@ struct MergeGuide;
 #[doc = include_str!("../../../docs/transactions.md")]
 struct TransactionGuide;
 
+/// Runs the example of the guide to expiry.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/expiry.md")]
+struct ExpiryGuide;
+
 /// Runs the example of the guide to the change feed.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/feed.md")]

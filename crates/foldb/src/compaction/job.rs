@@ -56,8 +56,8 @@ pub(crate) struct JobContext<'a> {
     pub(crate) comparator: &'a Arc<dyn Comparator>,
     pub(crate) operators: &'a Resolver,
     pub(crate) snapshots: &'a [SeqNo],
-    /// The time up to which expired records may go, if the keyspace has an expiry. Operands in newer
-    /// tables lower it.
+    /// The time up to which expired records may go, if the keyspace has an expiry. Operands in
+    /// newer tables lower it.
     pub(crate) expired_through: Option<Moment>,
     pub(crate) next_number: &'a dyn Fn() -> u64,
     pub(crate) table_options: TableBuilderOptions,

@@ -3,10 +3,9 @@
 //! ```text
 //! lineage:  3 | id u64 | predecessor u64 | its id u64 | its frames u64 | last seqno u64
 //!             | count varint | keyspaces
-//! created:  4 | keyspace
-//! dropped:  5 | id varint
-//! keyspace: id varint | name | comparator | default operator, empty for none | expiry, empty for none
-//!   name, comparator, operator and expiry: length varint | UTF-8
+//! created:  4 | keyspace dropped:  5 | id varint keyspace: id varint | name | comparator | default
+//! operator, empty for none | expiry, empty for none name, comparator, operator and expiry: length
+//! varint | UTF-8
 //! ```
 //!
 //! A log has these records only if logs are kept for the feed (`Options::wal_retention_bytes`).

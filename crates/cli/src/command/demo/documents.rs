@@ -17,6 +17,7 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/c.md",
     "docs/compaction.md",
     "docs/db_bench.md",
+    "docs/expiry.md",
     "docs/feed.md",
     "docs/from_leveldb.md",
     "docs/guarantees.md",

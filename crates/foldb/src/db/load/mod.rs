@@ -1,8 +1,8 @@
 //! Sorted loads: a writer that takes keys in order and adds finished tables to the tree.
 //!
 //! A load writes each record once, to a table. It skips the log, the memtable and the flush. Other
-//! writes go on meanwhile, and no reader sees the load before its end. The end adds all tables in one
-//! edit of the manifest, under one sequence number:
+//! writes go on meanwhile, and no reader sees the load before its end. The end adds all tables in
+//! one edit of the manifest, under one sequence number:
 //!
 //! ```text
 //! load:    put a   put c   put e ......................... finish at 57

@@ -51,8 +51,8 @@ impl Core {
         Ok(if end > time.now { time_of(end) } else { None })
     }
 
-    /// Returns the value of a key as it is stored, and the moment of the read if the keyspace has an
-    /// expiry.
+    /// Returns the value of a key as it is stored, and the moment of the read if the keyspace has
+    /// an expiry.
     #[inline]
     fn get_stored(
         &self,

@@ -24,8 +24,8 @@ pub(crate) struct DatabaseTime {
     seen: AtomicU32,
     /// Whether a keyspace with expiry exists, or existed since the open.
     is_used: AtomicBool,
-    /// The moment of the write that has its moment and is not yet in its memtable; [`NEVER`] if there
-    /// is none. 0 while that moment is being chosen.
+    /// The moment of the write that has its moment and is not yet in its memtable; [`NEVER`] if
+    /// there is none. 0 while that moment is being chosen.
     writing: AtomicU32,
 }
 
@@ -91,8 +91,8 @@ impl Core {
     }
 
     /// Returns the time up to which a flush of these memtables, or a compaction, may drop expired
-    /// records; `None` if entries of the keyspace never expire. Operands in the other memtables need
-    /// the values that they came to in time. A compaction passes no memtables.
+    /// records; `None` if entries of the keyspace never expire. Operands in the other memtables
+    /// need the values that they came to in time. A compaction passes no memtables.
     ///
     /// A write may have its moment and not be in its memtable yet. So the order is: the time, that
     /// moment, the memtables. A write whose moment this call does not see is in a memtable, or has

@@ -1,10 +1,11 @@
 //! Whether the claims of a transaction hold.
 //!
-//! Before it takes the writer lock, the commit puts the claimed ranges in order and joins those that
-//! meet. Under the lock it looks into the notes of recent writes, and reads no table. A key takes
-//! about a cache miss. If ranges were read, each write since the snapshot takes a binary search. The
-//! notes may say "perhaps changed" of a key that did not change. The commit then releases the lock,
-//! reads the newest records of its claims, and comes back for the few writes since:
+//! Before it takes the writer lock, the commit puts the claimed ranges in order and joins those
+//! that meet. Under the lock it looks into the notes of recent writes, and reads no table. A key
+//! takes about a cache miss. If ranges were read, each write since the snapshot takes a binary
+//! search. The notes may say "perhaps changed" of a key that did not change. The commit then
+//! releases the lock, reads the newest records of its claims, and comes back for the few writes
+//! since:
 //!
 //! ```text
 //! snapshot 100          all claims unchanged up to 250, by their records

@@ -57,8 +57,8 @@ impl OwnWrites {
         self.of.clear();
     }
 
-    /// Returns the memtable of the own writes to a keyspace; `None` if there are none. They count as
-    /// written `now`, the moment of the transaction's snapshot.
+    /// Returns the memtable of the own writes to a keyspace; `None` if there are none. They count
+    /// as written `now`, the moment of the transaction's snapshot.
     ///
     /// # Errors
     /// `ComparatorFailed` if the comparator panicked while it placed an own write.

@@ -2,6 +2,7 @@
 
 mod builtins;
 mod chain;
+mod expiring;
 mod law_kit;
 mod laws;
 mod registry;

@@ -1,5 +1,5 @@
-//! The tests of transactions with notes of only two recent writes. A commit then finds the answer in
-//! the newest records.
+//! The tests of transactions with notes of only two recent writes. A commit then finds the answer
+//! in the newest records.
 //!
 //! With the usual sizes the notes know the answer to nearly every question of tests this short.
 

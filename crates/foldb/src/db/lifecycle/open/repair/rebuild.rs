@@ -153,8 +153,8 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
-    /// Returns the expiry of a keyspace, as its newest table has it. Logs tell only whether there is
-    /// one: with [`Expiry::per_write`] their entries keep their ends.
+    /// Returns the expiry of a keyspace, as its newest table has it. Logs tell only whether there
+    /// is one: with [`Expiry::per_write`] their entries keep their ends.
     fn expiry_of(&self, keyspace: KeyspaceId) -> Option<Expiry> {
         let own = self.told.iter().filter(|told| told.keyspace == keyspace);
         let newest = own.max_by_key(|told| told.facts.number);
