@@ -62,15 +62,16 @@ impl Conditional<'_> {
                 None => bounds.lower.clone(),
             };
             let rest = Bounds { lower: from, upper: bounds.upper.clone() };
-            let first =
-                self.keyspace.new_iter(rest, &ReadOptions::default())?.next().transpose()?;
-            let Some((key, value)) = first else {
-                let Some(front) = front else { return Ok(None) };
-                if self.is_still_empty(&start, &front) {
-                    return Ok(None);
+            let first = self.keyspace.new_iter(rest, &ReadOptions::default())?.next();
+            let Some(Ok((key, value))) = first else {
+                // A key may have come before the front. Then the rest does not matter.
+                if let Some(front) = front
+                    && !self.is_still_empty(&start, &front)
+                {
+                    core.fronts.forget(keyspace.id, &start, &front);
+                    continue;
                 }
-                core.fronts.forget(keyspace.id, &start, &front);
-                continue;
+                return first.transpose();
             };
             let gone = EdgeRange { start: start.clone(), end: Edge::Behind(key[..].into()) };
             let mut deleted_at = 0;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
-use foldb::{Db, Options};
+use foldb::{Db, ErrorKind, Options};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -123,6 +123,22 @@ proptest! {
     fn a_queue_gives_its_first_entry(steps in prop::collection::vec(step(), 1..120)) {
         play(steps);
     }
+}
+
+/// A key before the front is taken although the entry behind the front cannot be read.
+#[test]
+fn a_failed_merge_behind_the_front_hides_no_key_before_it() {
+    let db = open(&MemFs::new()).unwrap();
+    for key in ["b", "c"] {
+        db.put(key, "no number").unwrap();
+    }
+    db.merge("c", 1u64.to_le_bytes()).unwrap();
+    assert_eq!(db.take_first(..).unwrap().unwrap().0, b"b");
+    db.put("a", "1").unwrap();
+    assert_eq!(db.take_first(..).unwrap().unwrap().0, b"a");
+    assert_eq!(db.take_first(..).unwrap_err().kind(), ErrorKind::MergeFailed);
+    db.put("c", "mended").unwrap();
+    assert_eq!(db.take_first(..).unwrap().unwrap().0, b"c");
 }
 
 /// The cost of a call does not grow with what was taken before. The bound is loose: a search from
