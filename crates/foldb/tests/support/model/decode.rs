@@ -9,7 +9,7 @@ use arbitrary::{Result, Unstructured};
 use foldb::{CompactionPreset, Compression};
 
 use super::program::{
-    Draft, KEYS, Key, Move, Operator, Place, Program, Range, Settings, Step, Text,
+    Condition, Draft, KEYS, Key, Move, Operator, Place, Program, Range, Settings, Step, Text,
 };
 
 /// Steps of the longest program.
@@ -139,8 +139,19 @@ fn list<T>(
     (0..from.int_in_range(0..=most)?).map(|_| one(from)).collect()
 }
 
+fn condition(from: &mut Unstructured<'_>) -> Result<Condition> {
+    Ok(match from.int_in_range(0..=5u8)? {
+        0 => Condition::PutIfAbsent(key(from)?, text(from)?),
+        1 => Condition::Swap(key(from)?, text(from)?, from.arbitrary()?),
+        2 => Condition::Take(key(from)?),
+        3 => Condition::MergeGet(key(from)?, text(from)?),
+        4 => Condition::MergeIf(key(from)?, text(from)?, from.arbitrary()?),
+        _ => Condition::TakeFirst(key(from)?),
+    })
+}
+
 fn step(from: &mut Unstructured<'_>) -> Result<Step> {
-    Ok(match from.int_in_range(0..=131u8)? {
+    Ok(match from.int_in_range(0..=139u8)? {
         0..=39 => Step::Write { place: place(from)?, write: draft(from)?, sync: synced(from)? },
         40..=53 => {
             let write = |from: &mut Unstructured<'_>| Ok((place(from)?, draft(from)?));
@@ -199,6 +210,16 @@ fn step(from: &mut Unstructured<'_>) -> Result<Step> {
             meanwhile: list(from, 11, |from| Ok((place(from)?, draft(from)?)))?,
             finish: from.int_in_range(0..=5u8)? < 5,
         },
+        132..=135 => Step::Transaction {
+            place: place(from)?,
+            serial: from.arbitrary()?,
+            own: list(from, 11, |from| Ok((place(from)?, draft(from)?)))?,
+            keys: list(from, 3, key)?,
+            walks: from.arbitrary()?,
+            meanwhile: list(from, 3, |from| Ok((place(from)?, draft(from)?)))?,
+            commit: from.int_in_range(0..=5u8)? < 5,
+        },
+        136..=139 => Step::Conditional(place(from)?, condition(from)?),
         _ => Step::CrashPartly(from.arbitrary::<u16>()?.into()),
     })
 }

@@ -8,6 +8,7 @@ pub(crate) mod decode;
 mod held;
 pub(crate) mod program;
 pub(crate) mod run;
+mod transactions;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

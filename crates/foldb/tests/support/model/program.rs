@@ -190,6 +190,20 @@ pub(crate) enum Draft {
     Merge(Option<Operator>, Key, Text),
 }
 
+/// A conditional write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Condition {
+    PutIfAbsent(Key, Text),
+    /// Whether it expects the value that the key has.
+    Swap(Key, Text, bool),
+    Take(Key),
+    MergeGet(Key, Text),
+    /// Whether it accepts the value.
+    MergeIf(Key, Text, bool),
+    /// From the first key on.
+    TakeFirst(Key),
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Range {
     All,
@@ -243,6 +257,22 @@ pub(crate) enum Step {
         /// Whether it is finished, not dropped.
         finish: bool,
     },
+    /// A transaction: own writes, each seen by its reads, with other writes half-way.
+    Transaction {
+        place: Place,
+        /// Whether it is serializable.
+        serial: bool,
+        own: Vec<(Place, Draft)>,
+        /// The keys that it reads, besides those that it checks after all own writes.
+        keys: Vec<Key>,
+        /// Whether it reads all of the keyspace `place`, too.
+        walks: bool,
+        meanwhile: Vec<(Place, Draft)>,
+        /// Whether it commits, not rolls back.
+        commit: bool,
+    },
+    /// A write under a condition.
+    Conditional(Place, Condition),
     Get(Place, Key),
     /// Reads through a snapshot, if there is one of that number. A key may come more than once.
     MultiGet {
@@ -378,6 +408,19 @@ fn draft() -> impl Strategy<Value = Draft> {
     ]
 }
 
+fn condition() -> impl Strategy<Value = Condition> {
+    prop_oneof![
+        (key(), text()).prop_map(|(key, text)| Condition::PutIfAbsent(key, text)),
+        (key(), text(), any::<bool>())
+            .prop_map(|(key, text, knows)| Condition::Swap(key, text, knows)),
+        key().prop_map(Condition::Take),
+        (key(), text()).prop_map(|(key, text)| Condition::MergeGet(key, text)),
+        (key(), text(), any::<bool>())
+            .prop_map(|(key, text, accepts)| Condition::MergeIf(key, text, accepts)),
+        key().prop_map(Condition::TakeFirst),
+    ]
+}
+
 fn bound() -> impl Strategy<Value = Bound<Key>> {
     prop_oneof![
         Just(Bound::Unbounded),
@@ -465,6 +508,22 @@ fn step() -> impl Strategy<Value = Step> {
     let load = (place(), vec(draft(), 0..16), writes(), finish).prop_map(
         |(place, loaded, meanwhile, finish)| Step::Load { place, loaded, meanwhile, finish },
     );
+    let keys = || vec(key(), 0..4);
+    let transaction = (
+        place(),
+        any::<bool>(),
+        writes(),
+        keys(),
+        any::<bool>(),
+        prop_oneof![1 => Just(Vec::new()), 2 => vec((place(), draft()), 0..4)],
+        prop_oneof![5 => Just(true), 1 => Just(false)],
+    );
+    let transaction =
+        transaction.prop_map(|(place, serial, own, keys, walks, meanwhile, commit)| {
+            Step::Transaction { place, serial, own, keys, walks, meanwhile, commit }
+        });
+    let conditional =
+        (place(), condition()).prop_map(|(place, what)| Step::Conditional(place, what));
     let keyspaces = prop_oneof![
         3 => place().prop_map(Step::CreateKeyspace),
         1 => place().prop_map(Step::DropKeyspace),
@@ -486,5 +545,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => keyspaces,
         4 => ends,
         3 => load,
+        6 => transaction,
+        6 => conditional,
     ]
 }

@@ -16,6 +16,7 @@ use foldb::{
 use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};
 use super::held::HeldIterator;
 use super::program::{Draft, Key, Operator, Place, Program, Range, Settings, Step, Text};
+use super::transactions::Plan;
 use super::{Cell, Placed, State, World, Write};
 use crate::support::{AnyDb, PATH, operators, steps};
 
@@ -44,15 +45,15 @@ pub(crate) fn play(program: &Program) -> Stats {
     player.db.stats()
 }
 
-struct Player {
+pub(super) struct Player {
     fs: MemFs,
     settings: Settings,
-    db: Db,
+    pub(super) db: Db,
     /// The keyspaces that exist.
     keyspaces: [Option<Keyspace>; Place::COUNT],
     snapshots: Vec<(Snapshot, World)>,
     iterators: Vec<HeldIterator>,
-    current: World,
+    pub(super) current: World,
     /// The least that a crash must leave; the writes since follow.
     durable: World,
     pending: Vec<Vec<Placed>>,
@@ -84,7 +85,7 @@ impl Player {
         }
     }
 
-    fn at(&self, place: Place) -> Option<&Keyspace> {
+    pub(super) fn at(&self, place: Place) -> Option<&Keyspace> {
         self.keyspaces[place.index()].as_ref()
     }
 
@@ -115,6 +116,11 @@ impl Player {
             Step::Load { place, loaded, meanwhile, finish } => {
                 self.load(*place, loaded, meanwhile, *finish);
             }
+            Step::Transaction { place, serial, own, keys, walks, meanwhile, commit } => {
+                let plan = Plan { place: *place, serial: *serial, own, keys, walks: *walks };
+                self.transaction(plan, meanwhile, *commit);
+            }
+            Step::Conditional(place, condition) => self.conditional(*place, *condition),
             Step::Get(place, key) => {
                 if let Some(keyspace) = self.at(*place) {
                     let key = key.bytes();
@@ -296,7 +302,7 @@ impl Player {
         assert_eq!(seen(&state), expected, "operands of '{}'", key.escape_ascii());
     }
 
-    fn write(&mut self, place: Place, draft: Draft, sync: bool) {
+    pub(super) fn write(&mut self, place: Place, draft: Draft, sync: bool) {
         let Some(keyspace) = self.at(place) else { return };
         let options = WriteOptions { sync, ..WriteOptions::default() };
         let write = self.spell_out(place, draft);
@@ -402,7 +408,7 @@ impl Player {
         };
     }
 
-    fn spell_out(&self, place: Place, draft: Draft) -> Write {
+    pub(super) fn spell_out(&self, place: Place, draft: Draft) -> Write {
         match draft {
             Draft::Put(key, text) => Write::Put(key.bytes(), text.bytes()),
             Draft::PutNumber(key, text) => Write::Put(key.bytes(), text.number()),
@@ -417,7 +423,7 @@ impl Player {
         }
     }
 
-    fn committed(&mut self, writes: Vec<Placed>, synced: bool) {
+    pub(super) fn committed(&mut self, writes: Vec<Placed>, synced: bool) {
         writes.iter().for_each(|write| self.current.apply(write));
         self.pending.push(writes);
         if synced {
@@ -595,7 +601,7 @@ fn now(keyspace: &Keyspace) -> KeyspaceReader {
     keyspace.reader(ReadOptions::default())
 }
 
-fn has_default_operator(draft: Draft) -> bool {
+pub(super) fn has_default_operator(draft: Draft) -> bool {
     matches!(draft, Draft::Merge(None, ..))
 }
 
