@@ -21,6 +21,8 @@ const CURRENT: &str = "CURRENT";
 const LOG_MAGIC: &[u8] = b"log/fold";
 const MANIFEST_MAGIC: &[u8] = b"man/fold";
 const MAGIC_AT: usize = 33;
+/// More bytes than all logs of a database have.
+const ALL_LOGS: u64 = 1 << 50;
 /// Length of the header of a log.
 const LOG_HEADER_LEN: u64 = 85;
 
@@ -161,7 +163,14 @@ fn is_zero_to_the_end(log: &mut impl BufRead) -> io::Result<bool> {
 ///
 /// # Errors
 /// Fails if `path` holds no database.
+///
+/// The open keeps the logs of a program that follows the database, and so its change feed.
 pub(crate) fn open(path: &Path, options: Options) -> Outcome<Db> {
+    let mut options = options;
+    if matches!(Location::of(path), Ok(Location::Database)) && Db::has_feed(path, &options)? {
+        // The program's next open removes what is beyond its own bound.
+        options.wal_retention_bytes = ALL_LOGS;
+    }
     open_by(path, options, Db::open)
 }
 

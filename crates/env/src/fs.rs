@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Rejects a rename out of its directory, because one `sync_dir` could not make it durable.
 pub(crate) fn check_same_directory(from: &Path, to: &Path) -> io::Result<()> {
@@ -68,6 +69,11 @@ pub trait FileSystem: Debug + Send + Sync {
     fn is_dir(&self, path: &Path) -> bool;
     /// Returns the length of a file, in bytes.
     fn len(&self, path: &Path) -> io::Result<u64>;
+    /// Returns how long ago the bytes of a file last changed. `None` if the file system does not
+    /// know, or if the system's clock was set back since.
+    fn age(&self, _path: &Path) -> Option<Duration> {
+        None
+    }
     /// Makes creations, renames and removals in `path` durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of `path`, creating the file if missing. Released when the handle

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 use crate::mem::MemFs;
@@ -199,6 +200,13 @@ impl FileSystem for OverlayFs {
         match place {
             Place::Above => self.above.len(path),
             Place::Below(path) => self.below.len(&path),
+        }
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        match self.find(path, &self.changes()).ok()? {
+            Place::Above => self.above.age(path),
+            Place::Below(path) => self.below.age(&path),
         }
     }
 

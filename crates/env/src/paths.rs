@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Returns the directory in which `path` is an entry.
 pub(crate) fn directory_of(path: &Path) -> &Path {
@@ -33,6 +34,11 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<String>> {
     std::fs::read_dir(path)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
         .collect()
+}
+
+/// Returns how long ago the bytes of a file last changed.
+pub(crate) fn age(path: &Path) -> Option<Duration> {
+    std::fs::symlink_metadata(path).ok()?.modified().ok()?.elapsed().ok()
 }
 
 /// Returns the length of a file; a directory has none.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 
@@ -80,6 +81,10 @@ impl FileSystem for ReadOnlyFs {
 
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.0.len(path)
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        self.0.age(path)
     }
 
     fn sync_dir(&self, _: &Path) -> io::Result<()> {

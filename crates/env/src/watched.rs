@@ -5,6 +5,7 @@ use std::fmt::{self, Debug};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
 use crate::mem::Operation;
@@ -150,6 +151,11 @@ impl FileSystem for WatchedFs {
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.watch.before_look(path);
         self.fs.len(path)
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        self.watch.before_look(path);
+        self.fs.age(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

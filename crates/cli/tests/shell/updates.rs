@@ -4,7 +4,7 @@ use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::foldb::Shell;
 
-/// Opens a database that keeps its logs, which no command of the shell does.
+/// Opens a database that keeps its logs. The shell keeps them only where a program did.
 fn open(shell: &Shell) -> Db {
     let options = Options {
         create_if_missing: true,
@@ -55,6 +55,31 @@ fn a_lost_position_and_a_database_without_a_feed_are_errors() {
     let lost = shell.run("updates db --since 5.1.9.0123456789abcdef");
     assert!(lost.failed(1).contains("the feed cannot continue"));
     assert!(shell.run("updates db --since 5.1").failed(2).contains("is not a position"));
-    shell.ok("put db a 1");
-    assert!(shell.run("updates db").failed(1).contains("the database keeps no log"));
+    shell.ok("put other a 1");
+    assert!(shell.run("updates other").failed(1).contains("the database keeps no log"));
+}
+
+/// A command that opens a database for writing keeps its archived logs and continues its history.
+#[test]
+fn commands_that_open_the_database_continue_the_feed() {
+    let shell = Shell::new();
+    // The first close leaves a log without an archive, the second an archive.
+    for flushes in [false, true] {
+        let db = open(&shell);
+        db.put("a", "1").unwrap();
+        if flushes {
+            db.flush().unwrap();
+        }
+        let position = db.position().unwrap();
+        db.close().unwrap();
+        shell.ok("put db b 2");
+        shell.ok(&format!("backup create db backups-{flushes}"));
+        shell.ok(&format!("checkpoint db copy-{flushes}"));
+        let found = shell.ok(&format!("updates db --since {position}"));
+        assert_eq!(without_positions(&found), ["put\tdefault\tb\t2"]);
+    }
+    let db = open(&shell);
+    let all = db.updates_since(&foldb::Position::BEGINNING).unwrap();
+    let all: Vec<_> = all.map(|update| update.unwrap().position).collect();
+    assert_eq!(all.len(), 4, "{all:?}");
 }

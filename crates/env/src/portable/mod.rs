@@ -19,6 +19,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 use crate::paths;
@@ -73,6 +74,10 @@ impl FileSystem for PortableFs {
 
     fn len(&self, path: &Path) -> io::Result<u64> {
         paths::len(path)
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        paths::age(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

@@ -17,6 +17,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -84,6 +85,10 @@ impl FileSystem for PosixFs {
 
     fn len(&self, path: &Path) -> io::Result<u64> {
         paths::len(path)
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        paths::age(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

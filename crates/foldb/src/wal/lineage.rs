@@ -9,8 +9,9 @@
 //! ```
 //!
 //! A log has these records only if logs are kept for the feed (`Options::wal_retention_bytes`).
-//! Replay skips them: the manifest knows the keyspaces, and the log's header names the predecessor
-//! that replay needs.
+//! They change no memtable: the manifest knows the keyspaces, and the log's header names the
+//! predecessor that replay needs. Replay notes the keyspaces that they announced
+//! (`db::feed::announced`).
 //!
 //! The lineage record is the first one after the header. Its *id* is a random number that no other
 //! log has. Two logs of one number, in two copies of a database or before and after a power loss,
@@ -42,7 +43,8 @@ pub(crate) struct NamedKeyspace {
     pub(crate) expiry: String,
 }
 
-/// The place of a log among the logs of its database, and the keyspaces that exist when it begins.
+/// The place of a log among the logs of its database, and the keyspaces that were announced when it
+/// begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lineage {
     pub(crate) id: u64,

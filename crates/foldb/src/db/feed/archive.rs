@@ -10,9 +10,11 @@
 //! leaves a log that the next open archives ([`crate::db::feed::recovery`]).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::counters::Total;
 use crate::db::core::Core;
+use crate::db::feed::announced::Announced;
 use crate::db::feed::chain::{Archived, Link, lost};
 use crate::db::feed::position::Position;
 use crate::db::handle::database::Db;
@@ -103,11 +105,13 @@ impl Core {
     }
 
     /// Begins a log for the feed: appends its place in the history, if logs are kept. Returns its
-    /// link of the chain.
+    /// link of the chain. `announced`: the keyspaces that the log before it announced, if they may
+    /// not be all.
     pub(crate) fn begin_lineage(
         &self,
         log: &mut LogWriter,
         predecessor: Option<Predecessor>,
+        announced: Option<&Announced>,
     ) -> Result<Option<Link>> {
         if self.feed.is_none() {
             return Ok(None);
@@ -116,8 +120,10 @@ impl Core {
         let place = [number.to_le_bytes(), self.database.to_le_bytes()].concat();
         let id = checksum(self.options.env.random_seed(), &place).max(1);
         let last_seqno = self.published();
-        let keyspaces = self.all_keyspaces();
-        let keyspaces = keyspaces.iter().map(|keyspace| named(keyspace)).collect();
+        let keyspaces = match announced {
+            Some(announced) => self.known_to_readers(announced),
+            None => self.all_keyspaces().iter().map(|keyspace| named(keyspace)).collect(),
+        };
         encode_lineage(&Lineage { id, predecessor, last_seqno, keyspaces }, log.begin());
         log.append()?;
         let sync = Some(Arc::clone(log.sync_handle()));
@@ -160,6 +166,34 @@ impl Core {
         }
     }
 
+    /// Returns the keyspaces that readers of the history know.
+    fn known_to_readers(&self, announced: &Announced) -> Vec<NamedKeyspace> {
+        let mut known = announced.listed.clone();
+        for keyspace in self.all_keyspaces() {
+            let is_listed = known.iter().any(|own| own.id == keyspace.id);
+            if !is_listed && announced.written.contains(&keyspace.id) {
+                known.push(named(&keyspace));
+            }
+        }
+        known
+    }
+
+    /// Logs which keyspaces were dropped and created after what was announced. Otherwise the next
+    /// open logs it.
+    pub(crate) fn announce_since(&self, announced: &Announced) {
+        let (known, existing) = (self.known_to_readers(announced), self.all_keyspaces());
+        let mut writer = self.lock_writer();
+        for gone in known.iter().filter(|own| existing.iter().all(|other| other.id != own.id)) {
+            encode_dropped(gone.id, writer.log.begin());
+            self.append_best_effort(&mut writer.log);
+        }
+        for keyspace in existing {
+            if known.iter().all(|own| own.id != keyspace.id) {
+                self.log_created(&mut writer.log, &keyspace);
+            }
+        }
+    }
+
     fn append_best_effort(&self, log: &mut LogWriter) {
         let before = log.len();
         let _best_effort = log.append();
@@ -190,13 +224,22 @@ impl Core {
         // again.
         let _best_effort = fs.rename(&self.names.log(number), &archive);
         let bytes = fs.len(&archive).or_else(|_| fs.len(&self.names.log(number))).unwrap_or(0);
-        feed.note_archived(number, Archived { bytes, since: self.options.env.clock.now() });
+        let since = self.options.env.clock.now();
+        feed.note_archived(number, Archived { bytes, since, age: Duration::ZERO });
         true
     }
 
     /// Returns whether the change feed keeps a log.
     pub(crate) fn keeps_log(&self, number: u64) -> bool {
         self.feed.as_ref().is_some_and(|feed| feed.find(number).is_some())
+    }
+
+    /// Removes archived logs that expired. Between writes, a worker calls this.
+    pub(crate) fn trim_expired(&self) {
+        let now = self.options.env.clock.now();
+        if self.feed.as_ref().is_some_and(|feed| feed.has_expired(now)) {
+            self.trim_archive();
+        }
     }
 
     /// Removes the oldest archived logs until the rest is within the bounds.

@@ -52,8 +52,16 @@ impl Link {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Archived {
     pub(crate) bytes: u64,
-    /// When it was archived, on the clock of this open.
+    /// A moment on the clock of this open.
     pub(crate) since: Duration,
+    /// The age at that moment. It is 0 if the log was archived then.
+    pub(crate) age: Duration,
+}
+
+impl Archived {
+    fn age_at(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.since).saturating_add(self.age)
+    }
 }
 
 /// What a reader may read next.
@@ -135,13 +143,28 @@ impl Chain {
         let mut bytes: u64 = links.iter().flat_map(|link| link.archived).map(|it| it.bytes).sum();
         let mut removed = Vec::new();
         while let Some(Link { number, archived: Some(archived), .. }) = links.front()
-            && self.retention.is_beyond(bytes, now.saturating_sub(archived.since))
+            && self.retention.is_beyond(bytes, archived.age_at(now))
         {
             removed.push(*number);
             bytes -= archived.bytes;
             links.pop_front();
         }
         removed
+    }
+
+    /// Returns whether archived logs expire some time.
+    pub(crate) fn expires(&self) -> bool {
+        let is_archived = |link: &Link| link.archived.is_some();
+        self.retention.seconds > 0 && self.lock().front().is_some_and(is_archived)
+    }
+
+    /// Returns whether the oldest archived log has expired.
+    pub(crate) fn has_expired(&self, now: Duration) -> bool {
+        if self.retention.seconds == 0 {
+            return false;
+        }
+        let oldest = self.lock().front().and_then(|link| link.archived);
+        oldest.is_some_and(|it| self.retention.is_beyond(0, it.age_at(now)))
     }
 
     /// Returns the number of archived logs and their bytes.

@@ -8,20 +8,27 @@
 //! - a log before one that says it was synced, because the earlier log was synced first;
 //! - the frames that a later frame of the same log calls synced. So the last sync shows only when
 //!   another write comes after it.
+//!
+//! An open that fails removes the log that it began, and the next open gives the number again:
+//!
+//! ```text
+//! 000007.log <- 000009.log, no changes     open fails     000007.log <- 000009.log of another id
+//! ```
+//!
+//! So a reader enters a log only when the log is *settled*: its open has succeeded.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::feed::chain::{Archived, Frames, Link, Seen, lost, see_in};
 use crate::db::feed::position::Position;
-use crate::db::feed::recovery::{link, read_lineage};
-use crate::db::feed::updates::is_missing;
+use crate::db::feed::recovery::{is_missing, link, read_lineage};
 use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
 use crate::error::Result;
 use crate::version::CloseRecord;
-use crate::wal::{LogReader, Predecessor};
+use crate::wal::{LogReader, LogRecord, Predecessor};
 
 /// What a read-only handle knows of the logs.
 #[derive(Default)]
@@ -30,7 +37,13 @@ pub(crate) struct Directory {
     known: BTreeMap<u64, Link>,
     /// Readers at the ends of the newest logs.
     ends: BTreeMap<u64, LogReader>,
+    /// The logs of `known` whose opens succeeded. What is known of the others is read again at each
+    /// look.
+    settled: BTreeSet<u64>,
 }
+
+/// A read-only handle removes no logs, so it needs neither their bytes nor their age.
+const OF_UNKNOWN_AGE: Archived = Archived { bytes: 0, since: Duration::ZERO, age: Duration::ZERO };
 
 impl Directory {
     /// Returns the chain, oldest first.
@@ -38,8 +51,9 @@ impl Directory {
         let (fs, names) = (&*core.options.env.fs, &core.names);
         let present = list_files(fs, names)?;
         let (archives, logs) = (archives_in(&present), logs_in(&present));
-        self.known.retain(|number, _| archives.contains(number) || logs.contains(number));
-        self.ends.retain(|number, _| archives.contains(number) || logs.contains(number));
+        self.settled.retain(|number| archives.contains(number) || logs.contains(number));
+        self.known.retain(|number, _| self.settled.contains(number));
+        self.ends.retain(|number, _| self.settled.contains(number));
         let paths = archives.iter().map(|&number| (number, names.archive(number)));
         let paths = paths.chain(logs.iter().map(|&number| (number, names.log(number))));
         for (number, path) in paths {
@@ -56,10 +70,9 @@ impl Directory {
             }
         }
         for (number, link) in &mut self.known {
-            let archived = Archived { bytes: 0, since: Duration::ZERO };
             // While an open copies a log to an archive, both exist, and the copy is not durable.
             let is_archived = archives.contains(number) && !logs.contains(number);
-            link.archived = is_archived.then_some(archived);
+            link.archived = is_archived.then_some(OF_UNKNOWN_AGE);
         }
         let mut chain = Vec::new();
         let mut next = self.known.last_key_value().map(|(number, _)| *number);
@@ -73,16 +86,34 @@ impl Directory {
             next = Some(before).filter(is_known).map(|before| before.log);
         }
         chain.reverse();
+        self.settle(core, &chain)?;
         Ok(chain)
+    }
+
+    /// Notes which logs of the chain are settled: those that another log follows, archived logs,
+    /// logs of a clean close, and logs with changes.
+    fn settle(&mut self, core: &Core, chain: &[u64]) -> Result<()> {
+        let Some((&newest, followed)) = chain.split_last() else { return Ok(()) };
+        self.settled.extend(followed);
+        if self.settled.contains(&newest) {
+            return Ok(());
+        }
+        let is_settled = self.known[&newest].archived.is_some()
+            || CloseRecord::read(&*core.options.env.fs, &core.names)?
+                .is_some_and(|close| close.log(newest).is_some())
+            || has_changes(core, newest)?;
+        if is_settled {
+            self.settled.insert(newest);
+        }
+        Ok(())
     }
 
     /// Looks for a log by its names. A list of the directory may miss a file that the writer is
     /// renaming, or show a name that is gone when the file is opened.
     fn find_missed(&mut self, core: &Core, number: u64) -> Result<()> {
         let Entry::Vacant(place) = self.known.entry(number) else { return Ok(()) };
-        let archived = Archived { bytes: 0, since: Duration::ZERO };
         let (log, archive) = (core.names.log(number), core.names.archive(number));
-        for (path, archived) in [(log, None), (archive, Some(archived))] {
+        for (path, archived) in [(log, None), (archive, Some(OF_UNKNOWN_AGE))] {
             match read_lineage(&*core.options.env.fs, path, number) {
                 Err(error) if is_missing(&error) => {}
                 Ok(Some(lineage)) => {
@@ -115,7 +146,8 @@ impl Directory {
             frames = Frames { through, most: Some(most) };
         }
         let links: Vec<&Link> = chain.iter().map(|number| &self.known[number]).collect();
-        see_in(&links, at, |_, _| frames)
+        let Seen { through, next } = see_in(&links, at, |_, _| frames)?;
+        Ok(Seen { through, next: next.filter(|(log, _)| self.settled.contains(log)) })
     }
 
     /// Returns the oldest position at which the feed can begin.
@@ -142,4 +174,19 @@ impl Directory {
         log.run_to_end()?;
         Ok((log.frames(), log.max_synced()))
     }
+}
+
+/// Returns whether a log has a record that only a successful open leaves there.
+fn has_changes(core: &Core, number: u64) -> Result<bool> {
+    let Some(log) = core.open_kept_log(number)? else { return Ok(false) };
+    let (mut log, mut record) = (log.for_its_head(), Vec::new());
+    while log.next(&mut record)? {
+        match LogRecord::decode(&record).map_err(|error| error.in_file(log.path()))? {
+            LogRecord::Header(_) | LogRecord::Lineage(_) | LogRecord::Definition(_) => {}
+            LogRecord::Batch(..) | LogRecord::Created(_) | LogRecord::Dropped(_) => {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

@@ -5,6 +5,7 @@
 //!   update     one entry of the feed: a batch, or what else happened
 //!   updates    the reader: `Db::updates_since`
 //!   chain      the logs that the feed reads, from the oldest kept one to the active one
+//!   announced  which keyspaces the records of the logs named so far
 //!   archive    logs that tables hold are kept as archived logs, up to the bounds of the options
 //!   directory  the logs as a read-only handle finds them
 //!   recovery   which logs of earlier opens the feed can read
@@ -21,6 +22,7 @@
 //! - Numbers without a logged batch become [`Change::Unlogged`]. A missing log, or one of another
 //!   history, is `PositionLost`. So a follower never misses a change silently.
 
+pub(crate) mod announced;
 pub(crate) mod archive;
 pub(crate) mod chain;
 mod directory;

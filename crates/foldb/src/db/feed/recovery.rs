@@ -13,16 +13,18 @@
 //! 000007.log: 1 2 3 (torn)     000007.arc: 1 2 3, synced     edit     000007.log removed
 //! ```
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use foldb_env::FileSystem;
 
+use crate::db::feed::announced::Announced;
 use crate::db::feed::chain::{Archived, Link};
 use crate::db::lifecycle::copying::copy_file;
-use crate::db::lifecycle::open::files::{archives_in, logs_in};
+use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
 use crate::db::lifecycle::replay::ReplayedLog;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
 use crate::wal::{Lineage, LogReader, LogRecord, Predecessor};
 
@@ -33,6 +35,8 @@ pub(crate) struct Recovered {
     pub(crate) links: Vec<Link>,
     /// The end of the newest one, which the next log follows.
     pub(crate) end: Option<Predecessor>,
+    /// The keyspaces that were announced there, if the log of the end is kept.
+    pub(crate) announced: Option<Announced>,
 }
 
 /// Returns the chain that ends with the newest replayed log. If a power loss took the logs to
@@ -44,20 +48,26 @@ pub(crate) fn recover(
     fs: &dyn FileSystem,
     names: &FileNames,
     present: &[FileKind],
-    replayed: &[ReplayedLog],
+    replayed: &mut [ReplayedLog],
     stored_end: Option<Predecessor>,
     now: Duration,
 ) -> Result<Recovered> {
     let mut links = Vec::new();
+    let (mut announced, mut newest_log) = (None, None);
     let (end, mut before) = match newest(replayed) {
         Newest::Log(log, lineage) => {
             links.push(link(log.number, lineage, None));
+            newest_log = Some(log.number);
             let end = Predecessor { log: log.number, id: lineage.id, frames: log.frames };
             (Some(end), lineage.predecessor)
         }
         Newest::Lost => (stored_end, stored_end),
         Newest::NotKept => (None, None),
     };
+    if let Some(log) = replayed.iter_mut().find(|log| Some(log.number) == newest_log) {
+        announced = Some(std::mem::take(&mut log.announced));
+    }
+    let replayed = &*replayed;
     let (archives, logs) = (archives_in(present), logs_in(present));
     while let Some(log) = before {
         let found = replayed.iter().find(|replayed| replayed.number == log.log);
@@ -69,8 +79,9 @@ pub(crate) fn recover(
             None if archives.contains(&log.log) => {
                 let path = names.archive(log.log);
                 let bytes = fs.len(&path).unwrap_or(0);
+                let age = fs.age(&path).unwrap_or_default();
                 match read_lineage(fs, path, log.log)? {
-                    Some(found) => (found, Some(Archived { bytes, since: now })),
+                    Some(found) => (found, Some(Archived { bytes, since: now, age })),
                     None => break,
                 }
             }
@@ -90,7 +101,16 @@ pub(crate) fn recover(
         before = lineage.predecessor;
     }
     links.reverse();
-    Ok(Recovered { links, end })
+    if let (None, Some(end), Some(last)) = (&announced, end, links.last())
+        && last.number == end.log
+    {
+        let path = match last.archived {
+            Some(_) => names.archive(end.log),
+            None => names.log(end.log),
+        };
+        announced = Some(Announced::before(end, LogReader::open(fs, &path, end.log)?)?);
+    }
+    Ok(Recovered { links, end, announced })
 }
 
 /// The newest log of the history among the replayed ones.
@@ -123,6 +143,32 @@ fn newest(replayed: &[ReplayedLog]) -> Newest<'_> {
         }
     }
     Newest::Lost
+}
+
+/// Returns whether a database keeps logs: whether it has an archived log, or its newest log was
+/// begun for the feed.
+///
+/// # Errors
+/// `Io` if the directory or the log cannot be read.
+pub(crate) fn keeps_logs(fs: &dyn FileSystem, names: &FileNames) -> Result<bool> {
+    let present = list_files(fs, names)?;
+    if !archives_in(&present).is_empty() {
+        return Ok(true);
+    }
+    for number in logs_in(&present).into_iter().rev() {
+        match read_lineage(fs, names.log(number), number) {
+            // A writer removed the log after it was listed.
+            Err(error) if is_missing(&error) => {}
+            found => return Ok(found?.is_some()),
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether a file does not exist.
+pub(super) fn is_missing(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }
 
 pub(super) fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
@@ -170,7 +216,7 @@ pub(crate) fn copy_replayed(
         let archive = names.archive(log.number);
         begun.push(archive.clone());
         copy_file(fs, &names.log(log.number), &archive, log.len)?;
-        link.archived = Some(Archived { bytes: log.len, since: now });
+        link.archived = Some(Archived { bytes: log.len, since: now, age: Duration::ZERO });
     }
     Ok(())
 }

@@ -5,12 +5,13 @@
 //! yields            a.PUT.1   (2..=3 unlogged)  b.PUT.4                 a.PUT.5   end: not synced
 //! ```
 //!
-//! A reader holds no lock between two calls, and keeps one file open. It asks the chain how far it
-//! may read before it reads. If the oldest log was removed meanwhile, the chain says so.
+//! A reader holds no lock between two calls, and keeps one file open. The chain says how far it may
+//! read, and the reader asks again only there. If the oldest log was removed meanwhile, the chain
+//! says so.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,14 +20,17 @@ use crate::db::feed::archive::named;
 use crate::db::feed::chain::{Chain, Seen, lost};
 use crate::db::feed::directory::Directory;
 use crate::db::feed::position::Position;
+use crate::db::feed::recovery::{is_missing, keeps_logs};
 use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, Names, Update};
 use crate::db::handle::database::Db;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
+use crate::files::FileNames;
 use crate::fold::Definition;
 use crate::key::{KeyspaceId, OperatorId, SeqNo};
 use crate::operation::Operation;
+use crate::options::Options;
 use crate::wal::{BatchHeader, LogReader, LogRecord, NamedKeyspace};
 
 /// How to read the change feed.
@@ -49,6 +53,8 @@ pub struct Updates {
     /// How a read-only handle finds the logs; `None` for a writable database.
     directory: Option<Directory>,
     at: Position,
+    /// The last frame of the log of `at` that the chain allowed to read.
+    through: u64,
     /// Reads the log of `at`, and has read up to its frame.
     reader: Option<LogReader>,
     names: Known,
@@ -142,6 +148,7 @@ impl Db {
             durable: !options.include_unsynced,
             directory: core.read_only.then(Directory::default),
             at: *position,
+            through: 0,
             reader: None,
             names: Known::default(),
             record: Vec::new(),
@@ -158,6 +165,34 @@ impl Db {
             updates.find_place()?;
         }
         Ok(updates)
+    }
+
+    /// Returns whether the database at a path keeps logs for the feed. An open without
+    /// [`crate::Options::wal_retention_bytes`] and [`crate::Options::wal_retention_seconds`] then
+    /// ends the feed. A tool that opens databases of other programs can keep their feeds:
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path();
+    /// # foldb::Db::create(path)?.close()?;
+    /// use foldb::{Db, Options};
+    ///
+    /// let mut options = Options::default();
+    /// if Db::has_feed(path, &options)? {
+    ///     // The next open of the program removes what is too much.
+    ///     options.wal_retention_bytes = 1 << 50;
+    /// }
+    /// let db = Db::open(path, options)?;
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    ///
+    /// The call reads the file system of `options` and takes no lock. After a crash, the newest log
+    /// decides.
+    ///
+    /// # Errors
+    /// `Io` if the directory or its newest log cannot be read.
+    pub fn has_feed(path: impl AsRef<Path>, options: &Options) -> Result<bool> {
+        keeps_logs(&*options.env.fs, &FileNames::new(path.as_ref()))
     }
 
     /// Returns the oldest position at which the feed can begin.
@@ -269,9 +304,14 @@ impl Updates {
         let core = db.core();
         loop {
             core.check_open()?;
+            // The chain needs no second look before these frames: they stay readable.
+            if let Some(update) = self.read_through(core, self.through)? {
+                return Ok(Some(update));
+            }
             // Logged writes up to this number are in frames that the reader may read.
             let settled = core.feed.as_ref().map_or(0, |chain| chain.durable());
             let seen = self.see(core)?;
+            self.through = seen.through;
             if let Some(update) = self.read_through(core, seen.through)? {
                 return Ok(Some(update));
             }
@@ -279,6 +319,7 @@ impl Updates {
                 Some((log, lineage)) if self.held.is_none() => {
                     self.at = Position { log, lineage, frame: 0, ..self.at };
                     self.reader = None;
+                    self.through = 0;
                     self.is_first = true;
                 }
                 _ if self.at.frame < seen.through || self.held.is_some() => return Ok(None),
@@ -528,10 +569,4 @@ fn check_lineage(id: u64, at: &Position) -> Result<()> {
         true => Ok(()),
         false => Err(lost("it belongs to another history of the database")),
     }
-}
-
-/// Returns whether a file does not exist.
-pub(super) fn is_missing(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
-    source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use foldb_chains::ArenaPool;
 use foldb_env::FileSystem;
 
+use crate::db::feed::announced::Announced;
 use crate::db::lifecycle::open::missing_log;
 use crate::db::state::buffers::{first_capacity, next_capacity};
 use crate::encoding::ByteReader;
@@ -103,6 +104,8 @@ pub(crate) struct ReplayedLog {
     pub(crate) lineage: Option<Lineage>,
     /// Whether it holds anything that the change feed yields.
     pub(crate) has_changes: bool,
+    /// The keyspaces that it announced by its end.
+    pub(crate) announced: Announced,
 }
 
 /// Returns the logs on disk that are needed, ascending. After a clean close these are the logs of
@@ -143,6 +146,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         done: Replayed::default(),
         lineage: None,
         has_changes: false,
+        announced: Announced::default(),
         held_back: None,
     };
     // By number: an abandoned log may lie between a log and its successor.
@@ -169,6 +173,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
             return Ok(replayer.finish());
         }
         (replayer.lineage, replayer.has_changes) = (None, false);
+        replayer.announced = Announced::default();
         let mut offset = reader.offset();
         while reader.next(&mut record)? {
             if replay.is_beyond(&record).map_err(|error| error.at(&path, offset))? {
@@ -180,7 +185,9 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         let end = replayer.end(&mut reader)?;
         let (len, frames) = (end.offset, end.frames);
         let (lineage, has_changes) = (replayer.lineage.take(), replayer.has_changes);
-        replayer.done.logs.push(ReplayedLog { number, len, frames, lineage, has_changes });
+        let announced = std::mem::take(&mut replayer.announced);
+        let log = ReplayedLog { number, len, frames, lineage, has_changes, announced };
+        replayer.done.logs.push(log);
         ends.insert(number, end);
     }
     Ok(replayer.finish())
@@ -272,6 +279,8 @@ struct Replayer<'a> {
     lineage: Option<Lineage>,
     /// Whether the current log holds anything that the change feed yields.
     has_changes: bool,
+    /// The keyspaces that the current log announced.
+    announced: Announced,
     /// The last record, which the planted fault `LoseLastLogRecord` does not replay.
     held_back: Option<Vec<u8>>,
 }
@@ -318,12 +327,19 @@ impl Replayer<'_> {
             LogRecord::Header(_) => Err(Error::corruption("the log has a second header")),
             LogRecord::Definition(definition) => self.replay.registry.adopt(&definition),
             LogRecord::Lineage(lineage) => {
+                self.announced.list(&lineage);
                 self.lineage = Some(lineage);
                 Ok(())
             }
-            // The manifest knows the keyspaces.
-            LogRecord::Created(_) | LogRecord::Dropped(_) => {
+            // The manifest knows the keyspaces. These records are for the change feed.
+            LogRecord::Created(keyspace) => {
                 self.has_changes = true;
+                self.announced.create(keyspace);
+                Ok(())
+            }
+            LogRecord::Dropped(id) => {
+                self.has_changes = true;
+                self.announced.drop_id(id);
                 Ok(())
             }
             LogRecord::Batch(header, operations) => {
@@ -347,6 +363,7 @@ impl Replayer<'_> {
                 operation.operator = header.default_operator;
             }
             let seqno = header.first_seqno + index;
+            self.announced.write(operation.keyspace);
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
                     self.check_operator(&operation)?;

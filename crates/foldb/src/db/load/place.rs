@@ -125,8 +125,13 @@ impl Core {
         let written = Written { files, segments: NewSegments::default() };
         let run = new_level0_run(tree.next_run, written);
         tree.next_run += 1;
-        tree.last_loaded = seqno;
-        self.install(&mut tree, Edit::of_keyspace(KeyspaceEdit::of_tree(keyspace.id, run)))?;
+        // The edit stores the number as used. A failed edit must not: the number comes again.
+        let before = std::mem::replace(&mut tree.last_loaded, seqno);
+        let edit = Edit::of_keyspace(KeyspaceEdit::of_tree(keyspace.id, run));
+        if let Err(error) = self.install(&mut tree, edit) {
+            tree.last_loaded = before;
+            return Err(error);
+        }
         #[cfg(debug_assertions)]
         crate::numbering::note(seqno, seqno);
         // With the tree locked: a compaction of these tables begins later, and then knows every

@@ -494,7 +494,7 @@ impl Core {
         let fs = &self.options.env.fs;
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
         let mut defined = 0;
-        let begun = self.begin_lineage(&mut log, self.end_of(last));
+        let begun = self.begin_lineage(&mut log, self.end_of(last), None);
         let begun = begun.and_then(|link| {
             self.define_operators(&mut log, &mut defined)?;
             Ok(link)

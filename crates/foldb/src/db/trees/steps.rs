@@ -47,6 +47,7 @@ impl Core {
         let soon = self.background.is_flush_due.load(Ordering::Acquire);
         let wanted = eager || soon || self.background.lock().flush_waiters > 0;
         let flushed = self.flush_step(wanted)?;
+        self.trim_expired();
         if soon && !flushed {
             self.background.is_flush_due.store(false, Ordering::Release);
         }

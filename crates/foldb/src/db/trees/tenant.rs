@@ -83,7 +83,10 @@ impl Tenant for Core {
         match work {
             // A file that a reader holds is removed after the reader has dropped it. The reader
             // then wakes the worker.
-            Work::Flush => self.segment_files.expects_trash(),
+            Work::Flush => {
+                let expires = self.feed.as_ref().is_some_and(|feed| feed.expires());
+                expires || self.segment_files.expects_trash()
+            }
             Work::Order => false,
             Work::Compaction => !self.background.is_at_rest() || self.gc_error().is_some(),
         }

@@ -1,6 +1,7 @@
 //! Which logs are kept, for how long, and which calls know them.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::mem::{Fault as FileFault, Operation};
@@ -63,6 +64,80 @@ fn archived_logs_are_removed_after_their_time() {
     assert_eq!(files(&fs, ".arc").len(), 2);
 }
 
+/// The age of an archived log is that of its file, so an open does not start it again.
+#[test]
+fn an_open_removes_logs_that_expired_while_the_database_was_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let open = || {
+        let options =
+            Options { create_if_missing: true, wal_retention_seconds: 3600, ..Options::default() };
+        Db::open(&path, options).unwrap()
+    };
+    let archives = || {
+        let names = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<_> =
+            names.filter(|name| name.extension().is_some_and(|it| it == "arc")).collect();
+        names.sort();
+        names
+    };
+    let db = open();
+    write_logs(&db, 3);
+    db.close().unwrap();
+    let before = archives();
+    assert_eq!(before.len(), 3);
+    for (file, hours) in before.iter().zip([3, 2, 0]) {
+        let changed = std::time::SystemTime::now() - Duration::from_secs(3600 * hours);
+        let file = std::fs::File::options().write(true).open(file).unwrap();
+        file.set_modified(changed).unwrap();
+    }
+    let db = open();
+    assert_eq!(db.stats().archived_logs, archives().len() as u64);
+    let left = archives();
+    assert!(!left.contains(&before[0]) && !left.contains(&before[1]), "{left:?}");
+    assert!(left.contains(&before[2]), "{left:?}");
+}
+
+/// No write, flush or open comes, and the log expires.
+#[test]
+fn an_idle_database_removes_expired_logs() {
+    let fs = MemFs::new();
+    let clock = Arc::new(ManualClock::default());
+    let mut options =
+        Options { wal_retention_bytes: 0, wal_retention_seconds: 60, ..keeping(&fs, 1) };
+    options.env.clock = clock.clone();
+    options.env.threads = Arc::new(foldb::env::SystemThreads);
+    let db = Db::open(PATH, options).unwrap();
+    write_logs(&db, 3);
+    assert_eq!(files(&fs, ".arc").len(), 3);
+    clock.advance(Duration::from_secs(61));
+    for _ in 0..600 {
+        if files(&fs, ".arc").is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the logs are still there: {:?}", files(&fs, ".arc"));
+}
+
+#[test]
+fn a_closed_database_tells_whether_it_keeps_logs() {
+    let fs = MemFs::new();
+    let has_feed = || Db::has_feed(PATH, &options(&fs)).unwrap();
+    open(&fs).unwrap().close().unwrap();
+    assert!(!has_feed());
+    // The log without a write, an archived log, both.
+    for flushes in [0, 1] {
+        let db = open_keeping(&fs, 2 + flushes);
+        write_logs(&db, flushes as usize);
+        db.close().unwrap();
+        assert!(has_feed());
+    }
+    open(&fs).unwrap().close().unwrap();
+    assert!(!has_feed());
+    assert_error(Db::has_feed("missing", &options(&fs)), ErrorKind::Io, None);
+}
+
 #[test]
 fn a_reader_whose_log_was_removed_is_told() {
     let fs = MemFs::new();
@@ -78,6 +153,22 @@ fn a_reader_whose_log_was_removed_is_told() {
     assert_error(slow.next().unwrap(), ErrorKind::PositionLost, None);
     assert_error(db.updates_since(&first.position), ErrorKind::PositionLost, None);
     assert_error(at_end.next().unwrap(), ErrorKind::PositionLost, None);
+}
+
+/// The reader has the file of its log open, and needs the chain only after it.
+#[test]
+fn a_reader_finishes_its_log_after_the_log_was_removed() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { wal_retention_bytes: 10, ..keeping(&fs, 1) }).unwrap();
+    for n in 0..3 {
+        db.put("k", format!("{n}")).unwrap();
+    }
+    db.sync().unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_eq!(line(&updates.next().unwrap().unwrap()), "default:k=0");
+    db.flush().unwrap();
+    assert!(files(&fs, ".arc").is_empty());
+    assert_eq!(told(&mut updates), ["default:k=1", "default:k=2"]);
 }
 
 /// A follower that has read everything loses nothing when the log of its position is removed.

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, LogCut, Position, RepairOptions, WriteOptions};
+use foldb::{Db, ErrorKind, LogCut, Options, Position, RepairOptions, WriteOptions};
 
 use super::support::{files, keeping, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error};
@@ -193,4 +194,90 @@ fn a_damaged_archived_log_is_noticed() {
     let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
     assert!(updates.next().unwrap().is_ok());
     assert_error(updates.next().unwrap(), ErrorKind::Corruption, Some(&archive));
+}
+
+/// An open that fails begins a log and removes it, and the next open gives its number again. A
+/// follower in another process that looks in between does not take the two logs for one.
+#[test]
+fn a_failed_open_loses_no_position_of_a_read_only_follower() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put_opt("a", "1", &SYNC).unwrap();
+    let fs = fs.kill();
+    let shown = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
+    let all = foldb::UpdatesOptions { include_unsynced: true };
+    let mut updates = shown.updates_since(&Position::BEGINNING, &all).unwrap();
+    assert_eq!(told(&mut updates), ["default:a=1"]);
+
+    let before = files(&fs, ".log");
+    fs.inject(FileFault::on(Operation::Write).path(".tbl").forever());
+    // The files of the failed open stay until the follower has looked.
+    fs.inject(FileFault::on(Operation::Remove).path(".log").forever());
+    fs.inject(FileFault::on(Operation::Remove).path(".arc").forever());
+    assert_error(Db::open(PATH, keeping(&fs, 2)), ErrorKind::Io, None);
+    fs.clear_faults();
+    let begun: Vec<_> =
+        files(&fs, ".log").into_iter().filter(|name| !before.contains(name)).collect();
+    assert_eq!(begun.len(), 1);
+    assert!(told(&mut updates).is_empty());
+    let stored = updates.position();
+    for name in begun.into_iter().chain(files(&fs, ".arc")) {
+        fs.remove(&Path::new(PATH).join(name)).unwrap();
+    }
+    assert!(told(&mut updates).is_empty());
+
+    let db = open_keeping(&fs, 3);
+    db.put_opt("a", "2", &SYNC).unwrap();
+    assert_eq!(told(&mut updates), ["default:a=2"]);
+    db.flush().unwrap();
+    db.put_opt("a", "3", &SYNC).unwrap();
+    assert_eq!(told(&mut updates), ["default:a=3"]);
+    let mut again = shown.updates_since(&stored, &all).unwrap();
+    assert_eq!(told(&mut again), ["default:a=2", "default:a=3"]);
+}
+
+/// A power loss takes the log's record of a creation, while the manifest keeps the keyspace. The
+/// follower's own log is removed before it looks again.
+#[test]
+fn keyspaces_whose_records_a_power_loss_took_are_announced() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.create_keyspace("old", foldb::KeyspaceOptions::default()).unwrap();
+    db.put_opt("a", "1", &SYNC).unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_eq!(told(&mut updates), [r#"dropped [] created ["old"]"#, "default:a=1"]);
+    let position = updates.position();
+    db.drop_keyspace("old").unwrap();
+    db.create_keyspace("new", foldb::KeyspaceOptions::default()).unwrap();
+    let fs = fs.crash();
+
+    // The first open loses its own records to a power loss as well.
+    let _lost = open_keeping(&fs, 2);
+    let fs = fs.crash();
+    let least = Options { wal_retention_bytes: 1, ..keeping(&fs, 3) };
+    let db = Db::open(PATH, least).unwrap();
+    assert!(files(&fs, ".arc").is_empty());
+    db.put_opt("a", "2", &SYNC).unwrap();
+    let expected = [r#"dropped ["old"] created []"#, r#"dropped [] created ["new"]"#];
+    let found = since(&db, &position);
+    assert_eq!(found[..2], expected);
+    assert_eq!(found[2..], ["default:a=2"]);
+}
+
+/// The record of a creation fails on a full disk, and a write names the keyspace. After the next
+/// open the keyspace is neither dropped nor created again.
+#[test]
+fn a_keyspace_that_a_write_announced_stays_after_an_open() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
+    let x = db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
+    x.put_opt("k", "1", &SYNC).unwrap();
+    let created = [r#"dropped [] created ["x"]"#, "x:k=1"];
+    assert_eq!(since(&db, &Position::BEGINNING), created);
+    drop((x, db));
+    let db = open_keeping(&fs.kill(), 2);
+    db.put_opt("a", "1", &SYNC).unwrap();
+    let all = [created[0], created[1], "default:a=1"];
+    assert_eq!(since(&db, &Position::BEGINNING), all);
 }

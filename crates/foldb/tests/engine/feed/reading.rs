@@ -137,6 +137,23 @@ fn a_load_of_sorted_tables_is_announced() {
     assert_eq!(since(&db, &Position::BEGINNING), all);
 }
 
+/// A load that fails takes no sequence number, so the feed has no gap to announce.
+#[test]
+fn a_load_that_failed_leaves_no_gap() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    db.put("a", "1").unwrap();
+    let mut load = db.sorted_load().unwrap();
+    load.put("b", "2").unwrap();
+    fs.inject(FileFault::on(Operation::Write).path("MANIFEST").nth(1));
+    load.finish().unwrap_err();
+    db.flush().unwrap();
+    let db = open_keeping(&fs.kill(), 2);
+    db.put("a", "2").unwrap();
+    db.sync().unwrap();
+    assert_eq!(since(&db, &Position::BEGINNING), ["default:a=1", "default:a=2"]);
+}
+
 #[test]
 fn a_position_between_unlogged_writes_and_the_next_batch_continues() {
     let db = open_keeping(&MemFs::new(), 1);

@@ -13,6 +13,7 @@ use foldb_env::{FileLock, FileSystem};
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
+use crate::db::feed::announced::Announced;
 use crate::db::feed::chain::Chain;
 use crate::db::feed::recovery::{Recovered, copy_replayed, recover};
 use crate::db::lifecycle::open::files::{
@@ -87,7 +88,7 @@ impl Opening<'_> {
 
         let next_log = stored.next_file;
         let manifest_number = stored.next_file + 1;
-        let replayed = replay_logs(Replay {
+        let mut replayed = replay_logs(Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
@@ -113,7 +114,7 @@ impl Opening<'_> {
         let mut kept = Recovered::default();
         if settings.wal_retention.is_on() {
             let now = options.env.clock.now();
-            kept = recover(&*fs, &names, &present, &replayed.logs, stored.feed_end, now)?;
+            kept = recover(&*fs, &names, &present, &mut replayed.logs, stored.feed_end, now)?;
         }
         let last_seqno = stored.last_seqno_with(&replayed);
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
@@ -193,7 +194,9 @@ impl Opening<'_> {
             lock: lock.take(),
         }
         .into_core();
-        if let Err(error) = core.take_over(&replayed, last_seqno, next_log, kept.end) {
+        if let Err(error) =
+            core.take_over(&replayed, last_seqno, next_log, kept.end, kept.announced)
+        {
             if core.poison.get().is_some() && !is_fresh {
                 // The manifest on the medium may name any of these files.
                 begun.files.clear();
@@ -481,11 +484,12 @@ impl Core {
         last_seqno: SeqNo,
         log: u64,
         predecessor: Option<Predecessor>,
+        announced: Option<Announced>,
     ) -> Result<()> {
         {
             let mut writer = self.lock_writer();
             let WriterState { log, defined, .. } = &mut *writer;
-            let link = self.begin_lineage(log, predecessor)?;
+            let link = self.begin_lineage(log, predecessor, announced.as_ref())?;
             self.define_operators(log, defined)?;
             self.note_log(log);
             self.note_link(link);
@@ -508,7 +512,12 @@ impl Core {
         if let Err(error) = self.sync_tables(&later) {
             return Err(self.give_up(&flushed, error));
         }
-        self.install_flushed(flushed, log, last_seqno).map(drop)
+        self.install_flushed(flushed, log, last_seqno)?;
+        // A reader takes a log with these records for one whose open succeeded.
+        if let Some(announced) = announced {
+            self.announce_since(&announced);
+        }
+        Ok(())
     }
 
     /// Removes files that nothing refers to: unfinished tables, old logs and manifests.

@@ -1,0 +1,80 @@
+//! The keyspaces that the records of the logs announced, up to a place in the history.
+//!
+//! The manifest keeps a creation durably, and the record of it in the log may be lost: to a power
+//! loss, a kill between the two, or a full disk. The next open compares what was announced with
+//! the keyspaces that exist, and writes the missing records:
+//!
+//! ```text
+//! log 7: lineage [] | a.PUT.1 | (created x, lost)     log 9: lineage [] | created x
+//! ```
+//!
+//! So a follower learns of the keyspace in log 9 even if it cannot compare with log 7.
+
+use std::collections::BTreeSet;
+
+use crate::encoding::ByteReader;
+use crate::error::Result;
+use crate::key::KeyspaceId;
+use crate::operation::Operation;
+use crate::wal::{Lineage, LogReader, LogRecord, NamedKeyspace, Predecessor};
+
+/// The keyspaces that a log announced.
+#[derive(Debug, Default)]
+pub(crate) struct Announced {
+    /// Those of the log's list, with the creations and without the drops after it.
+    pub(super) listed: Vec<NamedKeyspace>,
+    /// Those that a batch names: a reader announces them before the batch.
+    pub(super) written: BTreeSet<KeyspaceId>,
+    last_written: Option<KeyspaceId>,
+}
+
+impl Announced {
+    pub(crate) fn list(&mut self, lineage: &Lineage) {
+        self.listed.clone_from(&lineage.keyspaces);
+    }
+
+    pub(crate) fn create(&mut self, keyspace: NamedKeyspace) {
+        self.drop_id(keyspace.id);
+        self.listed.push(keyspace);
+    }
+
+    pub(crate) fn drop_id(&mut self, id: KeyspaceId) {
+        self.listed.retain(|own| own.id != id);
+    }
+
+    /// Notes that a batch names a keyspace.
+    pub(crate) fn write(&mut self, id: KeyspaceId) {
+        if self.last_written.replace(id) != Some(id) {
+            self.written.insert(id);
+        }
+    }
+
+    /// Reads a log up to its end.
+    ///
+    /// # Errors
+    /// `Io` or `Corruption` if the log cannot be read.
+    pub(super) fn before(end: Predecessor, mut log: LogReader) -> Result<Announced> {
+        let (mut announced, mut record) = (Announced::default(), Vec::new());
+        while log.next_through(end.frames, &mut record)? {
+            let noted = announced.note(&record);
+            noted.map_err(|error| error.in_file(log.path()))?;
+        }
+        Ok(announced)
+    }
+
+    fn note(&mut self, record: &[u8]) -> Result<()> {
+        match LogRecord::decode(record)? {
+            LogRecord::Header(_) | LogRecord::Definition(_) => {}
+            LogRecord::Lineage(lineage) => self.list(&lineage),
+            LogRecord::Created(keyspace) => self.create(keyspace),
+            LogRecord::Dropped(id) => self.drop_id(id),
+            LogRecord::Batch(header, operations) => {
+                let mut bytes = ByteReader::new(operations);
+                for _ in 0..header.count {
+                    self.write(Operation::decode_logged(&mut bytes)?.keyspace);
+                }
+            }
+        }
+        Ok(())
+    }
+}
