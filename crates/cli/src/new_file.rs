@@ -2,8 +2,17 @@
 //!
 //! Bytes go into `FILE.unfinished`. The last step syncs this and renames it to `FILE`. So a file of
 //! that name is complete, and an older file stays until then.
+//!
+//! The run that writes `FILE.unfinished` locks it. Another run takes over the file of a killed run,
+//! and shortens it only under the lock:
+//!
+//! ```text
+//! first run    open, lock, write ............ rename to FILE, unlock
+//! second run        open, locked: refused
+//! third run                          open ................ lock: the name is gone, open again
+//! ```
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,10 +30,11 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the unfinished file.
+    /// Creates the unfinished file, or takes over that of a killed run.
     ///
     /// # Errors
-    /// Fails if `to` is a directory, or if the file cannot be created.
+    /// Fails if `to` is a directory or no regular file, if another run writes it, or if the file
+    /// cannot be created.
     pub(crate) fn begin(to: &Path) -> Outcome<NewFile> {
         if to.is_dir() {
             return Err(Exit::failed(format!("{} is a directory, not a file", shown(to))));
@@ -32,10 +42,26 @@ impl NewFile {
         let mut unfinished = to.as_os_str().to_owned();
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
-        let file = File::create(&unfinished).map_err(|error| {
+        check_regular(to)?;
+        check_regular(&unfinished)?;
+        let failed = |error: io::Error| {
             Exit::failed(format!("cannot create {}: {error}", shown(&unfinished)))
-        })?;
-        Ok(NewFile { to: to.to_owned(), unfinished, file, is_whole: false })
+        };
+        let open = || File::options().create(true).truncate(false).write(true).open(&unfinished);
+        loop {
+            let file = open().map_err(failed)?;
+            file.try_lock().map_err(|error| match error {
+                TryLockError::WouldBlock => {
+                    Exit::failed(format!("another run of foldb is writing {}", shown(to)))
+                }
+                TryLockError::Error(error) => failed(error),
+            })?;
+            // The run that held the lock may have renamed or removed the file.
+            if names(&unfinished, &file).map_err(failed)? {
+                file.set_len(0).map_err(failed)?;
+                return Ok(NewFile { to: to.to_owned(), unfinished, file, is_whole: false });
+            }
+        }
     }
 
     /// Gives the file its name, durably.
@@ -53,10 +79,113 @@ impl NewFile {
     }
 }
 
+/// Refuses a link, a device or a pipe: the rename would put a file in its place.
+fn check_regular(path: &Path) -> Outcome {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            Err(Exit::failed(format!("{} is a link: name the file itself", shown(path))))
+        }
+        Ok(found) if !found.is_file() => Err(Exit::failed(format!(
+            "{} is no regular file: use --output - to write to a device or a pipe",
+            shown(path)
+        ))),
+        // A missing file is created. The creation reports other errors.
+        _ => Ok(()),
+    }
+}
+
+/// Whether a path names an open file.
+#[cfg(unix)]
+fn names(path: &Path, file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let open = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a path names an open file. Where files have no numbers, any file of this name counts.
+#[cfg(not(unix))]
+fn names(path: &Path, _: &File) -> io::Result<bool> {
+    path.try_exists()
+}
+
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_whole {
             let _best_effort = fs::remove_file(&self.unfinished);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn refusal(path: &Path) -> String {
+        match NewFile::begin(path) {
+            Err(Exit::Failed(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_run_at_a_time_writes_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("dump");
+        let mut first = NewFile::begin(&path).unwrap();
+        first.file.write_all(b"first").unwrap();
+        assert!(refusal(&path).contains("another run of foldb is writing"));
+        first.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        let mut second = NewFile::begin(&path).unwrap();
+        second.file.write_all(b"2").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first", "the older file stays");
+        drop(second);
+        assert!(!dir.path().join("dump.unfinished").exists());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+    }
+
+    #[test]
+    fn the_rest_of_a_killed_run_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("dump.unfinished"), "a longer rest").unwrap();
+        let path = dir.path().join("dump");
+        let mut new = NewFile::begin(&path).unwrap();
+        new.file.write_all(b"new").unwrap();
+        new.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    /// A run opened the unfinished file before another run renamed it.
+    #[cfg(unix)]
+    #[test]
+    fn a_renamed_file_is_not_taken_for_the_unfinished_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let unfinished = dir.path().join("dump.unfinished");
+        let open = File::create(&unfinished).unwrap();
+        assert!(names(&unfinished, &open).unwrap());
+        fs::rename(&unfinished, dir.path().join("dump")).unwrap();
+        assert!(!names(&unfinished, &open).unwrap());
+        File::create(&unfinished).unwrap();
+        assert!(!names(&unfinished, &open).unwrap());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_devices_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        assert!(refusal(&link).contains("is a link"));
+        assert!(refusal(Path::new("/dev/null")).contains("is no regular file"));
+        assert!(refusal(dir.path()).contains("is a directory"));
+        std::os::unix::fs::symlink("other", dir.path().join("dump.unfinished")).unwrap();
+        assert!(refusal(&dir.path().join("dump")).contains("is a link"));
+        assert!(!dir.path().join("other").exists());
     }
 }

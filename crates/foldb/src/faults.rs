@@ -120,12 +120,18 @@ pub enum Fault {
     DropExpiredEarly,
     /// Expired values are dropped although merges that came in time lie above them.
     DropExpiredBelowMerge,
+    /// A dump reads each entry as it is at that moment, not as of one snapshot.
+    DumpWithoutSnapshot,
+    /// A restore does not mark its database as unfinished.
+    RestoreUnmarked,
+    /// A backup does not sync the directory of shared files before it writes its record.
+    BackupSkipsSync,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 54] = [
+    pub const ALL: [Fault; 57] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -180,6 +186,9 @@ impl Fault {
         Fault::MergeOntoExpired,
         Fault::DropExpiredEarly,
         Fault::DropExpiredBelowMerge,
+        Fault::DumpWithoutSnapshot,
+        Fault::RestoreUnmarked,
+        Fault::BackupSkipsSync,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.

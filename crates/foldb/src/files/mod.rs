@@ -7,10 +7,12 @@ mod closed;
 mod foreign;
 mod names;
 mod pool;
+mod restoring;
 mod trash;
 
 pub(crate) use closed::Closed;
 pub(crate) use foreign::refuse_foreign;
 pub(crate) use names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 pub(crate) use pool::{FilePool, HeldFiles, InUse, PooledFile};
+pub(crate) use restoring::refuse_unfinished_restore;
 pub(crate) use trash::Trash;

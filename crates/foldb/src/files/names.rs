@@ -4,6 +4,7 @@
 //! CURRENT           name of the manifest in force, and a newline
 //! CLOSED            what manifest and logs hold, after a clean close
 //! LOCK              locked by the process that has the database open
+//! RESTORING         a restore makes the database, which is incomplete
 //! MANIFEST-000001   the edits that led to the current version
 //! 000002.log        a log
 //! 000002.arc        an archived log: tables hold its writes, and the change feed reads it
@@ -26,6 +27,7 @@ pub(crate) enum FileKind {
     Current,
     Closed,
     Lock,
+    Restoring,
     Manifest(u64),
     Log(u64),
     Archive(u64),
@@ -43,7 +45,11 @@ impl FileKind {
             | FileKind::Archive(number)
             | FileKind::Table(number)
             | FileKind::Segment(number) => Some(number),
-            FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Temporary => None,
+            FileKind::Current
+            | FileKind::Closed
+            | FileKind::Lock
+            | FileKind::Restoring
+            | FileKind::Temporary => None,
         }
     }
 
@@ -53,6 +59,7 @@ impl FileKind {
             "CURRENT" => return Some(FileKind::Current),
             "CLOSED" => return Some(FileKind::Closed),
             "LOCK" => return Some(FileKind::Lock),
+            "RESTORING" => return Some(FileKind::Restoring),
             "CURRENT.tmp" | "CLOSED.tmp" | SCRATCH_NAME => return Some(FileKind::Temporary),
             _ => {}
         }
@@ -98,6 +105,7 @@ impl FileNames {
             FileKind::Current => self.current(),
             FileKind::Closed => self.closed(),
             FileKind::Lock => self.lock(),
+            FileKind::Restoring => self.restoring(),
             FileKind::Manifest(number) => self.manifest(number),
             FileKind::Log(number) => self.log(number),
             FileKind::Archive(number) => self.archive(number),
@@ -131,6 +139,10 @@ impl FileNames {
 
     pub(crate) fn lock(&self) -> PathBuf {
         self.directory.join("LOCK")
+    }
+
+    pub(crate) fn restoring(&self) -> PathBuf {
+        self.directory.join("RESTORING")
     }
 
     pub(crate) fn manifest(&self, number: u64) -> PathBuf {

@@ -38,6 +38,7 @@ mod expiry {
 /// The change feed, and the logs that are kept for it.
 mod feed {
     mod archives;
+    mod crashes;
     mod losses;
     mod reading;
     mod support;

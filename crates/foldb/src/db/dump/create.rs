@@ -83,7 +83,7 @@ impl Description {
         Ok(planned)
     }
 
-    /// Creates a database of this description.
+    /// Creates a database of this description, marked as unfinished.
     ///
     /// # Errors
     /// As [`Description::plan`] and [`Db::open`]. `created` tells whether a database exists by
@@ -111,7 +111,7 @@ impl Description {
             options.value_separation_min =
                 own.value_separation_min.filter(|least| *least < usize::MAX);
         }
-        let db = Db::open(path, options.clone())?;
+        let db = Db::open_to_restore(path, options.clone())?;
         *created = true;
         let core = db.core();
         adopt(core, &self.operators)?;
@@ -123,7 +123,7 @@ impl Description {
         db.close()?;
         drop(db);
         options.error_if_exists = false;
-        let db = Db::open(path, options)?;
+        let db = Db::open_to_restore(path, options)?;
         let operators = db.core().ids_of(&self.operators);
         let names = self.keyspaces.iter().map(|own| db.keyspace(&own.name));
         Ok(Created { keyspaces: names.collect::<Result<_>>()?, operators, db })

@@ -13,6 +13,7 @@ use crate::db::handle::read_only::ReadOnlyDb;
 use crate::db::handle::read_options::ReadOptions;
 use crate::encoding::put_varint;
 use crate::error::Result;
+use crate::faults::{Fault, planted};
 use crate::fold::ReadTime;
 use crate::iterator::Bounds;
 use crate::key::Kind;
@@ -72,7 +73,7 @@ impl Db {
         self.core().check_open()?;
         let before = self.core().all_keyspaces();
         let once = ReadOptions {
-            snapshot: Some(self.snapshot()),
+            snapshot: (!planted(Fault::DumpWithoutSnapshot)).then(|| self.snapshot()),
             fill_cache: false,
             ..ReadOptions::default()
         };

@@ -4,9 +4,10 @@
 //! reads the new database and compares it with what the dump had.
 //!
 //! Invariant: a restore that returns has read the whole dump, checked every checksum of it, and
-//! read back an equal database. Otherwise it removes what it wrote.
+//! read back an equal database. Otherwise it removes what it wrote. After a kill, the mark
+//! `RESTORING` stays, and every open refuses the database.
 
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use crate::db::dump::create::{Created, Description};
@@ -36,14 +37,15 @@ impl Db {
     /// operator and the settings of each keyspace. An open of the new database gives the settings
     /// of the default keyspace again, as every open does.
     ///
-    /// A restore that fails removes what it wrote. A kill leaves a part of the database, so restore
-    /// under another name and rename the directory at the end, as `foldb restore` does.
+    /// A restore that fails removes what it wrote. A kill or a power loss leaves a part of the
+    /// database, and every open of it fails with `Corruption`. [`Db::destroy`] removes it.
     ///
     /// # Errors
     /// `Corruption`, with the offset in the dump, if it is damaged or cut off. `Unsupported` for a
     /// dump of a later version. `UnknownComparator`, and without
     /// [`Options::allow_unresolved_operators`] `UnknownOperator`, if the dump names one that is not
-    /// registered. `DatabaseExists` if `path` has a database. The error of `from`; `Io`, `NoSpace`.
+    /// registered. `DatabaseExists` if `path` has a database, `Corruption` if it has the rest of an
+    /// interrupted restore. The error of `from`; `Io`, `NoSpace`.
     ///
     /// # Example
     /// See [`Db::dump`].
@@ -300,6 +302,14 @@ impl Restore {
             .in_file(self.new.db.path()));
         }
         self.new.db.close()?;
+        let (fs, names) = (&self.new.db.core().options.env.fs, &self.new.db.core().names);
+        let (mark, directory) = (names.restoring(), names.directory());
+        match fs.remove(&mark) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.map_err(|error| Error::io(&mark, "remove", &error))?,
+        }
+        let synced = fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
         Ok(DumpReport::of(&self.counts, bytes))
     }
 }

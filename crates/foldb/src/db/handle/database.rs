@@ -97,11 +97,19 @@ impl Db {
     /// - `UnknownOperator`: a stored operator is neither built in nor in [`Options::operators`].
     /// - `UnknownComparator`: the comparator of a keyspace is not in [`Options::comparators`].
     /// - `InvalidArgument` for options out of range.
-    /// - `Corruption`, which names the file and the offset; `Io`.
+    /// - `Corruption`, which names the file and the offset, also for a database whose restore was
+    ///   interrupted; `Io`.
     /// - `Unsupported` on a platform where the tests of foldb have not run, unless the cargo
     ///   feature `untested-platform` is on.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let db = Db::of(open::open(path.as_ref(), options)?);
+        db.core().join_runtime()?;
+        Ok(db)
+    }
+
+    /// Opens a database that a restore fills.
+    pub(crate) fn open_to_restore(path: &Path, options: Options) -> Result<Db> {
+        let db = Db::of(open::open_to_restore(path, options)?);
         db.core().join_runtime()?;
         Ok(db)
     }

@@ -554,6 +554,93 @@ fn a_feed_that_yields_what_power_losses_take_back_is_noticed() {
     });
 }
 
+/// Takes a dump, and writes to the database meanwhile.
+struct WritesBack<'a>(&'a foldb::Keyspace, Vec<u8>);
+
+impl std::io::Write for WritesBack<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.put("z", "new").map_err(std::io::Error::other)?;
+        self.1.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_dump_of_several_moments_is_noticed() {
+    assert_noticed(Fault::DumpWithoutSnapshot, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        for n in 0..9000 {
+            db.put(format!("{n:04}"), [0; 100]).unwrap();
+        }
+        // The dump reads this keyspace last, after it wrote blocks of the first.
+        let last = db.create_keyspace("last", foldb::KeyspaceOptions::default()).unwrap();
+        let mut stream = WritesBack(&last, Vec::new());
+        db.dump(&mut stream).unwrap();
+        assert_eq!(last.get("z").unwrap().unwrap(), b"new", "nothing was written meanwhile");
+        Db::restore(&stream.1[..], "new", options(&fs)).unwrap();
+        let new = Db::open("new", Options { create_if_missing: false, ..options(&fs) }).unwrap();
+        assert!(new.keyspace("last").unwrap().get("z").unwrap().is_none());
+    });
+}
+
+/// Gives a dump, and copies the disk at its middle, as a kill would leave it.
+struct Kills<'a> {
+    stream: &'a [u8],
+    half: usize,
+    fs: &'a MemFs,
+    left: Option<MemFs>,
+}
+
+impl std::io::Read for Kills<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.left.is_none() && self.stream.len() < self.half {
+            self.left = Some(self.fs.kill());
+        }
+        self.stream.read(out)
+    }
+}
+
+#[test]
+fn a_restore_without_its_mark_is_noticed() {
+    assert_noticed(Fault::RestoreUnmarked, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        for n in 0..9000 {
+            db.put(format!("{n:04}"), [0; 100]).unwrap();
+        }
+        let mut stream = Vec::new();
+        db.dump(&mut stream).unwrap();
+        let half = stream.len() / 2;
+        let mut kills = Kills { stream: &stream, half, fs: &fs, left: None };
+        Db::restore(&mut kills, "new", options(&fs)).unwrap();
+        let left = kills.left.expect("a kill in the middle");
+        assert!(left.exists(Path::new("new/CURRENT")), "the kill came too early");
+        let opened = Db::open("new", Options { create_if_missing: false, ..options(&left) });
+        assert!(opened.is_err(), "a part of a database opens");
+    });
+}
+
+#[test]
+fn a_backup_that_skips_a_sync_is_noticed() {
+    assert_noticed(Fault::BackupSkipsSync, || {
+        let fs = MemFs::new();
+        let db = open(&fs).unwrap();
+        for n in 0..100 {
+            db.put(format!("{n:03}"), [0; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        foldb::Backups::at("backups", &options(&fs)).create(&db).unwrap();
+        let left = fs.crash();
+        let check = foldb::Backups::at("backups", &options(&left)).verify().unwrap();
+        assert!(check.faults.is_empty(), "{:?}", check.faults);
+    });
+}
+
 #[test]
 fn a_verification_that_skips_blocks_is_noticed() {
     assert_noticed(Fault::VerifySkipsBlocks, || {

@@ -463,3 +463,56 @@ proptest! {
         assert_same(&reopen(&fs).unwrap(), &opened(&fs));
     }
 }
+
+/// A power loss at every call of a restore: the new database is whole, or every open refuses it.
+#[test]
+fn a_crash_at_every_call_of_a_restore_leaves_no_part_that_opens() {
+    let from = MemFs::new();
+    let db = make(&from);
+    let stream = dump(&db);
+    let restore = |fs: &MemFs| Db::restore(&stream[..], "new", without_operators(fs));
+    let calls = {
+        let fs = MemFs::new();
+        restore(&fs).unwrap();
+        fs.counts().mutations()
+    };
+    let (mut refused, mut whole) = (0, 0);
+    for point in 1..=calls {
+        let fs = MemFs::new();
+        fs.inject(Fault::on_mutation().nth(point).forever());
+        let is_restored = restore(&fs).is_ok();
+        for seed in 0..3 {
+            let left = fs.crash_with(seed);
+            let moment = format!("call {point} of {calls}, seed {seed}");
+            let names = left.list(Path::new("new")).unwrap_or_default();
+            match Db::open("new", Options { create_if_missing: false, ..reopened(&left) }) {
+                Ok(new) => {
+                    new.verify().unwrap_or_else(|error| panic!("{moment}: {error}"));
+                    assert_same(&db, &new);
+                    whole += 1;
+                }
+                Err(error) => {
+                    assert!(!is_restored, "{moment}: {error}");
+                    let is_marked = error.to_string().contains("restore was interrupted");
+                    assert!(
+                        is_marked || !names.contains(&"CURRENT".to_owned()),
+                        "{moment}: {error}"
+                    );
+                    refused += u32::from(is_marked);
+                    if is_marked {
+                        assert_error(
+                            Db::repair("new", reopened(&left)),
+                            ErrorKind::Corruption,
+                            None,
+                        );
+                        let shown = Db::open_read_only("new", reopened(&left));
+                        assert_error(shown, ErrorKind::Corruption, None);
+                    }
+                    Db::destroy("new", &reopened(&left)).unwrap();
+                    restore(&left).unwrap_or_else(|error| panic!("{moment}: {error}"));
+                }
+            }
+        }
+    }
+    assert!(refused > 10 && whole > 0, "{refused} refused, {whole} whole");
+}

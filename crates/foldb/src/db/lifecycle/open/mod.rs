@@ -38,4 +38,4 @@ pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairRepo
 pub(crate) use surroundings::with_comparators;
 pub(crate) use verify::verify;
 pub use verify::{VerifiedFile, VerifyProgress, VerifyReport};
-pub(crate) use writable::open;
+pub(crate) use writable::{open, open_to_restore};

@@ -57,6 +57,8 @@ pub(crate) struct Opening<'a> {
     /// The record of a clean close, if the database has one.
     pub(crate) closed: Option<CloseRecord>,
     pub(crate) runtime: Runtime,
+    /// Whether a restore fills the database.
+    pub(crate) restores: bool,
 }
 
 impl Opening<'_> {
@@ -66,7 +68,7 @@ impl Opening<'_> {
     }
 
     fn assemble(self) -> Result<Arc<Core>> {
-        let Opening { options, names, fs, lock, mut stored, closed, runtime } = self;
+        let Opening { options, names, fs, lock, mut stored, closed, runtime, restores } = self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh
             && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
@@ -135,6 +137,11 @@ impl Opening<'_> {
         let log = LogWriter::create(&fs, &names.log(next_log), next_log, stored.database, None)?;
         let files = vec![names.log(next_log)];
         let mut begun = BegunFiles { fs: Arc::clone(&fs), names: names.clone(), files, led: false };
+        if stored.fresh && restores && !planted(Fault::RestoreUnmarked) {
+            let mark = names.restoring();
+            begun.files.push(mark.clone());
+            fs.create(&mark).map_err(|error| Error::io(&mark, "create", &error))?;
+        }
         let trees = keyspace_trees(parts, &stored, &settings, &tables);
         if closed.is_none() {
             let now = options.env.clock.now();

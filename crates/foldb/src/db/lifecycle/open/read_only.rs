@@ -44,7 +44,7 @@ use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::DroppedTail;
-use crate::files::{FileNames, FilePool, refuse_foreign};
+use crate::files::{FileNames, FilePool, refuse_foreign, refuse_unfinished_restore};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
@@ -66,6 +66,7 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
     options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
     let names = FileNames::new(path);
     refuse_foreign(&*options.env.fs, &names)?;
+    refuse_unfinished_restore(&*options.env.fs, &names)?;
     if let Some(why) = missing(&*options.env.fs, &names)? {
         let message = format!("{why}, and a read-only open does not create one");
         return Err(Error::new(ErrorKind::DatabaseMissing, message).in_file(path));

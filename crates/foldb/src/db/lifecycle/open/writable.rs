@@ -12,13 +12,30 @@ use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileNames, refuse_foreign};
+use crate::files::{FileNames, refuse_foreign, refuse_unfinished_restore};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{CloseRecord, Manifest};
 
 /// Opens a database without starting its workers.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
+    open_for(path, options, Purpose::Use)
+}
+
+/// Opens a database that a restore fills. If the open creates the database, it marks it as
+/// unfinished.
+pub(crate) fn open_to_restore(path: &Path, options: Options) -> Result<Arc<Core>> {
+    open_for(path, options, Purpose::Restore)
+}
+
+/// Why a database is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Use,
+    Restore,
+}
+
+fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>> {
     platform::check()?;
     options.validate()?;
     let runtime = runtime_of(&options);
@@ -29,6 +46,11 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
     let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
     refuse_foreign(&*fs, &names)?;
+    // A restore opens its database twice, and goes on where an earlier one left no database.
+    let goes_on = !options.error_if_exists || !fs.exists(&names.current());
+    if purpose == Purpose::Use || !goes_on {
+        refuse_unfinished_restore(&*fs, &names)?;
+    }
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
         // A database that was ever open has a lock file. If these files belong to another program,
         // the open fails here and leaves no lock file in the directory.
@@ -38,7 +60,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
         }
     }
     let mut place = Place::take(&*fs, &names, &options)?;
-    let opened = open_at(&mut place, options, &names, &fs, runtime);
+    let opened = open_at(&mut place, options, &names, &fs, runtime, purpose);
     if opened.is_err() {
         place.leave_as_found();
     }
@@ -52,6 +74,7 @@ fn open_at(
     names: &FileNames,
     fs: &Arc<dyn FileSystem>,
     runtime: Runtime,
+    purpose: Purpose,
 ) -> Result<Arc<Core>> {
     let closed = CloseRecord::read(&**fs, names)?;
     let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
@@ -64,5 +87,6 @@ fn open_at(
         None => Stored::create(&options),
     };
     let (names, fs, lock) = (names.clone(), Arc::clone(fs), &mut place.lock);
-    Opening { options, names, fs, lock, stored, closed, runtime }.finish()
+    let restores = purpose == Purpose::Restore;
+    Opening { options, names, fs, lock, stored, closed, runtime, restores }.finish()
 }

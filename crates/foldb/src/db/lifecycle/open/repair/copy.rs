@@ -60,7 +60,10 @@ impl Copy {
                 FileKind::Current => (names.current(), target.current(), &mut false),
                 FileKind::Closed => (names.closed(), target.closed(), &mut false),
                 // A repair ends the change feed.
-                FileKind::Archive(_) | FileKind::Lock | FileKind::Temporary => continue,
+                FileKind::Archive(_)
+                | FileKind::Lock
+                | FileKind::Restoring
+                | FileKind::Temporary => continue,
             };
             copy.take(&from, &to, links)?;
         }

@@ -59,7 +59,7 @@ use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::encoding::format::{LOG, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileKind, FileNames, refuse_foreign};
+use crate::files::{FileKind, FileNames, refuse_foreign, refuse_unfinished_restore};
 use crate::key::KeyspaceId;
 use crate::options::Options;
 use crate::segment::Placement;
@@ -101,6 +101,7 @@ pub(crate) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<
     }
     let names = FileNames::new(path);
     refuse_foreign(fs, &names)?;
+    refuse_unfinished_restore(fs, &names)?;
     let present = list_files(fs, &names)?;
     if !present.iter().any(|kind| !matches!(kind, FileKind::Lock | FileKind::Temporary)) {
         return Err(missing("the directory holds no database"));

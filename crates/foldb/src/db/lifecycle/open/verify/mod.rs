@@ -217,7 +217,7 @@ impl Verification<'_> {
             FileKind::Archive(number) => Some(self.names.archive(number)),
             FileKind::Table(number) => Some(self.names.table(number)),
             FileKind::Segment(number) => Some(self.names.segment(number)),
-            FileKind::Lock | FileKind::Temporary => None,
+            FileKind::Lock | FileKind::Restoring | FileKind::Temporary => None,
         }
     }
 
@@ -244,7 +244,7 @@ fn needs(told: &Told, kind: FileKind) -> bool {
     let mut versions = told.parts.iter().map(|own| &own.version);
     match kind {
         FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Archive(_) => true,
-        FileKind::Temporary => false,
+        FileKind::Restoring | FileKind::Temporary => false,
         FileKind::Manifest(number) => told.stored.manifest == Some(number),
         FileKind::Log(number) => number >= told.stored.log,
         FileKind::Table(number) => {
