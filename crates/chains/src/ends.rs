@@ -68,8 +68,9 @@ pub(crate) struct Folded {
     pub(crate) first_level: u64,
 }
 
-/// Folds a record into the newest version of a node. Returns whether that was possible.
-#[inline]
+/// Folds a record into the newest version of a node. Returns whether that was possible. The compiler
+/// left it out of line in some builds, which costs a merge of a hot counter 4 %.
+#[inline(always)]
 pub(crate) fn fold_in_place(
     node: Node<'_>,
     payload: &Payload<'_>,

@@ -200,9 +200,15 @@ impl Core {
         keyspace: &KeyspaceState,
         operator: &Operator,
     ) -> Result<OperatorId> {
-        if keyspace.settings.expiry.is_none() || !operator.belongs_to(&self.registry) {
+        if !keyspace.stamps || !operator.belongs_to(&self.registry) {
             return Ok(operator.id);
         }
+        self.wrapping_operator(operator)
+    }
+
+    /// Returns the id of the operator that wraps one.
+    #[cold]
+    fn wrapping_operator(&self, operator: &Operator) -> Result<OperatorId> {
         match self.registry.resolver().expiring_id(operator.id) {
             Some(id) => Ok(id),
             None => self.register(&Expiring::new(Arc::clone(&operator.implementation))),

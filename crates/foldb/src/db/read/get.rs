@@ -93,7 +93,7 @@ impl Core {
         keyspace: &KeyspaceState,
         options: &ReadOptions,
     ) -> Option<ReadTime> {
-        keyspace.settings.expiry.is_some().then(|| {
+        keyspace.stamps.then(|| {
             let snapshot = options.snapshot.as_ref();
             let now = snapshot.map_or_else(|| self.time(), |snapshot| snapshot.time());
             ReadTime::at(now)

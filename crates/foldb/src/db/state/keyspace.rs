@@ -35,6 +35,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) comparator: Arc<dyn Comparator>,
     /// Whether the keys are not in byte order. If so, each key of a caller is checked.
     pub(crate) custom_order: bool,
+    /// Whether values and operands have stamps, because the entries expire.
+    pub(crate) stamps: bool,
     /// The database's operators. It also identifies the database.
     pub(crate) registry: Arc<Registry>,
     /// The default operator, as it was at the open or at the creation of the keyspace.
@@ -115,6 +117,7 @@ impl KeyspaceState {
             id: parts.id,
             name: parts.name,
             custom_order: !parts.comparator.bytewise_order(),
+            stamps: parts.settings.expiry.is_some(),
             comparator: parts.comparator,
             registry: parts.registry,
             default_operator: parts.default_operator,

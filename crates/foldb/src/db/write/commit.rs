@@ -20,6 +20,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::Patience;
+use crate::db::throttle::writer_lock::WriterGuard;
 use crate::db::write::batch::{WriteBatch, no_expiry};
 use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
@@ -164,7 +165,7 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
-        if keyspace.settings.expiry.is_some() || options.expires.is_some() {
+        if keyspace.stamps || options.expires.is_some() {
             return self.write_one_stamped(keyspace, (kind, operator), key, value, options, allow);
         }
         let stamped = false;
@@ -254,6 +255,7 @@ impl Core {
         if syncs { self.sync() } else { self.check_writable() }
     }
 
+    #[inline(always)]
     fn commit(
         &self,
         writes: Writes<'_>,
@@ -261,30 +263,54 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
-        let mut stamped = match writes {
-            Writes::Batch(batch) if batch.has_pending_stamps() => {
-                // Stores a new second before the lock is taken.
-                self.time();
-                Some(batch.clone())
-            }
-            _ => None,
-        };
+        if let Writes::Batch(batch) = writes
+            && batch.has_pending_stamps()
+        {
+            return self.commit_stamped(batch.clone(), default, options, allow);
+        }
         let patience = Patience::of(options, &*self.options.env.clock);
         let mut writer = self.writer_with_room(writes, patience)?;
         allow(&writer)?;
-        let moment = stamped.as_ref().map(|_| self.time.begin_write());
-        let writes = match (&mut stamped, &moment) {
-            (Some(batch), Some(now)) => {
-                batch.resolve_stamps(now.moment);
-                Writes::Batch(batch)
-            }
-            _ => writes,
-        };
+        self.write_locked(&mut writer, writes, default, options)?;
+        self.sync_as_asked(writer, options)
+    }
+
+    /// Commits a batch whose writes get their moment now.
+    #[cold]
+    fn commit_stamped(
+        &self,
+        mut batch: WriteBatch,
+        default: OperatorId,
+        options: &WriteOptions,
+        allow: impl FnOnce(&WriterState) -> Result<()>,
+    ) -> Result<()> {
+        // Stores a new second before the lock is taken.
+        self.time();
+        let patience = Patience::of(options, &*self.options.env.clock);
+        let mut writer = self.writer_with_room(Writes::Batch(&batch), patience)?;
+        allow(&writer)?;
+        let moment = self.time.begin_write();
+        batch.resolve_stamps(moment.moment);
+        let written = self.write_locked(&mut writer, Writes::Batch(&batch), default, options);
+        drop(moment);
+        written?;
+        self.sync_as_asked(writer, options)
+    }
+
+    /// Logs, applies and publishes writes.
+    #[inline(always)]
+    fn write_locked(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        default: OperatorId,
+        options: &WriteOptions,
+    ) -> Result<()> {
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         #[cfg(debug_assertions)]
         crate::numbering::note(first, last);
-        let unpublished = Unpublished { core: self, mark: writer.log.mark(), writer: &mut writer };
+        let unpublished = Unpublished { core: self, mark: writer.log.mark(), writer };
         let logged = if options.disable_wal {
             unpublished.writer.unlogged = true;
             Ok(())
@@ -304,8 +330,17 @@ impl Core {
         }
         // No panic: the write is published.
         std::mem::forget(unpublished);
-        drop(moment);
-        logged?;
+        logged
+    }
+
+    /// Releases the writer lock, and waits for the sync of what was written, if the caller asked
+    /// for it.
+    #[inline]
+    fn sync_as_asked(
+        &self,
+        writer: WriterGuard<'_, WriterState>,
+        options: &WriteOptions,
+    ) -> Result<()> {
         if !options.sync || options.disable_wal {
             return Ok(());
         }
