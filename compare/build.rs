@@ -7,7 +7,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=Cargo.lock");
     let lock = fs::read_to_string("Cargo.lock").unwrap_or_default();
-    for package in ["foldb", "fjall", "librocksdb-sys"] {
+    for package in ["foldb", "fjall", "librocksdb-sys", "redb", "lmdb-master-sys"] {
         let variable = package.replace('-', "_").to_uppercase();
         let version = locked_version(&lock, package);
         println!("cargo::rustc-env=VERSION_{variable}={version}");

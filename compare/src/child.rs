@@ -14,7 +14,7 @@ use foldb_report::results::Run;
 use crate::engine::{self, Name};
 use crate::failure::{Failure, Result};
 use crate::scale::Scale;
-use crate::workload::{self, Job};
+use crate::workload::{self, Job, Task};
 
 /// The task of a child process.
 #[derive(Clone, Debug, Parser)]
@@ -62,6 +62,9 @@ pub fn obey(order: &Order) -> Result<()> {
 /// # Errors
 /// Fails if a call of the engine fails, or if the engine was not built.
 pub fn dispatch(job: &Job, engine: Name, scale: Scale, directory: &Path) -> Result<Vec<Run>> {
+    if let Task::Store { .. } = job.task {
+        return workload::run_general(job, engine, scale, directory);
+    }
     match engine {
         Name::Foldb => workload::run::<engine::Foldb>(job, scale, directory),
         Name::Nothing => workload::run::<engine::Nothing>(job, scale, directory),

@@ -15,7 +15,7 @@ use crate::engine::Name;
 use crate::failure::{Failure, Result};
 use crate::scale::Scale;
 use crate::schedule::{self, Request};
-use crate::{digest, tables, workload};
+use crate::{digest, survival, tables, workload};
 
 const EXAMPLES: &str = "\
 Workloads, each a row of the table or several:
@@ -24,11 +24,15 @@ Workloads, each a row of the table or several:
   readseq-max (memtable-1, memtable-10, cache-1, cache-10)       fill-4k, read-cold
   separated-4k (fill-2mb, readseq-2mb, fill-defaults, readseq-defaults)
   growth (merge-1m, read-1m, merge-10m, read-10m, merge-50m, read-50m)
+  store (transact-1, transact-4, synced-1, synced-4, count-4, load, load-ingested,
+         queue-memory-first, queue-memory, queue-flushed-first, queue-flushed)
 
 Examples:
   foldb-compare --workload all --scale small --out compared
   foldb-compare --workload hot-counters,update-random --scale medium --reps 5 --out compared
   foldb-compare --workload fill-4k --engines foldb,leveldb --mergedb ~/mergedb/db_bench --out cold
+  foldb-compare --workload store --scale full --out compared-store --into docs/store.md \
+      --keep docs/compare/store.json
   foldb-compare --tables compared/results.json --into docs/performance.md
 
 Runs that DIR has already are kept and not run again, so a call that was interrupted goes on.";
@@ -61,13 +65,19 @@ struct Arguments {
     /// Run nothing: print the table of results that are there
     #[arg(long, value_name = "RESULTS.json")]
     tables: Option<PathBuf>,
-    /// Put that table between the markers of this file
-    #[arg(long, value_name = "FILE.md", requires = "tables")]
+    /// Put the table between the markers of this file
+    #[arg(long, value_name = "FILE.md")]
     into: Option<PathBuf>,
+    /// Write the results to this file, too, without the series of the plots
+    #[arg(long, value_name = "FILE.json")]
+    keep: Option<PathBuf>,
 }
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    if let Some(outcome) = survival::obeyed() {
+        return told(outcome);
+    }
     if let Some(order) = child::order() {
         return told(child::obey(&order));
     }
@@ -76,10 +86,10 @@ pub fn main() -> ExitCode {
         Err(error) => return explained(&error),
     };
     if let Some(results) = &arguments.tables {
-        return told(show(results, arguments.into.as_deref()));
+        return told(read(results).and_then(|results| show(&results, &arguments)));
     }
     match request(&arguments) {
-        Ok(request) => told(compare(&request)),
+        Ok(request) => told(compare(&request, &arguments)),
         Err(failure) => {
             eprintln!("foldb-compare: {failure}");
             ExitCode::from(2)
@@ -133,9 +143,12 @@ fn request(arguments: &Arguments) -> Result<Request> {
     Ok(request)
 }
 
-fn compare(request: &Request) -> Result<()> {
+fn compare(request: &Request, arguments: &Arguments) -> Result<()> {
     let done = schedule::run(request)?;
     print!("{}", tables::text(&done.results));
+    if arguments.into.is_some() || arguments.keep.is_some() {
+        show(&done.results, arguments)?;
+    }
     let mut wrong = done.failures;
     wrong.extend(digest::disagreements(&done.results));
     for warning in schedule::doubtful_statistics(&done.results) {
@@ -147,17 +160,40 @@ fn compare(request: &Request) -> Result<()> {
     }
 }
 
-fn show(results: &Path, into: Option<&Path>) -> Result<()> {
+fn read(results: &Path) -> Result<Results> {
     let text = fs::read_to_string(results).map_err(Failure::file("read", results))?;
-    let parsed: Results = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format!("{}: {error}", results.display())))?;
-    let table = tables::markdown(&parsed);
-    let Some(into) = into else {
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("{}: {error}", results.display())))
+}
+
+/// Writes the results where the command line says; without such a place, prints the table.
+fn show(results: &Results, arguments: &Arguments) -> Result<()> {
+    let table = tables::markdown(results);
+    if let Some(into) = &arguments.into {
+        let document = fs::read_to_string(into).map_err(Failure::file("read", into))?;
+        let document = tables::replace(&document, &table).ok_or_else(|| {
+            Failure::new(format!("{} has no {}", into.display(), tables::MARKERS))
+        })?;
+        fs::write(into, document).map_err(Failure::file("write", into))?;
+    }
+    if let Some(keep) = &arguments.keep {
+        let mut json = serde_json::to_string_pretty(&without_series(results))
+            .map_err(Failure::during("results"))?;
+        json.push('\n');
+        fs::write(keep, json).map_err(Failure::file("write", keep))?;
+    }
+    if arguments.into.is_none() && arguments.keep.is_none() {
         print!("{table}");
-        return Ok(());
-    };
-    let document = fs::read_to_string(into).map_err(Failure::file("read", into))?;
-    let document = tables::replace(&document, &table)
-        .ok_or_else(|| Failure::new(format!("{} has no {}", into.display(), tables::MARKERS)))?;
-    fs::write(into, document).map_err(Failure::file("write", into))
+    }
+    Ok(())
+}
+
+/// Returns the results without timelines and background events, which only plots need.
+fn without_series(results: &Results) -> Results {
+    let mut results = results.clone();
+    for run in &mut results.runs {
+        run.timeline.clear();
+        run.events.clear();
+    }
+    results
 }

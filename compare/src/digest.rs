@@ -17,14 +17,24 @@ pub fn of<E: Engine>(engine: &E) -> Result<String> {
     let mut hash = Xxh3::new();
     let mut entries = 0_u64;
     engine.scan(Scan::Forward, |key, value| {
-        for bytes in [key, value] {
-            hash.update(&(bytes.len() as u32).to_le_bytes());
-            hash.update(bytes);
-        }
+        add(&mut hash, key, value);
         entries += 1;
         true
     })?;
-    Ok(format!("{:016x} of {entries} entries", hash.digest()))
+    Ok(text(&hash, entries))
+}
+
+/// Adds an entry to a digest.
+pub fn add(hash: &mut Xxh3, key: &[u8], value: &[u8]) {
+    for bytes in [key, value] {
+        hash.update(&(bytes.len() as u32).to_le_bytes());
+        hash.update(bytes);
+    }
+}
+
+/// Returns a digest of so many entries as text.
+pub fn text(hash: &Xxh3, entries: u64) -> String {
+    format!("{:016x} of {entries} entries", hash.digest())
 }
 
 /// Returns a sentence for each row whose engines hold different entries.

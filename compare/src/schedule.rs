@@ -27,6 +27,7 @@ use crate::failure::{Failure, Result};
 use crate::measure::commit;
 use crate::probe;
 use crate::scale::Scale;
+use crate::tables;
 use crate::workload::{self, Job};
 
 /// Version of `results.json`.
@@ -314,6 +315,12 @@ impl Store {
             if results.runs.len() > before || request.jobs.contains(&job) {
                 let rows = job.rows.iter().map(|row| row.describe(job, request.scale));
                 results.workloads.extend(rows);
+            }
+        }
+        for workload in &mut results.workloads {
+            let fastest = workload::row_named(&workload.name).is_some_and(|row| row.fastest);
+            if fastest {
+                workload.peer = tables::fastest_peer(&results.runs, &workload.name);
             }
         }
         let ran = |engine: Name| results.runs.iter().any(|run| run.engine == engine.as_str());

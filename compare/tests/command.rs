@@ -114,7 +114,6 @@ fn commands_that_make_no_sense_are_answered_in_one_line() {
             "nothing to run; mergedb: not run (--mergedb gives its db_bench)",
         ),
         (["--reps", "0"], "invalid value '0' for '--reps <N>': 0 is not in 1..=100; --help "),
-        (["--into", "page.md"], "required arguments were not provided: --tables <RESULTS.json>; "),
         (["--nonsense", "x"], "unexpected argument '--nonsense' found; --help lists all flags"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_foldb-compare"))
@@ -163,4 +162,23 @@ fn tables_are_put_between_the_markers_of_a_document() {
     assert!(document.starts_with("a\n<!-- compare:begin -->\nScale tiny"), "{document}");
     assert!(document.contains("| update-random |"), "{document}");
     assert!(document.ends_with("<!-- compare:end -->\nb\n"), "{document}");
+}
+
+#[test]
+fn a_run_of_store_rows_writes_its_table_and_its_results_where_it_is_told() {
+    let out = tempfile::tempdir().unwrap();
+    let (document, kept) = (out.path().join("store.md"), out.path().join("store.json"));
+    fs::write(&document, "<!-- compare:begin -->\n<!-- compare:end -->\n").unwrap();
+    let [into, keep] = [&document, &kept].map(|path| path.to_str().unwrap());
+    let rows = "store/transact-1,store/synced-1,store/queue-flushed";
+    let arguments = ["--workload", rows, "--engines", "foldb,bare", "--into", into, "--keep", keep];
+    succeeded(&compare(out.path(), &arguments));
+    let document = fs::read_to_string(&document).unwrap();
+    assert!(document.contains("| store/transact-1 |"), "{document}");
+    assert!(document.contains(" x bare | 0.833 |"), "{document}");
+    assert!(document.contains(" x store/queue-flushed-first | 0.833 |"), "{document}");
+    let kept: Results = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    let runs = |row: &str| kept.runs.iter().filter(|run| run.workload == row).count();
+    assert_eq!((runs("store/transact-1"), runs("store/synced-1")), (1, 2));
+    assert!(kept.runs.iter().all(|run| run.timeline.is_empty() && run.operations > 0));
 }

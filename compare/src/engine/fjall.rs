@@ -110,7 +110,8 @@ impl Engine for Fjall {
     }
 }
 
-fn keyspace_options(nominal: &Nominal) -> KeyspaceCreateOptions {
+/// fjall's options of a keyspace for a workload.
+pub fn keyspace_options(nominal: &Nominal) -> KeyspaceCreateOptions {
     let filters = match nominal.bloom_bits {
         0 => FilterPolicy::disabled(),
         bits => FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(

@@ -122,7 +122,8 @@ impl Engine for Foldb {
     }
 }
 
-fn options(nominal: &Nominal) -> Options {
+/// foldb's options for a workload.
+pub fn options(nominal: &Nominal) -> Options {
     let own = Options::default();
     let shape = &nominal.shape;
     Options {

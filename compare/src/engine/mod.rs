@@ -22,15 +22,15 @@ use foldb_report::results::BackgroundEvent;
 use crate::failure::Result;
 
 #[cfg(feature = "fjall")]
-pub use self::fjall::Fjall;
-pub use self::foldb::Foldb;
+pub use self::fjall::{Fjall, keyspace_options as fjall_keyspace_options};
+pub use self::foldb::{Foldb, options as foldb_options};
 #[cfg(feature = "leveldb")]
 pub use self::leveldb::LevelDb;
 pub use self::name::Name;
 pub use self::nothing::Nothing;
 pub use self::operator::Operator;
 #[cfg(feature = "rocksdb")]
-pub use self::rocksdb::{Leveled, RocksDb, Universal};
+pub use self::rocksdb::{Leveled, RocksDb, Universal, leveled_options as rocksdb_options};
 pub use self::settings::{Nominal, Preset, Shape};
 
 /// Which entries a scan shows, and in which order.

@@ -15,23 +15,38 @@ pub enum Name {
     RocksDbUniversal,
     /// fjall.
     Fjall,
+    /// fjall, with transactions that run one at a time.
+    FjallSingleWriter,
+    /// fjall, with optimistic transactions.
+    FjallOptimistic,
+    /// redb.
+    Redb,
+    /// LMDB.
+    Lmdb,
     /// The original LevelDB.
     LevelDb,
     /// MergeDB's or another LevelDB's own `db_bench`.
     MergeDb,
+    /// No engine: a file that records are appended to, and synced.
+    Bare,
     /// No engine: measures the cost of the harness itself.
     Nothing,
 }
 
 impl Name {
     /// The compared engines, in the order of the tables.
-    pub const ALL: [Name; 6] = [
+    pub const ALL: [Name; 11] = [
         Name::Foldb,
         Name::RocksDb,
         Name::RocksDbUniversal,
         Name::Fjall,
+        Name::FjallSingleWriter,
+        Name::FjallOptimistic,
+        Name::Redb,
+        Name::Lmdb,
         Name::LevelDb,
         Name::MergeDb,
+        Name::Bare,
     ];
 
     /// Returns the engine of this name.
@@ -53,8 +68,13 @@ impl Name {
             Name::RocksDb => "rocksdb",
             Name::RocksDbUniversal => "rocksdb-universal",
             Name::Fjall => "fjall",
+            Name::FjallSingleWriter => "fjall-single-writer",
+            Name::FjallOptimistic => "fjall-optimistic",
+            Name::Redb => "redb",
+            Name::Lmdb => "lmdb",
             Name::LevelDb => "leveldb",
             Name::MergeDb => "mergedb",
+            Name::Bare => "bare",
             Name::Nothing => "nothing",
         }
     }
@@ -63,9 +83,13 @@ impl Name {
     fn feature(self) -> Option<(&'static str, bool)> {
         match self {
             Name::RocksDb | Name::RocksDbUniversal => Some(("rocksdb", cfg!(feature = "rocksdb"))),
-            Name::Fjall => Some(("fjall", cfg!(feature = "fjall"))),
+            Name::Fjall | Name::FjallSingleWriter | Name::FjallOptimistic => {
+                Some(("fjall", cfg!(feature = "fjall")))
+            }
+            Name::Redb => Some(("redb", cfg!(feature = "redb"))),
+            Name::Lmdb => Some(("lmdb", cfg!(feature = "lmdb"))),
             Name::LevelDb => Some(("leveldb", cfg!(feature = "leveldb"))),
-            Name::Foldb | Name::MergeDb | Name::Nothing => None,
+            Name::Foldb | Name::MergeDb | Name::Bare | Name::Nothing => None,
         }
     }
 
@@ -75,17 +99,27 @@ impl Name {
         (!built).then(|| format!("not built (feature {feature} is off)"))
     }
 
+    /// Returns whether unsynced commits that returned survive a kill of the process. A test kills
+    /// a process of each engine and looks.
+    pub fn keeps_unsynced_commits(self) -> bool {
+        !matches!(self, Name::Redb)
+    }
+
     /// Its own version.
     pub fn version(self) -> Option<String> {
         let version = match self {
             Name::Foldb => env!("VERSION_FOLDB").to_owned(),
             Name::RocksDb | Name::RocksDbUniversal => env!("VERSION_LIBROCKSDB_SYS").to_owned(),
-            Name::Fjall => env!("VERSION_FJALL").to_owned(),
+            Name::Fjall | Name::FjallSingleWriter | Name::FjallOptimistic => {
+                env!("VERSION_FJALL").to_owned()
+            }
+            Name::Redb => env!("VERSION_REDB").to_owned(),
+            Name::Lmdb => format!("of lmdb-master-sys {}", env!("VERSION_LMDB_MASTER_SYS")),
             #[cfg(feature = "leveldb")]
             Name::LevelDb => super::leveldb::version(),
             #[cfg(not(feature = "leveldb"))]
             Name::LevelDb => return None,
-            Name::MergeDb | Name::Nothing => return None,
+            Name::MergeDb | Name::Bare | Name::Nothing => return None,
         };
         self.absent().is_none().then_some(version)
     }
@@ -111,8 +145,8 @@ mod tests {
         }
         assert_eq!(
             Name::named("sqlite").unwrap_err().to_string(),
-            "unknown engine sqlite; there are foldb, rocksdb, rocksdb-universal, fjall, leveldb, \
-             mergedb"
+            "unknown engine sqlite; there are foldb, rocksdb, rocksdb-universal, fjall, \
+             fjall-single-writer, fjall-optimistic, redb, lmdb, leveldb, mergedb, bare"
         );
     }
 

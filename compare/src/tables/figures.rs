@@ -3,6 +3,7 @@
 use foldb_report::results::{MEMORY_RULE, Results, Run, Workload};
 
 use crate::engine::Name;
+use crate::workload::DOES_NOT_COUNT;
 
 /// Medians of an engine's repetitions of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,16 +26,19 @@ pub struct Figures {
     pub to_rest: Option<f64>,
     /// Repetitions.
     pub repetitions: usize,
+    /// Whether the rate may reach a bar. The notes of a run say why it may not.
+    pub counts: bool,
 }
 
 impl Figures {
     /// Returns the figures of `engine` in a row, if it ran.
     pub fn of(results: &Results, workload: &str, engine: &str) -> Option<Figures> {
-        let runs: Vec<&Run> = results
-            .runs
-            .iter()
-            .filter(|run| run.workload == workload && run.engine == engine)
-            .collect();
+        Figures::of_runs(&results.runs, workload, engine)
+    }
+
+    fn of_runs(runs: &[Run], workload: &str, engine: &str) -> Option<Figures> {
+        let runs: Vec<&Run> =
+            runs.iter().filter(|run| run.workload == workload && run.engine == engine).collect();
         let rate = median(&runs, |run| Some(run.rate()))?;
         let p999 = |run: &Run| {
             let mut latencies = run.latencies.iter();
@@ -50,8 +54,30 @@ impl Figures {
             owed: median(&runs, |run| Some(run.owed_bytes? as f64)),
             to_rest: median(&runs, |run| run.seconds_to_rest),
             repetitions: runs.len(),
+            counts: runs.iter().all(|run| counts(run)),
         })
     }
+}
+
+fn counts(run: &Run) -> bool {
+    !run.notes.iter().any(|note| note.starts_with(DOES_NOT_COUNT))
+}
+
+/// Returns the engine other than foldb with the highest rate in a row, of those that count.
+pub fn fastest_peer(runs: &[Run], workload: &str) -> Option<String> {
+    let mut peers: Vec<&str> = runs
+        .iter()
+        .filter(|run| run.workload == workload && run.engine != Name::Foldb.as_str())
+        .map(|run| run.engine.as_str())
+        .collect();
+    peers.sort_unstable();
+    peers.dedup();
+    let rate = |engine: &str| {
+        let figures = Figures::of_runs(runs, workload, engine)?;
+        figures.counts.then_some(figures.rate)
+    };
+    let rated = peers.into_iter().filter_map(|engine| Some((rate(engine)?, engine)));
+    rated.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, engine)| engine.to_owned())
 }
 
 /// Returns the median of a figure over runs; of an even number, the mean of the middle two.

@@ -6,21 +6,32 @@ use foldb_report::results::{MEMORY_RULE, Results, Workload};
 
 use super::figures::{Figures, Standing, megabytes, optional, short};
 use crate::engine::Name;
+use crate::workload::DOES_NOT_COUNT;
 
 /// The markers around the table.
 pub const MARKERS: &str = "<!-- compare:begin --> and <!-- compare:end -->";
 const BEGIN: &str = "<!-- compare:begin -->";
 const END: &str = "<!-- compare:end -->";
+/// Marks a rate that reaches no bar.
+const UNCOUNTED: &str = " (1)";
 
 /// Returns two tables: the rates of all engines, and the other figures of foldb and of each row's
-/// peer.
+/// peer. The second table is left out if no row compares memory.
 pub fn markdown(results: &Results) -> String {
     let mut text = String::new();
     heading(&mut text, results);
     rates(&mut text, results);
-    text.push('\n');
-    beside_peers(&mut text, results);
+    if has_memory(results) {
+        text.push('\n');
+        beside_peers(&mut text, results);
+    }
     text
+}
+
+/// Returns whether a row compares memory. Rows of a general store do not.
+fn has_memory(results: &Results) -> bool {
+    let standing = |workload| Standing::of(results, workload);
+    results.workloads.iter().filter_map(standing).any(|standing| standing.memory.is_some())
 }
 
 /// Returns `document` with `table` between its markers; `None` if it has no markers.
@@ -83,10 +94,23 @@ fn rates(text: &mut String, results: &Results) {
     for workload in &results.workloads {
         let micros = engines.iter().map(|engine| {
             let figures = Figures::of(results, &workload.name, engine);
-            figures.map_or(String::new(), |figures| short(figures.micros))
+            figures.map_or(String::new(), |figures| {
+                let mark = if figures.counts { "" } else { UNCOUNTED };
+                format!("{}{mark}", short(figures.micros))
+            })
         });
         let cells = [workload.name.clone()].into_iter().chain(micros);
         line(text, cells.chain(verdict(results, workload)));
+    }
+    footnote(text, results);
+}
+
+/// Says why marked rates do not count.
+fn footnote(text: &mut String, results: &Results) {
+    let notes = results.runs.iter().flat_map(|run| &run.notes);
+    if let Some(note) = notes.into_iter().find(|note| note.starts_with(DOES_NOT_COUNT)) {
+        writeln!(text, "\n{UNCOUNTED} {note}.", UNCOUNTED = UNCOUNTED.trim())
+            .expect("writing to a String does not fail");
     }
 }
 

@@ -7,5 +7,6 @@ mod markdown;
 mod tests;
 mod text;
 
+pub use self::figures::fastest_peer;
 pub use self::markdown::{MARKERS, markdown, replace};
 pub use self::text::text;

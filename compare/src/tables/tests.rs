@@ -1,6 +1,7 @@
 use foldb_report::results::{Engine, Machine, Percentile, Results, Run, Workload, Written};
 
 use super::*;
+use crate::workload::DOES_NOT_COUNT;
 
 fn run(workload: &str, engine: &str, repetition: u32, micros: f64, memory: u64) -> Run {
     Run {
@@ -91,4 +92,19 @@ fn a_table_takes_the_place_of_the_one_between_the_markers() {
 fn results_survive_json() {
     let json = serde_json::to_string(&results()).unwrap();
     assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results());
+}
+
+#[test]
+fn an_engine_that_loses_commits_is_marked_and_is_no_fastest_peer() {
+    let mut results = results();
+    let mut quick = run("update-random", "fjall", 1, 0.5, 100_000_000);
+    quick.notes.push(format!("{DOES_NOT_COUNT}it forgets"));
+    results.runs.push(quick);
+    assert_eq!(fastest_peer(&results.runs, "update-random").as_deref(), Some("rocksdb"));
+    let table = markdown(&results);
+    assert!(table.contains("| update-random | 1.00 | 20.0 | 0.500 (1) |"), "{table}");
+    assert!(table.contains("\n(1) does not count: it forgets.\n"), "{table}");
+    results.runs.last_mut().unwrap().notes.clear();
+    assert_eq!(fastest_peer(&results.runs, "update-random").as_deref(), Some("fjall"));
+    assert!(!markdown(&results).contains("(1)"));
 }

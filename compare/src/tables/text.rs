@@ -31,7 +31,7 @@ fn row(text: &mut String, results: &Results, workload: &Workload) -> std::fmt::R
         let Some(figures) = Figures::of(results, &workload.name, &engine.name) else { continue };
         writeln!(
             text,
-            "  {:<18} {:>9} {:>11.0} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  {}",
+            "  {:<18} {:>9} {:>11.0} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  {}{}",
             engine.name,
             short(figures.micros),
             figures.rate,
@@ -42,6 +42,7 @@ fn row(text: &mut String, results: &Results, workload: &Workload) -> std::fmt::R
             optional(figures.amplification),
             megabytes(figures.space),
             figures.repetitions,
+            if figures.counts { "" } else { "  does not count" },
         )?;
     }
     if let Some(standing) = Standing::of(results, workload) {

@@ -18,6 +18,10 @@ pub struct Row {
     pub bar: Option<f64>,
     /// Ratio to that rate that the row should reach.
     pub aim: Option<f64>,
+    /// Whether `bar` and `aim` compare with the fastest engine that counts.
+    pub fastest: bool,
+    /// The engines that have the row; `None`: all of its job.
+    pub only: Option<&'static [Name]>,
 }
 
 /// The work of one process on one database.
@@ -80,6 +84,39 @@ pub enum Task {
     },
     /// Passes over small values in both directions, and seeks.
     Scans,
+    /// The work of a general store.
+    Store {
+        /// The work.
+        task: StoreTask,
+        /// Threads.
+        threads: u64,
+    },
+}
+
+/// The work of a job of a general store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreTask {
+    /// One get and one put of a random key a transaction.
+    Transact {
+        /// Whether commits are synced.
+        synced: bool,
+    },
+    /// One merge of a random key a transaction.
+    Count,
+    /// Entries in key order, loaded at once.
+    Load,
+    /// Entries that are pushed and popped.
+    Queue {
+        /// Whether they are flushed in between.
+        flushed: bool,
+    },
+}
+
+impl StoreTask {
+    /// Returns whether commits are synced.
+    pub fn synced(self) -> bool {
+        matches!(self, StoreTask::Transact { synced: true } | StoreTask::Load)
+    }
 }
 
 /// A job's sizes at a scale.
@@ -114,7 +151,10 @@ const BUFFER_OF_EVERYTHING: usize = 1_000_000_000;
 impl Job {
     /// Its sizes.
     pub fn sizes(&self, scale: Scale) -> Sizes {
-        let threads = if let Task::Merge { threads } = self.task { threads } else { 1 };
+        let threads = match self.task {
+            Task::Merge { threads } | Task::Store { threads, .. } => threads,
+            _ => 1,
+        };
         let max = matches!(self.task, Task::Max { .. });
         // Passes over operands are short, so smaller scales keep all operands.
         let of = |full| if max && scale != Scale::Tiny { full } else { scale.of(full) };
@@ -138,9 +178,15 @@ impl Job {
             wal: self.wal,
             cache: self.cache.unwrap_or(preset.cache),
             operator: match self.task {
-                Task::Merge { .. } | Task::MergeThenRead => Some(Operator::Add),
+                Task::Merge { .. }
+                | Task::MergeThenRead
+                | Task::Store { task: StoreTask::Count, .. } => Some(Operator::Add),
                 Task::Max { .. } => Some(Operator::Max),
-                Task::Update | Task::FillThenReadCold | Task::FillThenScan | Task::Scans => None,
+                Task::Update
+                | Task::FillThenReadCold
+                | Task::FillThenScan
+                | Task::Scans
+                | Task::Store { .. } => None,
             },
             separated: self.separated,
             ..preset
@@ -148,6 +194,9 @@ impl Job {
         match self.task {
             Task::Max { .. } => {
                 Nominal { write_buffer: BUFFER_OF_EVERYTHING, compactions: false, ..nominal }
+            }
+            Task::Store { task: StoreTask::Queue { .. }, .. } => {
+                Nominal { write_buffer: BUFFER_OF_EVERYTHING, ..nominal }
             }
             _ => nominal,
         }
@@ -163,6 +212,12 @@ impl Job {
         let sizes = self.sizes(scale);
         let (keys, value) = (sizes.keys, sizes.value);
         let operations = sizes.operations / sizes.threads;
+        if let Task::Store { task, threads } = self.task {
+            return format!(
+                "{task:?}: num={keys} operations={operations} threads={threads} {}",
+                sizes.nominal.flags()
+            );
+        }
         let benchmarks = match self.task {
             Task::Merge { threads } => format!(
                 "mergerandom --merge_operator=uint64add --num={operations} --merge_keys={keys} \
@@ -188,6 +243,7 @@ impl Job {
                 "fillrandom,readseq,readreverse,seekrandom --num={keys} --reads={}",
                 sizes.reads
             ),
+            Task::Store { .. } => String::new(),
         };
         format!("--benchmarks={benchmarks} --value_size={value} {}", sizes.nominal.flags())
     }

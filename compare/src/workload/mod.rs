@@ -1,9 +1,12 @@
 //! The jobs, each with one row of the table or several, and the code that runs them on any engine.
 
 mod cold;
+mod general;
 mod job;
 mod passes;
+mod queue;
 mod session;
+mod stores;
 mod table;
 mod writes;
 
@@ -12,10 +15,12 @@ use std::path::Path;
 use foldb_report::results::{self, Run};
 
 use crate::engine::{Engine, Name};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::scale::Scale;
+use crate::store::{Store, on_store};
 
-pub use self::job::{Job, Row, Sizes, Task};
+pub use self::general::DOES_NOT_COUNT;
+pub use self::job::{Job, Row, Sizes, StoreTask, Task};
 pub use self::table::{JOBS, find, row_named, rows, select};
 
 /// Runs `job` on an engine, with a fresh database in `directory`. Returns one run for each row.
@@ -32,6 +37,38 @@ pub fn run<E: Engine>(job: &Job, scale: Scale, directory: &Path) -> Result<Vec<R
         Task::FillThenScan => passes::fill_then_scan::<E>(job, &sizes, directory),
         Task::Max { cached, .. } => passes::max::<E>(job, &sizes, cached, directory),
         Task::Scans => passes::scans::<E>(job, &sizes, directory),
+        Task::Store { .. } => Err(Failure::new(format!("{}: needs a general store", job.name))),
+    }
+}
+
+/// Runs a job of a general store on the store `S`, which `engine` names.
+///
+/// # Errors
+/// Fails if a call of the engine fails, if the result is wrong, or if the job is of another kind.
+pub fn run_store<S: Store>(
+    job: &Job,
+    engine: Name,
+    scale: Scale,
+    directory: &Path,
+) -> Result<Vec<Run>> {
+    match job.task {
+        Task::Store { task, .. } => {
+            general::run::<S>(job, task, engine, &job.sizes(scale), directory)
+        }
+        _ => Err(Failure::new(format!("{}: is no job of a general store", job.name))),
+    }
+}
+
+/// Runs a job of a general store on a named engine.
+///
+/// # Errors
+/// As [`run_store`]; also if the engine was not built or is no general store.
+pub fn run_general(job: &Job, engine: Name, scale: Scale, directory: &Path) -> Result<Vec<Run>> {
+    match (job.task, engine) {
+        (Task::Store { task: StoreTask::Queue { flushed }, .. }, Name::Foldb) => {
+            queue::run(job, flushed, &job.sizes(scale), directory)
+        }
+        _ => on_store!(engine, S => run_store::<S>(job, engine, scale, directory)),
     }
 }
 

@@ -100,28 +100,8 @@ impl<E: Engine> Session<E> {
         operations: u64,
         work: impl Fn(u64, &E, &mut Recorder) -> Result<()> + Sync,
     ) -> Result<Recorded> {
-        let mut clock = Clock::new();
-        let start = Barrier::new(threads as usize + 1);
         self.began = self.opened.elapsed().as_secs_f64();
-        let (engine, work, start, shared) = (&self.engine, &work, &start, &clock.clone());
-        let recorders = thread::scope(|scope| {
-            let spawn = |thread| {
-                scope.spawn(move || {
-                    let mut recorder = Recorder::new(shared, operations);
-                    start.wait();
-                    recorder.begin();
-                    work(thread, engine, &mut recorder).map(|()| recorder.end())
-                })
-            };
-            let running: Vec<_> = (0..threads).map(spawn).collect();
-            clock.begin();
-            start.wait();
-            let join = |thread: thread::ScopedJoinHandle<'_, Result<Recorder>>| {
-                thread.join().expect("threads answer their errors")
-            };
-            running.into_iter().map(join).collect::<Result<Vec<_>>>()
-        })?;
-        Ok(Recorded::of(&clock, recorders))
+        timed(&self.engine, threads, operations, work)
     }
 
     /// Counts entries that the user wrote.
@@ -180,6 +160,39 @@ impl<E: Engine> Session<E> {
         }
         Ok(runs)
     }
+}
+
+/// Runs `work` on `threads` threads from a common start, `operations` times on each.
+///
+/// # Errors
+/// The first error of a thread.
+pub fn timed<T: Sync>(
+    on: &T,
+    threads: u64,
+    operations: u64,
+    work: impl Fn(u64, &T, &mut Recorder) -> Result<()> + Sync,
+) -> Result<Recorded> {
+    let mut clock = Clock::new();
+    let start = Barrier::new(threads as usize + 1);
+    let (work, start, shared) = (&work, &start, &clock.clone());
+    let recorders = thread::scope(|scope| {
+        let spawn = |thread| {
+            scope.spawn(move || {
+                let mut recorder = Recorder::new(shared, operations);
+                start.wait();
+                recorder.begin();
+                work(thread, on, &mut recorder).map(|()| recorder.end())
+            })
+        };
+        let running: Vec<_> = (0..threads).map(spawn).collect();
+        clock.begin();
+        start.wait();
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<Recorder>>| {
+            thread.join().expect("threads answer their errors")
+        };
+        running.into_iter().map(join).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(Recorded::of(&clock, recorders))
 }
 
 /// Returns a run of `row`, without the parts that [`Session::finish`] adds.

@@ -1,6 +1,7 @@
 //! The table: all jobs and their rows, in order.
 
 use super::job::{Job, Row, Task};
+use super::stores;
 use crate::engine::{Name, Preset};
 use crate::failure::{Failure, Result};
 
@@ -23,16 +24,17 @@ const SEPARATING: &[Name] = &[Name::Foldb, Name::RocksDb, Name::LevelDb];
 /// Bytes of a cache that holds all read data.
 const AMPLE: Option<usize> = Some(1 << 30);
 
-const fn row(name: &'static str, about: &'static str) -> Row {
-    Row { name, about, peer: None, against: None, bar: None, aim: None }
+/// Returns a row without bar and aim.
+pub(super) const fn row(name: &'static str, about: &'static str) -> Row {
+    Row { name, about, peer: None, against: None, bar: None, aim: None, fastest: false, only: None }
 }
 
 impl Row {
-    const fn needs(self, peer: Name, bar: f64, aim: f64) -> Row {
+    pub(super) const fn needs(self, peer: Name, bar: f64, aim: f64) -> Row {
         Row { peer: Some(peer), bar: Some(bar), aim: Some(aim), ..self }
     }
 
-    const fn needs_no_less(self, peer: Name, bar: f64) -> Row {
+    pub(super) const fn needs_no_less(self, peer: Name, bar: f64) -> Row {
         Row { peer: Some(peer), bar: Some(bar), ..self }
     }
 
@@ -43,10 +45,26 @@ impl Row {
     const fn beside(self, peer: Name) -> Row {
         Row { peer: Some(peer), ..self }
     }
+
+    pub(super) const fn needs_of_fastest(self, bar: f64, aim: f64) -> Row {
+        Row { fastest: true, bar: Some(bar), aim: Some(aim), ..self }
+    }
+
+    pub(super) const fn needs_no_less_of(self, own_row: &'static str, bar: f64) -> Row {
+        Row { against: Some(own_row), bar: Some(bar), ..self }
+    }
+
+    pub(super) const fn aims_at(self, peer: Name, aim: f64) -> Row {
+        Row { peer: Some(peer), aim: Some(aim), ..self }
+    }
+
+    pub(super) const fn only(self, engines: &'static [Name]) -> Row {
+        Row { only: Some(engines), ..self }
+    }
 }
 
 /// The common settings of jobs: 8-byte counters, no log, the defaults of `db_bench`.
-const COUNTERS: Job = Job {
+pub(super) const COUNTERS: Job = Job {
     name: "",
     task: Task::Merge { threads: 1 },
     preset: Preset::Defaults,
@@ -320,6 +338,14 @@ pub const JOBS: &[Job] = &[
         seconds: 250.0,
         ..GROWTH
     },
+    stores::TRANSACT_1,
+    stores::TRANSACT_4,
+    stores::SYNCED_1,
+    stores::SYNCED_4,
+    stores::COUNT_4,
+    stores::LOAD,
+    stores::QUEUE_MEMORY,
+    stores::QUEUE_FLUSHED,
 ];
 
 /// Returns all rows, in the order of the table, with their jobs.
@@ -411,7 +437,7 @@ mod tests {
             select(&["fillseq".to_owned()]).unwrap_err().to_string(),
             "unknown workload fillseq; there are all, merge-random, hot-counters, hot-counters-4, \
              update-random, read-after-merge, readseq-max, scan-8b, fill-4k, read-cold, separated-4k, \
-             growth and their rows"
+             growth, store and their rows"
         );
     }
 

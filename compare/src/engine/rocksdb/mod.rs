@@ -40,6 +40,14 @@ impl Style for Universal {
     const NAME: &'static str = "universal";
 }
 
+/// RocksDB's options for a workload, with leveled compaction.
+///
+/// # Errors
+/// RocksDB has no such merge operator.
+pub fn leveled_options(nominal: &Nominal) -> Result<Options> {
+    options::options(nominal, false)
+}
+
 /// RocksDB.
 pub struct RocksDb<S> {
     db: DB,

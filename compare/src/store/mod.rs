@@ -1,0 +1,159 @@
+//! General stores: the interface of the rows about transactions and sorted loads.
+//!
+//! [`crate::engine::Engine`] drives single writes and reads. The rows of a general store need
+//! transactions, so they have this trait. Each engine implements it with its own kind of
+//! transaction, and with its own way to load sorted entries.
+
+mod bare;
+#[cfg(feature = "fjall")]
+mod fjall;
+mod foldb;
+#[cfg(feature = "lmdb")]
+mod lmdb;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+
+use std::path::Path;
+
+use crate::data::KEY_SIZE;
+use crate::engine::Nominal;
+use crate::failure::Result;
+
+pub use self::bare::Bare;
+#[cfg(feature = "fjall")]
+pub use self::fjall::{FjallOptimistic, FjallSingleWriter};
+pub use self::foldb::Foldb;
+#[cfg(feature = "lmdb")]
+pub use self::lmdb::Lmdb;
+#[cfg(feature = "redb")]
+pub use self::redb::Redb;
+#[cfg(feature = "rocksdb")]
+pub use self::rocksdb::RocksDb;
+
+/// A key of these rows.
+pub type Key = [u8; KEY_SIZE];
+
+/// The settings of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Buffers, cache and blocks.
+    pub nominal: Nominal,
+    /// Whether a commit returns only after it is on the device.
+    pub synced: bool,
+}
+
+impl Setup {
+    /// Returns the durability of commits in a word.
+    pub fn durability(&self) -> &'static str {
+        if self.synced { "synced" } else { "unsynced" }
+    }
+}
+
+/// A store with transactions. Values are counters of 8 bytes, little-endian.
+pub trait Store: Sized + Sync {
+    /// Whether the store keeps its entries readable, so that they can be checked.
+    const READS: bool = true;
+
+    /// Opens the store in an existing directory, and creates it if there is none.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn open(setup: &Setup, directory: &Path) -> Result<Self>;
+
+    /// Returns the settings as text.
+    fn settings(setup: &Setup) -> String;
+
+    /// Adds 1 to a counter by one get and one put in a transaction. Runs the transaction again
+    /// after each conflict. Returns the number of attempts.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn add(&self, key: &Key) -> Result<u64>;
+
+    /// Adds 1 to a counter by a merge in a transaction; an engine without merge calls
+    /// [`Store::add`]. Returns the number of attempts.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn merge(&self, key: &Key) -> Result<u64>;
+
+    /// Loads entries in ascending order of keys, in the engine's fastest way. At the return they
+    /// are on the device.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()>;
+
+    /// Shows all entries in key order.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn each(&self, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
+}
+
+/// Returns the counter after 1 is added to `value`. An absent counter is 0.
+fn one_more(value: Option<&[u8]>) -> [u8; 8] {
+    let counter = value.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+    (counter + 1).to_le_bytes()
+}
+
+/// Evaluates an expression with the store type of an engine, or returns a failure.
+macro_rules! on_store {
+    ($engine:expr, $store:ident => $work:expr) => {{
+        use $crate::engine::Name;
+        match $engine {
+            Name::Foldb => {
+                type $store = $crate::store::Foldb;
+                $work
+            }
+            Name::Bare => {
+                type $store = $crate::store::Bare;
+                $work
+            }
+            #[cfg(feature = "rocksdb")]
+            Name::RocksDb => {
+                type $store = $crate::store::RocksDb;
+                $work
+            }
+            #[cfg(feature = "fjall")]
+            Name::FjallSingleWriter => {
+                type $store = $crate::store::FjallSingleWriter;
+                $work
+            }
+            #[cfg(feature = "fjall")]
+            Name::FjallOptimistic => {
+                type $store = $crate::store::FjallOptimistic;
+                $work
+            }
+            #[cfg(feature = "redb")]
+            Name::Redb => {
+                type $store = $crate::store::Redb;
+                $work
+            }
+            #[cfg(feature = "lmdb")]
+            Name::Lmdb => {
+                type $store = $crate::store::Lmdb;
+                $work
+            }
+            other => {
+                let why = other.absent().unwrap_or_else(|| "is no general store".to_owned());
+                let name = other.as_str();
+                Err($crate::failure::Failure::new(format!("{name}: {why}")))
+            }
+        }
+    }};
+}
+pub(crate) use on_store;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_counter_starts_at_one() {
+        assert_eq!(one_more(None), 1_u64.to_le_bytes());
+        assert_eq!(one_more(Some(&255_u64.to_le_bytes())), 256_u64.to_le_bytes());
+    }
+}

@@ -1,0 +1,126 @@
+//! RocksDB: optimistic transactions, and tables written outside that it ingests.
+
+use std::path::{Path, PathBuf};
+
+use rocksdb::{
+    Error, ErrorKind, IngestExternalFileOptions, OptimisticTransactionDB,
+    OptimisticTransactionOptions, Options, SstFileWriter, Transaction, WriteOptions,
+};
+
+use super::{Key, Setup, Store, one_more};
+use crate::engine::rocksdb_options;
+use crate::failure::{Failure, Result};
+
+/// Bytes of a table that is ingested: RocksDB's own target.
+const TABLE: u64 = 64 << 20;
+/// Entries between two looks at the size of the table.
+const LOOK_EVERY: u64 = 1 << 16;
+
+/// RocksDB.
+pub struct RocksDb {
+    db: OptimisticTransactionDB,
+    options: Options,
+    write: WriteOptions,
+    directory: PathBuf,
+}
+
+impl Store for RocksDb {
+    fn open(setup: &Setup, directory: &Path) -> Result<RocksDb> {
+        let mut options = rocksdb_options(&setup.nominal)?;
+        // The library's default, which is faster here than the default of db_bench.
+        options.set_enable_pipelined_write(false);
+        let db = OptimisticTransactionDB::open(&options, directory)
+            .map_err(Failure::during("rocksdb: open"))?;
+        let mut write = WriteOptions::default();
+        write.set_sync(setup.synced);
+        Ok(RocksDb { db, options, write, directory: directory.to_owned() })
+    }
+
+    fn settings(setup: &Setup) -> String {
+        format!(
+            "{} compression=lz4 cache_type=hyper_clock_cache pipelined_write=0 \
+             transactions=optimistic get=for_update commits={}",
+            setup.nominal.describe(),
+            setup.durability()
+        )
+    }
+
+    #[inline]
+    fn add(&self, key: &Key) -> Result<u64> {
+        self.until_committed(|transaction| {
+            let value = transaction.get_pinned_for_update(key, true)?;
+            transaction.put(key, one_more(value.as_deref()))
+        })
+    }
+
+    #[inline]
+    fn merge(&self, key: &Key) -> Result<u64> {
+        self.until_committed(|transaction| transaction.merge(key, one_more(None)))
+    }
+
+    fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
+        let mut entries = entries.peekable();
+        let mut tables = Vec::new();
+        while entries.peek().is_some() {
+            let table = self.directory.join(format!("load-{}.sst", tables.len()));
+            write_table(&self.options, &table, &mut entries)
+                .map_err(Failure::during("rocksdb: table"))?;
+            tables.push(table);
+        }
+        let mut ingest = IngestExternalFileOptions::default();
+        ingest.set_move_files(true);
+        self.db
+            .ingest_external_file_opts(&ingest, tables)
+            .map_err(Failure::during("rocksdb: ingestion"))
+    }
+
+    fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        let mut iter = self.db.raw_iterator();
+        iter.seek_to_first();
+        while let Some((key, value)) = iter.item() {
+            visit(key, value);
+            iter.next();
+        }
+        iter.status().map_err(Failure::during("rocksdb: scan"))
+    }
+}
+
+impl RocksDb {
+    #[inline]
+    fn until_committed(
+        &self,
+        work: impl Fn(&Transaction<'_, OptimisticTransactionDB>) -> std::result::Result<(), Error>,
+    ) -> Result<u64> {
+        let options = OptimisticTransactionOptions::default();
+        let mut attempts = 1;
+        loop {
+            let transaction = self.db.transaction_opt(&self.write, &options);
+            match work(&transaction).and_then(|()| transaction.commit()) {
+                Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::TryAgain) => {
+                    attempts += 1;
+                }
+                Err(error) => return Err(Failure::new(format!("rocksdb: transaction: {error}"))),
+                Ok(()) => return Ok(attempts),
+            }
+        }
+    }
+}
+
+/// Writes one table.
+fn write_table(
+    options: &Options,
+    path: &Path,
+    entries: &mut impl Iterator<Item = (Key, u64)>,
+) -> std::result::Result<(), Error> {
+    let mut writer = SstFileWriter::create(options);
+    writer.open(path)?;
+    let mut written = 0_u64;
+    for (key, counter) in entries {
+        writer.put(key, counter.to_le_bytes())?;
+        written += 1;
+        if written.is_multiple_of(LOOK_EVERY) && writer.file_size() >= TABLE {
+            break;
+        }
+    }
+    writer.finish()
+}

@@ -1,0 +1,149 @@
+//! The jobs of a general store, and their rows.
+
+use super::job::{Job, StoreTask, Task};
+use super::table::{COUNTERS, row};
+use crate::engine::Name;
+
+const M: u64 = 1_000_000;
+/// The rate that takes 1.2 times the time of another rate.
+const TIME_OF_1_2: f64 = 0.833;
+/// Bytes of a cache that holds all read data.
+const AMPLE: Option<usize> = Some(256 << 20);
+
+const UNSYNCED: &[Name] = &[
+    Name::Foldb,
+    Name::RocksDb,
+    Name::FjallSingleWriter,
+    Name::FjallOptimistic,
+    Name::Redb,
+    Name::Lmdb,
+];
+const SYNCED: &[Name] = &[
+    Name::Foldb,
+    Name::RocksDb,
+    Name::FjallSingleWriter,
+    Name::FjallOptimistic,
+    Name::Redb,
+    Name::Lmdb,
+    Name::Bare,
+];
+/// fjall loads in one way, whatever its transactions.
+const LOADING: &[Name] =
+    &[Name::Foldb, Name::RocksDb, Name::FjallOptimistic, Name::Redb, Name::Lmdb];
+
+const STORE: Job = Job {
+    task: Task::Store { task: StoreTask::Count, threads: 1 },
+    wal: true,
+    operations: 500_000,
+    keys: M,
+    compressed: 1.0,
+    cache: AMPLE,
+    engines: UNSYNCED,
+    ..COUNTERS
+};
+
+const fn transact(synced: bool, threads: u64) -> Task {
+    Task::Store { task: StoreTask::Transact { synced }, threads }
+}
+
+/// One transaction of one get and one put, on one thread.
+pub const TRANSACT_1: Job = Job {
+    name: "store/transact-1",
+    task: transact(false, 1),
+    rows: &[row("store/transact-1", "a get and a put of one key of 1 M a transaction, unsynced")
+        .needs_of_fastest(1.0, 2.0)],
+    seconds: 10.0,
+    ..STORE
+};
+
+/// The same on four threads.
+pub const TRANSACT_4: Job = Job {
+    name: "store/transact-4",
+    task: transact(false, 4),
+    rows: &[row("store/transact-4", "the same by 4 threads").needs_of_fastest(1.0, 2.0)],
+    seconds: 15.0,
+    ..STORE
+};
+
+/// The same with a sync before each return.
+pub const SYNCED_1: Job = Job {
+    name: "store/synced-1",
+    task: transact(true, 1),
+    operations: 5_000,
+    engines: SYNCED,
+    rows: &[row("store/synced-1", "the same by 1 thread, each commit synced")
+        .needs_no_less(Name::Bare, TIME_OF_1_2)],
+    seconds: 8.0,
+    ..STORE
+};
+
+/// The same on four threads.
+pub const SYNCED_4: Job = Job {
+    name: "store/synced-4",
+    task: transact(true, 4),
+    operations: 5_000,
+    engines: SYNCED,
+    rows: &[row("store/synced-4", "the same by 4 threads").aims_at(Name::Bare, TIME_OF_1_2)],
+    seconds: 8.0,
+    ..STORE
+};
+
+/// One transaction of one merge, on four threads.
+pub const COUNT_4: Job = Job {
+    name: "store/count-4",
+    task: Task::Store { task: StoreTask::Count, threads: 4 },
+    keys: 1000,
+    keys_scale: false,
+    rows: &[row("store/count-4", "a merge of one key of 1000 a transaction, 4 threads, unsynced")
+        .needs(Name::RocksDb, 10.0, 30.0)],
+    seconds: 15.0,
+    ..STORE
+};
+
+/// One sorted load. Its two rows have one run, beside different peers.
+pub const LOAD: Job =
+    Job {
+        name: "store/load",
+        task: Task::Store { task: StoreTask::Load, threads: 1 },
+        operations: 10 * M,
+        engines: LOADING,
+        rows: &[
+            row("store/load", "sorted load of 10 M entries of 16 + 8 bytes, synced at the end")
+                .needs(Name::Lmdb, 1.0, 1.5),
+            row("store/load-ingested", "the same, beside RocksDB's tables and their ingestion")
+                .needs_no_less(Name::RocksDb, 2.0)
+                .only(&[Name::Foldb, Name::RocksDb]),
+        ],
+        seconds: 20.0,
+        ..STORE
+    };
+
+/// A queue in memory.
+pub const QUEUE_MEMORY: Job = Job {
+    name: "store/queue-memory",
+    task: Task::Store { task: StoreTask::Queue { flushed: false }, threads: 1 },
+    operations: M,
+    engines: &[Name::Foldb],
+    rows: &[
+        row("store/queue-memory-first", "1 M entries pushed, then popped, in the memtable"),
+        row("store/queue-memory", "the next 1 M, behind the popped ones")
+            .needs_no_less_of("store/queue-memory-first", TIME_OF_1_2),
+    ],
+    seconds: 5.0,
+    ..STORE
+};
+
+/// A queue in tables.
+pub const QUEUE_FLUSHED: Job = Job {
+    name: "store/queue-flushed",
+    task: Task::Store { task: StoreTask::Queue { flushed: true }, threads: 1 },
+    operations: M,
+    engines: &[Name::Foldb],
+    rows: &[
+        row("store/queue-flushed-first", "1 M entries pushed, flushed, then popped"),
+        row("store/queue-flushed", "the next 1 M, behind the popped ones, which are flushed too")
+            .needs_no_less_of("store/queue-flushed-first", TIME_OF_1_2),
+    ],
+    seconds: 5.0,
+    ..STORE
+};
