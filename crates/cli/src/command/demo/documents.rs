@@ -29,6 +29,7 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/performance.md",
     "docs/shell.md",
     "docs/simulation.md",
+    "docs/store.md",
     "docs/stress.md",
     "docs/transactions.md",
 ];
