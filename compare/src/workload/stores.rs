@@ -69,7 +69,7 @@ pub const TRANSACT_4: Job = Job {
 pub const SYNCED_1: Job = Job {
     name: "store/synced-1",
     task: transact(true, 1),
-    operations: 5_000,
+    operations: 10_000,
     engines: SYNCED,
     rows: &[row("store/synced-1", "the same by 1 thread, each commit synced")
         .needs_no_less(Name::Bare, TIME_OF_1_2)],
@@ -81,7 +81,7 @@ pub const SYNCED_1: Job = Job {
 pub const SYNCED_4: Job = Job {
     name: "store/synced-4",
     task: transact(true, 4),
-    operations: 5_000,
+    operations: 10_000,
     engines: SYNCED,
     rows: &[row("store/synced-4", "the same by 4 threads").aims_at(Name::Bare, TIME_OF_1_2)],
     seconds: 8.0,
