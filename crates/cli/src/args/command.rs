@@ -25,11 +25,14 @@ Examples:
     Get(Get),
     /// Sets the value of a key, and creates the database if it does not exist
     #[command(
-        override_usage = "foldb put DB KEY (VALUE | --file FILE) [FLAGS]",
+        override_usage = "foldb put DB KEY (VALUE | --file FILE) [--if-absent | --if-value OLD] \
+                          [FLAGS]",
         after_help = "\
 Examples:
   foldb put notes.db today 'buy apples'
   foldb put words.db the 1000 --as u64
+  foldb put jobs.db leader 'node 7' --if-absent
+  foldb put jobs.db leader 'node 9' --if-value 'node 7'
   foldb put notes.db -- --odd-key --odd-value"
     )]
     Put(Put),
@@ -44,7 +47,7 @@ Example:
     /// Merges an operand into a key without reading it, and creates the database if it does not
     /// exist
     #[command(
-        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [FLAGS]",
+        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get] [FLAGS]",
         after_help = "\
 The first merge of a database sets its default operator. A different --operator later applies to
 that merge only. Operands of number operators are decimals; other operators take the given
@@ -53,6 +56,7 @@ bytes. `foldb operators` lists the operators.
 Examples:
   foldb merge stock.db apples 12 --operator int64add
   foldb merge stock.db apples -5
+  foldb merge tickets.db next 1 --get
   foldb merge tags.db post red --operator 'stringappend:;'"
     )]
     Merge(Merge),

@@ -50,6 +50,13 @@ pub(crate) struct Put {
     /// Read the value from FILE; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
+    /// Only if the key has no value; otherwise write nothing and exit with 1
+    #[arg(long)]
+    pub if_absent: bool,
+    /// Only if the key has the value OLD; otherwise write nothing and exit with 1
+    #[arg(long, value_name = "OLD", value_parser = ValueParser::os_string(),
+          conflicts_with = "if_absent")]
+    pub if_value: Option<OsString>,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,
@@ -84,6 +91,9 @@ pub(crate) struct Merge {
     /// Merge operator, NAME or NAME:PARAM; by default the keyspace's operator
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
+    /// Print the value after this merge
+    #[arg(long)]
+    pub get: bool,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,

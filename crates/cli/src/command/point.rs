@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use foldb::{CompareAndSwap, TextForm};
+
 use crate::args::{Common, Delete, Get, Merge, Put};
 use crate::command::typed::{bytes_of, key};
 use crate::exit::{Exit, Outcome};
@@ -37,27 +39,49 @@ pub(super) fn put(args: &Put, common: &Common) -> Outcome {
         (Some(file), _) => read(file)?,
         (None, value) => value.clone().unwrap_or_default().into_encoded_bytes(),
     };
-    let parse = |operator| {
+    let parse_one = |operator, given: &[u8], is_file: bool| {
         let form = common.value_format.resolve(operator);
         // A file with a number in text form ends in a newline.
-        let line = given.strip_suffix(b"\n").filter(|_| args.file.is_some() && form != Form::Utf8);
-        let stored = bytes_of("value", form, line.unwrap_or(&given));
+        let line = given.strip_suffix(b"\n").filter(|_| is_file && form != Form::Utf8);
+        let stored = bytes_of("value", form, line.unwrap_or(given));
         let is_text = form != Form::Utf8 && common.value_format == ValueFormat::Auto;
         stored
             .map_err(|failed| if is_text { failed.and(" (--as utf8 stores text)") } else { failed })
     };
+    let parse = |operator| parse_one(operator, &given, args.file.is_some());
     let (opened, value) = match Location::of(&args.db)? {
         Location::Database => {
             let opened = Opened::open(&args.db, within, options)?;
             let value = parse(opened.operator_text())?;
             (opened, value)
         }
+        Location::Free if args.if_value.is_some() => {
+            // Nothing has the value, so the usual error of a missing database.
+            (Opened::open(&args.db, within, options)?, Vec::new())
+        }
         Location::Free => {
             let value = parse(None)?;
             (Opened::create(&args.db, within, options)?, value)
         }
     };
-    opened.keyspace.put(key, value)?;
+    let refused = |why: &str| {
+        let key = key_in_message(common.key_form(), &key);
+        Err(Exit::failed(format!("nothing was written: {key} {why}")))
+    };
+    if args.if_absent {
+        if !opened.keyspace.put_if_absent(&key, value)? {
+            return refused("has a value");
+        }
+    } else if let Some(old) = &args.if_value {
+        let old = parse_one(opened.operator_text(), old.as_encoded_bytes(), false)?;
+        match opened.keyspace.compare_and_swap(&key, Some(&old), Some(&value))? {
+            CompareAndSwap::Swapped => {}
+            CompareAndSwap::Found(None) => return refused("has no value"),
+            CompareAndSwap::Found(Some(_)) => return refused("has another value"),
+        }
+    } else {
+        opened.keyspace.put(key, value)?;
+    }
     opened.close()
 }
 
@@ -87,15 +111,33 @@ pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
     let operands = target.operands(common.value_format)?;
     let operand = operands.parse(args.operand.as_encoded_bytes()).map_err(Exit::Failed)?;
     let (opened, operator) = target.open()?;
-    opened.keyspace.merge_with(&operator, key, operand)?;
+    if !args.get {
+        opened.keyspace.merge_with(&operator, key, operand)?;
+        return opened.close();
+    }
+    let merged = opened.db.transact(|transaction| {
+        let own = transaction.keyspace(&opened.keyspace);
+        own.merge_with(&operator, &key, &operand)?;
+        own.get(&key)
+    })?;
+    if let Some(value) = merged {
+        let mut output = Output::new();
+        let style = style_of(opened.operator_text(), common);
+        style.value(&mut output, &key, &value, b"\n")?;
+        output.flush()?;
+    }
     opened.close()
 }
 
 /// Returns how to print entries of this keyspace.
 pub(super) fn entry_style(shown: &Shown, common: &Common) -> EntryStyle {
+    style_of(shown.operator_text(), common)
+}
+
+fn style_of(operator: Option<TextForm>, common: &Common) -> EntryStyle {
     EntryStyle {
         key: common.key_form(),
-        value: common.value_format.resolve(shown.operator_text()),
+        value: common.value_format.resolve(operator),
         or_text: common.value_format == ValueFormat::Auto,
         json: common.json,
     }

@@ -205,6 +205,33 @@ fn a_value_is_read_from_a_file_and_printed_without_a_newline() {
 }
 
 #[test]
+fn writes_under_a_condition_write_nothing_if_it_does_not_hold() {
+    let shell = Shell::new();
+    assert!(shell.run("put db k 1 --if-value 1").failed(1).contains("db"));
+    shell.ok("put db k 1 --if-absent");
+    assert!(shell.run("put db k 2 --if-absent").failed(1).contains("key 'k' has a value"));
+    assert!(shell.run("put db k 2 --if-value 3").failed(1).contains("has another value"));
+    assert!(shell.run("put db l 2 --if-value 3").failed(1).contains("key 'l' has no value"));
+    assert_eq!(shell.ok("scan db"), "k\t1\n");
+    shell.ok("put db k 2 --if-value 1");
+    assert_eq!(shell.ok("get db k"), "2\n");
+    assert!(shell.run("put db k 2 --if-value 1 --if-absent").failed(2).contains("--if-absent"));
+    shell.ok("put db n 7 --as u64");
+    shell.ok("put db n 8 --if-value 7 --as u64");
+    assert_eq!(shell.ok("get db n --as u64"), "8\n");
+}
+
+#[test]
+fn a_merge_prints_the_value_after_it() {
+    let shell = Shell::new();
+    assert_eq!(shell.ok("merge db n 3 --operator uint64add --get"), "3\n");
+    assert_eq!(shell.ok("merge db n 4 --get"), "7\n");
+    assert_eq!(shell.ok("merge db n 4 --get --json"), "{\"key\":\"n\",\"value\":11}\n");
+    assert_eq!(shell.ok("merge db l a --operator stringappend:, --get"), "a\n");
+    assert_eq!(shell.ok("merge db l b --operator stringappend:, --get"), "a,b\n");
+}
+
+#[test]
 fn small_mistakes_are_told_as_they_are() {
     let shell = Shell::new();
     shell.ok("put db k v");
