@@ -21,8 +21,8 @@
 // and value of an iterator live until its next move.
 //
 // Threads. Any thread may use a database, a keyspace, a snapshot, a value or options that no thread
-// changes, several threads at the same time. An iterator, a batch, a load, a transaction, and
-// options that are being set belong to one thread at a time. No handle may be freed while another
+// changes, several threads at the same time. An iterator, a batch, a load, a transaction, updates,
+// and options that are being set belong to one thread at a time. No handle may be freed while another
 // thread uses it.
 //
 // Callbacks. The functions of an operator, a comparator or a filter policy are called from any
@@ -96,7 +96,39 @@ typedef enum {
   FOLDB_TRANSACTION_TOO_LARGE = 25,
   // The program gave up its transaction.
   FOLDB_ABORTED = 26,
+  // The change feed cannot continue at this position. Copy the database anew.
+  FOLDB_POSITION_LOST = 27,
 } foldb_code_t;
+
+// What a change of the feed is.
+typedef enum {
+  // `key` was set to `value`.
+  FOLDB_CHANGE_PUT = 0,
+  // `key` was deleted.
+  FOLDB_CHANGE_DELETE = 1,
+  // The operand `value` was merged into `key` by `merge_operator`.
+  FOLDB_CHANGE_MERGE = 2,
+  // The keys from `key` to `value` were deleted; `start` and `end` say which ends belong to it.
+  FOLDB_CHANGE_DELETE_RANGE = 3,
+  // The keyspace was dropped. After a crash this may come again.
+  FOLDB_CHANGE_KEYSPACE_DROPPED = 4,
+  // The keyspace was created, with `merge_operator` and `comparator`. After a crash this may
+  // come again.
+  FOLDB_CHANGE_KEYSPACE_CREATED = 5,
+  // The changes with the numbers from `first` to `last` are in no log: unlogged writes or
+  // sorted loads. A program that needs them copies the database anew.
+  FOLDB_CHANGE_UNLOGGED = 6,
+} foldb_change_kind_t;
+
+// An end of a deleted range.
+typedef enum {
+  // There is no bound, and the key is empty.
+  FOLDB_UNBOUNDED = 0,
+  // The key belongs to the range.
+  FOLDB_INCLUDED = 1,
+  // The key does not belong to the range.
+  FOLDB_EXCLUDED = 2,
+} foldb_bound_t;
 
 // What folding the operands of a key gives.
 typedef enum {
@@ -186,6 +218,9 @@ typedef struct foldb_t foldb_t;
 
 // A transaction. One thread at a time may use it. It keeps its database open.
 typedef struct foldb_transaction_t foldb_transaction_t;
+
+// Reads the change feed. One thread at a time may use it. It keeps its database open.
+typedef struct foldb_updates_t foldb_updates_t;
 
 // A value that a read returned. A large one is not copied: it keeps the memtable or the cached
 // block that it lies in, so free it soon with `foldb_value_free`.
@@ -486,6 +521,40 @@ typedef struct {
 // program passed to `foldb_merge_if`.
 typedef int (*foldb_accepts_t)(void *state, const uint8_t *value, size_t value_len);
 
+// A place in the history of a database. All zeros is the beginning. A program may store the bytes
+// and give them back. The bytes of positions of one history are ordered as the positions are.
+typedef struct {
+  // The position as bytes.
+  uint8_t bytes[32];
+} foldb_position_t;
+
+// One change of an update. Fields that its kind does not name are NULL, empty or 0.
+typedef struct {
+  // What happened.
+  foldb_change_kind_t kind;
+  // How a deleted range starts.
+  foldb_bound_t start;
+  // How a deleted range ends.
+  foldb_bound_t end;
+  // The name of the keyspace.
+  const char *keyspace;
+  // The key, or the start of a range.
+  foldb_bytes_t key;
+  // The value, the operand, or the end of a range.
+  foldb_bytes_t value;
+  // The operator as `NAME` or `NAME:PARAM`; of a created keyspace without one, NULL.
+  const char *merge_operator;
+  // The name of the comparator of a created keyspace.
+  const char *comparator;
+  // When the value expires after the put or merge, in milliseconds since 1970; -1 if the write
+  // sets no time.
+  int64_t expires_millis;
+  // The first sequence number of unlogged changes.
+  uint64_t first;
+  // The last sequence number of unlogged changes.
+  uint64_t last;
+} foldb_change_t;
+
 // What a garbage collection did.
 typedef struct {
   // Bytes of value segment files before.
@@ -503,6 +572,23 @@ typedef struct {
   // Longest time in microseconds that it held a lock which a read or write may wait for.
   uint64_t longest_lock_micros;
 } foldb_gc_report_t;
+
+// A backup in a directory of backups.
+typedef struct {
+  // Its number in the directory, from 1 on. Later backups have larger numbers.
+  uint64_t id;
+  // Files that a restore copies.
+  uint64_t files;
+  // Bytes of those files.
+  uint64_t bytes;
+  // Files that the directory did not have before this backup.
+  uint64_t new_files;
+  // Bytes of those files.
+  uint64_t new_bytes;
+} foldb_backup_t;
+
+// Receives a backup, which lives during the call. Must return: no `longjmp`, no exception.
+typedef void (*foldb_backup_fn)(void *state, const foldb_backup_t *backup);
 
 // A table in a tree: a file, and the range of its keys that the tree shows.
 typedef struct {
@@ -1166,6 +1252,59 @@ foldb_error_t *foldb_merge_if(const foldb_t *db,
                               size_t operand_len,
                               bool *merged);
 
+// Returns the updates after a position, oldest first, and stores them in `*updates`. A NULL
+// position is the beginning of the history. The database keeps its logs for this: set the option
+// `wal_retention_bytes` or `wal_retention_seconds` at every open.
+//
+// Without `include_unsynced`, only updates appear that survive a power loss. Fails with
+// `FOLDB_POSITION_LOST` if the feed cannot continue at the position: copy the database anew. Free
+// the updates with `foldb_updates_free`.
+foldb_error_t *foldb_updates_since(const foldb_t *db,
+                                   const foldb_position_t *position,
+                                   bool include_unsynced,
+                                   foldb_updates_t **updates);
+
+// Moves to the next update and stores in `*found` whether there is one now. A later call may find
+// one. The bytes of the update before end here.
+foldb_error_t *foldb_updates_next(foldb_updates_t *updates, bool *found);
+
+// Waits until there is a next update, at most for this time, and stores in `*found` whether there
+// is one. The update of the last `foldb_updates_next` stays as it is.
+foldb_error_t *foldb_updates_wait(foldb_updates_t *updates, uint64_t timeout_micros, bool *found);
+
+// Stores the position directly after the update of the last `foldb_updates_next` in `*position`.
+// Store it together with the changes that the program applied. If that call found no update, this
+// is the position from which the feed goes on.
+foldb_error_t *foldb_updates_position(const foldb_updates_t *updates, foldb_position_t *position);
+
+// Stores the changes of the update in `*changes` and their number in `*count`. They were applied
+// together, in this order. The changes and their keys and values live until the next move, the
+// names until the updates are freed.
+foldb_error_t *foldb_updates_changes(const foldb_updates_t *updates,
+                                     const foldb_change_t **changes,
+                                     size_t *count);
+
+// Adds the writes of the update to a batch, for keyspaces and operators of the same names in the
+// batch's database. Adds nothing if the update is no batch of writes. Fails with
+// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces.
+foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch, const foldb_updates_t *updates);
+
+// Frees updates. NULL is allowed.
+void foldb_updates_free(foldb_updates_t *updates);
+
+// Stores the position directly after the last write in `*position`.
+foldb_error_t *foldb_position(const foldb_t *db, foldb_position_t *position);
+
+// Stores the oldest position at which the feed can begin in `*position`.
+foldb_error_t *foldb_oldest_position(const foldb_t *db, foldb_position_t *position);
+
+// Takes a snapshot, and the position of the same moment. A program copies the snapshot and then
+// follows from the position: it gets each write exactly once. Free the snapshot with
+// `foldb_snapshot_free`.
+foldb_error_t *foldb_snapshot_and_position(const foldb_t *db,
+                                           foldb_snapshot_t **snapshot,
+                                           foldb_position_t *position);
+
 // Makes all earlier writes durable that went to the log.
 foldb_error_t *foldb_sync(const foldb_t *db);
 
@@ -1213,6 +1352,60 @@ foldb_error_t *foldb_repair(const char *directory,
 // Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with
 // `foldb_string_free`.
 foldb_error_t *foldb_stats(const foldb_t *db, char **text);
+
+// Writes all keyspaces with their options and operators, and all entries, to a new file, as of one
+// moment. Writes go on meanwhile. The file has checksums, and every later version reads it. It
+// must not exist yet. It is durable when this returns. A call that fails removes it. A kill leaves
+// a part, which `foldb_restore` refuses.
+foldb_error_t *foldb_dump(const foldb_t *db, const char *file);
+
+// Makes a new database in `directory` from a file of `foldb_dump`. Checks every checksum, and
+// compares all entries with the file at the end. The file gives the operator and the settings of
+// each keyspace. The options give operators, comparators and filter policies; NULL is the
+// defaults. A call that fails removes what it wrote. After a kill, `foldb_open` refuses the part
+// with `FOLDB_CORRUPTION`, and `foldb_destroy` removes it.
+foldb_error_t *foldb_restore(const char *file,
+                             const char *directory,
+                             const foldb_options_t *options);
+
+// Backs up an open database in a directory of backups, as of one moment. Copies only the tables
+// and segments that the directory lacks, and creates the directory if it is missing. Writes go on
+// meanwhile. Stores the backup in `*backup`, unless that is NULL. The options give the environment
+// of the directory; NULL is the operating system. It is durable when this returns. Fails with
+// `FOLDB_LOCKED` while another process changes the directory.
+foldb_error_t *foldb_backup_create(const foldb_t *db,
+                                   const char *directory,
+                                   const foldb_options_t *options,
+                                   foldb_backup_t *backup);
+
+// Passes each backup of a directory to `receive`, with `state`, on the calling thread, the oldest
+// first.
+foldb_error_t *foldb_backup_list(const char *directory,
+                                 const foldb_options_t *options,
+                                 foldb_backup_fn receive,
+                                 void *state);
+
+// Reads every file of all backups of a directory. Stores in `*faults` the number of faults, and in
+// `*report`, unless that is NULL, a text with a line for each fault; free it with
+// `foldb_string_free`. Changes nothing.
+foldb_error_t *foldb_backup_verify(const char *directory,
+                                   const foldb_options_t *options,
+                                   size_t *faults,
+                                   char **report);
+
+// Makes a new database in `to` of a backup; of the newest if `id` is 0. `to` must be empty or not
+// exist. Checks every byte. Stores the backup in `*backup`, unless that is NULL. The new database
+// is durable when this returns; a kill leaves it whole or absent.
+foldb_error_t *foldb_backup_restore(const char *directory,
+                                    uint64_t id,
+                                    const char *to,
+                                    const foldb_options_t *options,
+                                    foldb_backup_t *backup);
+
+// Deletes a backup, and each shared file that no other backup names.
+foldb_error_t *foldb_backup_delete(const char *directory,
+                                   uint64_t id,
+                                   const foldb_options_t *options);
 
 // Estimates the bytes that the keys from `lower` on and before `upper` take in tables and
 // memtables, older versions included, and stores the estimate in `*bytes`. NULL for a bound means

@@ -13,9 +13,9 @@ use crate::options::{foldb_write_options_t, write_options};
 
 /// A batch of writes to one database. One thread at a time may use it.
 pub struct foldb_batch_t {
-    batch: WriteBatch,
+    pub(crate) batch: WriteBatch,
     /// The batch's own handle of its database.
-    db: foldb_t,
+    pub(crate) db: foldb_t,
 }
 
 /// Makes an empty batch of writes to `db`; NULL if `db` is NULL. Free it with `foldb_batch_free`.

@@ -62,6 +62,8 @@ pub enum foldb_code_t {
     FOLDB_TRANSACTION_TOO_LARGE = 25,
     /// The program gave up its transaction.
     FOLDB_ABORTED = 26,
+    /// The change feed cannot continue at this position. Copy the database anew.
+    FOLDB_POSITION_LOST = 27,
 }
 
 use foldb_code_t::*;
@@ -115,6 +117,7 @@ fn code_of(kind: ErrorKind) -> foldb_code_t {
         ErrorKind::Conflict => FOLDB_CONFLICT,
         ErrorKind::TransactionTooLarge => FOLDB_TRANSACTION_TOO_LARGE,
         ErrorKind::Aborted => FOLDB_ABORTED,
+        ErrorKind::PositionLost => FOLDB_POSITION_LOST,
         _ => FOLDB_OTHER,
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
 //! `filter_policy`, `env`, `block_cache`, `listener`, `runtime`, `database`, `keyspace`, `reads`,
-//! `writes`, `batch`, `iterator`, `load`, `upkeep`, `shape`.
+//! `writes`, `batch`, `iterator`, `load`, `feed`, `upkeep`, `copies`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -22,9 +22,11 @@ mod boundary;
 pub mod bytes;
 pub mod comparator;
 pub mod conditional;
+pub mod copies;
 pub mod database;
 pub mod env;
 pub mod error;
+pub mod feed;
 pub mod filter_policy;
 pub mod iterator;
 pub mod keyspace;

@@ -4,8 +4,8 @@
 //! Invariant: a handle of a read-only open refuses every change with `ReadOnly`.
 
 use foldb::{
-    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb, ReadOptions,
-    Result, Snapshot, Stats, TableInfo, Value,
+    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader, Position, ReadOnlyDb,
+    ReadOptions, Result, Snapshot, Stats, TableInfo, Updates, UpdatesOptions, Value,
 };
 
 use crate::bytes::ForeignRange;
@@ -83,6 +83,32 @@ impl OpenDb {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => Err(read_only()),
                 found => found.map(OpenKeyspace::ReadOnly),
             },
+        }
+    }
+
+    /// Writes the whole database as one stream.
+    pub(crate) fn dump(&self, to: impl std::io::Write) -> Result<()> {
+        match self {
+            OpenDb::Writable(db) => db.dump(to).map(drop),
+            OpenDb::ReadOnly(db) => db.dump(to).map(drop),
+        }
+    }
+
+    pub(crate) fn updates_since(
+        &self,
+        position: &Position,
+        options: &UpdatesOptions,
+    ) -> Result<Updates> {
+        match self {
+            OpenDb::Writable(db) => db.updates_since_opt(position, options),
+            OpenDb::ReadOnly(db) => db.updates_since(position, options),
+        }
+    }
+
+    pub(crate) fn oldest_position(&self) -> Result<Position> {
+        match self {
+            OpenDb::Writable(db) => db.oldest_position(),
+            OpenDb::ReadOnly(db) => db.oldest_position(),
         }
     }
 

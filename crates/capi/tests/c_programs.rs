@@ -78,9 +78,11 @@ fn every_call_answers_as_it_should() {
 #[test]
 fn a_program_provides_parts_of_the_engine() {
     let Some(compiler) = compiler() else { return };
-    for (name, answer) in
-        [("environment", "the environment did everything"), ("cache", "the cache had the blocks")]
-    {
+    for (name, answer) in [
+        ("environment", "the environment did everything"),
+        ("cache", "the cache had the blocks"),
+        ("copies", "the copies are equal"),
+    ] {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(name);
         compile(&compiler, &format!("tests/c/{name}.c"), Link::Static, &program);
@@ -95,7 +97,7 @@ fn a_program_provides_parts_of_the_engine() {
 #[test]
 fn no_call_misuses_or_leaks_memory() {
     let Some(compiler) = compiler() else { return };
-    for name in ["everything", "environment", "cache"] {
+    for name in ["everything", "environment", "cache", "copies"] {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(name);
         let source = format!("tests/c/{name}.c");
@@ -134,7 +136,7 @@ fn the_example_counts_words() {
 #[test]
 fn the_test_programs_leave_no_function_out() {
     let header = std::fs::read_to_string(own("include/foldb.h")).unwrap();
-    let programs = ["everything", "environment", "cache"];
+    let programs = ["everything", "environment", "cache", "copies"];
     let programs = programs.map(|name| format!("tests/c/{name}.c"));
     let program = programs.map(|name| std::fs::read_to_string(own(&name)).unwrap()).concat();
     let functions = header.lines().filter(|line| !line.trim_start().starts_with("//"));

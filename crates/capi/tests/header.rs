@@ -29,7 +29,9 @@ fn the_header_is_generated_from_the_code() {
         "load",
         "transaction",
         "conditional",
+        "feed",
         "upkeep",
+        "copies",
         "shape",
     ] {
         builder = builder.with_src(own.join("src").join(room).with_extension("rs"));
