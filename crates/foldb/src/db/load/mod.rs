@@ -28,6 +28,7 @@ use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::load::tables::LoadTables;
 use crate::db::write::stamping::{resolve_last, with_pending_stamp};
+use crate::encoding::common_prefix;
 use crate::error::{Error, Result};
 use crate::fold::Operator;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, shown};
@@ -259,7 +260,11 @@ impl SortedLoad {
 fn check_order(keyspace: &Keyspace, last: &[u8], key: &[u8]) -> Result<()> {
     let state = keyspace.state();
     let order = match state.custom_order {
-        false => last.cmp(key),
+        // The byte after the common prefix decides. A key that ends there comes first.
+        false => {
+            let shared = common_prefix(last, key);
+            last.get(shared).cmp(&key.get(shared))
+        }
         true => state.guarded("a sorted load", || Ok(state.comparator.compare(last, key)))?,
     };
     if order.is_lt() {

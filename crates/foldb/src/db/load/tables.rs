@@ -30,6 +30,8 @@ pub(super) struct LoadTables {
     /// Bytes of file after which a table ends.
     target: u64,
     charge: Charge,
+    /// Keys since the last update of the charge.
+    uncharged: usize,
 }
 
 impl LoadTables {
@@ -43,6 +45,7 @@ impl LoadTables {
             max_keys: memory.max_keys(),
             target: core.settings.tree.target_file_size,
             charge: memory.charge(0),
+            uncharged: 0,
         }
     }
 
@@ -72,11 +75,12 @@ impl LoadTables {
     #[inline]
     fn is_full(&mut self) -> bool {
         let Some((builder, _)) = &self.current else { return false };
-        let keys = builder.filter_keys();
-        if keys.is_multiple_of(CHARGED_EVERY) {
+        self.uncharged += 1;
+        if self.uncharged == CHARGED_EVERY {
+            self.uncharged = 0;
             self.charge.set(builder.memory_bytes());
         }
-        builder.file_bytes() >= self.target || keys >= self.max_keys
+        builder.file_bytes() >= self.target || builder.filter_keys() >= self.max_keys
     }
 
     /// Creates the file of the next table.
