@@ -26,7 +26,7 @@ use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
-use crate::key::{DEFAULT_KEYSPACE, KeyBounds, Kind, NO_OPERATOR, OperatorId, SeqNo};
+use crate::key::{DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
 use crate::limits;
 use crate::memtable::Folding;
 use crate::operation::{Operation, check_range, encode_range};
@@ -246,7 +246,26 @@ impl Core {
         if batch.is_empty() {
             return self.write_nothing(options);
         }
+        if batch.len() == 1
+            && let Some(mut only) = batch.operations().next()
+            && let Some(keyspace) = self.keyspace_of(batch, only.keyspace)
+        {
+            // A merge alone may fold into the newest record. Merges of a batch may not.
+            if only.kind == Kind::Merge && only.operator == NO_OPERATOR {
+                only.operator = default;
+            }
+            let Operation { kind, operator, key, value, .. } = only;
+            return self.write_one_if(&keyspace, (kind, operator), key, value, options, allow);
+        }
         self.commit(Writes::Batch(batch), default, options, allow)
+    }
+
+    /// Returns a keyspace that a batch names, unless it was dropped.
+    fn keyspace_of(&self, batch: &WriteBatch, id: KeyspaceId) -> Option<Arc<KeyspaceState>> {
+        if id == DEFAULT_KEYSPACE {
+            return Some(Arc::clone(&self.default));
+        }
+        self.find_keyspace(batch.keyspace_name(id)).filter(|keyspace| keyspace.id == id)
     }
 
     /// Handles a write without operations. If it asks for a sync, it makes earlier writes durable.
