@@ -219,7 +219,8 @@ impl TableBuilder {
         let last_key = self.last_key.as_slice();
         let shared = common_prefix(last_key, key);
         let is_new = shared < key.len() || shared < last_key.len();
-        if is_new || self.counts.entries() == 0 {
+        let is_newest = is_new || self.counts.entries() == 0;
+        if is_newest {
             let is_same = !self.order.is_bytewise() && self.check_order(key, header.seqno)?;
             self.new_key(key, is_same);
         }
@@ -231,7 +232,7 @@ impl TableBuilder {
         self.sampler.observe(self.counts.raw_bytes(), key);
         self.counts.record(key, header, value);
         if let Some(expiry) = &mut self.expiry {
-            expiry.note(header.kind, value);
+            expiry.note(header.kind, value, is_newest);
         }
         if header.kind == Kind::Merge && self.operators.last() != Some(&header.operator) {
             self.use_operator(header.operator);

@@ -39,11 +39,6 @@ impl TableExpiry {
     pub(crate) fn half_expires(&self) -> Moment {
         self.quartiles[1]
     }
-
-    /// Returns whether half of the records expire some day.
-    pub(crate) fn has_end(&self) -> bool {
-        self.half_expires() != NEVER
-    }
 }
 
 /// Collects the expiry of a table's records.
@@ -56,6 +51,8 @@ pub(super) struct ExpiryCounts {
     step: u64,
     records: u64,
     last: Moment,
+    /// When the newer records of the key have expired.
+    end_of_newer: Moment,
 }
 
 /// Most samples of the ends.
@@ -63,19 +60,34 @@ const MOST_SAMPLES: usize = 256;
 
 impl Default for ExpiryCounts {
     fn default() -> ExpiryCounts {
-        ExpiryCounts { merged_since: NEVER, samples: Vec::new(), step: 1, records: 0, last: 0 }
+        ExpiryCounts {
+            merged_since: NEVER,
+            samples: Vec::new(),
+            step: 1,
+            records: 0,
+            last: 0,
+            end_of_newer: 0,
+        }
     }
 }
 
 impl ExpiryCounts {
-    /// Notes a record with a stamp.
-    pub(super) fn note(&mut self, kind: Kind, stored: &[u8]) {
+    /// Notes a record. Those of a key come newest first, and `is_newest` tells the first of them.
+    ///
+    /// A record goes when the newer ones of its key have expired too. Otherwise a base that an
+    /// operand still needs would make the table look worth a rewrite, again and again.
+    pub(super) fn note(&mut self, kind: Kind, stored: &[u8], is_newest: bool) {
+        if is_newest {
+            self.end_of_newer = 0;
+        }
         let Some((_, stamp)) = Stamp::split(stored).filter(|_| kind.may_expire()) else { return };
         if kind == Kind::Merge {
             self.merged_since = self.merged_since.min(stamp.written);
         }
         let is_open = kind == Kind::Merge && stamp.rule == Rule::Keep;
-        let end = if is_open { NEVER } else { stamp.expires };
+        let own = if is_open { NEVER } else { stamp.expires };
+        let end = own.max(self.end_of_newer);
+        self.end_of_newer = end;
         self.last = self.last.max(end);
         if self.records.is_multiple_of(self.step) {
             if self.samples.len() == MOST_SAMPLES {

@@ -29,6 +29,7 @@ mod disks {
 mod expiry {
     mod conditions;
     mod copies;
+    mod in_flight;
     mod model;
     mod rules;
     mod space;

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use arc_swap::Guard;
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
@@ -65,10 +67,9 @@ impl Core {
         // The view first, the sequence number second (H3).
         let early = planted(Fault::NumberBeforeView).then(|| self.published());
         scheduling_point();
-        let view = keyspace.view.load();
+        let (view, time) = self.view_in_time(keyspace, options);
         scheduling_point();
         let seqno = self.read_seqno(keyspace, options, |pins| early.unwrap_or(pins.published()))?;
-        let time = self.read_time(keyspace, options);
         let mut chain = Chain::default();
         self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
@@ -85,14 +86,31 @@ impl Core {
         Ok((value?, time))
     }
 
-    /// Returns the moment of a read of a keyspace with expiry. The caller loads the view first. So
-    /// no record that is alive at this moment is missing in the view.
+    /// Returns the view for a read, and the moment of the read if the keyspace has an expiry. The
+    /// caller takes the sequence number afterwards.
+    ///
+    /// The view is the current one before and after the moment is taken. So it lacks no record that
+    /// is alive at this moment, and no write from before it.
     #[inline]
-    pub(crate) fn read_time(
+    pub(crate) fn view_in_time(
         &self,
         keyspace: &KeyspaceState,
         options: &ReadOptions,
-    ) -> Option<ReadTime> {
+    ) -> (Guard<Arc<View>>, Option<ReadTime>) {
+        let mut view = keyspace.view.load();
+        loop {
+            let Some(time) = self.read_time(keyspace, options) else { return (view, None) };
+            let current = keyspace.view.load();
+            if Arc::ptr_eq(&view, &current) {
+                return (view, Some(time));
+            }
+            view = current;
+        }
+    }
+
+    /// Returns the moment of a read of a keyspace with expiry.
+    #[inline]
+    fn read_time(&self, keyspace: &KeyspaceState, options: &ReadOptions) -> Option<ReadTime> {
         keyspace.stamps.then(|| {
             let snapshot = options.snapshot.as_ref();
             let now = snapshot.map_or_else(|| self.time(), |snapshot| snapshot.time());

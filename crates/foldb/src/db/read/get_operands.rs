@@ -22,22 +22,27 @@ impl Keyspace {
         key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Operands> {
-        let chain = self.chain_of(key.as_ref(), options)?;
-        self.core().operands_of(chain, self.core().read_time(self.state(), options))
+        let (chain, time) = self.chain_of(key.as_ref(), options)?;
+        self.core().operands_of(chain, time)
     }
 
-    /// Returns the records of a key, not folded.
-    pub(crate) fn chain_of(&self, key: &[u8], options: &ReadOptions) -> Result<Chain> {
+    /// Returns the records of a key, not folded, and the moment of the read if the keyspace has an
+    /// expiry.
+    pub(crate) fn chain_of(
+        &self,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<(Chain, Option<ReadTime>)> {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
-        let view = keyspace.view.load_full();
+        let (view, time) = core.view_in_time(keyspace, options);
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let mut chain = Chain::default();
         core.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         keyspace.resolve(&view.version, key, &mut chain)?;
-        Ok(chain)
+        Ok((chain, time))
     }
 }
 

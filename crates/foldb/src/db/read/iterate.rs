@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
@@ -75,10 +76,10 @@ impl Keyspace {
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         // The view first, the sequence number second (H3), the memtables' key lists third (H17).
-        let view = keyspace.view.load_full();
+        let (view, time) = core.view_in_time(keyspace, options);
+        let (view, time) = (Guard::into_inner(view), time.map(adapt));
         scheduling_point();
         let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
-        let time = core.read_time(keyspace, options).map(adapt);
         let fill_cache = options.fill_cache;
         let origin = Arc::new(ViewOrigin { keyspace: self.clone(), view, fill_cache });
         let Opened { records, covers, values } = origin.open(seqno, options.report.as_ref());

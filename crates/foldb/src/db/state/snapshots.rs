@@ -42,8 +42,10 @@ impl SnapshotList {
     /// Registers a snapshot of this moment. Returns its sequence number and its time.
     pub(crate) fn register(&self, pins: &Pins, time: &DatabaseTime) -> (SeqNo, Moment) {
         let mut live = self.lock();
+        // The time first: the snapshot sees every write with an earlier moment. An operand above it
+        // never came in time to a value that has expired in it.
+        let now = time.shown();
         let seqno = pins.pin();
-        let now = time.last_seen();
         let held = live.entry(seqno).or_insert(Held { count: 0, time: now, keeps_apart: false });
         held.count += 1;
         (seqno, now)

@@ -4,11 +4,21 @@
 //! reader or writer sees is first in the manifest, durably. So after a crash the time begins at
 //! least there, even if the machine's clock was set back, and no expired entry comes back.
 //!
+//! A write has its moment before it is published. Until then readers see no later time. So no
+//! reader finds a value expired to which a merge then comes in time:
+//!
+//! ```text
+//! writer: moment 9 ................................ publishes a.MERGE@9
+//! reader:             at 12: a.PUT@0 (to 10) is gone               at 12: PUT and MERGE
+//! ```
+//!
 //! Only keyspaces with expiry ask for the time, and at most once a second the answer costs an edit
 //! of the manifest.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, TryLockError};
+
+use foldb_env::Clock;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -27,6 +37,9 @@ pub(crate) struct DatabaseTime {
     /// The moment of the write that has its moment and is not yet in its memtable; [`NEVER`] if
     /// there is none. 0 while that moment is being chosen.
     writing: AtomicU32,
+    /// The moment before which no table of an idle database is worth a rewrite. Until then its
+    /// workers do not ask for the time, because each second stored costs a sync.
+    next_end: AtomicU32,
 }
 
 /// Seconds by which the time may lag while another thread stores the next second.
@@ -39,14 +52,16 @@ impl DatabaseTime {
             seen: AtomicU32::new(stored),
             is_used: AtomicBool::new(false),
             writing: AtomicU32::new(NEVER),
+            next_end: AtomicU32::new(0),
         }
     }
 
-    /// Begins the application of a write with stamps. The caller holds the writer lock.
+    /// Gives a write its moment. The caller holds the writer lock.
     pub(crate) fn begin_write(&self) -> MomentOfWrite<'_> {
         // The order matters: see `Core::expired_through`.
         self.writing.store(0, Ordering::SeqCst);
-        let moment = self.seen.load(Ordering::SeqCst);
+        // 0 says that the moment is not chosen yet.
+        let moment = self.seen.load(Ordering::SeqCst).max(1);
         self.writing.store(moment, Ordering::SeqCst);
         MomentOfWrite { time: self, moment }
     }
@@ -62,7 +77,30 @@ impl DatabaseTime {
         self.is_used.load(Ordering::Relaxed)
     }
 
-    /// Returns the last second that a reader or writer saw, without asking the clock.
+    /// Returns whether a worker should ask for the time.
+    pub(crate) fn is_end_due(&self, clock: &dyn Clock) -> bool {
+        moment_of(clock.time_of_day()) >= self.next_end.load(Ordering::Relaxed)
+    }
+
+    /// Notes the moment before which workers need not ask for the time.
+    pub(crate) fn note_next_end(&self, end: Moment) {
+        self.next_end.store(end, Ordering::Relaxed);
+    }
+
+    /// Returns the time that readers see, without asking the clock. A reader that takes it before
+    /// its sequence number sees every write with an earlier moment.
+    pub(crate) fn shown(&self) -> Moment {
+        loop {
+            let seen = self.seen.load(Ordering::SeqCst);
+            match self.writing.load(Ordering::SeqCst) {
+                // A writer needs a few instructions to choose its moment.
+                0 => std::thread::yield_now(),
+                moment => return seen.min(moment),
+            }
+        }
+    }
+
+    /// Returns the last stored second, without asking the clock.
     #[inline]
     pub(crate) fn last_seen(&self) -> Moment {
         self.seen.load(Ordering::SeqCst)
@@ -87,7 +125,10 @@ impl Core {
     pub(crate) fn time(&self) -> Moment {
         let clock = moment_of(self.options.env.clock.time_of_day());
         let seen = self.time.last_seen();
-        if clock <= seen { seen } else { self.advance_time(clock, seen) }
+        if clock > seen {
+            self.advance_time(clock, seen);
+        }
+        self.time.shown()
     }
 
     /// Returns the time up to which a flush of these memtables, or a compaction, may drop expired
@@ -121,21 +162,21 @@ impl Core {
     }
 
     #[cold]
-    fn advance_time(&self, clock: Moment, seen: Moment) -> Moment {
+    fn advance_time(&self, clock: Moment, seen: Moment) {
         if self.read_only {
             // This handle writes nothing. The writer's time is in the manifest that it opened.
-            return self.time.seen.fetch_max(clock, Ordering::SeqCst).max(clock);
+            self.time.seen.fetch_max(clock, Ordering::SeqCst);
+            return;
         }
         let mut tree = match self.tree.try_lock() {
             Ok(tree) => tree,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) if clock - seen <= MOST_LAG => return seen,
+            Err(TryLockError::WouldBlock) if clock - seen <= MOST_LAG => return,
             Err(TryLockError::WouldBlock) => {
                 self.tree.lock().unwrap_or_else(PoisonError::into_inner)
             }
         };
         self.store_time(&mut tree, clock);
-        self.time.last_seen()
     }
 
     /// Stores a second, and shows it. If it cannot be stored, the time stands still.

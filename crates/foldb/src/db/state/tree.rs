@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::fold::stamp::Moment;
+use crate::fold::stamp::{Moment, NEVER};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::version::{KeyspaceEdit, Manifest, RunId, Version};
 
@@ -72,8 +72,14 @@ impl KeyspaceTree {
 
     /// Returns whether half of some table's records expire some day.
     pub(crate) fn has_ends(&self) -> bool {
-        let expiry = self.version.tables().filter_map(|table| table.file.expiry);
-        self.keyspace.settings.expiry.is_some() && expiry.into_iter().any(|own| own.has_end())
+        self.ends().any(|end| end != NEVER)
+    }
+
+    /// Returns when half of each table's records have expired, if entries of the keyspace expire.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = Moment> {
+        let expires = self.keyspace.settings.expiry.is_some();
+        let tables = expires.then(|| self.version.tables()).into_iter().flatten();
+        tables.filter_map(|table| Some(table.file.expiry?.half_expires()))
     }
 
     /// Returns the manifest's description of the tree.

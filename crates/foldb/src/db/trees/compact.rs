@@ -14,6 +14,7 @@ use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
+use crate::fold::stamp::{Moment, NEVER};
 use crate::key::{Comparator, KeyBounds};
 use crate::limits;
 use crate::version::{Edit, KeyspaceEdit};
@@ -21,7 +22,7 @@ use crate::version::{Edit, KeyspaceEdit};
 impl Core {
     /// Claims the job that the policy picks next, unless a caller runs its own jobs alone.
     pub(crate) fn begin_job(&self) -> Option<Claim> {
-        if self.time.is_used() {
+        if self.time.is_used() && self.time.is_end_due(&*self.options.env.clock) {
             // The tree's lock must be free, because a new second is stored under it.
             self.time();
         }
@@ -38,11 +39,20 @@ impl Core {
             self.stopped_for_nothing(&tree)
         );
         let ends = self.time.is_used() && tree.keyspaces.values().any(KeyspaceTree::has_ends);
-        let is_at_rest = claim.is_none() && is_idle && !ends;
+        let finds_nothing = claim.is_none() && is_idle;
+        let next_end = if finds_nothing && ends { self.next_end(&tree) } else { 0 };
+        self.time.note_next_end(next_end);
+        let is_at_rest = finds_nothing && !ends;
         self.background.at_rest.store(is_at_rest, Ordering::Release);
         let claim = claim?;
         tree.claim(&claim);
         Some(claim)
+    }
+
+    /// Returns the earliest moment to come at which half of some table's records have expired.
+    fn next_end(&self, tree: &Tree) -> Moment {
+        let ends = tree.keyspaces.values().flat_map(KeyspaceTree::ends);
+        ends.filter(|end| *end > self.time.last_seen()).min().unwrap_or(NEVER)
     }
 
     /// Ends a job: releases its claim.

@@ -289,8 +289,13 @@ impl Core {
         }
         let patience = Patience::of(options, &*self.options.env.clock);
         let mut writer = self.writer_with_room(writes, patience)?;
+        // A transaction may have read what expires, so it has a moment even without stamps.
+        let may_have_read = matches!(writes, Writes::Batch(_)) && self.time.is_used();
+        let moment = may_have_read.then(|| self.time.begin_write());
         allow(&writer)?;
-        self.write_locked(&mut writer, writes, default, options)?;
+        let written = self.write_locked(&mut writer, writes, default, options);
+        drop(moment);
+        written?;
         self.sync_as_asked(writer, options)
     }
 
@@ -307,8 +312,8 @@ impl Core {
         self.time();
         let patience = Patience::of(options, &*self.options.env.clock);
         let mut writer = self.writer_with_room(Writes::Batch(&batch), patience)?;
-        allow(&writer)?;
         let moment = self.time.begin_write();
+        allow(&writer)?;
         batch.resolve_stamps(moment.moment);
         let written = self.write_locked(&mut writer, Writes::Batch(&batch), default, options);
         drop(moment);

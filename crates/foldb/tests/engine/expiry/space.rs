@@ -1,7 +1,7 @@
 //! Compactions give back the space of expired entries without new writes.
 
-use foldb::Expiry;
 use foldb::env::MemFs;
+use foldb::{ErrorKind, Expiry, KeyspaceOptions};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set, settle, table_bytes};
 
@@ -51,5 +51,60 @@ fn a_merge_in_time_holds_back_its_base_until_they_fold() {
     set(&clock, 19);
     assert_eq!(read(&own, "key 7"), None);
     settle(&db);
+    assert_eq!(table_bytes(&db), 0);
+}
+
+/// A failed merge keeps its base, which expires before it. The table is not rewritten for that
+/// base, because a rewrite would leave it.
+#[test]
+fn a_base_below_a_failed_merge_does_not_ask_for_rewrites() {
+    for expiry in [Expiry::after_first_write(seconds(10)), Expiry::after_last_write(seconds(10))] {
+        let (fs, clock) = (MemFs::new(), clock());
+        let db = open(&fs, &clock);
+        let own = db.keyspace_or_create(
+            "counters",
+            KeyspaceOptions {
+                merge_operator: Some("uint64add".to_owned()),
+                expiry: Some(expiry),
+                ..KeyspaceOptions::default()
+            },
+        );
+        let own = own.unwrap();
+        own.put("a", "not a counter").unwrap();
+        set(&clock, 9);
+        own.merge("a", 1_u64.to_le_bytes()).unwrap();
+        db.flush().unwrap();
+        set(&clock, 12);
+        let mut steps = 0;
+        while db.step_background().unwrap() {
+            steps += 1;
+            assert!(steps < 10, "background work does not end");
+        }
+        assert_eq!(own.get("a").unwrap_err().kind(), ErrorKind::MergeFailed);
+    }
+}
+
+/// The workers of an idle database store no seconds before something expires.
+#[test]
+fn an_idle_database_stores_its_time_only_when_records_expire() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(1000)));
+    own.put("a", "1").unwrap();
+    db.flush().unwrap();
+    let idle_until = |second| {
+        for now in second - 3..=second {
+            set(&clock, now);
+            clock.advance(seconds(1));
+            settle(&db);
+        }
+        db.stats().bytes_manifest
+    };
+    let before = idle_until(10);
+    for second in 11..50 {
+        assert_eq!(idle_until(10 * second), before);
+    }
+    assert!(table_bytes(&db) > 0);
+    idle_until(1010);
     assert_eq!(table_bytes(&db), 0);
 }
