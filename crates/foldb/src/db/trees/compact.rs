@@ -78,7 +78,8 @@ impl Core {
         }
         self.check_writable()?;
         let expired_through = self.expired_through(keyspace, &[]);
-        // The version comes after the memtables, so an operand that left them is in it.
+        // The version comes after the memtables, so an operand that left them is in it. The
+        // snapshots come later, too: see `write_memtables`.
         let (version, flushed_through) = {
             let tree = self.lock_tree();
             let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };

@@ -208,6 +208,9 @@ impl Core {
         }
         let start = self.options.env.clock.now();
         memtables.iter().for_each(|memtable| memtable.order_all());
+        // The time first. Otherwise a snapshot released in between would keep an operand apart from
+        // its base, and no longer keep the base from expiring.
+        let expired_through = self.expired_through(keyspace, memtables);
         let snapshots = self.snapshots.live();
         let shown: &[SeqNo] = if planted(Fault::FlushFoldedWhole) { &[] } else { &snapshots };
         let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor_for(shown)));
@@ -215,7 +218,6 @@ impl Core {
         let resolver = self.registry.resolver();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &keyspace.comparator);
         let covers = covers_of(keyspace, memtables, &snapshots);
-        let expired_through = self.expired_through(keyspace, memtables);
         let mut folder =
             Folder::new(&resolver, &snapshots, older).covered_by(covers).expiring(expired_through);
         let next_number = || self.new_file_number();
