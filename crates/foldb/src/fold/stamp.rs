@@ -161,3 +161,11 @@ pub(crate) fn resolve(stamp: &mut [u8], now: Moment) {
         *bytes = pending.at(now).encode();
     }
 }
+
+/// Rounds a stamp as a keyspace with this bucket, in seconds, does.
+pub(crate) fn round_to(stamp: &mut [u8; STAMP_LEN], bucket: u32) {
+    if let Some((_, own)) = Stamp::split(&stamp[..]) {
+        let pending = Pending { bucket, end: End::At(own.expires), rule: own.rule };
+        *stamp = pending.at(own.written).encode();
+    }
+}

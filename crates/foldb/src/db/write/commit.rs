@@ -246,7 +246,9 @@ impl Core {
         if batch.is_empty() {
             return self.write_nothing(options);
         }
+        // Where entries expire, a transaction needs the moment that only batches get.
         if batch.len() == 1
+            && !self.time.is_used()
             && let Some(mut only) = batch.operations().next()
             && let Some(keyspace) = self.keyspace_of(batch, only.keyspace)
         {

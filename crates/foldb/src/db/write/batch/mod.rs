@@ -10,7 +10,7 @@ use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceState};
 use crate::db::write::stamping::{resolve_last, with_pending_stamp};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
-use crate::fold::stamp::Moment;
+use crate::fold::stamp::{Moment, STAMP_LEN, round_to};
 use crate::fold::{Operator, Registry};
 use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 use crate::memtable::bytes_needed;
@@ -262,7 +262,15 @@ impl WriteBatch {
         value: &[u8],
     ) {
         let id = self.name_keyspace_of(keyspace, key);
-        self.add_stored(kind, id, operator, key, value, keyspace.settings.expiry.is_some());
+        let Some(expiry) = &keyspace.settings.expiry else {
+            self.add_stored(kind, id, operator, key, value, false);
+            return;
+        };
+        self.add_stored(kind, id, operator, key, value, true);
+        if let Some(stamp) = self.encoded.last_chunk_mut::<STAMP_LEN>() {
+            // The copy may have another bucket than the original.
+            round_to(stamp, expiry.bucket_seconds());
+        }
     }
 
     /// Sets when the puts and merges that are added from now on expire. `None`: as their keyspace
