@@ -26,13 +26,14 @@ Examples:
     /// Sets the value of a key, and creates the database if it does not exist
     #[command(
         override_usage = "foldb put DB KEY (VALUE | --file FILE) [--if-absent | --if-value OLD] \
-                          [FLAGS]",
+                          [--expires SECONDS|never] [FLAGS]",
         after_help = "\
 Examples:
   foldb put notes.db today 'buy apples'
   foldb put words.db the 1000 --as u64
   foldb put jobs.db leader 'node 7' --if-absent
   foldb put jobs.db leader 'node 9' --if-value 'node 7'
+  foldb put shop.db ann 'two pears' --keyspace sessions --expires 600
   foldb put notes.db -- --odd-key --odd-value"
     )]
     Put(Put),
@@ -47,7 +48,8 @@ Example:
     /// Merges an operand into a key without reading it, and creates the database if it does not
     /// exist
     #[command(
-        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get] [FLAGS]",
+        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get | \
+                          --expires SECONDS|never] [FLAGS]",
         after_help = "\
 The first merge of a database sets its default operator. A different --operator later applies to
 that merge only. Operands of number operators are decimals; other operators take the given
@@ -160,16 +162,21 @@ Examples:
     Stats(Stats),
     /// Lists the keyspaces of a database, creates or drops one, or removes the operator of one
     #[command(
-        override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES] | \
-                          --unset-operator NAME | --drop NAME] [FLAGS]",
+        override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES | \
+                          --expiry SPEC] | --unset-operator NAME | --drop NAME] [FLAGS]",
         after_help = "\
 A keyspace is an ordered map with its own operator. Every database has the keyspace 'default',
 which commands use unless --keyspace names another. A keyspace created without --operator takes
 the operator of 'default'; `--operator none` sets none. --unset-operator changes no stored data,
 because each operand names its own operator.
 
+Entries of a keyspace created with --expiry expire. SPEC is after-last-write:SECONDS,
+after-first-write:SECONDS (merges do not renew the entry) or per-write (only writes with --expires
+expire). /BUCKET rounds ends up to a multiple of this many seconds.
+
 Examples:
   foldb keyspaces shop.db --create visits --operator uint64add
+  foldb keyspaces shop.db --create sessions --expiry after-last-write:3600
   foldb keyspaces shop.db --create pages --separate 1000
   foldb merge shop.db index.html 1 --keyspace visits
   foldb keyspaces shop.db
@@ -249,7 +256,8 @@ Examples:
         override_usage = "foldb explain DB KEY [FLAGS]",
         after_help = "\
 The newest record comes first. A sequence number is the position of a write in the order of all
-writes; 0 means that no reader needs the position any more.
+writes; 0 means that no reader needs the position any more. In a keyspace with an expiry, the last
+line says when the key expires, in seconds since 1970.
 
 Examples:
   foldb explain words.db the

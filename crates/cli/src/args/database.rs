@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use clap_complete::Shell;
-use foldb::{LogCut, Position};
+use foldb::{Expiry, LogCut, Position};
 
 use super::{Within, whole_number};
 
@@ -34,12 +34,17 @@ pub(crate) struct Keyspaces {
     /// Store values of BYTES bytes and more outside of the tree; the keyspace keeps the setting
     #[arg(long, value_name = "BYTES", requires = "create")]
     pub separate: Option<usize>,
+    /// When entries of the new keyspace expire: per-write, after-last-write:SECONDS or
+    /// after-first-write:SECONDS, perhaps with /BUCKET; the keyspace keeps the setting
+    #[arg(long, value_name = "SPEC", requires = "create", conflicts_with = "separate")]
+    pub expiry: Option<Expiry>,
     /// Remove the merge operator of a keyspace: merges must then name an operator
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["create", "operator", "separate"])]
+    #[arg(long, value_name = "NAME",
+          conflicts_with_all = ["create", "operator", "separate", "expiry"])]
     pub unset_operator: Option<String>,
     /// Drop a keyspace with its data
     #[arg(long, value_name = "NAME",
-          conflicts_with_all = ["create", "operator", "separate", "unset_operator"])]
+          conflicts_with_all = ["create", "operator", "separate", "expiry", "unset_operator"])]
     pub drop: Option<String>,
 }
 

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::ValueParser;
 use clap::{Args, ValueHint};
+use foldb::Expires;
 
 use super::whole_number;
 use crate::keyspace;
@@ -15,6 +17,26 @@ pub(crate) struct Within {
     /// Keyspace in which the command works (foldb keyspaces DB lists the keyspaces)
     #[arg(long, value_name = "NAME", default_value = keyspace::DEFAULT)]
     pub keyspace: String,
+}
+
+/// When the entries that a command writes expire.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Ends {
+    /// When the entry expires: SECONDS after the write, or never; by default as the keyspace says.
+    /// Only a keyspace with an expiry takes it (foldb keyspaces DB --create NAME --expiry per-write)
+    #[arg(long, value_name = "SECONDS|never", value_parser = expires)]
+    pub expires: Option<Expires>,
+}
+
+/// `SECONDS` or `never`.
+fn expires(text: &str) -> Result<Expires, String> {
+    if text == "never" {
+        return Ok(Expires::Never);
+    }
+    match whole_number(text, 1..=u64::from(u32::MAX)) {
+        Ok(seconds) => Ok(Expires::After(Duration::from_secs(seconds))),
+        Err(expected) => Err(format!("{expected}, or never")),
+    }
 }
 
 /// `get`.
@@ -57,6 +79,9 @@ pub(crate) struct Put {
     #[arg(long, value_name = "OLD", value_parser = ValueParser::os_string(),
           conflicts_with = "if_absent")]
     pub if_value: Option<OsString>,
+    /// When the entry expires.
+    #[command(flatten)]
+    pub ends: Ends,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,
@@ -92,8 +117,11 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
     /// Print the value after this merge
-    #[arg(long)]
+    #[arg(long, conflicts_with = "expires")]
     pub get: bool,
+    /// When the entry expires.
+    #[command(flatten)]
+    pub ends: Ends,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,

@@ -18,7 +18,9 @@ pub(crate) use self::database::{
     Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Updates,
     Verify,
 };
-pub(crate) use self::entries::{Delete, Dump, Explain, Get, Merge, Put, Restore, Scan, Within};
+pub(crate) use self::entries::{
+    Delete, Dump, Ends, Explain, Get, Merge, Put, Restore, Scan, Within,
+};
 pub(crate) use self::input::{Count, Demo, Load};
 pub(crate) use self::transfer::{Backup, BackupAction, Export, Import};
 

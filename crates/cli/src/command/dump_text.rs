@@ -57,6 +57,8 @@ struct Settings {
     bloom_bits: u32,
     compaction: String,
     value_separation_min: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiry: Option<String>,
 }
 
 /// The line before the entries of a keyspace.
@@ -153,6 +155,7 @@ impl Described {
                 bloom_bits: options.bloom_bits?,
                 compaction: options.compaction?.name().to_owned(),
                 value_separation_min: options.value_separation_min.filter(|&min| min < usize::MAX),
+                expiry: options.expiry.map(|expiry| expiry.to_string()),
             })
         };
         Described {
@@ -198,6 +201,7 @@ impl Described {
             options.bloom_bits = Some(settings.bloom_bits);
             options.compaction = Some(settings.compaction.parse()?);
             options.value_separation_min = settings.value_separation_min;
+            options.expiry = settings.expiry.as_deref().map(str::parse).transpose()?;
         }
         Ok(options)
     }

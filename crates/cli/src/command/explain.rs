@@ -1,11 +1,15 @@
-//! `explain`: prints the records of one key, their places, and why they are not folded.
+//! `explain`: prints the records of one key, their places, why they are not folded, and when the
+//! key expires.
+
+use std::time::SystemTime;
 
 use foldb::{Explained, ExplainedRecord};
+use indicatif::HumanCount;
 use serde_json::json;
 
 use crate::args::{Common, Explain};
 use crate::columns::{Side, align};
-use crate::command::typed::key;
+use crate::command::typed::{key, unix_seconds};
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
 use crate::keyspace::Shown;
@@ -22,14 +26,53 @@ pub(super) fn run(args: &Explain, common: &Common) -> Outcome {
         let db = location::shown(&args.db);
         return Err(Exit::failed(format!("there is no record of {key} in {db}")));
     }
+    let end = match explained.failure {
+        None => End::of(&shown, &key)?,
+        Some(_) => None,
+    };
     let mut output = Output::new();
     if common.json {
-        output.json(&to_json(&explained))?;
+        output.json(&to_json(&explained, end.as_ref()))?;
     } else {
-        output.text(&table(&explained))?;
+        let line = end.map(|end| end.line()).unwrap_or_default();
+        output.text(&(table(&explained) + &line))?;
     }
     output.flush()?;
     shown.close()
+}
+
+/// When a key of a keyspace with an expiry expires.
+enum End {
+    /// The key has no value any more.
+    Absent,
+    Never,
+    At(SystemTime),
+}
+
+impl End {
+    /// Reads when a key expires; `None` if the keyspace has no expiry.
+    fn of(shown: &Shown, key: &[u8]) -> Outcome<Option<End>> {
+        if shown.keyspace.options().expiry.is_none() {
+            return Ok(None);
+        }
+        let end = match shown.keyspace.expires_at(key)? {
+            Some(at) => End::At(at),
+            None if shown.keyspace.contains_key(key)? => End::Never,
+            None => End::Absent,
+        };
+        Ok(Some(end))
+    }
+
+    fn line(&self) -> String {
+        match self {
+            End::Absent => "the key has expired or was deleted\n".to_owned(),
+            End::Never => "the key never expires\n".to_owned(),
+            End::At(at) => {
+                let left = at.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
+                format!("the key expires at {}, in {} s\n", unix_seconds(*at), HumanCount(left))
+            }
+        }
+    }
 }
 
 fn table(explained: &Explained) -> String {
@@ -53,7 +96,7 @@ fn table(explained: &Explained) -> String {
     text
 }
 
-fn to_json(explained: &Explained) -> serde_json::Value {
+fn to_json(explained: &Explained, end: Option<&End>) -> serde_json::Value {
     let record = |record: &ExplainedRecord| {
         json!({
             "place": record.place.to_string(),
@@ -69,5 +112,9 @@ fn to_json(explained: &Explained) -> serde_json::Value {
         "operands": explained.operands(),
         "places": explained.places,
         "failure": explained.failure,
+        "expires": match end {
+            Some(End::At(at)) => integer(unix_seconds(*at)),
+            _ => serde_json::Value::Null,
+        },
     })
 }

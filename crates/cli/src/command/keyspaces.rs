@@ -1,6 +1,6 @@
 //! `keyspaces`: lists, creates and drops keyspaces.
 
-use foldb::{KeyspaceOptions, KeyspaceStats, Options, ReadOnlyDb};
+use foldb::{Expiry, KeyspaceOptions, KeyspaceStats, Options, ReadOnlyDb};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -17,6 +17,8 @@ use crate::output::Output;
 
 /// The name for "no operator".
 const NO_OPERATOR: &str = "none";
+/// The name for "entries never expire".
+const NO_EXPIRY: &str = "never";
 
 /// Runs the command.
 pub(super) fn run(args: &Keyspaces, common: &Common) -> Outcome {
@@ -34,6 +36,7 @@ fn create(args: &Keyspaces, name: &str, options: Options) -> Outcome {
     let own = KeyspaceOptions {
         merge_operator: operator.map(|spec| spec.text().to_owned()),
         value_separation_min: args.separate,
+        expiry: args.expiry,
         ..KeyspaceOptions::default()
     };
     check_name(name)?;
@@ -98,6 +101,7 @@ struct Row {
     name: String,
     operator: Option<String>,
     comparator: String,
+    expiry: Option<Expiry>,
     memtable_bytes: u64,
     table_bytes: u64,
     runs: u64,
@@ -106,10 +110,12 @@ struct Row {
 impl Row {
     fn of(db: &ReadOnlyDb, stats: &KeyspaceStats) -> Outcome<Row> {
         let keyspace = db.keyspace(&stats.name)?;
+        let options = keyspace.options();
         Ok(Row {
             name: stats.name.clone(),
-            operator: keyspace.options().merge_operator,
+            operator: options.merge_operator,
             comparator: keyspace.comparator().name().to_owned(),
+            expiry: options.expiry,
             memtable_bytes: stats.memtable_bytes,
             table_bytes: stats.levels.iter().map(|level| level.bytes).sum(),
             runs: stats.levels.iter().map(|level| level.runs).sum(),
@@ -121,6 +127,7 @@ impl Row {
             "name": self.name,
             "operator": self.operator,
             "comparator": self.comparator,
+            "expiry": self.expiry.map(|expiry| expiry.to_string()),
             "memtable_bytes": integer(self.memtable_bytes),
             "table_bytes": integer(self.table_bytes),
             "runs": integer(self.runs),
@@ -129,18 +136,19 @@ impl Row {
 }
 
 fn table(rows: &[Row]) -> String {
-    let heading = ["NAME", "OPERATOR", "COMPARATOR", "IN MEMORY", "IN TABLES", "RUNS"];
+    let heading = ["NAME", "OPERATOR", "COMPARATOR", "EXPIRY", "IN MEMORY", "IN TABLES", "RUNS"];
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
     lines.extend(rows.iter().map(|row| {
         vec![
             row.name.clone(),
             row.operator.clone().unwrap_or_else(|| NO_OPERATOR.to_owned()),
             row.comparator.clone(),
+            row.expiry.map_or_else(|| NO_EXPIRY.to_owned(), |expiry| expiry.to_string()),
             HumanBytes(row.memtable_bytes).to_string(),
             HumanBytes(row.table_bytes).to_string(),
             HumanCount(row.runs).to_string(),
         ]
     }));
-    let right = Side::Right;
-    align("", &[Side::Left, Side::Left, Side::Left, right, right, right], &lines)
+    let (left, right) = (Side::Left, Side::Right);
+    align("", &[left, left, left, left, right, right, right], &lines)
 }

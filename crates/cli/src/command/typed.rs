@@ -1,6 +1,7 @@
-//! Arguments parsed into bytes.
+//! Arguments parsed into bytes, and times as numbers.
 
 use std::ffi::OsStr;
+use std::time::SystemTime;
 
 use crate::args::Common;
 use crate::exit::{Exit, Outcome};
@@ -23,4 +24,9 @@ pub(super) fn bytes_of(what: &str, form: Form, text: &[u8]) -> Outcome<Vec<u8>> 
         let (text, name, expected) = (quoted(text), form.name(), form.expected());
         Exit::failed(format!("{what} {text} is not {name}: expected {expected}"))
     })
+}
+
+/// Returns a moment in whole seconds since 1970.
+pub(super) fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -8,6 +8,7 @@ use foldb::{Change, Update, UpdateOp, UpdatesOptions};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Updates};
+use crate::command::typed::unix_seconds;
 use crate::exit::Outcome;
 use crate::form::json::{integer, value};
 use crate::form::{Form, Shown, escape};
@@ -137,11 +138,7 @@ fn fields<'a>(operation: &UpdateOp<'a>) -> Vec<Field<'a>> {
 
 /// Returns the field of the moment at which a value expires, in seconds since 1970.
 fn end(expires: SystemTime) -> Field<'static> {
-    Field::Text(format!("expires {}", seconds(expires)).into())
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    Field::Text(format!("expires {}", unix_seconds(expires)).into())
 }
 
 fn key(key: &[u8]) -> Field<'_> {
@@ -187,7 +184,7 @@ fn to_json(change: &Change, form: Form) -> Value {
 /// Adds the moment at which a value expires, in seconds since 1970.
 fn with_end(mut write: Value, expires: Option<SystemTime>) -> Value {
     if let Some(expires) = expires {
-        write["expires"] = json!(integer(seconds(expires)));
+        write["expires"] = json!(integer(unix_seconds(expires)));
     }
     write
 }

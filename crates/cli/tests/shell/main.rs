@@ -9,6 +9,7 @@ mod demo;
 mod docs;
 mod dump;
 mod dump_text;
+mod expiry;
 #[cfg(unix)]
 mod export;
 mod foldb;

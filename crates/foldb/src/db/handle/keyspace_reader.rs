@@ -1,6 +1,7 @@
 //! A keyspace that can only be read.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
@@ -129,6 +130,31 @@ impl KeyspaceReader {
     /// Returns the default operator: see [`Keyspace::default_operator`].
     pub fn default_operator(&self) -> Option<Operator> {
         self.keyspace.default_operator()
+    }
+
+    /// Returns when a key expires: see [`Keyspace::expires_at`]. A key that has expired at the
+    /// moment of the reader has no end.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use foldb::{Expiry, KeyspaceOptions};
+    ///
+    /// let expiry = Some(Expiry::after_last_write(std::time::Duration::from_secs(60)));
+    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
+    /// let cache = db.create_keyspace("cache", options)?;
+    /// cache.put("page", "…")?;
+    /// let then = db.snapshot().keyspace(&cache);
+    /// cache.delete("page")?;
+    /// assert!(then.expires_at("page")?.is_some() && cache.expires_at("page")?.is_none());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
+        self.keyspace.core().expires_at(self.keyspace.state(), key.as_ref(), &self.options)
     }
 
     /// Explains a key as it is now, also if this reader has a snapshot: see [`Keyspace::explain`].
