@@ -68,8 +68,8 @@ pub(crate) struct Folded {
     pub(crate) first_level: u64,
 }
 
-/// Folds a record into the newest version of a node. Returns whether that was possible. The compiler
-/// left it out of line in some builds, which costs a merge of a hot counter 4 %.
+/// Folds a record into the newest version of a node. Returns whether that was possible. This is
+/// most of the work of a merge into a hot counter, and some builds left it out of line.
 #[inline(always)]
 pub(crate) fn fold_in_place(
     node: Node<'_>,

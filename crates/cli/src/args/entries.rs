@@ -23,7 +23,8 @@ pub(crate) struct Within {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Ends {
     /// When the entry expires: SECONDS after the write, or never; by default as the keyspace says.
-    /// Only a keyspace with an expiry takes it (foldb keyspaces DB --create NAME --expiry per-write)
+    /// Only a keyspace with an expiry takes it: foldb keyspaces DB --create NAME --expiry
+    /// per-write
     #[arg(long, value_name = "SECONDS|never", value_parser = expires)]
     pub expires: Option<Expires>,
 }

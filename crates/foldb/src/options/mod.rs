@@ -113,8 +113,9 @@ pub struct Options {
     /// is about as long as the writes of one write buffer. RocksDB: `WAL_size_limit_MB`.
     pub wal_retention_bytes: u64,
     /// Seconds for which an archived log is kept. They count from its flush, and after a reopen
-    /// from the last change of the file. Default: 0, which means no limit of time. If both options are set, a log is removed at the first limit that it reaches. More: a
-    /// follower may be away for longer. Less: less space. RocksDB: `WAL_ttl_seconds`.
+    /// from the last change of the file. Default: 0, which means no limit of time. If both options
+    /// are set, a log is removed at the first limit that it reaches. More: a follower may be away
+    /// for longer. Less: less space. RocksDB: `WAL_ttl_seconds`.
     pub wal_retention_seconds: u64,
 
     /// Bytes of memory for memtables, block cache, indexes and filters of open tables, and the

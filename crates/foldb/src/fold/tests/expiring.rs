@@ -77,7 +77,11 @@ proptest! {
         let middle: Vec<&[u8]> = operands[start..end].iter().map(Vec::as_slice).collect();
         let mut out = Vec::new();
         let whole = full(&append, base.as_deref(), &operands);
-        match if middle.len() < 2 { Partial::Keep } else { append.partial(b"key", &middle, &mut out) } {
+        let partial = match middle.len() {
+            0 | 1 => Partial::Keep,
+            _ => append.partial(b"key", &middle, &mut out),
+        };
+        match partial {
             Partial::Keep => {}
             Partial::Operand => {
                 let shorter =
