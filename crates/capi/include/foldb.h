@@ -22,8 +22,8 @@
 //
 // Threads. Any thread may use a database, a keyspace, a snapshot, a value or options that no thread
 // changes, several threads at the same time. An iterator, a batch, a load, a transaction, updates,
-// and options that are being set belong to one thread at a time. No handle may be freed while another
-// thread uses it.
+// and options that are being set belong to one thread at a time. No handle may be freed while
+// another thread uses it.
 //
 // Callbacks. The functions of an operator, a comparator or a filter policy are called from any
 // thread, several at the same time, and must be pure functions of their arguments. They return
@@ -705,8 +705,11 @@ void foldb_options_free(foldb_options_t *options);
 // Makes options of a keyspace.
 foldb_keyspace_options_t *foldb_keyspace_options_new(void);
 
-// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction` or
-// `value_separation_min`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a bad value.
+// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction`,
+// `value_separation_min` or `expiry`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a
+// bad value. An expiry is `per-write`, `after-last-write:SECONDS` or `after-first-write:SECONDS`,
+// perhaps with `/BUCKET`, in seconds, to which ends are rounded up. By default entries never
+// expire.
 foldb_error_t *foldb_keyspace_options_set(foldb_keyspace_options_t *options,
                                           const char *name,
                                           const char *value);
@@ -741,6 +744,11 @@ void foldb_write_options_set_disable_wal(foldb_write_options_t *options, bool di
 // write that would wait longer fails with `FOLDB_BUSY`. 0: never wait. Negative: as long as it
 // takes, the default.
 void foldb_write_options_set_deadline_micros(foldb_write_options_t *options, int64_t micros);
+
+// Sets for how many seconds the put or merge lives, in a keyspace with an expiry. 0: as the
+// keyspace says, the default. Negative: it never expires. The write of a batch refuses it; call
+// `foldb_batch_set_lifetime_seconds` instead.
+void foldb_write_options_set_lifetime_seconds(foldb_write_options_t *options, int64_t seconds);
 
 // Frees options of a write. NULL is allowed.
 void foldb_write_options_free(foldb_write_options_t *options);
@@ -906,6 +914,15 @@ foldb_error_t *foldb_get(const foldb_t *db,
                          size_t key_len,
                          foldb_value_t **value);
 
+// Stores in `*millis` when a key expires, in milliseconds since 1970; -1 if there is no value, or
+// if it never expires.
+foldb_error_t *foldb_expires_at(const foldb_t *db,
+                                const foldb_keyspace_t *keyspace,
+                                const foldb_read_options_t *options,
+                                const uint8_t *key,
+                                size_t key_len,
+                                int64_t *millis);
+
 // Copies the value of a key to `buffer`, which has room for `capacity` bytes, and stores in
 // `*value_len` how long the value is: -1 if there is none. Copies nothing if the value is longer
 // than `capacity`. Allocates nothing, so it is the fast way to read small values.
@@ -975,6 +992,10 @@ foldb_error_t *foldb_multi_get(const foldb_t *db,
 // After the database was closed, `foldb_batch_merge_with` and `foldb_batch_write` return
 // `FOLDB_CLOSED`; the other calls still work.
 foldb_batch_t *foldb_batch_new(const foldb_t *db);
+
+// Sets for how many seconds the puts and merges that are added from now on live, in keyspaces with
+// an expiry. 0: as the keyspace says, the default. Negative: they never expire.
+void foldb_batch_set_lifetime_seconds(foldb_batch_t *batch, int64_t seconds);
 
 // Adds a put.
 foldb_error_t *foldb_batch_put(foldb_batch_t *batch,

@@ -9,7 +9,7 @@ use crate::bytes::{foldb_bytes_t, range};
 use crate::database::foldb_t;
 use crate::error::foldb_error_t;
 use crate::keyspace::{foldb_keyspace_t, keyspace_to_change};
-use crate::options::{foldb_write_options_t, write_options};
+use crate::options::{expires_after, foldb_write_options_t, write_options};
 
 /// A batch of writes to one database. One thread at a time may use it.
 pub struct foldb_batch_t {
@@ -45,6 +45,16 @@ unsafe fn add(
         let keyspace = unsafe { keyspace_to_change(&batch.db, keyspace)? };
         write(&mut batch.batch, keyspace)
     })
+}
+
+/// Sets for how many seconds the puts and merges that are added from now on live, in keyspaces with
+/// an expiry. 0: as the keyspace says, the default. Negative: they never expire.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_batch_set_lifetime_seconds(batch: *mut foldb_batch_t, seconds: i64) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(batch) = unsafe { batch.as_mut() } {
+        batch.batch.set_expires(expires_after(seconds));
+    }
 }
 
 /// Adds a put.

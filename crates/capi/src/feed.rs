@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::ops::Bound;
 use std::ptr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use foldb::{Change, Position, Update, UpdateOp, Updates, UpdatesOptions};
 
@@ -16,6 +16,7 @@ use crate::boundary::{arg, arg_mut, call, check_out, free, store};
 use crate::bytes::foldb_bytes_t;
 use crate::database::{foldb_snapshot_t, foldb_t};
 use crate::error::{c_string, foldb_error_t};
+use crate::reads::{NEVER, millis_of};
 
 /// A place in the history of a database. All zeros is the beginning. A program may store the bytes
 /// and give them back. The bytes of positions of one history are ordered as the positions are.
@@ -307,9 +308,6 @@ pub unsafe extern "C" fn foldb_snapshot_and_position(
     })
 }
 
-/// The time of a write that sets none.
-const NEVER: i64 = -1;
-
 /// A change without contents.
 const EMPTY: foldb_change_t = foldb_change_t {
     kind: FOLDB_CHANGE_UNLOGGED,
@@ -383,14 +381,14 @@ fn change_of(write: UpdateOp<'_>, names: &mut BTreeMap<String, CString>) -> Opti
     Some(match write {
         UpdateOp::Put { keyspace, key, value, expires } => foldb_change_t {
             value: value.into(),
-            expires_millis: millis(expires),
+            expires_millis: millis_of(expires),
             ..of_key(FOLDB_CHANGE_PUT, names, keyspace, key)
         },
         UpdateOp::Delete { keyspace, key } => of_key(FOLDB_CHANGE_DELETE, names, keyspace, key),
         UpdateOp::Merge { keyspace, key, operand, operator, expires } => foldb_change_t {
             value: operand.into(),
             merge_operator: name(names, operator),
-            expires_millis: millis(expires),
+            expires_millis: millis_of(expires),
             ..of_key(FOLDB_CHANGE_MERGE, names, keyspace, key)
         },
         UpdateOp::DeleteRange { keyspace, start, end } => {
@@ -404,12 +402,6 @@ fn change_of(write: UpdateOp<'_>, names: &mut BTreeMap<String, CString>) -> Opti
         }
         _ => return None,
     })
-}
-
-fn millis(expires: Option<SystemTime>) -> i64 {
-    let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let millis = |time| i64::try_from(since(time).as_millis()).unwrap_or(i64::MAX);
-    expires.map_or(NEVER, millis)
 }
 
 fn bound(bound: Bound<&[u8]>) -> (foldb_bound_t, &[u8]) {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::Env;
-use foldb::{Comparator, CustomCache, Error, EventListener, FilterPolicy, KeyspaceOptions};
+use foldb::{
+    Comparator, CustomCache, Error, EventListener, Expires, FilterPolicy, KeyspaceOptions,
+};
 use foldb::{MergeOperator, Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
 use serde_json::{Map, Value};
 
@@ -297,8 +299,11 @@ pub extern "C" fn foldb_keyspace_options_new() -> *mut foldb_keyspace_options_t 
     Box::into_raw(Box::default())
 }
 
-/// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction` or
-/// `value_separation_min`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a bad value.
+/// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction`,
+/// `value_separation_min` or `expiry`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a
+/// bad value. An expiry is `per-write`, `after-last-write:SECONDS` or `after-first-write:SECONDS`,
+/// perhaps with `/BUCKET`, in seconds, to which ends are rounded up. By default entries never
+/// expire.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_keyspace_options_set(
     options: *mut foldb_keyspace_options_t,
@@ -327,10 +332,11 @@ fn set_of_keyspace(options: &mut KeyspaceOptions, name: &str, value: &str) -> Re
             let min = number()?;
             options.value_separation_min = Some(usize::try_from(min).unwrap_or(usize::MAX));
         }
+        "expiry" => options.expiry = Some(value.parse()?),
         _ => {
             return Err(Error::invalid_argument(format!(
                 "no keyspace option is called '{name}'; there are merge_operator, compression, \
-                 bloom_bits, compaction and value_separation_min"
+                 bloom_bits, compaction, value_separation_min and expiry"
             )));
         }
     }
@@ -439,6 +445,30 @@ pub unsafe extern "C" fn foldb_write_options_set_deadline_micros(
     // SAFETY: the caller keeps the rules of the header.
     if let Some(options) = unsafe { options.as_mut() } {
         options.0.deadline = u64::try_from(micros).ok().map(Duration::from_micros);
+    }
+}
+
+/// Returns the end of a write's life for C: seconds after the commit, 0 for what the keyspace says,
+/// negative for never.
+pub(crate) fn expires_after(seconds: i64) -> Option<Expires> {
+    match u64::try_from(seconds) {
+        Ok(0) => None,
+        Ok(seconds) => Some(Expires::After(Duration::from_secs(seconds))),
+        Err(_) => Some(Expires::Never),
+    }
+}
+
+/// Sets for how many seconds the put or merge lives, in a keyspace with an expiry. 0: as the
+/// keyspace says, the default. Negative: it never expires. The write of a batch refuses it; call
+/// `foldb_batch_set_lifetime_seconds` instead.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_write_options_set_lifetime_seconds(
+    options: *mut foldb_write_options_t,
+    seconds: i64,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        options.0.expires = expires_after(seconds);
     }
 }
 

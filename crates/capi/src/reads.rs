@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldb::{Error, KeyspaceReader, Result, Value};
 
@@ -47,6 +48,16 @@ unsafe fn reader(
     Ok(keyspace.reader(options))
 }
 
+/// The end of an entry that never expires, and of a write that sets none.
+pub(crate) const NEVER: i64 = -1;
+
+/// Returns the end of an entry for C, in milliseconds since 1970.
+pub(crate) fn millis_of(end: Option<SystemTime>) -> i64 {
+    let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = |time| i64::try_from(since_1970(time).as_millis()).unwrap_or(i64::MAX);
+    end.map_or(NEVER, millis)
+}
+
 /// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
 /// value.
 #[unsafe(no_mangle)]
@@ -62,6 +73,30 @@ pub unsafe extern "C" fn foldb_get(
         check_out(value, "value")?;
         // SAFETY: the caller keeps the rules of the header; checked above.
         unsafe { store(value, foldb_value_t::of(get(db, keyspace, options, key, key_len)?)) };
+        Ok(())
+    })
+}
+
+/// Stores in `*millis` when a key expires, in milliseconds since 1970; -1 if there is no value, or
+/// if it never expires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_expires_at(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+    millis: *mut i64,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(millis, "millis")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let reader = unsafe { reader(db, keyspace, options)? };
+        // SAFETY: the caller keeps the rules of the header.
+        let key = unsafe { bytes(key, key_len, "key")? };
+        let end = millis_of(reader.expires_at(key)?);
+        // SAFETY: the caller keeps the rules of the header; checked above.
+        unsafe { store(millis, end) };
         Ok(())
     })
 }

@@ -406,6 +406,37 @@ static void keyspaces(foldb_t *db) {
   foldb_keyspace_free(counters);
 }
 
+static void entries_that_expire(foldb_t *db) {
+  foldb_keyspace_options_t *options = foldb_keyspace_options_new();
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_keyspace_options_set(options, "expiry", "soon"));
+  OK(foldb_keyspace_options_set(options, "expiry", "after-last-write:3600"));
+  foldb_keyspace_t *sessions;
+  OK(foldb_keyspace_create(db, "sessions", options, &sessions));
+  foldb_keyspace_options_free(options);
+
+  foldb_write_options_t *longer = foldb_write_options_new();
+  foldb_write_options_set_lifetime_seconds(longer, 86400);
+  OK(foldb_put(db, sessions, NULL, BYTES("hour"), BYTES("")));
+  OK(foldb_put(db, sessions, longer, BYTES("day"), BYTES("")));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_put(db, NULL, longer, BYTES("day"), BYTES("")));
+  foldb_write_options_free(longer);
+  foldb_batch_t *batch = foldb_batch_new(db);
+  foldb_batch_set_lifetime_seconds(batch, -1);
+  OK(foldb_batch_put(batch, sessions, BYTES("ever"), BYTES("")));
+  OK(foldb_batch_write(batch, NULL));
+  foldb_batch_free(batch);
+
+  int64_t hour, day, ever, missing;
+  OK(foldb_expires_at(db, sessions, NULL, BYTES("hour"), &hour));
+  OK(foldb_expires_at(db, sessions, NULL, BYTES("day"), &day));
+  OK(foldb_expires_at(db, sessions, NULL, BYTES("ever"), &ever));
+  OK(foldb_expires_at(db, sessions, NULL, BYTES("missing"), &missing));
+  CHECK(hour > 0 && day - hour >= 82799 * 1000LL && day - hour <= 82801 * 1000LL);
+  CHECK(ever == -1 && missing == -1);
+  foldb_keyspace_free(sessions);
+  OK(foldb_keyspace_drop(db, "sessions"));
+}
+
 static void keys_of_several_spellings(const char *parent) {
   char dir[1024];
   path_in(dir, sizeof dir, parent, "spelled");
@@ -844,6 +875,7 @@ int main(int argc, char **argv) {
   reads(db);
   operators_of_the_program(db);
   keyspaces(db);
+  entries_that_expire(db);
   batches(db);
   iterators(db);
   received_values(db);
