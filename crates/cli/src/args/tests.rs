@@ -149,7 +149,8 @@ fn too_few_and_too_many_arguments() {
     );
     assert_eq!(
         usage_error("foldb put"),
-        "DB and KEY and VALUE are missing; usage: foldb put DB KEY (VALUE | --file FILE) [FLAGS]"
+        "DB and KEY and VALUE are missing; usage: foldb put DB KEY (VALUE | --file FILE) \
+         [--if-absent | --if-value OLD] [--expires SECONDS|never] [FLAGS]"
     );
     assert_eq!(
         usage_error("foldb get db k -x"),
