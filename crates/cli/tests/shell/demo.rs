@@ -20,9 +20,10 @@ fn the_demo_flushes_and_compacts_and_its_counts_agree() {
 #[test]
 fn the_demo_tells_what_it_did() {
     let shell = Shell::new();
-    let out = shell.ok("demo --words 40000");
+    // More words than the documents have, so they are read through several times.
+    let out = shell.ok("demo --words 120000");
     for part in [
-        "Counting 40,000 words",
+        "Counting 120,000 words",
         "read through",
         "█",
         "counts agree",
