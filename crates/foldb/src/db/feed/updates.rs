@@ -118,6 +118,7 @@ impl Db {
     ///     key: b"visits",
     ///     operand: &1u64.to_le_bytes(),
     ///     operator: "uint64add",
+    ///     expires: None,
     /// };
     /// assert_eq!(batch.iter().collect::<Vec<_>>(), [merge]);
     /// assert!(updates.next().is_none());
