@@ -32,7 +32,7 @@ pub fn add(hash: &mut Xxh3, key: &[u8], value: &[u8]) {
     }
 }
 
-/// Returns a digest of so many entries as text.
+/// Writes a digest and the number of its entries as text.
 pub fn text(hash: &Xxh3, entries: u64) -> String {
     format!("{:016x} of {entries} entries", hash.digest())
 }

@@ -10,7 +10,7 @@ use foldb_report::results::Run;
 use foldb_report::system;
 
 use super::general::peak_memory;
-use super::session::timed;
+use super::session::{timed, timed_run};
 use super::{Job, Sizes};
 use crate::data::key;
 use crate::engine::foldb_options;
@@ -38,15 +38,9 @@ pub fn run(job: &Job, flushed: bool, sizes: &Sizes, directory: &Path) -> Result<
             db.flush().map_err(failed)?;
         }
         runs.push(Run {
-            workload: row.name.to_owned(),
-            operations: recorded.operations,
-            seconds: recorded.seconds,
-            latencies: recorded.latencies,
-            slowest_micros: recorded.slowest_micros,
-            timeline: recorded.timeline,
             space: system::space(directory),
             notes: peak_memory().into_iter().collect(),
-            ..Run::default()
+            ..timed_run(row, recorded)
         });
     }
     if db.take_first(..).map_err(failed)?.is_some() {

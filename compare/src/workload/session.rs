@@ -195,8 +195,8 @@ pub fn timed<T: Sync>(
     Ok(Recorded::of(&clock, recorders))
 }
 
-/// Returns a run of `row`, without the parts that [`Session::finish`] adds.
-pub fn run(row: &Row, recorded: Recorded, stopped: Stopped, rested: Rested) -> Run {
+/// Returns a run of `row` with its times alone.
+pub fn timed_run(row: &Row, recorded: Recorded) -> Run {
     Run {
         workload: row.name.to_owned(),
         operations: recorded.operations,
@@ -204,6 +204,13 @@ pub fn run(row: &Row, recorded: Recorded, stopped: Stopped, rested: Rested) -> R
         latencies: recorded.latencies,
         slowest_micros: recorded.slowest_micros,
         timeline: recorded.timeline,
+        ..Run::default()
+    }
+}
+
+/// Returns a run of `row`, without the parts that [`Session::finish`] adds.
+pub fn run(row: &Row, recorded: Recorded, stopped: Stopped, rested: Rested) -> Run {
+    Run {
         events: stopped.events,
         peak_memory: stopped.peak_memory,
         owed_bytes: stopped.owed,
@@ -211,7 +218,7 @@ pub fn run(row: &Row, recorded: Recorded, stopped: Stopped, rested: Rested) -> R
         runs_per_read: rested.runs_per_read,
         written: Some(rested.written),
         space: rested.space,
-        ..Run::default()
+        ..timed_run(row, recorded)
     }
 }
 

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::faults::{Fault, planted};
 use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
-use crate::fold::stamp::{Rule, Stamp};
+use crate::fold::stamp::{Moment, NEVER, Rule, Stamp};
 
 /// What the name of a wrapper has before the name of its operator. No other name has a space.
 pub(crate) const PREFIX: &str = "expiring ";
@@ -34,12 +34,13 @@ pub(crate) struct Expiring {
 type Payloads<'a> = SmallVec<[&'a [u8]; 16]>;
 
 /// The part of a chain that is alive after its last operand.
-struct Alive {
+pub(crate) struct Alive {
     /// The index of its first operand.
-    first: usize,
+    pub(crate) first: usize,
     /// Whether the base belongs to it.
-    has_base: bool,
-    expires: u32,
+    pub(crate) has_base: bool,
+    /// When all of it expires; [`NEVER`] for an empty chain.
+    pub(crate) expires: Moment,
 }
 
 impl Expiring {
@@ -95,9 +96,9 @@ impl Alive {
     }
 }
 
-/// Returns the operands that are alive after the last one, over this base.
-fn alive(base: Option<Stamp>, operands: &[Stamp]) -> Alive {
-    let mut alive = Alive { first: 0, has_base: base.is_some(), expires: 0 };
+/// Returns the part of a chain that is alive after its last operand. The operands are oldest first.
+pub(crate) fn alive(base: Option<Stamp>, operands: &[Stamp]) -> Alive {
+    let mut alive = Alive { first: 0, has_base: base.is_some(), expires: NEVER };
     let mut expires = base.map(|base| base.expires);
     for (index, operand) in operands.iter().enumerate() {
         let goes_on = expires.filter(|expires| *expires > operand.written);
@@ -109,15 +110,8 @@ fn alive(base: Option<Stamp>, operands: &[Stamp]) -> Alive {
             (_, Rule::Renew) | (None, Rule::Keep) => operand.expires,
         });
     }
-    alive.expires = expires.unwrap_or(0);
+    alive.expires = expires.unwrap_or(NEVER);
     alive
-}
-
-/// Returns the index of the first operand that is alive after the last one, whether the base is,
-/// and when all of it expires. The operands are oldest first.
-pub(crate) fn living(base: Option<Stamp>, operands: &[Stamp]) -> (usize, bool, u32) {
-    let Alive { first, has_base, expires } = alive(base, operands);
-    (first, has_base, if base.is_none() && operands.is_empty() { u32::MAX } else { expires })
 }
 
 /// Returns how many of these operands, from the first on, compose without a base.

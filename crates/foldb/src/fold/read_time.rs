@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result};
 use crate::fold::chain::{Chain, Record};
-use crate::fold::expiring::living;
+use crate::fold::expiring::alive;
 use crate::fold::stamp::{Moment, NEVER, STAMP_LEN, Stamp};
 use crate::key::Kind;
 use crate::value::Value;
@@ -67,7 +69,7 @@ impl ReadTime {
     /// `Corruption` for a record without a stamp.
     pub(crate) fn keep_living(
         &self,
-        operands: &mut smallvec::SmallVec<[Record; 4]>,
+        operands: &mut SmallVec<[Record; 4]>,
         base: &mut Option<Record>,
     ) -> Result<()> {
         let stamp_of = |record: &Record| {
@@ -76,14 +78,14 @@ impl ReadTime {
         let put = base.as_ref().filter(|base| base.header.kind == Kind::Put);
         let of_base = put.map(stamp_of).transpose()?;
         let stamps = operands.iter().rev().map(stamp_of).collect::<Result<Vec<_>>>()?;
-        let (first, has_base, expires) = living(of_base, &stamps);
-        if expires <= self.now {
+        let alive = alive(of_base, &stamps);
+        if alive.expires <= self.now {
             operands.clear();
             *base = None;
             return Ok(());
         }
-        operands.truncate(operands.len() - first);
-        if of_base.is_some() && !has_base {
+        operands.truncate(operands.len() - alive.first);
+        if of_base.is_some() && !alive.has_base {
             *base = None;
         }
         let put = base.iter_mut().filter(|base| base.header.kind == Kind::Put);

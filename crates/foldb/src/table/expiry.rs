@@ -1,7 +1,7 @@
 //! What a table says about the expiry of its records.
 //!
 //! ```text
-//! merged since varint | ends of the first quarter, half, three quarters and all: varint each |
+//! merged since varint | half expires varint |
 //! settings: rule u8 | lifetime varint | bucket varint          only in the table, not the manifest
 //! ```
 
@@ -10,34 +10,25 @@ use crate::error::Result;
 use crate::fold::stamp::{Moment, NEVER, Rule, Stamp};
 use crate::key::Kind;
 
-/// The expiry of a table's records. Operands that keep the end of their base are not counted among
-/// the ends: nobody knows their end before the base is known.
+/// The expiry of a table's records. An operand that keeps the end of its base has no end here: only
+/// a fold with the base knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableExpiry {
     /// The earliest moment of an operand. Values below that had not expired by then may be needed.
     pub merged_since: Moment,
-    /// When a quarter, half, three quarters and all of the records have expired.
-    pub quartiles: [Moment; 4],
+    /// When half of the records have expired, about.
+    pub half_expires: Moment,
 }
 
 impl TableExpiry {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.merged_since));
-        self.quartiles.iter().for_each(|end| put_varint(out, u64::from(*end)));
+        put_varint(out, u64::from(self.half_expires));
     }
 
     pub(crate) fn decode(bytes: &mut ByteReader<'_>) -> Result<TableExpiry> {
         let merged_since = bytes.varint32("expiry: merged since")?;
-        let mut quartiles = [NEVER; 4];
-        for end in &mut quartiles {
-            *end = bytes.varint32("expiry: end")?;
-        }
-        Ok(TableExpiry { merged_since, quartiles })
-    }
-
-    /// Returns when half of the records have expired.
-    pub(crate) fn half_expires(&self) -> Moment {
-        self.quartiles[1]
+        Ok(TableExpiry { merged_since, half_expires: bytes.varint32("expiry: half expires")? })
     }
 }
 
@@ -50,7 +41,6 @@ pub(super) struct ExpiryCounts {
     /// Records from one sample to the next.
     step: u64,
     records: u64,
-    last: Moment,
     /// When the newer records of the key have expired.
     end_of_newer: Moment,
 }
@@ -65,7 +55,6 @@ impl Default for ExpiryCounts {
             samples: Vec::new(),
             step: 1,
             records: 0,
-            last: 0,
             end_of_newer: 0,
         }
     }
@@ -88,7 +77,6 @@ impl ExpiryCounts {
         let own = if is_open { NEVER } else { stamp.expires };
         let end = own.max(self.end_of_newer);
         self.end_of_newer = end;
-        self.last = self.last.max(end);
         if self.records.is_multiple_of(self.step) {
             if self.samples.len() == MOST_SAMPLES {
                 let mut index = 0;
@@ -107,15 +95,8 @@ impl ExpiryCounts {
 
     pub(super) fn finish(&mut self) -> TableExpiry {
         self.samples.sort_unstable();
-        let count = self.samples.len();
-        let quartile = |quarter: usize| {
-            let at = (count * quarter).div_ceil(4).saturating_sub(1);
-            self.samples.get(at).copied().unwrap_or(NEVER)
-        };
-        let all = if self.records == 0 { NEVER } else { self.last };
-        TableExpiry {
-            merged_since: self.merged_since,
-            quartiles: [quartile(1), quartile(2), quartile(3), all],
-        }
+        let middle = self.samples.len().div_ceil(2).saturating_sub(1);
+        let half_expires = self.samples.get(middle).copied().unwrap_or(NEVER);
+        TableExpiry { merged_since: self.merged_since, half_expires }
     }
 }

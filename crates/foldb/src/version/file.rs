@@ -62,7 +62,7 @@ impl FileFacts {
 
 /// Returns whether at least half of a file's records have expired.
 pub(crate) fn has_much_expired(file: &FileFacts, now: Moment) -> bool {
-    file.expiry.is_some_and(|expiry| expiry.half_expires() <= now)
+    file.expiry.is_some_and(|expiry| expiry.half_expires <= now)
 }
 
 /// A table file in use, shared by every version that refers to it.

@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 use crate::db::feed::position::Position;
 use crate::db::handle::database::Db;
-use crate::db::handle::keyspace::Keyspace;
 use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
@@ -271,25 +270,26 @@ impl BatchUpdate {
         for operation in self.operations() {
             let name = name_of(&self.keyspaces, operation.keyspace);
             let keyspace = db.keyspace(name)?;
+            let stored = operation.value;
+            // A copy whose entries expire gets the ends of the original.
+            let has_stamp = operation.stamped && keyspace.state().stamps;
             match self.shown(operation) {
-                UpdateOp::Put { key, value, .. } => match is_same_form(&operation, &keyspace) {
-                    true => {
-                        let put = (Kind::Put, NO_OPERATOR);
-                        batch.add_as_stored(put, keyspace.state(), key, operation.value);
-                    }
-                    false => drop(batch.put_in(&keyspace, key, value)),
-                },
-                UpdateOp::Delete { key, .. } => drop(batch.delete_in(&keyspace, key)),
-                UpdateOp::Merge { key, operand, operator, .. } => {
+                UpdateOp::Put { key, .. } if has_stamp => {
+                    batch.add_as_stored((Kind::Put, NO_OPERATOR), keyspace.state(), key, stored);
+                }
+                UpdateOp::Put { key, value, .. } => {
+                    batch.put_in(&keyspace, key, value);
+                }
+                UpdateOp::Delete { key, .. } => {
+                    batch.delete_in(&keyspace, key);
+                }
+                UpdateOp::Merge { key, operator, .. } if has_stamp => {
                     let operator = db.operator(operator)?;
-                    match operation.stamped && is_same_form(&operation, &keyspace) {
-                        true => {
-                            let id = db.core().stored_operator(keyspace.state(), &operator)?;
-                            let merge = (Kind::Merge, id);
-                            batch.add_as_stored(merge, keyspace.state(), key, operation.value);
-                        }
-                        false => drop(batch.merge_with_in(&operator, &keyspace, key, operand)),
-                    }
+                    let id = db.core().stored_operator(keyspace.state(), &operator)?;
+                    batch.add_as_stored((Kind::Merge, id), keyspace.state(), key, stored);
+                }
+                UpdateOp::Merge { key, operand, operator, .. } => {
+                    batch.merge_with_in(&db.operator(operator)?, &keyspace, key, operand);
                 }
                 UpdateOp::DeleteRange { start, end, .. } => {
                     batch.delete_range_in(&keyspace, (start, end));
@@ -298,12 +298,6 @@ impl BatchUpdate {
         }
         Ok(())
     }
-}
-
-/// Returns whether both keyspaces have an expiry, or neither. The copy then has the stamps of the
-/// original.
-fn is_same_form(operation: &Operation<'_>, copy: &Keyspace) -> bool {
-    operation.stamped == copy.state().settings.expiry.is_some()
 }
 
 fn name_of<Id: Ord + Copy>(names: &[(Id, Arc<str>)], id: Id) -> &str {

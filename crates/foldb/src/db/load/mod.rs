@@ -27,7 +27,7 @@ use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::load::tables::LoadTables;
-use crate::db::write::stamping::{resolve_last, with_pending_stamp};
+use crate::db::write::stamping::{Stamped, resolve_last, with_pending_stamp};
 use crate::encoding::common_prefix;
 use crate::error::{Error, Result};
 use crate::fold::Operator;
@@ -216,7 +216,7 @@ impl SortedLoad {
     /// # Errors
     /// `InvalidArgument` for an operand: a value that it would come to in time may be gone before
     /// the load is added.
-    fn stamped(&self, kind: Kind, value: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn stamped(&self, kind: Kind, value: &[u8]) -> Result<Option<Stamped>> {
         let Some(expiry) = &self.keyspace.state().settings.expiry else { return Ok(None) };
         if kind == Kind::Merge {
             return Err(Error::invalid_argument(

@@ -79,7 +79,7 @@ impl KeyspaceTree {
     pub(crate) fn ends(&self) -> impl Iterator<Item = Moment> {
         let expires = self.keyspace.settings.expiry.is_some();
         let tables = expires.then(|| self.version.tables()).into_iter().flatten();
-        tables.filter_map(|table| Some(table.file.expiry?.half_expires()))
+        tables.filter_map(|table| Some(table.file.expiry?.half_expires))
     }
 
     /// Returns the manifest's description of the tree.

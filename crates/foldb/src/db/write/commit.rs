@@ -21,7 +21,7 @@ use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::Patience;
 use crate::db::throttle::writer_lock::WriterGuard;
-use crate::db::write::batch::{WriteBatch, no_expiry};
+use crate::db::write::batch::WriteBatch;
 use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
@@ -190,9 +190,6 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
-        if kind.may_expire() && options.expires.is_some() && keyspace.settings.expiry.is_none() {
-            return Err(no_expiry(&keyspace.name));
-        }
         let mut batch = WriteBatch::new();
         if kind.may_expire() {
             batch.set_expires(options.expires);
@@ -201,7 +198,12 @@ impl Core {
             Kind::DeleteRange => batch.add_range_delete(keyspace, key, value),
             _ => batch.add_in(keyspace, (kind, operator), key, value),
         };
-        self.write_if(&batch, &WriteOptions { expires: None, ..*options }, allow)
+        let options = WriteOptions { expires: None, ..*options };
+        if !batch.has_pending_stamps() {
+            return self.write_if(&batch, &options, allow);
+        }
+        self.check_batch(&batch)?;
+        self.commit_stamped(batch, NO_OPERATOR, &options, allow)
     }
 
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
@@ -224,23 +226,7 @@ impl Core {
                 "WriteOptions::expires is for single writes; call WriteBatch::set_expires instead",
             ));
         }
-        batch.check(&self.registry)?;
-        limits::check_batch(batch.memtable_bytes(), self.settings.write_buffers.size)?;
-        for operation in batch.operations() {
-            operation.check_limits()?;
-            // Keys of other keyspaces were checked when they were added to the batch.
-            if operation.keyspace == DEFAULT_KEYSPACE {
-                match operation.kind {
-                    Kind::DeleteRange => {
-                        check_range(&*self.default.comparator, operation.range())?;
-                    }
-                    _ => self.default.check_key_to_write(operation.key)?,
-                }
-            }
-            if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
-                self.default.default_operator()?.check_operand(operation.value)?;
-            }
-        }
+        self.check_batch(batch)?;
         let default = self.default.merge_operator();
         let default = default.map_or(NO_OPERATOR, |operator| operator.id);
         if batch.is_empty() {
@@ -260,6 +246,28 @@ impl Core {
             return self.write_one_if(&keyspace, (kind, operator), key, value, options, allow);
         }
         self.commit(Writes::Batch(batch), default, options, allow)
+    }
+
+    /// Checks what a batch holds before it is written.
+    fn check_batch(&self, batch: &WriteBatch) -> Result<()> {
+        batch.check(&self.registry)?;
+        limits::check_batch(batch.memtable_bytes(), self.settings.write_buffers.size)?;
+        for operation in batch.operations() {
+            operation.check_limits()?;
+            // Keys of other keyspaces were checked when they were added to the batch.
+            if operation.keyspace == DEFAULT_KEYSPACE {
+                match operation.kind {
+                    Kind::DeleteRange => {
+                        check_range(&*self.default.comparator, operation.range())?;
+                    }
+                    _ => self.default.check_key_to_write(operation.key)?,
+                }
+            }
+            if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
+                self.default.default_operator()?.check_operand(operation.value)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns a keyspace that a batch names, unless it was dropped.

@@ -6,9 +6,14 @@
 
 use std::time::{Duration, SystemTime};
 
+use smallvec::SmallVec;
+
 use crate::fold::stamp::{End, NEVER, Pending, Rule, STAMP_LEN, moment_of, resolve};
 use crate::key::Kind;
 use crate::settings::{Expires, Expiry, ExpiryRule, seconds};
+
+/// A stored value or operand. A short one needs no allocation.
+pub(crate) type Stamped = SmallVec<[u8; 128]>;
 
 /// Appends a pending stamp to the value or operand of a write.
 pub(crate) fn with_pending_stamp(
@@ -16,7 +21,7 @@ pub(crate) fn with_pending_stamp(
     kind: Kind,
     expiry: &Expiry,
     expires: Option<Expires>,
-) -> Vec<u8> {
+) -> Stamped {
     let (end, rule) = match expires {
         Some(expires) => (end_of(expires), Rule::Renew),
         None => match expiry.rule {
@@ -27,7 +32,7 @@ pub(crate) fn with_pending_stamp(
     };
     let rule = if kind == Kind::Put { Rule::Renew } else { rule };
     let stamp = Pending { bucket: expiry.bucket_seconds(), end, rule }.encode();
-    let mut stored = Vec::with_capacity(value.len() + STAMP_LEN);
+    let mut stored = Stamped::with_capacity(value.len() + STAMP_LEN);
     stored.extend_from_slice(value);
     stored.extend_from_slice(&stamp);
     stored
@@ -38,15 +43,11 @@ fn end_of(expires: Expires) -> End {
         Expires::After(lifetime) => End::After(seconds(lifetime)),
         Expires::At(time) => {
             let since_1970 = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let whole = Duration::from_secs(seconds_rounded_up(since_1970));
-            End::At(moment_of(whole))
+            // Moments are rounded down, and an end must be rounded up.
+            End::At(moment_of(since_1970.saturating_add(Duration::from_nanos(999_999_999))))
         }
         Expires::Never => End::At(NEVER),
     }
-}
-
-fn seconds_rounded_up(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 /// Replaces the pending stamp at the end of a stored value or operand.

@@ -41,7 +41,7 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             references: (0..numbers[3] % 3).map(|n| (numbers[4] ^ n, numbers[5])).collect(),
             expiry: (numbers[0] % 3 == 0).then(|| TableExpiry {
                 merged_since: numbers[1] as u32,
-                quartiles: [2, 3, 4, 5].map(|at| numbers[at] as u32),
+                half_expires: numbers[2] as u32,
             }),
         }
     })

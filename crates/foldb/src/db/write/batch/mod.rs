@@ -399,7 +399,7 @@ impl WriteBatch {
         }
     }
 
-    /// Removes all writes and keeps the memory.
+    /// Removes all writes and keeps the memory. Later writes expire as their keyspace says.
     pub fn clear(&mut self) {
         self.encoded.clear();
         self.len = 0;
@@ -558,7 +558,7 @@ impl WriteBatch {
 }
 
 /// Returns the error of a write with an expiry to a keyspace without one.
-pub(crate) fn no_expiry(keyspace: &str) -> Error {
+fn no_expiry(keyspace: &str) -> Error {
     Error::invalid_argument(format!(
         "the write expires, but keyspace '{keyspace}' has no expiry: create the keyspace with \
          KeyspaceOptions::expiry"
