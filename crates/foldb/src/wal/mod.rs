@@ -10,6 +10,7 @@ mod lineage;
 mod reader;
 mod record;
 mod separable;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -25,4 +26,5 @@ pub(crate) use separable::{
     LEAST_BY_DEFAULT, LEAST_SEPARABLE, SEPARABLE_PUT, SealedLog, SeparableValues, is_one_frame,
     is_separable,
 };
-pub(crate) use writer::{LogMark, LogSync, LogWriter};
+pub(crate) use sync::LogSync;
+pub(crate) use writer::{LogMark, LogWriter};

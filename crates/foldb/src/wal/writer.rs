@@ -1,25 +1,24 @@
-//! Appends to a log, and syncs the log while appends continue.
+//! Appends to a log. Threads sync it through [`LogSync`] while appends continue.
 //!
 //! An append makes one `write_at` call for each record. When the call returns, the operating system
-//! has the record. Syncs go through [`LogSync`], which threads share. A sync does not block
-//! appends, and one `fdatasync` serves every caller whose frames were written before it began.
+//! has the record.
 //!
 //! An append that fails may leave whole frames after the log's end. A reader would take these
 //! frames for the next records. So the writer clears them, durably, before it writes there again.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::path::Path;
+use std::sync::{Arc, Weak};
 
 use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 
 use crate::encoding::format::{FileFormat, LOG};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, longest_payload};
 use crate::wal::record::LogHeader;
 use crate::wal::separable::{SealedLog, SeparableValues};
+use crate::wal::sync::LogSync;
 
 /// Bytes of the first reservation of a log's blocks. Each further reservation doubles the total,
 /// but adds at most the step.
@@ -52,39 +51,6 @@ pub(crate) struct LogMark {
     offset: u64,
     frames: u64,
     digest: u64,
-}
-
-/// The part of a log that threads share: any thread may sync through it.
-#[derive(Debug)]
-pub(crate) struct LogSync {
-    file: Arc<dyn WritableFile>,
-    path: PathBuf,
-    fs: Arc<dyn FileSystem>,
-    /// Last frame passed to the operating system.
-    written: AtomicU64,
-    /// Last frame known to be on the medium.
-    synced: AtomicU64,
-    /// Bytes of memory of the list that says where values lie in the log.
-    noted: AtomicUsize,
-    /// Whether tables hold all its writes, so that its file may be unlinked.
-    is_retired: AtomicBool,
-    /// The log's extent, once it takes no more writes.
-    sealed: OnceLock<Extent>,
-    progress: Mutex<SyncProgress>,
-}
-
-#[derive(Debug)]
-struct SyncProgress {
-    /// Whether the log's name is durable.
-    named: bool,
-    /// The log before this one, until all of that log is known to be on the medium. Before that, no
-    /// frame of this log may count as synced (H11). The reference is weak, because a log that is
-    /// never synced must not keep all earlier logs open. Once tables hold all writes of the earlier
-    /// log, it may be dropped.
-    predecessor: Weak<LogSync>,
-    /// Why a sync failed. The kernel reports lost writes once, so a second sync that succeeds
-    /// proves nothing about them.
-    failed: Option<Error>,
 }
 
 impl LogWriter {
@@ -158,22 +124,8 @@ impl LogWriter {
         number: u64,
         predecessor: Option<&LogWriter>,
     ) -> LogWriter {
-        let progress = SyncProgress {
-            named: false,
-            predecessor: predecessor.map_or_else(Weak::new, |log| Arc::downgrade(&log.sync)),
-            failed: None,
-        };
-        let sync = Arc::new(LogSync {
-            file,
-            path: path.to_owned(),
-            fs: Arc::clone(fs),
-            written: AtomicU64::new(0),
-            synced: AtomicU64::new(0),
-            noted: AtomicUsize::new(0),
-            is_retired: AtomicBool::new(false),
-            sealed: OnceLock::new(),
-            progress: Mutex::new(progress),
-        });
+        let predecessor = predecessor.map_or_else(Weak::new, |log| Arc::downgrade(&log.sync));
+        let sync = Arc::new(LogSync::new(file, fs, path, predecessor));
         let (offset, reserved, frames, digest) = (0, 0, 0, 0);
         LogWriter {
             sync,
@@ -236,7 +188,7 @@ impl LogWriter {
         } else {
             self.append_in_parts()?;
         }
-        self.sync.written.store(self.frames, Ordering::Release);
+        self.sync.note_written(self.frames);
         Ok(())
     }
 
@@ -281,7 +233,7 @@ impl LogWriter {
         // An append that panicked may have written its frame without counting it.
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
         (self.offset, self.frames, self.digest) = (mark.offset, mark.frames, mark.digest);
-        self.sync.written.store(self.frames, Ordering::Release);
+        self.sync.note_written(self.frames);
         self.left_behind = Some(end);
         self.clear_attempt()
     }
@@ -330,7 +282,7 @@ impl LogWriter {
         offset: u64,
         number: u64,
     ) -> Result<u32> {
-        let synced_through = self.sync.synced.load(Ordering::Acquire);
+        let synced_through = self.sync.synced();
         let header = FrameHeader { part, frame: number, synced_through, log: self.number };
         let sum = header.seal(frame, offset);
         let end = offset + frame.len() as u64;
@@ -373,8 +325,7 @@ impl LogWriter {
 
     /// Ends the log: it takes no more writes.
     pub(crate) fn seal(self, values: Arc<SeparableValues>) -> SealedLog {
-        self.sync.rest();
-        let _never_sealed_before = self.sync.sealed.set(self.extent());
+        self.sync.seal(self.extent());
         SealedLog { number: self.number, len: self.offset, sync: self.sync, values }
     }
 
@@ -390,124 +341,5 @@ impl LogWriter {
     pub(crate) fn extent(&self) -> Extent {
         let LogWriter { number, offset: len, frames, digest, .. } = *self;
         Extent { number, len, frames, digest }
-    }
-}
-
-impl LogSync {
-    /// Returns the bytes of memory that the log's buffers and mapped window use now.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.file.memory_bytes() + self.noted.load(Ordering::Relaxed)
-    }
-
-    /// Sets the bytes of memory of the list that says where values lie in the log.
-    #[inline]
-    pub(crate) fn note_memory(&self, bytes: usize) {
-        self.noted.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Releases the reserved space after the last frame. No writer appends any more.
-    pub(crate) fn trim(&self, len: u64) -> Result<()> {
-        let trimmed = self.file.truncate(len);
-        trimmed.map_err(|error| Error::io(&self.path, "trim the log", &error))
-    }
-
-    /// Returns the extent of the frames; `None` while the log takes writes.
-    pub(crate) fn sealed(&self) -> Option<Extent> {
-        self.sealed.get().copied()
-    }
-
-    /// Notes that all frames written so far are durable. The caller has synced the bytes and then
-    /// the directory.
-    pub(crate) fn note_durable(&self) {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).named = true;
-        self.synced.store(self.written(), Ordering::Release);
-    }
-
-    /// Makes the log's bytes durable, whatever the state of the logs before it. A caller that gives
-    /// the file another name makes that name durable.
-    ///
-    /// # Errors
-    /// `Io` if the sync fails. It is then unknown which bytes are durable, and every later sync
-    /// fails too.
-    pub(crate) fn sync_bytes(&self) -> Result<()> {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = &progress.failed {
-            return Err(error.clone());
-        }
-        let synced = self.file.sync();
-        let synced = synced.map_err(|error| Error::io(&self.path, "sync the log", &error));
-        progress.failed = synced.as_ref().err().cloned();
-        synced
-    }
-
-    /// Notes that tables hold all the log's writes, so the log may be removed.
-    pub(crate) fn retire(&self) {
-        self.is_retired.store(true, Ordering::Release);
-    }
-
-    /// Notes that the log takes no more writes.
-    fn rest(&self) {
-        self.file.rest();
-    }
-
-    /// Makes the log durable up to a frame, and all logs before it completely.
-    ///
-    /// # Errors
-    /// `Io` if a sync fails. It is then unknown which writes are durable, and every later call
-    /// fails too.
-    pub(crate) fn sync_through(&self, frame: u64) -> Result<()> {
-        if self.synced.load(Ordering::Acquire) >= frame {
-            return Ok(());
-        }
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.synced.load(Ordering::Acquire) >= frame {
-            return Ok(());
-        }
-        if let Some(error) = &progress.failed {
-            return Err(error.clone());
-        }
-        let synced = self.sync_file(&mut progress);
-        progress.failed = synced.as_ref().err().cloned();
-        synced
-    }
-
-    fn sync_file(&self, progress: &mut SyncProgress) -> Result<()> {
-        if let Some(predecessor) = progress.predecessor.upgrade() {
-            predecessor.sync_all()?;
-            progress.predecessor = Weak::new();
-        }
-        let written = self.written.load(Ordering::Acquire);
-        let failed = |error| Error::io(&self.path, "sync the log", &error);
-        self.file.sync().map_err(failed)?;
-        if !self.file.has_name() && !self.is_retired.load(Ordering::Acquire) {
-            return Err(Error::new(
-                ErrorKind::Io,
-                "the file was removed from its directory, and what it holds ends with this process: \
-                 copy the data out, and open another database",
-            )
-            .in_file(&self.path));
-        }
-        if !progress.named {
-            let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
-            self.fs.sync_dir(directory).map_err(failed)?;
-            progress.named = true;
-        }
-        self.synced.store(written, Ordering::Release);
-        Ok(())
-    }
-
-    /// Returns the number of the last frame of the last appended record.
-    pub(crate) fn written(&self) -> u64 {
-        self.written.load(Ordering::Acquire)
-    }
-
-    /// Returns the number of the last frame that is known to be durable.
-    pub(crate) fn synced(&self) -> u64 {
-        self.synced.load(Ordering::Acquire)
-    }
-
-    /// Makes everything written so far durable.
-    pub(crate) fn sync_all(&self) -> Result<()> {
-        self.sync_through(self.written())
     }
 }

@@ -1,5 +1,7 @@
 //! Tests which frames are durable after which syncs (H11).
 
+use std::sync::Mutex;
+
 use foldb_env::mem::{Fault, Operation};
 
 use super::*;
@@ -39,6 +41,65 @@ fn one_sync_serves_all_frames_before_it() {
         log.sync_handle().sync_through(frame).unwrap();
     }
     assert_eq!(fs.counts().syncs(), syncs + 1);
+}
+
+/// Threads append and sync. After each sync the medium has all frames up to the thread's own.
+#[test]
+fn threads_that_share_syncs_find_their_frames_on_the_medium() {
+    const THREADS: u64 = 4;
+    const RECORDS: u64 = 200;
+    let fs = MemFs::new();
+    let log = Mutex::new(create(&fs));
+    let work = || {
+        for number in 0..RECORDS {
+            let (sync, frame) = {
+                let mut log = log.lock().unwrap();
+                append(&mut log, b"record").unwrap();
+                (Arc::clone(log.sync_handle()), log.frames())
+            };
+            sync.sync_through(frame).unwrap();
+            assert!(sync.synced() >= frame);
+            if number % 16 == 0 {
+                // The log's first frame is its header.
+                let survived = read(&fs.crash()).unwrap().0.len() as u64;
+                assert!(survived + 1 >= frame, "{survived} records survived, frame {frame}");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(work);
+        }
+    });
+    let mut log = log.into_inner().unwrap();
+    assert_eq!(log.frames(), THREADS * RECORDS + 1);
+    for _ in 0..2 {
+        append(&mut log, b"record").unwrap();
+        log.sync_handle().sync_all().unwrap();
+    }
+    assert_eq!(log.sync_handle().expected(), 1, "one thread alone waits for no other");
+}
+
+/// All callers that wait learn of a failed sync, and none waits for ever.
+#[test]
+fn every_waiting_thread_sees_a_failed_sync() {
+    let fs = MemFs::new();
+    let log = Mutex::new(create(&fs));
+    fs.inject(Fault::on(Operation::Sync));
+    let write = || {
+        let (sync, frame) = {
+            let mut log = log.lock().unwrap();
+            append(&mut log, b"record").unwrap();
+            (Arc::clone(log.sync_handle()), log.frames())
+        };
+        sync.sync_through(frame).unwrap_err();
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(write);
+        }
+    });
+    log.into_inner().unwrap().sync_handle().sync_bytes().unwrap_err();
 }
 
 /// No frame of a log counts as synced before all earlier logs are synced.
