@@ -194,6 +194,20 @@ fn a_reader_sees_what_a_file_gained_after_its_open() {
 
 /// The system below reports a missing file with an error of no particular kind.
 #[test]
+fn a_reader_sees_what_a_renamed_file_gained_after_its_open() {
+    let (_, fs) = begin();
+    let file = fs.create(Path::new(FILE)).unwrap();
+    file.write_at(b"abc", 0).unwrap();
+    let reader = fs.open(Path::new(FILE)).unwrap();
+    file.write_at(b"de", 3).unwrap();
+    fs.rename(Path::new(FILE), Path::new("dir/renamed")).unwrap();
+    assert_eq!(reader.len().unwrap(), 5);
+    let mut bytes = [0; 4];
+    reader.read_exact_at(&mut bytes, 1).unwrap();
+    assert_eq!(&bytes, b"bcde");
+}
+
+#[test]
 fn a_missing_file_is_reported_as_missing() {
     let (_below, fs) = begin();
     let missing = Path::new("dir/missing");

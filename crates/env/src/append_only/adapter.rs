@@ -41,13 +41,15 @@ pub(super) struct Inner {
     scratch: Mutex<()>,
     /// Files that may be open for writing, by their present names.
     writers: Mutex<HashMap<PathBuf, Weak<Writer>>>,
+    /// Files that may be open for reading.
+    readers: Mutex<Vec<Weak<Reader>>>,
 }
 
 impl AppendOnlyFs {
     /// Makes a file system of these files.
     pub fn new(files: Arc<dyn AppendOnlyFiles>) -> AppendOnlyFs {
-        let (scratch, writers) = Default::default();
-        AppendOnlyFs(Arc::new(Inner { files, scratch, writers }))
+        let (scratch, writers, readers) = Default::default();
+        AppendOnlyFs(Arc::new(Inner { files, scratch, writers, readers }))
     }
 }
 
@@ -58,6 +60,21 @@ impl Inner {
 
     fn lock_writers(&self) -> MutexGuard<'_, HashMap<PathBuf, Weak<Writer>>> {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_readers(&self) -> MutexGuard<'_, Vec<Weak<Reader>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renames a file. Its readers open it again under its new name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let readers: Vec<_> = self.lock_readers().iter().filter_map(Weak::upgrade).collect();
+        let names: Vec<_> = readers.iter().filter_map(|reader| reader.named(from)).collect();
+        self.files.rename(from, to).map_err(|error| self.explain(from, error))?;
+        for mut name in names {
+            to.clone_into(&mut name);
+        }
+        Ok(())
     }
 
     fn is_dir(&self, path: &Path) -> bool {
@@ -123,12 +140,16 @@ impl FileSystem for AppendOnlyFs {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
-        Ok(Arc::new(Reader::open(Arc::clone(&self.0), path)?))
+        let mut readers = self.0.lock_readers();
+        let reader = Arc::new(Reader::open(Arc::clone(&self.0), path)?);
+        readers.retain(|reader| reader.strong_count() > 0);
+        readers.push(Arc::downgrade(&reader));
+        Ok(reader)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         check_same_directory(from, to)?;
-        self.0.files.rename(from, to).map_err(|error| self.0.explain(from, error))?;
+        self.0.rename(from, to)?;
         let mut writers = self.0.lock_writers();
         if let Some(writer) = writers.remove(from) {
             writers.insert(to.to_owned(), writer);

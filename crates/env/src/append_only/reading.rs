@@ -1,10 +1,10 @@
 //! Reads of files that may still grow. A handle of the system below may see only the bytes that the
 //! file had when it was opened, for example through a mapping. So a read beyond them opens the file
-//! again.
+//! again, under the name that it has then.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::ReadableFile;
 use super::adapter::Inner;
@@ -13,7 +13,8 @@ use crate::fs::RandomAccessFile;
 #[derive(Debug)]
 pub(super) struct Reader {
     fs: Arc<Inner>,
-    path: PathBuf,
+    /// The present name of the file. A rename holds the lock.
+    path: RwLock<PathBuf>,
     opened: RwLock<Opened>,
 }
 
@@ -36,7 +37,18 @@ impl Opened {
 impl Reader {
     pub(super) fn open(fs: Arc<Inner>, path: &Path) -> io::Result<Reader> {
         let opened = RwLock::new(Opened::open(&fs, path)?);
-        Ok(Reader { fs, path: path.to_owned(), opened })
+        Ok(Reader { fs, path: RwLock::new(path.to_owned()), opened })
+    }
+
+    fn path(&self) -> RwLockReadGuard<'_, PathBuf> {
+        self.path.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the lock of the file's name if the name is `path`. The caller renames the file and
+    /// stores the new name.
+    pub(super) fn named(&self, path: &Path) -> Option<RwLockWriteGuard<'_, PathBuf>> {
+        let name = self.path.write().unwrap_or_else(PoisonError::into_inner);
+        (*name == path).then_some(name)
     }
 
     fn opened(&self) -> Opened {
@@ -49,7 +61,7 @@ impl Reader {
         if opened.len >= end {
             return Ok(opened);
         }
-        let again = Opened::open(&self.fs, &self.path)?;
+        let again = Opened::open(&self.fs, &self.path())?;
         if again.len < end {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -82,9 +94,10 @@ impl RandomAccessFile for Reader {
     fn len(&self) -> io::Result<u64> {
         let known = self.opened().len;
         // A file that was removed still has the bytes that it had.
-        match self.fs.files.len(&self.path) {
+        let path = self.path();
+        match self.fs.files.len(&path) {
             Ok(len) => Ok(len.max(known)),
-            Err(error) => match self.fs.explain(&self.path, error) {
+            Err(error) => match self.fs.explain(&path, error) {
                 missing if missing.kind() == io::ErrorKind::NotFound => Ok(known),
                 error => Err(error),
             },
