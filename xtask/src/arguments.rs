@@ -135,6 +135,11 @@ pub(crate) enum Command {
     /// Runs `cargo rustc -p foldb-leveldb --profile NAME`, compiles and links compat/leveldb/cpp
     /// with the program in CXX, by default `c++`, and copies the results below the prefix.
     Leveldb(Leveldb),
+    /// The Kafka Streams store: its jar and its tests; needs a JDK and Maven, and else does nothing
+    ///
+    /// Runs `cargo build -p foldb-jni --profile NAME`, puts the library where Maven packs it, and
+    /// runs `mvn` in streams/.
+    Streams(Streams),
     /// The published packages: packed, unpacked and compiled from their contents
     ///
     /// Runs `cargo package ARGUMENTS` with a `-p` for each published crate.
@@ -179,6 +184,16 @@ pub(crate) struct Leveldb {
     /// Compiles C++ with -fsanitize=NAMES, for example `address,undefined`
     #[arg(long, value_name = "NAMES")]
     pub sanitize: Option<String>,
+}
+
+/// What to do with the Kafka Streams store.
+#[derive(Args, Debug)]
+pub(crate) struct Streams {
+    /// Cargo profile of the library
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    pub profile: String,
+    #[command(subcommand)]
+    pub task: crate::streams::Task,
 }
 
 /// Arguments for the program that a command runs.

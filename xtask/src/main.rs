@@ -16,6 +16,7 @@ mod package;
 mod platforms;
 mod prefix;
 mod step;
+mod streams;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,81 @@
+//! The engine runtimes of this process: threads, block cache, table handles and memory budget that
+//! all its databases share.
+//!
+//! Databases with the same memory budget share one runtime. It exists while one of them is open.
+
+use std::collections::BTreeMap;
+
+use foldb::{Result, Runtime, RuntimeOptions};
+use parking_lot::Mutex;
+
+/// The runtimes by memory budget, and how many databases use each.
+static RUNTIMES: Mutex<BTreeMap<usize, (Runtime, usize)>> = Mutex::new(BTreeMap::new());
+
+/// One database's share of a runtime.
+#[derive(Debug)]
+pub struct Share {
+    budget: usize,
+    /// The runtime to open the database with.
+    pub runtime: Runtime,
+}
+
+impl Share {
+    /// Joins the runtime with this memory budget in bytes, and makes it first if there is none. Half
+    /// of the budget is the block cache.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a budget out of range.
+    pub fn join(budget: usize) -> Result<Share> {
+        let mut runtimes = RUNTIMES.lock();
+        if let Some((runtime, users)) = runtimes.get_mut(&budget) {
+            *users += 1;
+            return Ok(Share { budget, runtime: runtime.clone() });
+        }
+        let runtime = Runtime::new(RuntimeOptions {
+            memory_budget: budget,
+            block_cache_size: budget / 2,
+            // Background work of one budget; the threads are those of a process with one database.
+            ..RuntimeOptions::default()
+        })?;
+        runtimes.insert(budget, (runtime.clone(), 1));
+        Ok(Share { budget, runtime })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut runtimes = RUNTIMES.lock();
+        if let Some((_, users)) = runtimes.get_mut(&self.budget) {
+            *users -= 1;
+            if *users == 0 {
+                runtimes.remove(&self.budget);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(budget: usize) -> Option<usize> {
+        RUNTIMES.lock().get(&budget).map(|(_, users)| *users)
+    }
+
+    #[test]
+    fn a_runtime_lives_as_long_as_its_last_share() {
+        let budget = 17 << 20;
+        let first = Share::join(budget).unwrap();
+        let second = Share::join(budget).unwrap();
+        assert_eq!(users(budget), Some(2));
+        drop(first);
+        assert_eq!(users(budget), Some(1));
+        drop(second);
+        assert_eq!(users(budget), None);
+    }
+
+    #[test]
+    fn a_budget_below_the_smallest_is_refused() {
+        assert!(Share::join(1).unwrap_err().to_string().contains("memory_budget"));
+    }
+}
