@@ -517,6 +517,22 @@ typedef struct {
   uint64_t sequence_number;
 } foldb_load_report_t;
 
+// The work of a transaction of `foldb_transact`. `state` is what the program passed to that call.
+// Returns NULL to commit. Returns an error to give up: one that another call returned, or a
+// `foldb_error_aborted`. The function may call foldb, but neither commits nor frees the
+// transaction, and frees the iterators that it makes of it. It returns normally: no `longjmp`, no
+// exception.
+typedef foldb_error_t *(*foldb_transaction_fn)(void *state, foldb_transaction_t *transaction);
+
+// Makes the new value of a key: appends it to `new_value` with `foldb_output_append`. Returns
+// something other than 0 if the key has that value from now on, and 0 to delete the key or to
+// leave it absent. `value` is NULL if the key is absent; it lives during the call. `state` is what
+// the program passed to `foldb_update`.
+typedef int (*foldb_update_fn)(void *state,
+                               const uint8_t *value,
+                               size_t value_len,
+                               foldb_output_t *new_value);
+
 // Returns whether a value is accepted. `value` is NULL if the key is absent. `state` is what the
 // program passed to `foldb_merge_if`.
 typedef int (*foldb_accepts_t)(void *state, const uint8_t *value, size_t value_len);
@@ -623,6 +639,10 @@ foldb_code_t foldb_error_code(const foldb_error_t *error);
 // Returns the message of an error: one line that names the file, offset, key or option. It lives
 // as long as the error. For NULL it is "no error".
 const char *foldb_error_message(const foldb_error_t *error);
+
+// Makes an error with the code `FOLDB_ABORTED`, for the function of a `foldb_transact` that gives
+// up. Copies the message; NULL is a message of foldb's own.
+foldb_error_t *foldb_error_aborted(const char *message);
 
 // Frees an error. NULL is allowed.
 void foldb_error_free(foldb_error_t *error);
@@ -749,6 +769,13 @@ void foldb_write_options_set_deadline_micros(foldb_write_options_t *options, int
 // keyspace says, the default. Negative: it never expires. The write of a batch refuses it; call
 // `foldb_batch_set_lifetime_seconds` instead.
 void foldb_write_options_set_lifetime_seconds(foldb_write_options_t *options, int64_t seconds);
+
+// Sets when the put or merge expires, in milliseconds since 1970, rounded up to a second. A moment
+// in the past: at once. Negative: never. `foldb_expires_at` stores such a time, so a copy can keep
+// the end of its original. The last call of this function and of
+// `foldb_write_options_set_lifetime_seconds` counts. The write of a batch refuses it; call
+// `foldb_batch_set_expires_at_millis` instead.
+void foldb_write_options_set_expires_at_millis(foldb_write_options_t *options, int64_t millis);
 
 // Frees options of a write. NULL is allowed.
 void foldb_write_options_free(foldb_write_options_t *options);
@@ -997,6 +1024,11 @@ foldb_batch_t *foldb_batch_new(const foldb_t *db);
 // an expiry. 0: as the keyspace says, the default. Negative: they never expire.
 void foldb_batch_set_lifetime_seconds(foldb_batch_t *batch, int64_t seconds);
 
+// Sets when the puts and merges that are added from now on expire, in milliseconds since 1970. A
+// moment in the past: at once. Negative: never. The last call of this function and of
+// `foldb_batch_set_lifetime_seconds` counts.
+void foldb_batch_set_expires_at_millis(foldb_batch_t *batch, int64_t millis);
+
 // Adds a put.
 foldb_error_t *foldb_batch_put(foldb_batch_t *batch,
                                const foldb_keyspace_t *keyspace,
@@ -1038,7 +1070,7 @@ foldb_error_t *foldb_batch_merge_with(foldb_batch_t *batch,
 // Returns the number of writes in a batch; 0 for NULL.
 size_t foldb_batch_len(const foldb_batch_t *batch);
 
-// Removes all writes from a batch, to fill it again.
+// Removes all writes from a batch, to fill it again. Later writes expire as their keyspace says.
 void foldb_batch_clear(foldb_batch_t *batch);
 
 // Applies a batch to its database. Readers see all of it or nothing, also after a crash. NULL
@@ -1217,6 +1249,20 @@ foldb_error_t *foldb_transaction_commit(foldb_transaction_t *transaction);
 // Frees a transaction. Without a commit, nothing of it remains. NULL is allowed.
 void foldb_transaction_free(foldb_transaction_t *transaction);
 
+// Runs `work` in a transaction and commits it. After a conflict it runs `work` again, on this
+// thread, up to 100 times. So `work` should change nothing but the transaction and its own
+// results. A transaction that keeps losing gets a turn, in which other writers wait.
+//
+// Returns the error of `work`, or `FOLDB_CONFLICT` after the last attempt. The deadline of the
+// options bounds the whole call, which then returns `FOLDB_CONFLICT` or `FOLDB_BUSY`. With an
+// error, except of a failed sync, nothing was written. The other arguments are those of
+// `foldb_transaction_begin`.
+foldb_error_t *foldb_transact(const foldb_t *db,
+                              uint32_t isolation,
+                              const foldb_write_options_t *options,
+                              foldb_transaction_fn work,
+                              void *state);
+
 // Sets a key to `new_value` if its value is `expected`. NULL for either stands for an absent key.
 // Stores in `*swapped` whether it did. If it did not, it stores the value found in `*found`, to be
 // freed with `foldb_value_free`, NULL if the key is absent. `found` itself may be NULL.
@@ -1249,6 +1295,43 @@ foldb_error_t *foldb_take(const foldb_t *db,
                           size_t key_len,
                           foldb_value_t **value);
 
+// Deletes the first entry of the range from `lower` on and before `upper`. Stores its key in
+// `*key` and its value in `*value`, each to be freed with `foldb_value_free`; NULL in both if the
+// range has no entry. NULL for a bound means no bound there.
+//
+// This is the front of a queue: a call takes as long however many entries were taken before.
+foldb_error_t *foldb_take_first(const foldb_t *db,
+                                const foldb_keyspace_t *keyspace,
+                                const foldb_write_options_t *options,
+                                const foldb_bytes_t *lower,
+                                const foldb_bytes_t *upper,
+                                foldb_value_t **key,
+                                foldb_value_t **value);
+
+// Replaces the value of a key by what `change` makes of it. Stores the new value in `*value`, to
+// be freed with `foldb_value_free`; NULL if the key has none. `value` itself may be NULL.
+//
+// If another write changes the key meanwhile, `change` is called again with its new value, on this
+// thread. Only the answer of the last call counts, so the function should have no other effects.
+foldb_error_t *foldb_update(const foldb_t *db,
+                            const foldb_keyspace_t *keyspace,
+                            const foldb_write_options_t *options,
+                            const uint8_t *key,
+                            size_t key_len,
+                            foldb_update_fn change,
+                            void *state,
+                            foldb_value_t **value);
+
+// Replaces the value of a key as `foldb_update` does, and stores the value before in `*value`.
+foldb_error_t *foldb_fetch_update(const foldb_t *db,
+                                  const foldb_keyspace_t *keyspace,
+                                  const foldb_write_options_t *options,
+                                  const uint8_t *key,
+                                  size_t key_len,
+                                  foldb_update_fn change,
+                                  void *state,
+                                  foldb_value_t **value);
+
 // Merges an operand with the keyspace's merge operator. Stores the value after this merge in
 // `*value`, to be freed with `foldb_value_free`; NULL if the operator deleted the key.
 foldb_error_t *foldb_merge_get(const foldb_t *db,
@@ -1261,7 +1344,8 @@ foldb_error_t *foldb_merge_get(const foldb_t *db,
                                foldb_value_t **value);
 
 // Merges an operand if `accepts` returns something other than 0 for the key's value. Stores in
-// `*merged` whether it did. `accepts` may be called several times, on this thread.
+// `*merged` whether it did. If another write changes the key meanwhile, `accepts` is called again
+// with its new value, on this thread.
 foldb_error_t *foldb_merge_if(const foldb_t *db,
                               const foldb_keyspace_t *keyspace,
                               const foldb_write_options_t *options,
@@ -1312,6 +1396,11 @@ foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch, const foldb_updates_
 
 // Frees updates. NULL is allowed.
 void foldb_updates_free(foldb_updates_t *updates);
+
+// Stores in `*found` whether the database keeps logs for the feed. A program that did not choose
+// the options of a database asks before it opens it: an open without `wal_retention_bytes` and
+// `wal_retention_seconds` ends the feed.
+foldb_error_t *foldb_has_feed(const char *directory, const foldb_options_t *options, bool *found);
 
 // Stores the position directly after the last write in `*position`.
 foldb_error_t *foldb_position(const foldb_t *db, foldb_position_t *position);

@@ -8,8 +8,9 @@ use crate::boundary::{arg, arg_mut, bytes, call, free, text};
 use crate::bytes::{foldb_bytes_t, range};
 use crate::database::foldb_t;
 use crate::error::foldb_error_t;
+use crate::expiry::{expires_after, expires_at};
 use crate::keyspace::{foldb_keyspace_t, keyspace_to_change};
-use crate::options::{expires_after, foldb_write_options_t, write_options};
+use crate::options::{foldb_write_options_t, write_options};
 
 /// A batch of writes to one database. One thread at a time may use it.
 pub struct foldb_batch_t {
@@ -54,6 +55,17 @@ pub unsafe extern "C" fn foldb_batch_set_lifetime_seconds(batch: *mut foldb_batc
     // SAFETY: the caller keeps the rules of the header.
     if let Some(batch) = unsafe { batch.as_mut() } {
         batch.batch.set_expires(expires_after(seconds));
+    }
+}
+
+/// Sets when the puts and merges that are added from now on expire, in milliseconds since 1970. A
+/// moment in the past: at once. Negative: never. The last call of this function and of
+/// `foldb_batch_set_lifetime_seconds` counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_batch_set_expires_at_millis(batch: *mut foldb_batch_t, millis: i64) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(batch) = unsafe { batch.as_mut() } {
+        batch.batch.set_expires(Some(expires_at(millis)));
     }
 }
 
@@ -161,7 +173,7 @@ pub unsafe extern "C" fn foldb_batch_len(batch: *const foldb_batch_t) -> usize {
     unsafe { batch.as_ref() }.map_or(0, |batch| batch.batch.len())
 }
 
-/// Removes all writes from a batch, to fill it again.
+/// Removes all writes from a batch, to fill it again. Later writes expire as their keyspace says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_batch_clear(batch: *mut foldb_batch_t) {
     // SAFETY: the caller keeps the rules of the header.

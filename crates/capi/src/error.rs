@@ -1,6 +1,6 @@
 //! Errors: a code to act on, and a message to print.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 
 use foldb::{Error, ErrorKind};
 
@@ -135,6 +135,18 @@ pub unsafe extern "C" fn foldb_error_code(error: *const foldb_error_t) -> foldb_
 pub unsafe extern "C" fn foldb_error_message(error: *const foldb_error_t) -> *const c_char {
     // SAFETY: the caller passes NULL or an error that it has not freed.
     unsafe { error.as_ref() }.map_or(c"no error".as_ptr(), |error| error.message.as_ptr())
+}
+
+/// Makes an error with the code `FOLDB_ABORTED`, for the function of a `foldb_transact` that gives
+/// up. Copies the message; NULL is a message of foldb's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_error_aborted(message: *const c_char) -> *mut foldb_error_t {
+    let message = match message.is_null() {
+        true => "the program gave up its transaction".into(),
+        // SAFETY: the caller passes a text that ends with a NUL.
+        false => unsafe { CStr::from_ptr(message) }.to_string_lossy(),
+    };
+    foldb_error_t::new(FOLDB_ABORTED, &message)
 }
 
 /// Frees an error. NULL is allowed.

@@ -9,14 +9,15 @@ use std::ops::Bound;
 use std::ptr;
 use std::time::Duration;
 
-use foldb::{Change, Position, Update, UpdateOp, Updates, UpdatesOptions};
+use foldb::{Change, Db, Position, Update, UpdateOp, Updates, UpdatesOptions};
 
 use crate::batch::foldb_batch_t;
-use crate::boundary::{arg, arg_mut, call, check_out, free, store};
+use crate::boundary::{arg, arg_mut, call, check_out, free, path, store};
 use crate::bytes::foldb_bytes_t;
 use crate::database::{foldb_snapshot_t, foldb_t};
 use crate::error::{c_string, foldb_error_t};
-use crate::reads::{NEVER, millis_of};
+use crate::expiry::{NEVER, millis_of};
+use crate::options::{database_options, foldb_options_t};
 
 /// A place in the history of a database. All zeros is the beginning. A program may store the bytes
 /// and give them back. The bytes of positions of one history are ordered as the positions are.
@@ -250,6 +251,26 @@ pub unsafe extern "C" fn foldb_batch_add_update(
 pub unsafe extern "C" fn foldb_updates_free(updates: *mut foldb_updates_t) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { free(updates) };
+}
+
+/// Stores in `*found` whether the database keeps logs for the feed. A program that did not choose
+/// the options of a database asks before it opens it: an open without `wal_retention_bytes` and
+/// `wal_retention_seconds` ends the feed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_has_feed(
+    directory: *const c_char,
+    options: *const foldb_options_t,
+    found: *mut bool,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(found, "found")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
+        let has_feed = Db::has_feed(directory, &options)?;
+        // SAFETY: checked above.
+        unsafe { store(found, has_feed) };
+        Ok(())
+    })
 }
 
 /// Stores the position directly after the last write in `*position`.

@@ -8,7 +8,8 @@
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
 //! `filter_policy`, `env`, `block_cache`, `listener`, `runtime`, `database`, `keyspace`, `reads`,
-//! `writes`, `batch`, `iterator`, `load`, `feed`, `upkeep`, `copies`, `shape`.
+//! `writes`, `batch`, `iterator`, `load`, `transaction`, `transact`, `conditional`, `feed`,
+//! `upkeep`, `copies`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -26,6 +27,7 @@ pub mod copies;
 pub mod database;
 pub mod env;
 pub mod error;
+mod expiry;
 pub mod feed;
 pub mod filter_policy;
 pub mod iterator;
@@ -38,6 +40,7 @@ pub mod options;
 pub mod reads;
 pub mod runtime;
 pub mod shape;
+pub mod transact;
 pub mod transaction;
 pub mod upkeep;
 pub mod writes;

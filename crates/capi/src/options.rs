@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::Env;
-use foldb::{
-    Comparator, CustomCache, Error, EventListener, Expires, FilterPolicy, KeyspaceOptions,
-};
+use foldb::{Comparator, CustomCache, Error, EventListener, FilterPolicy, KeyspaceOptions};
 use foldb::{MergeOperator, Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
 use serde_json::{Map, Value};
 
@@ -20,6 +18,7 @@ use crate::comparator::{ForeignComparator, foldb_comparator_t};
 use crate::database::foldb_snapshot_t;
 use crate::env::{self, foldb_env_t};
 use crate::error::foldb_error_t;
+use crate::expiry::{expires_after, expires_at};
 use crate::filter_policy::{ForeignPolicy, foldb_filter_policy_t};
 use crate::listener::{ForeignListener, foldb_listener_t};
 use crate::operator::{ForeignOperator, foldb_operator_t};
@@ -448,16 +447,6 @@ pub unsafe extern "C" fn foldb_write_options_set_deadline_micros(
     }
 }
 
-/// Returns the end of a write's life for C: seconds after the commit, 0 for what the keyspace says,
-/// negative for never.
-pub(crate) fn expires_after(seconds: i64) -> Option<Expires> {
-    match u64::try_from(seconds) {
-        Ok(0) => None,
-        Ok(seconds) => Some(Expires::After(Duration::from_secs(seconds))),
-        Err(_) => Some(Expires::Never),
-    }
-}
-
 /// Sets for how many seconds the put or merge lives, in a keyspace with an expiry. 0: as the
 /// keyspace says, the default. Negative: it never expires. The write of a batch refuses it; call
 /// `foldb_batch_set_lifetime_seconds` instead.
@@ -469,6 +458,22 @@ pub unsafe extern "C" fn foldb_write_options_set_lifetime_seconds(
     // SAFETY: the caller keeps the rules of the header.
     if let Some(options) = unsafe { options.as_mut() } {
         options.0.expires = expires_after(seconds);
+    }
+}
+
+/// Sets when the put or merge expires, in milliseconds since 1970, rounded up to a second. A moment
+/// in the past: at once. Negative: never. `foldb_expires_at` stores such a time, so a copy can keep
+/// the end of its original. The last call of this function and of
+/// `foldb_write_options_set_lifetime_seconds` counts. The write of a batch refuses it; call
+/// `foldb_batch_set_expires_at_millis` instead.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_write_options_set_expires_at_millis(
+    options: *mut foldb_write_options_t,
+    millis: i64,
+) {
+    // SAFETY: the caller keeps the rules of the header.
+    if let Some(options) = unsafe { options.as_mut() } {
+        options.0.expires = Some(expires_at(millis));
     }
 }
 

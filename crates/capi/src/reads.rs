@@ -4,7 +4,6 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldb::{Error, KeyspaceReader, Result, Value};
 
@@ -12,6 +11,7 @@ use crate::boundary::{array, bytes, call, check_array, check_out, store};
 use crate::bytes::{foldb_bytes_t, foldb_value_t};
 use crate::database::foldb_t;
 use crate::error::foldb_error_t;
+use crate::expiry::millis_of;
 use crate::keyspace::{foldb_keyspace_t, keyspace_of};
 use crate::options::{foldb_read_options_t, read_options};
 
@@ -46,16 +46,6 @@ unsafe fn reader(
     // SAFETY: as the caller promises.
     let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
     Ok(keyspace.reader(options))
-}
-
-/// The end of an entry that never expires, and of a write that sets none.
-pub(crate) const NEVER: i64 = -1;
-
-/// Returns the end of an entry for C, in milliseconds since 1970.
-pub(crate) fn millis_of(end: Option<SystemTime>) -> i64 {
-    let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let millis = |time| i64::try_from(since_1970(time).as_millis()).unwrap_or(i64::MAX);
-    end.map_or(NEVER, millis)
 }
 
 /// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
@@ -191,7 +181,7 @@ pub unsafe extern "C" fn foldb_contains_key(
 ///
 /// # Safety
 /// The C program keeps the rules of the header.
-unsafe fn store_entry(
+pub(crate) unsafe fn store_entry(
     end: impl FnOnce() -> Result<Option<(Vec<u8>, Value)>>,
     key: *mut *mut foldb_value_t,
     value: *mut *mut foldb_value_t,

@@ -3,6 +3,7 @@
 //! In each function a NULL keyspace is the default one.
 
 use std::ffi::c_char;
+use std::ptr::NonNull;
 
 use foldb::{
     Error, Isolation, Keyspace, Result, Savepoint, Transaction, TransactionKeyspace,
@@ -30,12 +31,32 @@ pub enum foldb_isolation_t {
 
 /// A transaction. One thread at a time may use it. It keeps its database open.
 pub struct foldb_transaction_t {
-    /// `None` after the commit.
-    transaction: Option<Transaction>,
+    transaction: Held,
     /// The savepoints that can be rolled back to, oldest first.
     savepoints: Vec<Savepoint>,
     /// The transaction's own handle of its database.
     db: foldb_t,
+}
+
+/// What a handle has of its transaction.
+enum Held {
+    Own(Box<Transaction>),
+    /// One of `foldb_transact`, which outlives the handle.
+    Lent(NonNull<Transaction>),
+    /// Nothing, after the commit.
+    Ended,
+}
+
+impl foldb_transaction_t {
+    fn of(transaction: Held, db: &foldb_t) -> foldb_transaction_t {
+        foldb_transaction_t { transaction, savepoints: Vec::new(), db: foldb_t::clone(db) }
+    }
+
+    /// Makes a handle of a transaction of `foldb_transact`. The caller drops it before the
+    /// transaction ends.
+    pub(crate) fn lent(transaction: &Transaction, db: &foldb_t) -> foldb_transaction_t {
+        foldb_transaction_t::of(Held::Lent(NonNull::from(transaction)), db)
+    }
 }
 
 /// Begins a transaction and stores it in `*transaction`. The options say what its commit
@@ -55,18 +76,19 @@ pub unsafe extern "C" fn foldb_transaction_begin(
         // SAFETY: the caller keeps the rules of the header.
         let (db, write) = unsafe { (arg(db, "db")?, *write_options(options)) };
         let options = TransactionOptions { isolation, write, ..TransactionOptions::default() };
-        let begun = foldb_transaction_t {
-            transaction: Some(db.db.to_change()?.begin(options)?),
-            savepoints: Vec::new(),
-            db: foldb_t::clone(db),
-        };
+        let begun = Held::Own(Box::new(db.db.to_change()?.begin(options)?));
+        let begun = foldb_transaction_t::of(begun, db);
         // SAFETY: checked above.
         unsafe { store(transaction, Box::into_raw(Box::new(begun))) };
         Ok(())
     })
 }
 
-fn isolation_of(number: u32) -> Result<Isolation> {
+/// Returns the isolation of this number.
+///
+/// # Errors
+/// `InvalidArgument` for a number without one.
+pub(crate) fn isolation_of(number: u32) -> Result<Isolation> {
     match number {
         n if n == foldb_isolation_t::FOLDB_SERIALIZABLE as u32 => Ok(Isolation::Serializable),
         n if n == foldb_isolation_t::FOLDB_SNAPSHOT_ISOLATION as u32 => Ok(Isolation::Snapshot),
@@ -75,8 +97,12 @@ fn isolation_of(number: u32) -> Result<Isolation> {
 }
 
 fn open(transaction: &foldb_transaction_t) -> Result<&Transaction> {
-    let ended = || Error::invalid_argument("the transaction has ended; begin another one");
-    transaction.transaction.as_ref().ok_or_else(ended)
+    match &transaction.transaction {
+        Held::Own(own) => Ok(own),
+        // SAFETY: the transaction outlives the handle.
+        Held::Lent(lent) => Ok(unsafe { lent.as_ref() }),
+        Held::Ended => Err(Error::invalid_argument("the transaction has ended; begin another one")),
+    }
 }
 
 /// Runs a read or a write of one keyspace.
@@ -265,7 +291,15 @@ pub unsafe extern "C" fn foldb_transaction_commit(
         // SAFETY: the caller keeps the rules of the header.
         let own = unsafe { arg_mut(transaction, "transaction")? };
         open(own)?;
-        own.transaction.take().map_or(Ok(()), Transaction::commit)
+        if matches!(own.transaction, Held::Lent(_)) {
+            return Err(Error::invalid_argument(
+                "foldb_transact commits this transaction: return NULL from its function",
+            ));
+        }
+        match std::mem::replace(&mut own.transaction, Held::Ended) {
+            Held::Own(transaction) => transaction.commit(),
+            Held::Lent(_) | Held::Ended => Ok(()),
+        }
     })
 }
 

@@ -28,6 +28,7 @@ fn the_header_is_generated_from_the_code() {
         "iterator",
         "load",
         "transaction",
+        "transact",
         "conditional",
         "feed",
         "upkeep",

@@ -49,6 +49,12 @@ static void ends(foldb_updates_t *updates) {
   CHECK(count == 0);
 }
 
+static bool has_feed(const char *dir) {
+  bool found;
+  OK(foldb_has_feed(dir, NULL, &found));
+  return found;
+}
+
 static void the_feed_has_every_kind_of_change(foldb_t *db) {
   foldb_keyspace_t *shelf;
   OK(foldb_keyspace_create(db, "shelf", NULL, &shelf));
@@ -255,7 +261,11 @@ int main(int argc, char **argv) {
   a_dump_makes_an_equal_database(db, argv[1]);
   backups_share_files(db, argv[1]);
   OK(foldb_close(db));
+  CHECK(has_feed(path));
   a_reader_dumps_and_follows(argv[1]);
+  path_in(path, sizeof path, argv[1], "plain");
+  OK(foldb_close(open_plain(path)));
+  CHECK(!has_feed(path));
   puts("the copies are equal");
   return 0;
 }
