@@ -80,7 +80,8 @@ Examples:
     Scan(Scan),
     /// Adds one to each key that it reads, or the operand that a line has after a TAB
     #[command(
-        override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] [FLAGS]",
+        override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] \
+                          [--expires SECONDS|never] [FLAGS]",
         after_help = "\
 Without a FILE, or with -, count reads standard input. Lines end in newline or CR newline and
 may hold any bytes. Count skips empty lines. It writes up to 4,096 lines as one atomic batch, at
@@ -94,7 +95,8 @@ Examples:
   foldb count visitors.db visitors.log --resume
   tr ' ' '\\n' < book.txt | foldb count words.db
   printf 'apples\\t12\\npears\\t-3\\n' | foldb count stock.db --operator int64add
-  tail -f visitors.log | foldb count visitors.db --ack"
+  tail -f visitors.log | foldb count visitors.db --ack
+  foldb count shop.db visits.log --keyspace today --expires 86400"
     )]
     Count(Count),
     /// Writes the whole database as one file: keyspaces with their operators and options, and all
@@ -132,7 +134,8 @@ Examples:
     Restore(Restore),
     /// Loads the output of dump --text or scan
     #[command(
-        override_usage = "foldb load DB [FILE…] [--operator OP] [FLAGS]",
+        override_usage = "foldb load DB [FILE…] [--operator OP] [--expires SECONDS|never] \
+                          [FLAGS]",
         after_help = "\
 The output of dump --text becomes a new database with all keyspaces, operators and options. In the
 output of scan, each line is an entry: key, TAB, value, with scan's escapes; with --json it is
@@ -146,7 +149,8 @@ Examples:
   foldb scan words.db | foldb load copy.db --operator uint64add
   foldb scan words.db --as hex --key-format hex > words.dump
   foldb load copy.db words.dump --as hex --key-format hex
-  foldb scan notes.db --json | foldb load copy.db --json"
+  foldb scan notes.db --json | foldb load copy.db --json
+  foldb load shop.db tokens.txt --keyspace tokens --expires 600"
     )]
     Load(Load),
     /// Prints what the engine did and the shape of the tree

@@ -22,7 +22,7 @@ pub(crate) struct Within {
 /// When the entries that a command writes expire.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Ends {
-    /// When the entry expires: SECONDS after the write, or never; by default as the keyspace says.
+    /// When an entry expires: SECONDS after its write, or never; by default as the keyspace says.
     /// Only a keyspace with an expiry takes it: foldb keyspaces DB --create NAME --expiry
     /// per-write
     #[arg(long, value_name = "SECONDS|never", value_parser = expires)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{Within, whole_number};
+use super::{Ends, Within, whole_number};
 
 /// `count`.
 #[derive(Debug, Args)]
@@ -24,6 +24,9 @@ pub(crate) struct Count {
     /// Skip the lines of each FILE that a count with --resume added before
     #[arg(long)]
     pub resume: bool,
+    /// When the entries expire.
+    #[command(flatten)]
+    pub ends: Ends,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,
@@ -41,6 +44,9 @@ pub(crate) struct Load {
     /// Default merge operator of a database that has none, NAME or NAME:PARAM
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
+    /// When the entries expire.
+    #[command(flatten)]
+    pub ends: Ends,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,

@@ -153,6 +153,16 @@ fn too_few_and_too_many_arguments() {
          [--if-absent | --if-value OLD] [--expires SECONDS|never] [FLAGS]"
     );
     assert_eq!(
+        usage_error("foldb count"),
+        "DB is missing; usage: foldb count DB [FILE…] [--operator OP] [--ack] [--resume] \
+         [--expires SECONDS|never] [FLAGS]"
+    );
+    assert_eq!(
+        usage_error("foldb load"),
+        "DB is missing; usage: foldb load DB [FILE…] [--operator OP] [--expires SECONDS|never] \
+         [FLAGS]"
+    );
+    assert_eq!(
         usage_error("foldb get db k -x"),
         "'-x' is one argument too many; usage: foldb get DB KEY [--no-newline] [FLAGS]"
     );

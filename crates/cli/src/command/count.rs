@@ -8,9 +8,10 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::Path;
 
-use foldb::Operator;
+use foldb::{Expires, Operator};
 
 use crate::args::{Common, Count};
+use crate::command::ends;
 use crate::exit::{Exit, Outcome};
 use crate::form::Form;
 use crate::ingest::{Destination, Entry, Line, Progress, Progresses, Sink, ingest};
@@ -22,12 +23,17 @@ use crate::output::Output;
 pub(super) fn run(args: &Count, common: &Common) -> Outcome {
     let asked = args.operator.as_deref();
     let within = &args.within.keyspace;
+    ends::check_default(&args.ends, within)?;
     let target = Target::find(&args.db, within, asked, Some("uint64add"), common.options())?;
+    if let Some(opened) = target.opened() {
+        ends::check(&args.ends, opened)?;
+    }
     let mut counting = Counting {
         operands: target.operands(common.value_format)?,
         spec: target.spec(),
         database: Database::Closed(Some(Box::new(target))),
         resume: args.resume,
+        expires: args.ends.expires,
         key_form: common.key_form(),
         acks: args.ack.then(|| Acks { output: Output::new(), json: common.json }),
     };
@@ -45,6 +51,7 @@ struct Counting {
     database: Database,
     /// Whether to skip lines that an earlier count added.
     resume: bool,
+    expires: Option<Expires>,
     key_form: Form,
     acks: Option<Acks>,
 }
@@ -80,7 +87,8 @@ impl Sink for Counting {
     }
 
     fn open(&mut self) -> Outcome<Destination<'_>> {
-        self.database.open(self.resume)
+        let to = self.database.open(self.resume)?;
+        Ok(Destination { expires: self.expires, ..to })
     }
 
     fn resume(&mut self, file: Option<&Path>) -> Outcome<Option<Progress>> {
@@ -124,6 +132,7 @@ impl Database {
                 opened,
                 operator: Some(operator),
                 progresses: progresses.as_ref(),
+                expires: None,
             }),
             Database::Closed(_) => unreachable!("opened above"),
         }

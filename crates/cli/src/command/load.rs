@@ -8,11 +8,12 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use foldb::{Options, TextForm};
+use foldb::{Expires, Options, TextForm};
 use indicatif::HumanCount;
 
 use crate::args::{Common, Load};
 use crate::command::dump_text::Header;
+use crate::command::ends;
 use crate::command::restore_text::{Note, Restore};
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
@@ -24,18 +25,23 @@ use crate::operator::Spec;
 
 /// Runs the command.
 pub(super) fn run(args: &Load, common: &Common) -> Outcome {
+    ends::check_default(&args.ends, &args.within.keyspace)?;
     let target = Target::find(args, common.options())?;
+    if let State::Open(opened) = &target.state {
+        ends::check(&args.ends, opened)?;
+    }
     let value = common.value_format.resolve(target.operator_text());
     if value == Form::Sketch {
         return Err(Exit::usage(
             "scan shows only the estimate of a sketch: give --as hex to scan and to load",
         ));
     }
+    let expires = args.ends.expires;
     let is_plain = args.operator.is_none()
         && common.value_format == ValueFormat::Auto
         && common.key_format == KeyFormat::Utf8;
     let entries = Entries { key: common.key_form(), value, json: common.json };
-    let mut loading = Loading { target, entries, is_plain, begun: false, restore: None };
+    let mut loading = Loading { target, entries, expires, is_plain, begun: false, restore: None };
     let ingested = ingest(&args.files, &mut loading);
     let ingested = ingested.map_err(|failed| match &loading.restore {
         Some(_) => failed.and(&format!("; {} is incomplete", shown(&args.db))),
@@ -52,6 +58,7 @@ pub(super) fn run(args: &Load, common: &Common) -> Outcome {
 struct Loading {
     target: Target,
     entries: Entries,
+    expires: Option<Expires>,
     /// Whether no flag sets the form of entries.
     is_plain: bool,
     /// Whether a line was read: only the first one begins a dump.
@@ -119,7 +126,7 @@ impl Sink for Loading {
             Some(restore) => restore.opened(),
             None => self.target.open()?,
         };
-        Ok(Destination { opened, operator: None, progresses: None })
+        Ok(Destination { opened, operator: None, progresses: None, expires: self.expires })
     }
 
     fn kept(&self, lines: u64) -> String {

@@ -8,6 +8,7 @@ mod count;
 mod demo;
 mod dump;
 mod dump_text;
+mod ends;
 mod explain;
 mod export;
 mod finalize;

@@ -4,20 +4,17 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use foldb::{CompareAndSwap, TextForm, WriteOptions};
+use foldb::{CompareAndSwap, TextForm};
 
-use crate::args::{Common, Delete, Ends, Get, Merge, Put};
+use crate::args::{Common, Delete, Get, Merge, Put};
+use crate::command::ends;
 use crate::command::typed::{bytes_of, key};
 use crate::exit::{Exit, Outcome};
-use crate::form::escape::quoted;
 use crate::form::{Form, ValueFormat};
-use crate::keyspace::{DEFAULT, Opened, Shown};
+use crate::keyspace::{Opened, Shown};
 use crate::location::{self, Location};
 use crate::operator::Target;
 use crate::output::{EntryStyle, Output, key_in_message};
-
-/// The command that creates a keyspace with an expiry.
-const CREATE: &str = "foldb keyspaces DB --create NAME --expiry per-write";
 
 /// Prints a value, and a newline unless `--no-newline` is given.
 pub(super) fn get(args: &Get, common: &Common) -> Outcome {
@@ -39,7 +36,7 @@ pub(super) fn get(args: &Get, common: &Common) -> Outcome {
 pub(super) fn put(args: &Put, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let (within, options) = (&args.within.keyspace, common.options());
-    check_default(&args.ends, within)?;
+    ends::check_default(&args.ends, within)?;
     let given = match (&args.file, &args.value) {
         (Some(file), _) => read(file)?,
         (None, value) => value.clone().unwrap_or_default().into_encoded_bytes(),
@@ -69,7 +66,7 @@ pub(super) fn put(args: &Put, common: &Common) -> Outcome {
             (Opened::create(&args.db, within, options)?, value)
         }
     };
-    let options = write_options(&args.ends, &opened)?;
+    let options = ends::write_options(&args.ends, &opened)?;
     let conditional = opened.keyspace.conditional(&options);
     let refused = |why: &str| {
         let key = key_in_message(common.key_form(), &key);
@@ -90,35 +87,6 @@ pub(super) fn put(args: &Put, common: &Common) -> Outcome {
         opened.keyspace.put_opt(key, value, &options)?;
     }
     opened.close()
-}
-
-/// Checks `--expires` before a database is created for it.
-///
-/// # Errors
-/// A usage error if the keyspace is [`DEFAULT`]: its entries never expire.
-fn check_default(ends: &Ends, keyspace: &str) -> Outcome {
-    if ends.expires.is_none() || keyspace != DEFAULT {
-        return Ok(());
-    }
-    Err(Exit::usage(format!(
-        "entries of keyspace '{DEFAULT}' never expire: leave out --expires, or use --keyspace with \
-         a keyspace that has an expiry ({CREATE})"
-    )))
-}
-
-/// Returns the options of a write that says when its entry expires.
-///
-/// # Errors
-/// Fails if the keyspace has no expiry.
-fn write_options(ends: &Ends, opened: &Opened) -> Outcome<WriteOptions> {
-    if ends.expires.is_some() && opened.keyspace.options().expiry.is_none() {
-        let name = quoted(opened.keyspace.name().as_bytes());
-        return Err(Exit::failed(format!(
-            "keyspace {name} has no expiry: leave out --expires, or create another keyspace \
-             ({CREATE})"
-        )));
-    }
-    Ok(WriteOptions { expires: ends.expires, ..WriteOptions::default() })
 }
 
 /// Reads a file or standard input whole.
@@ -143,17 +111,17 @@ pub(super) fn delete(args: &Delete, common: &Common) -> Outcome {
 pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let asked = args.operator.as_deref();
-    check_default(&args.ends, &args.within.keyspace)?;
+    ends::check_default(&args.ends, &args.within.keyspace)?;
     let target = Target::find(&args.db, &args.within.keyspace, asked, None, common.options())?;
     // An operator that is new to the database would stay, also if the merge then failed.
     if let Some(opened) = target.opened() {
-        write_options(&args.ends, opened)?;
+        ends::check(&args.ends, opened)?;
     }
     let operands = target.operands(common.value_format)?;
     let operand = operands.parse(args.operand.as_encoded_bytes()).map_err(Exit::Failed)?;
     let (opened, operator) = target.open()?;
     if !args.get {
-        let options = write_options(&args.ends, &opened)?;
+        let options = ends::write_options(&args.ends, &opened)?;
         opened.keyspace.merge_with_opt(&operator, key, operand, &options)?;
         return opened.close();
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use foldb::{ErrorKind, Operator, WriteBatch};
+use foldb::{ErrorKind, Expires, Operator, WriteBatch};
 use indicatif::{HumanCount, ProgressBar};
 
 use crate::exit::{Exit, Outcome};
@@ -111,10 +111,13 @@ pub(crate) struct Destination<'a> {
     pub operator: Option<&'a Operator>,
     /// The stored progress of sources, if there is any.
     pub progresses: Option<&'a Progresses>,
+    /// When the entries expire; `None`: as the keyspace says.
+    pub expires: Option<Expires>,
 }
 
 impl Destination<'_> {
     fn add(self, batch: &mut WriteBatch, key: &[u8], value: &[u8]) {
+        batch.set_expires(self.expires);
         match self.operator {
             Some(operator) => batch.merge_with_in(operator, &self.opened.keyspace, key, value),
             None => batch.put_in(&self.opened.keyspace, key, value),
@@ -352,6 +355,7 @@ impl<S: Sink> Ingest<'_, S> {
                 to.add(&mut self.batch, key, value);
             }
             if let (Some(progresses), Some(resume)) = (to.progresses, &self.resume) {
+                self.batch.set_expires(None);
                 progresses.add(&mut self.batch, self.place.as_deref(), resume.progress());
             }
             match to.opened.db.write(&self.batch) {

@@ -72,6 +72,34 @@ fn writes_say_when_they_expire_and_explain_shows_it() {
 }
 
 #[test]
+fn counted_and_loaded_lines_say_when_they_expire() {
+    let shell = Shell::new();
+    shell.ok("keyspaces db --create own --expiry after-last-write:1000 --operator int64add");
+    std::fs::write(shell.path("log"), "counted\ncounted\n").unwrap();
+    std::fs::write(shell.path("scanned"), "loaded\t7\n").unwrap();
+    let lives = |key, range: std::ops::RangeInclusive<u64>| {
+        let left = left(&shell, key).unwrap();
+        assert!(range.contains(&left), "{key} lives {left} s");
+    };
+    // The keyspace with the progress of --resume has no expiry.
+    shell.ok("count db log --keyspace own --resume --expires 100");
+    lives("counted", 20..=102);
+    assert_eq!(shell.ok("get db counted --keyspace own"), "2\n");
+    shell.ok("load db scanned --keyspace own --expires 100");
+    lives("loaded", 20..=102);
+    assert_eq!(shell.ok("get db loaded --keyspace own"), "7\n");
+    for line in ["count db log", "load db scanned"] {
+        shell.ok(&format!("{line} --keyspace own"));
+    }
+    lives("counted", 900..=1002);
+    lives("loaded", 900..=1002);
+    shell.ok("load db scanned --keyspace own --expires never");
+    assert_eq!(left(&shell, "loaded"), None);
+    shell.ok("count db log --keyspace own --expires never");
+    assert_eq!(left(&shell, "counted"), None);
+}
+
+#[test]
 fn an_expired_key_is_absent() {
     let shell = Shell::new();
     shell.ok("keyspaces db --create own --expiry per-write");
@@ -87,8 +115,16 @@ fn an_expired_key_is_absent() {
 #[test]
 fn wrong_questions_change_nothing() {
     let shell = Shell::new();
-    for line in ["put db k v --expires 5", "merge db k 1 --operator int64add --expires 5"] {
-        let message = shell.run(line).failed(2);
+    std::fs::write(shell.path("log"), "k\n").unwrap();
+    std::fs::write(shell.path("scanned"), "k\tv\n").unwrap();
+    let writes = [
+        "put db k v",
+        "merge db k 1 --operator int64add",
+        "count db log --operator int64add",
+        "load db scanned",
+    ];
+    for line in writes {
+        let message = shell.run(&format!("{line} --expires 5")).failed(2);
         assert!(message.starts_with("entries of keyspace 'default' never expire"), "{message}");
     }
     for spec in ["after-last-write", "per-write:5", "after-last-write:0", "sometimes"] {
@@ -105,11 +141,11 @@ fn wrong_questions_change_nothing() {
         let message = shell.run(&format!("put db k v --keyspace own --expires {text}")).failed(2);
         assert!(message.contains("from 1 to 4294967295, or never"), "{message}");
     }
-    for line in ["put db k v", "merge db k 1 --operator int64add"] {
+    for line in writes {
         let message = shell.run(&format!("{line} --keyspace plain --expires never")).failed(1);
         assert!(message.starts_with("keyspace 'plain' has no expiry: "), "{message}");
     }
-    // The refused merge left no operator behind.
+    // The refused merges left no operator behind.
     assert_eq!(shell.ok("scan db --keyspace plain"), "");
     assert!(!shell.ok("stats db").contains("int64add"));
 }
