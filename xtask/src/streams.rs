@@ -35,12 +35,18 @@ pub(crate) enum Task {
     Build(Passed),
     /// The tests of the store; ARGUMENTS go to Maven, for example `-Dtest=DatabaseTest`
     Test(Passed),
+    /// Scenarios on a real broker, with processes that are killed; `--short` takes a few minutes.
+    /// Names select scenarios, `--store stock|foldb|merge` selects stores
+    It(Passed),
+    /// Benchmarks beside the stock stores, as a table; `--small`, `--rounds N`, `--cache MIB`, and
+    /// the parts `store`, `restore`, `memory` and `aggregate`
+    Bench(Passed),
 }
 
-/// Arguments for Maven.
+/// Arguments for the program of a task.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Passed {
-    /// Given to Maven
+    /// Given to the program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
@@ -58,8 +64,22 @@ pub(crate) fn run(own: &Streams) -> Result<(), String> {
     let (goals, passed): (&[&str], _) = match &own.task {
         Task::Build(passed) => (&["package", "-DskipTests"], passed),
         Task::Test(passed) => (&["test"], passed),
+        Task::It(passed) => return program(&native, "Main", passed),
+        Task::Bench(passed) => return program(&native, "Bench", passed),
     };
     maven(&native).with(goals.iter().copied()).with(passed.arguments.iter().cloned()).run()
+}
+
+/// Builds `streams/it` and runs one of its programs.
+fn program(native: &std::path::Path, name: &str, passed: &Passed) -> Result<(), String> {
+    maven(native).with(["package", "-P", "it", "-DskipTests"]).run()?;
+    let own = root().join("streams/it/target");
+    let classes = std::env::join_paths([own.join("classes"), own.join("lib/*")])
+        .map_err(|error| format!("the path of the repository is no part of a list: {error}"))?;
+    Step::new("java -Xmx256m -XX:+UseSerialGC -cp")
+        .with([classes, format!("foldb.streams.it.{name}").into()])
+        .with(passed.arguments.iter().cloned())
+        .run()
 }
 
 /// Returns Maven with the directory that has the library.

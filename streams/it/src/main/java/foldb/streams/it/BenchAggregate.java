@@ -1,0 +1,105 @@
+package foldb.streams.it;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/** Measures {@code aggregate(sum)} on a real broker, from the first record to the last commit. */
+final class BenchAggregate {
+    private static final int LIMIT_SECONDS = 600;
+
+    private final boolean small;
+    private final int rounds;
+    private final long cacheBytes;
+    private final Path directory;
+    private final Path logs;
+    private final BenchTable table;
+
+    BenchAggregate(boolean small, int rounds, long cacheBytes, Path directory, Path logs,
+                   BenchTable table) {
+        this.small = small;
+        this.rounds = rounds;
+        this.cacheBytes = cacheBytes;
+        this.directory = directory;
+        this.logs = logs;
+        this.table = table;
+    }
+
+    void run() throws Exception {
+        long events = small ? 100_000 : 2_000_000;
+        Map<Integer, String> inputs = Map.of(1000, "events-hot", 1_000_000, "events-wide");
+        try (Broker broker = Broker.start(directory.resolve("broker"), logs);
+                Topics topics = new Topics(broker.address())) {
+            topics.create(inputs.values());
+            long start = (System.currentTimeMillis() - 3_600_000) / 60_000 * 60_000;
+            World world = new World(directory, logs, broker.address(), topics, false, List.of(),
+                start);
+            for (Map.Entry<Integer, String> input : inputs.entrySet()) {
+                topics.feed(input.getValue(), new Input(input.getKey(), start, 1, false), 0,
+                    events);
+            }
+            for (int round = 0; round < rounds; round++) {
+                for (int keys : new int[] {1000, 1_000_000}) {
+                    for (boolean cached : new boolean[] {false, true}) {
+                        for (boolean exactly : new boolean[] {false, true}) {
+                            Case one = new Case(round, keys, cached, exactly, events);
+                            one.measure(world, inputs.get(keys), StoreKind.STOCK);
+                            one.measure(world, inputs.get(keys), StoreKind.MERGE);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /** One setting in one round. */
+    private final class Case {
+        private final int round;
+        private final int keys;
+        private final boolean cached;
+        private final boolean exactly;
+        private final long events;
+
+        Case(int round, int keys, boolean cached, boolean exactly, long events) {
+            this.round = round;
+            this.keys = keys;
+            this.cached = cached;
+            this.exactly = exactly;
+            this.events = events;
+        }
+
+        private String row() {
+            return String.format("aggregate, %s keys, %s, record cache %s: thousand events/s",
+                keys == 1000 ? "1000" : "1 M", exactly ? "100 ms exactly-once"
+                    : "30 s at-least-once", cached ? "on" : "off");
+        }
+
+        void measure(World world, String in, StoreKind kind) throws Exception {
+            String id = "bench-" + kind.word() + "-" + keys + (cached ? "-cached" : "")
+                + (exactly ? "-eos-" : "-alos-") + round;
+            String sums = Topologies.topic(id, "sums");
+            world.topics().create(List.of(sums));
+            Application application =
+                Application.of(world, id, Topologies.SUMS, kind, exactly, in, id)
+                    .with("commit.interval.ms", exactly ? "100" : "30000")
+                    .with("statestore.cache.max.bytes", cached ? "10485760" : "0")
+                    .with("session.timeout.ms", "45000")
+                    .with("metric.reporters", LastValues.class.getName());
+            BenchStore.cache(application.settings(), cacheBytes);
+            try (Instance instance = Instance.start(world, application, "a")) {
+                long[] answer = instance.drain(events, LIMIT_SECONDS);
+                double perSecond = events * 1000.0 / answer[0];
+                table.more(row(), kind, perSecond);
+                if (kind == StoreKind.MERGE) {
+                    double gets = (answer[1] + answer[2]) / (double) events;
+                    table.note(row(), "gets per event", gets);
+                }
+                World.say(String.format("  %s %s: %.0f thousand/s, %d keys folded, %d read, %d "
+                    + "merged, %d output records", row(), kind.word(), perSecond, answer[1],
+                    answer[2], answer[3], world.topics().size(sums)));
+            }
+            // The state of a finished run takes memory of the file cache only.
+            Bench.remove(application.stateDirectory(world, "a"));
+        }
+    }
+}

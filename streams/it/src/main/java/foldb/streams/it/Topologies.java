@@ -1,0 +1,142 @@
+package foldb.streams.it;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.JoinWindows;
+import org.apache.kafka.streams.kstream.KGroupedStream;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.StreamJoined;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** The topologies of the scenarios. None names a kind of store. */
+enum Topologies {
+    /** One table: the sum of each key. */
+    SUMS(List.of("sums")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            sums(grouped(builder, in), out);
+        }
+    },
+    /** Three tables of one input: {@code aggregate}, {@code count} and {@code reduce}. */
+    TABLES(List.of("sums", "counts", "greatest")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            tables(grouped(builder, in), out);
+        }
+    },
+    /** A count for each window and one for each session. */
+    WINDOWS(List.of("windows", "sessions")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            windows(grouped(builder, in), out);
+        }
+    },
+    /** The tables and the windows, for queries. */
+    EVERYTHING(List.of("sums", "counts", "greatest", "windows", "sessions")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            KGroupedStream<String, Long> grouped = grouped(builder, in);
+            tables(grouped, out);
+            windows(grouped, out);
+        }
+    },
+    /** A join of the input with itself: even values with odd ones that are near in time. */
+    JOIN(List.of("pairs")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            KStream<String, Long> all = stream(builder, in);
+            KStream<String, Long> even = all.filter((key, value) -> value % 2 == 0);
+            KStream<String, Long> odd = all.filter((key, value) -> value % 2 == 1);
+            JoinWindows near =
+                JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(5), LATE);
+            even.join(odd, (left, right) -> left * 100 + right, near,
+                    StreamJoined.with(Serdes.String(), LONG, LONG).withStoreName("pairs"))
+                .selectKey((key, pair) -> key + "/" + pair)
+                .to(topic(out, "pairs"), Produced.with(Serdes.String(), LONG));
+        }
+    };
+
+    /** The length of a window. */
+    static final Duration WINDOW = Duration.ofSeconds(10);
+    /** The pause that ends a session. */
+    static final Duration GAP = Duration.ofSeconds(3);
+    /** How late a record may be. */
+    static final Duration LATE = Duration.ofSeconds(20);
+    /** The operator of each store that can merge. */
+    static final Map<String, String> OPERATORS =
+        Map.of("sums", "sum", "counts", "sum", "greatest", "max");
+
+    private static final Serde<Long> LONG = Serdes.Long();
+
+    private final List<String> outputs;
+
+    Topologies(List<String> outputs) {
+        this.outputs = outputs;
+    }
+
+    /** Adds the topology to a builder. */
+    abstract void build(StreamsBuilder builder, String in, String out);
+
+    /** Returns the names of the stores with output topics. */
+    List<String> outputs() {
+        return outputs;
+    }
+
+    /** Returns the output topic of a store. */
+    static String topic(String out, String store) {
+        return out + "-" + store;
+    }
+
+    private static KStream<String, Long> stream(StreamsBuilder builder, String in) {
+        return builder.stream(in, Consumed.with(Serdes.String(), LONG));
+    }
+
+    private static KGroupedStream<String, Long> grouped(StreamsBuilder builder, String in) {
+        return stream(builder, in).groupByKey(Grouped.with(Serdes.String(), LONG));
+    }
+
+    private static void sums(KGroupedStream<String, Long> grouped, String out) {
+        grouped.aggregate(() -> 0L, (key, value, sum) -> sum + value, stored("sums"))
+            .toStream().to(topic(out, "sums"), Produced.with(Serdes.String(), LONG));
+    }
+
+    private static void tables(KGroupedStream<String, Long> grouped, String out) {
+        sums(grouped, out);
+        grouped.count(stored("counts"))
+            .toStream().to(topic(out, "counts"), Produced.with(Serdes.String(), LONG));
+        grouped.reduce(Math::max, stored("greatest"))
+            .toStream().to(topic(out, "greatest"), Produced.with(Serdes.String(), LONG));
+    }
+
+    private static void windows(KGroupedStream<String, Long> grouped, String out) {
+        grouped.windowedBy(TimeWindows.ofSizeAndGrace(WINDOW, LATE))
+            .count(Materialized.as("windows"))
+            .toStream(Topologies::text)
+            .to(topic(out, "windows"), Produced.with(Serdes.String(), LONG));
+        grouped.windowedBy(SessionWindows.ofInactivityGapAndGrace(GAP, LATE))
+            .count(Materialized.as("sessions"))
+            .toStream(Topologies::text)
+            .to(topic(out, "sessions"), Produced.with(Serdes.String(), LONG));
+    }
+
+    private static String text(Windowed<String> key, Long value) {
+        return key.key() + "@" + key.window().start() + "-" + key.window().end();
+    }
+
+    private static Materialized<String, Long, KeyValueStore<Bytes, byte[]>> stored(String name) {
+        return Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as(name)
+            .withKeySerde(Serdes.String()).withValueSerde(LONG);
+    }
+}
