@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
-use foldb::{Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Result, Value};
-use foldb::{WriteBatch, WriteOptions};
+use foldb::{Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Result, Stats};
+use foldb::{Value, WriteBatch};
 use parking_lot::Mutex;
 
 use crate::operators;
@@ -32,6 +32,9 @@ const OFFSET: &[u8] = b"offset:";
 
 /// The numbers of [`Opened::statistics`].
 pub const STATISTICS: usize = 16;
+
+/// How many of them are totals. They come first.
+const TOTALS: usize = 13;
 
 /// How a store is opened.
 #[derive(Debug)]
@@ -61,6 +64,10 @@ pub struct Opened {
     /// Held by commits and by the write that removes offsets, so that no other write passes it.
     commit: Mutex<()>,
     gets: AtomicU64,
+    /// Puts and deletes in the own keyspace since the open.
+    own_writes: [AtomicU64; 2],
+    /// The totals at the open.
+    totals: [u64; TOTALS],
     /// Dropped last: the database leaves the runtime first.
     _share: Share,
 }
@@ -86,9 +93,12 @@ impl Store {
         )?;
         let own = db.keyspace_or_create(OWN_KEYSPACE, KeyspaceOptions::default())?;
         check_operator(&own, options.operator.as_deref())?;
+        let totals = totals(&db.stats());
         let opened = Opened {
             db,
             own,
+            totals,
+            own_writes: [AtomicU64::new(0), AtomicU64::new(0)],
             forgets_offsets: options.forgets_offsets,
             is_armed: AtomicBool::new(options.forgets_offsets),
             commit: Mutex::new(()),
@@ -282,20 +292,22 @@ impl Opened {
     #[cold]
     fn write_armed(&self, batch: &mut WriteBatch) -> Result<()> {
         let _alone = self.commit.lock();
-        if self.is_armed.load(Ordering::Acquire) {
-            self.forget_offsets(batch)?;
-        }
+        let deletes =
+            if self.is_armed.load(Ordering::Acquire) { self.forget_offsets(batch)? } else { 0 };
         self.db.write(batch)?;
+        self.count_own(0, deletes);
         self.is_armed.store(false, Ordering::Release);
         Ok(())
     }
 
-    fn forget_offsets(&self, batch: &mut WriteBatch) -> Result<()> {
+    /// Adds the removal of all offsets to a batch. Returns their number.
+    fn forget_offsets(&self, batch: &mut WriteBatch) -> Result<usize> {
+        let before = batch.len();
         for entry in self.own.prefix(OFFSET)? {
             let (key, _) = entry?;
             batch.delete_in(&self.own, key);
         }
-        Ok(())
+        Ok(batch.len() - before)
     }
 
     /// Stores packed offsets and the position of the data in one atomic write. An offset without a
@@ -306,22 +318,32 @@ impl Opened {
     pub fn commit(&self, packed: &[u8], position: Option<&[u8]>) -> Result<()> {
         let mut batch = WriteBatch::new();
         let mut reader = Reader::new(packed);
+        let (mut puts, mut deletes) = (0, 0);
         if packed.is_empty() {
-            self.forget_offsets(&mut batch)?;
+            deletes += self.forget_offsets(&mut batch)?;
         }
         while let Some((partition, offset)) = reader.entry()? {
             match offset {
-                Some(offset) => batch.put_in(&self.own, offset_key(partition), offset),
-                None => batch.delete_in(&self.own, offset_key(partition)),
-            };
+                Some(offset) => {
+                    puts += 1;
+                    batch.put_in(&self.own, offset_key(partition), offset);
+                }
+                None => {
+                    deletes += 1;
+                    batch.delete_in(&self.own, offset_key(partition));
+                }
+            }
         }
         if let Some(position) = position {
+            puts += 1;
             batch.put_in(&self.own, POSITION, position);
         }
         let _alone = self.commit.lock();
         // Armed before the offsets are there, so that a write that follows them removes them.
         self.is_armed.store(self.forgets_offsets, Ordering::Release);
-        self.db.write_opt(&batch, &WriteOptions::default())
+        self.db.write(&batch)?;
+        self.count_own(puts, deletes);
+        Ok(())
     }
 
     /// Returns the stored offset of a partition.
@@ -356,28 +378,52 @@ impl Opened {
         Ok(self.db.approximate_count(..)?.estimate)
     }
 
-    /// Returns the numbers of the Java record `Statistics`, in the order of its components.
+    /// Returns the numbers of the Java record `Statistics`, in the order of its components. The
+    /// totals count from the open, without writes of offsets and positions.
     pub fn statistics(&self) -> [u64; STATISTICS] {
         let stats = self.db.stats();
-        [
-            self.gets.load(Ordering::Relaxed),
-            stats.puts,
-            stats.deletes,
-            stats.merges,
-            stats.bytes_user,
-            stats.bytes_log,
-            stats.bytes_flush,
-            stats.bytes_compaction,
-            stats.flushes,
-            stats.compactions,
-            stats.stall_micros,
-            stats.block_cache_hits,
-            stats.block_cache_misses,
+        let mut numbers = [0; STATISTICS];
+        let totals = totals(&stats).into_iter().zip(self.totals);
+        for (number, (now, at_open)) in numbers.iter_mut().zip(totals) {
+            *number = now.saturating_sub(at_open);
+        }
+        numbers[0] = self.gets.load(Ordering::Relaxed);
+        for (number, own) in numbers[1..].iter_mut().zip(&self.own_writes) {
+            *number = number.saturating_sub(own.load(Ordering::Relaxed));
+        }
+        numbers[TOTALS..].copy_from_slice(&[
             stats.memtable_bytes,
             stats.levels.iter().map(|level| level.bytes).sum(),
             stats.compaction_debt,
-        ]
+        ]);
+        numbers
     }
+
+    /// Counts the writes of the own keyspace in a batch.
+    fn count_own(&self, puts: usize, deletes: usize) {
+        for (own, count) in self.own_writes.iter().zip([puts, deletes]) {
+            own.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Returns the totals; the store counts the first, the gets.
+fn totals(stats: &Stats) -> [u64; TOTALS] {
+    [
+        0,
+        stats.puts,
+        stats.deletes,
+        stats.merges,
+        stats.bytes_user,
+        stats.bytes_log,
+        stats.bytes_flush,
+        stats.bytes_compaction,
+        stats.flushes,
+        stats.compactions,
+        stats.stall_micros,
+        stats.block_cache_hits,
+        stats.block_cache_misses,
+    ]
 }
 
 fn batch_of(key: &[u8], value: Option<&[u8]>) -> WriteBatch {

@@ -162,3 +162,22 @@ fn an_unknown_operator_is_refused() {
     let error = Store::open(directory.path(), &options).unwrap_err();
     assert!(error.to_string().contains("'median'"), "{error}");
 }
+
+#[test]
+fn statistics_count_from_the_open_and_leave_offsets_out() {
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let store = open(directory.path(), true);
+        let opened = store.opened().unwrap();
+        for n in 0..5u8 {
+            opened.put(&[n], Some(b"value")).unwrap();
+            commit(&store, b"1");
+        }
+        opened.put(b"key", None).unwrap();
+        assert!(opened.get(b"key").unwrap().is_none());
+        let [gets, puts, deletes, merges, ..] = opened.statistics();
+        assert_eq!((gets, puts, deletes, merges), (1, 5, 1, 0));
+        drop(opened);
+        store.close().unwrap();
+    }
+}

@@ -1,12 +1,13 @@
 package foldb.streams.engine;
 
 import java.util.Objects;
+import org.apache.kafka.streams.errors.ProcessorStateException;
 
 /**
  * An error of the engine. The kind says what the caller can do about it. The message names the
- * file, key or option.
+ * file, key or option. Streams handles it like an error of its own stores.
  */
-public final class FoldbException extends RuntimeException {
+public final class FoldbException extends ProcessorStateException {
     private static final long serialVersionUID = 1L;
 
     /** The kind of error. */

@@ -1,8 +1,8 @@
 package foldb.streams.engine;
 
 /**
- * Statistics of a database, cumulative over all its opens except for {@code gets}, which counts
- * since the open. All sizes are bytes.
+ * Statistics of a database. Numbers of events and of written bytes count since the open. Writes of
+ * offsets and positions are no puts and deletes.
  *
  * @param gets keys read one by one or by {@link Database#getAll}
  * @param puts puts accepted

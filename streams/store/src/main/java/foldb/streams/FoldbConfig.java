@@ -1,0 +1,46 @@
+package foldb.streams;
+
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigException;
+
+/** The configuration keys of foldb's stores. They stand beside those of Kafka Streams. */
+public final class FoldbConfig {
+    /**
+     * The memory that all stores of the process share, in bytes: write buffers, block cache,
+     * indexes and filters, background work. Default: 256 MiB. Half of it is the block cache. More:
+     * fewer reads from disk, larger flushes. Less: more of both. Stores with different values share
+     * no memory.
+     */
+    public static final String MEMORY_BYTES = "foldb.memory.bytes";
+
+    /** The default of {@link #MEMORY_BYTES}. */
+    public static final long DEFAULT_MEMORY_BYTES = 256L << 20;
+
+    /** The smallest value of {@link #MEMORY_BYTES}. */
+    public static final long LEAST_MEMORY_BYTES = 16L << 20;
+
+    private FoldbConfig() {
+    }
+
+    /**
+     * Reads {@link #MEMORY_BYTES}.
+     *
+     * @throws ConfigException if the value is not a number, or too small
+     */
+    static long memoryBytes(final Map<String, ?> configs) {
+        final Object given = configs.get(MEMORY_BYTES);
+        if (given == null) {
+            return DEFAULT_MEMORY_BYTES;
+        }
+        try {
+            final long bytes = Long.parseLong(given.toString().trim());
+            if (bytes >= LEAST_MEMORY_BYTES) {
+                return bytes;
+            }
+        } catch (final NumberFormatException error) {
+            // The exception below names the value.
+        }
+        throw new ConfigException(MEMORY_BYTES, given,
+            "Expected a number of bytes, at least " + LEAST_MEMORY_BYTES);
+    }
+}

@@ -1,0 +1,289 @@
+package foldb.streams;
+
+import foldb.streams.engine.Database;
+import foldb.streams.engine.FoldbException;
+import foldb.streams.engine.Options;
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.processor.internals.ChangelogRecordDeserializationHelper;
+import org.apache.kafka.streams.processor.internals.RecordBatchingStateRestoreCallback;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
+import org.apache.kafka.streams.state.internals.PositionSerde;
+import org.apache.kafka.streams.state.internals.StoreQueryUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What all stores have in common: one database in {@code stateDir()/name}, its offsets, and the
+ * position of its data.
+ *
+ * <p>Under exactly-once, the first write after an open or a commit removes the stored offsets.
+ * Streams then wipes and restores the store after a crash, because its data may not be committed.
+ * Under at-least-once the offsets stay, and a restart replays the records since the last commit.
+ */
+abstract class FoldbStore implements StateStore {
+    /** The metrics scope of all stores. */
+    static final String METRICS_SCOPE = "foldb";
+
+    private static final Logger LOG = LoggerFactory.getLogger(FoldbStore.class);
+
+    /** Where Streams before 4.3 kept the offsets of a task's stores. */
+    private static final String LEGACY_OFFSETS = ".checkpoint";
+
+    /** The guard of writes together with the position, as Streams' queries expect it. */
+    private Position position = Position.emptyPosition();
+    private final String name;
+    private final StoreMetrics metrics = new StoreMetrics();
+    private volatile Database database;
+    private StateStoreContext context;
+    private boolean consistencyEnabled;
+    /** Whether the next commit may bring the offsets of another engine's files. */
+    private boolean expectsLegacyOffsets;
+
+    /**
+     * Makes a closed store.
+     *
+     * @param name the name of the store
+     */
+    FoldbStore(final String name) {
+        this.name = name;
+    }
+
+    @Override
+    public final String name() {
+        return name;
+    }
+
+    @Override
+    public void init(final StateStoreContext stateStoreContext, final StateStore root) {
+        final Map<String, Object> configs = stateStoreContext.appConfigs();
+        context = stateStoreContext;
+        final Path directory = stateStoreContext.stateDir().toPath().resolve(name);
+        final boolean isNew = !Files.exists(directory);
+        expectsLegacyOffsets = isNew && new File(stateStoreContext.stateDir(), LEGACY_OFFSETS)
+            .exists();
+        consistencyEnabled = StreamsConfig.InternalConfig.getBoolean(configs,
+            StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, false);
+        final Database opened = open(directory, options(configs));
+        try {
+            final byte[] stored = opened.position();
+            position = stored == null
+                ? Position.emptyPosition() : PositionSerde.deserialize(ByteBuffer.wrap(stored));
+            opened(opened);
+            metrics.register(stateStoreContext, name, opened);
+            database = opened;
+            stateStoreContext.register(root,
+                (RecordBatchingStateRestoreCallback) this::restoreBatch);
+        } catch (final RuntimeException | Error error) {
+            close();
+            opened.close();
+            throw error;
+        }
+    }
+
+    private Database open(final Path directory, final Options options) {
+        try {
+            Files.createDirectories(directory.getParent());
+            return Database.open(directory, options);
+        } catch (final IOException error) {
+            throw new ProcessorStateException(error);
+        } catch (final FoldbException error) {
+            final String message = "Error opening store " + name + " at location " + directory
+                + ": " + error.getMessage();
+            if (error.kind().equals("InvalidArgument")) {
+                final ConfigException bad = new ConfigException(message);
+                bad.initCause(error);
+                throw bad;
+            }
+            throw new ProcessorStateException(message, error);
+        }
+    }
+
+    /**
+     * Returns the options of the database.
+     *
+     * @param configs the configuration of the application
+     * @throws ConfigException if a value is bad
+     */
+    Options options(final Map<String, Object> configs) {
+        final boolean exactlyOnce = StreamsConfig.EXACTLY_ONCE_V2.equals(
+            configs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
+        return new Options(mergeOperator(), exactlyOnce, FoldbConfig.memoryBytes(configs));
+    }
+
+    /** Returns the name of the store's merge operator, or null if it has none. */
+    String mergeOperator() {
+        return null;
+    }
+
+    /**
+     * Prepares a store after its open and before its restore.
+     *
+     * @param opened the open database; {@link #database()} does not return it yet
+     */
+    void opened(final Database opened) {
+    }
+
+    /**
+     * Writes records of the changelog. The caller holds the monitor of the position.
+     *
+     * @param records the records in the order of their offsets
+     */
+    abstract void restore(Collection<ConsumerRecord<byte[], byte[]>> records);
+
+    private void restoreBatch(final Collection<ConsumerRecord<byte[], byte[]>> records) {
+        synchronized (position) {
+            restore(records);
+        }
+    }
+
+    /** Notes that the store has a record of the changelog. */
+    final void updatePosition(final ConsumerRecord<byte[], byte[]> record) {
+        ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(
+            record, consistencyEnabled, position);
+    }
+
+    /** Notes that the store has what the current record led to. */
+    final void updatePosition() {
+        StoreQueryUtils.updatePosition(position, context);
+    }
+
+    /**
+     * Returns the open database.
+     *
+     * @throws InvalidStateStoreException if the store is closed
+     */
+    final Database database() {
+        final Database opened = database;
+        if (opened == null) {
+            throw closed();
+        }
+        return opened;
+    }
+
+    /**
+     * Checks that the store is open.
+     *
+     * @throws InvalidStateStoreException if it is closed
+     */
+    final void checkOpen() {
+        database();
+    }
+
+    private InvalidStateStoreException closed() {
+        return new InvalidStateStoreException("Store " + name + " is currently closed");
+    }
+
+    /**
+     * Returns the exception of a failed call.
+     *
+     * @param doing what the store did, for example {@code "Error while getting value for key from"}
+     * @param error the engine's error
+     */
+    final RuntimeException failed(final String doing, final FoldbException error) {
+        return error.isClosed() ? closed()
+            : new ProcessorStateException(doing + " store " + name + ": " + error.getMessage(),
+                error);
+    }
+
+    @Override
+    public void commit(final Map<TopicPartition, Long> changelogOffsets) {
+        final Database opened = database;
+        if (opened == null) {
+            return;
+        }
+        final Map<String, Long> offsets = new HashMap<>();
+        if (expectsLegacyOffsets && !changelogOffsets.isEmpty()) {
+            LOG.info("Store {} is new and does not take over offsets of the store before it",
+                name);
+            changelogOffsets.forEach((partition, offset) ->
+                offsets.put(partition.toString(), null));
+        } else {
+            changelogOffsets.forEach((partition, offset) ->
+                offsets.put(partition.toString(), offset));
+        }
+        expectsLegacyOffsets = false;
+        try {
+            synchronized (position) {
+                opened.commit(offsets, PositionSerde.serialize(position).array());
+            }
+        } catch (final FoldbException error) {
+            throw failed("Error while executing commit from", error);
+        }
+    }
+
+    @Override
+    public Long committedOffset(final TopicPartition partition) {
+        try {
+            return database().offset(partition.toString());
+        } catch (final FoldbException error) {
+            throw failed("Error while getting committed offset for partition " + partition
+                + " from", error);
+        }
+    }
+
+    @Override
+    @SuppressWarnings("deprecation")
+    public boolean managesOffsets() {
+        return true;
+    }
+
+    @Override
+    public boolean persistent() {
+        return true;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return database != null;
+    }
+
+    @Override
+    public Position getPosition() {
+        return position;
+    }
+
+    @Override
+    public <R> QueryResult<R> query(final Query<R> query, final PositionBound positionBound,
+                                    final QueryConfig config) {
+        return StoreQueryUtils.handleBasicQueries(
+            query, positionBound, config, this, position, context);
+    }
+
+    @Override
+    public synchronized void close() {
+        final Database opened = database;
+        if (opened == null) {
+            return;
+        }
+        final int cursors = opened.openCursors();
+        if (cursors != 0) {
+            LOG.warn("Closing {} open iterators for store {}", cursors, name);
+        }
+        database = null;
+        metrics.remove();
+        try {
+            opened.close();
+        } catch (final FoldbException error) {
+            LOG.error("Error while closing store {}", name, error);
+        }
+    }
+}

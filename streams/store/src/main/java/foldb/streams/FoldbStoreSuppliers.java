@@ -1,0 +1,42 @@
+package foldb.streams;
+
+import org.apache.kafka.streams.DslStoreFormat;
+import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
+import org.apache.kafka.streams.state.DslKeyValueParams;
+import org.apache.kafka.streams.state.DslSessionParams;
+import org.apache.kafka.streams.state.DslStoreSuppliers;
+import org.apache.kafka.streams.state.DslWindowParams;
+import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
+import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
+import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
+
+/**
+ * Makes foldb the store of a whole topology: set {@code dsl.store.suppliers.class} to this class.
+ *
+ * <p>Stores in the format with headers, and versioned stores, are those of Kafka Streams.
+ */
+public final class FoldbStoreSuppliers implements DslStoreSuppliers {
+    /** Makes the suppliers. Streams calls it. */
+    public FoldbStoreSuppliers() {
+    }
+
+    @Override
+    public KeyValueBytesStoreSupplier keyValueStore(final DslKeyValueParams params) {
+        if (params.dslStoreFormat() == DslStoreFormat.HEADERS) {
+            return BuiltInDslStoreSuppliers.ROCKS_DB.keyValueStore(params);
+        }
+        return params.dslStoreFormat() == DslStoreFormat.PLAIN
+            ? FoldbStores.keyValueStore(params.name())
+            : FoldbStores.timestampedKeyValueStore(params.name());
+    }
+
+    @Override
+    public WindowBytesStoreSupplier windowStore(final DslWindowParams params) {
+        return BuiltInDslStoreSuppliers.ROCKS_DB.windowStore(params);
+    }
+
+    @Override
+    public SessionBytesStoreSupplier sessionStore(final DslSessionParams params) {
+        return BuiltInDslStoreSuppliers.ROCKS_DB.sessionStore(params);
+    }
+}
