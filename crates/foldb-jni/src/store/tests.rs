@@ -181,3 +181,28 @@ fn statistics_count_from_the_open_and_leave_offsets_out() {
         store.close().unwrap();
     }
 }
+
+#[test]
+fn a_store_keeps_to_the_operator_that_it_was_created_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |operator: Option<&str>| {
+        let operator = operator.map(str::to_owned);
+        let options = StoreOptions { operator, forgets_offsets: true, memory: 16 << 20 };
+        Store::open(directory.path(), &options)
+    };
+    let operand = [[0, 0, 0, 0, 0, 0, 0, 9u8], [0, 0, 0, 0, 0, 0, 0, 2]].concat();
+    let store = open(Some("sum")).unwrap();
+    commit(&store, b"1");
+    store.opened().unwrap().merge(b"key", &operand).unwrap();
+    assert_eq!(offset(&store), None, "a merge is a write");
+    store.opened().unwrap().merge(b"key", &operand).unwrap();
+    store.close().unwrap();
+    let error = open(Some("max")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let message = error.to_string();
+    assert!(message.contains("'sum'") && message.contains("'max'"), "{message}");
+    // Without an operator, stored operands fold as before.
+    let store = open(None).unwrap();
+    let value = store.opened().unwrap().get(b"key").unwrap().unwrap();
+    assert_eq!(value.as_slice()[8..], [0, 0, 0, 0, 0, 0, 0, 4]);
+}

@@ -55,6 +55,16 @@ class BadConfigurationTest {
     }
 
     @Test
+    void anotherOperatorThanTheStoredOneIsRefused() {
+        stores(null).open(FoldbKeyValueStore.timestamped("store", "sum")).close();
+        final ConfigException error = assertThrows(ConfigException.class,
+            () -> stores(null).open(FoldbKeyValueStore.timestamped("store", "max")));
+        assertTrue(error.getMessage().contains("'sum'") && error.getMessage().contains("'max'"),
+            error.getMessage());
+        stores(null).open(FoldbKeyValueStore.timestamped("store", "sum")).close();
+    }
+
+    @Test
     void aDirectoryInUseIsRefused() {
         final var first = stores(null).open(FoldbStores.keyValueStore("store").get());
         final var second = FoldbStores.keyValueStore("store").get();
