@@ -48,13 +48,11 @@ record Application(String id, Map<String, String> settings, int heapMib) {
         return operators;
     }
 
-    /**
-     * Checks that an instance really has stores of a kind: RocksDB's are in directories of their
-     * own.
-     */
+    /** Checks that an instance really has stores of a kind. RocksDB writes files of options. */
     void checkStores(World world, String instance, StoreKind kind) throws IOException {
-        try (Stream<Path> files = Files.walk(stateDirectory(world, instance), 3)) {
-            boolean rocks = files.anyMatch(path -> path.endsWith("rocksdb"));
+        try (Stream<Path> files = Files.walk(stateDirectory(world, instance))) {
+            boolean rocks =
+                files.anyMatch(path -> path.getFileName().toString().startsWith("OPTIONS-"));
             Failure.unless(rocks == (kind == StoreKind.STOCK),
                 id + " does not use the stores of " + kind.word());
         }

@@ -32,8 +32,8 @@ final class Broker implements AutoCloseable {
             "kafka.tools.StorageTool",
             List.of("format", "-t", Uuid.randomUuid().toString(), "-c", settings.toString()));
         Failure.unless(format.await(START_SECONDS) == 0, "format failed:\n" + format.tail());
-        Child child = Child.start(logs, "broker", List.of("-Xmx448m"), false, "kafka.Kafka",
-            List.of(settings.toString()));
+        Child child = Child.start(logs, "broker", List.of("-Xmx448m"), false,
+            BrokerProcess.class.getName(), List.of(settings.toString()));
         Wait.until("the broker listens", START_SECONDS, () -> {
             Failure.unless(child.isAlive(), "the broker ended:\n" + child.tail());
             return listens(port);

@@ -18,7 +18,8 @@ final class InteractiveQueries implements Scenario {
         topics.feed(in, input, 0, records);
         Map<String, String> first = null;
         for (StoreKind kind : StoreKind.values()) {
-            if (kind != StoreKind.STOCK && !world.kinds().contains(kind)) {
+            boolean asked = world.kinds().contains(kind) && world.isChecked(kind);
+            if (kind != StoreKind.STOCK && !asked) {
                 continue;
             }
             World.say("interactive queries: " + kind.word());

@@ -11,7 +11,7 @@ final class Rebalance implements Scenario {
     @Override
     public void run(World world) throws Exception {
         for (StoreKind kind : world.kinds()) {
-            if (!world.brief() || kind != StoreKind.STOCK || world.kinds().size() == 1) {
+            if (world.isChecked(kind)) {
                 grow(world, kind);
             }
         }

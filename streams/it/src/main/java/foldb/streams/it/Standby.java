@@ -10,7 +10,7 @@ final class Standby implements Scenario {
     @Override
     public void run(World world) throws Exception {
         for (StoreKind kind : world.kinds()) {
-            if (!world.brief() || kind == world.kinds().get(world.kinds().size() - 1)) {
+            if (world.isChecked(kind)) {
                 replicate(world, kind);
             }
         }

@@ -16,7 +16,7 @@ final class Windows implements Scenario {
         for (StoreKind kind : world.kinds()) {
             boolean same = kind == StoreKind.MERGE && world.kinds().contains(StoreKind.FOLDB);
             // Merges are for tables without windows: one of the two kinds is enough.
-            if (!same && (!world.brief() || kind != StoreKind.STOCK || world.kinds().size() == 1)) {
+            if (world.brief() ? world.isChecked(kind) : !same) {
                 count(world, kind);
             }
         }

@@ -28,6 +28,11 @@ record World(Path directory, Path logs, String broker, Topics topics, boolean br
         say("  ok: " + line);
     }
 
+    /** Whether a scenario runs on a kind of store: in the short form, on the last one only. */
+    boolean isChecked(StoreKind kind) {
+        return !brief || kind == kinds.get(kinds.size() - 1);
+    }
+
     /** Returns a number of records: the first in the full form, the second in the short form. */
     long records(long full, long brief) {
         return this.brief ? brief : full;
