@@ -5,11 +5,12 @@
 
 use std::path::PathBuf;
 
-use foldb::Error;
+use foldb::{Error, hyperloglog};
 use jni_sys::{jboolean, jint, jlong};
 
 use crate::cursor::Cursor;
 use crate::java::{Bytes, Env, Failure, Handle, Longs, Scratch, native};
+use crate::packed::Reader;
 use crate::store::{Store, StoreOptions};
 
 /// Bytes before the entries of a page: the cursor's handle, or 0 after the last page.
@@ -246,6 +247,28 @@ native! {
     /// Returns the numbers of the record `Statistics`.
     fn Java_foldb_streams_engine_Native_statistics(env, store: Handle<Store>) -> Longs {
         env.longs(store.value()?.opened()?.statistics())
+    }
+}
+
+native! {
+    /// Makes the sketch that has counted packed elements.
+    fn Java_foldb_streams_engine_Native_sketch(env, elements: Bytes) -> Bytes {
+        let mut scratch = Scratch::new();
+        let mut reader = Reader::new(env.required(elements, "elements", &mut scratch)?);
+        let mut counted = Vec::new();
+        while let Some((element, _)) = reader.entry()? {
+            counted.push(element);
+        }
+        env.bytes(&hyperloglog::operand(counted))
+    }
+}
+
+native! {
+    /// Estimates how many elements a sketch has counted. Returns the bits of the `double`.
+    fn Java_foldb_streams_engine_Native_estimate(env, sketch: Bytes) -> jlong {
+        let mut scratch = Scratch::new();
+        let estimate = hyperloglog::estimate(env.required(sketch, "sketch", &mut scratch)?)?;
+        Ok(estimate.to_bits().cast_signed())
     }
 }
 

@@ -19,6 +19,26 @@ public final class FoldbConfig {
     /** The smallest value of {@link #MEMORY_BYTES}. */
     public static final long LEAST_MEMORY_BYTES = 16L << 20;
 
+    /**
+     * The prefix of the keys that register a merge operator for an aggregation: the name of its
+     * store follows. Values: {@code sum}, {@code min}, {@code max}, {@code append}, {@code set},
+     * {@code hyperloglog}. {@link MergingProcessorWrapper} reads them.
+     */
+    public static final String MERGE_PREFIX = "foldb.merge.";
+
+    /**
+     * How many keys of a merge store may have operands that no commit has folded. At this number
+     * the store folds, logs and forwards them early. Default: 100 000. More: fewer reads and
+     * changelog records for each event. Less: less memory.
+     */
+    public static final String MAX_DIRTY_KEYS = "foldb.dirty.keys.max";
+
+    /**
+     * The memory that the keys of a merge store with such operands may take, in bytes. At this size
+     * the store folds them early. Default: 32 MiB.
+     */
+    public static final String MAX_DIRTY_BYTES = "foldb.dirty.bytes.max";
+
     private FoldbConfig() {
     }
 

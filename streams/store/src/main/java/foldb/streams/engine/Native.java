@@ -52,4 +52,8 @@ final class Native {
     static native long approximateEntries(long store);
 
     static native long[] statistics(long store);
+
+    static native byte[] sketch(byte[] elements);
+
+    static native long estimate(byte[] sketch);
 }

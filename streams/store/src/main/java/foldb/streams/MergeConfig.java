@@ -1,0 +1,59 @@
+package foldb.streams;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.common.config.ConfigException;
+
+/**
+ * The configuration of merges.
+ *
+ * @param maxDirtyKeys the number of keys with unfolded operands at which a store folds them all
+ * @param maxDirtyBytes the memory of such keys, in bytes, at which a store folds them all
+ */
+record MergeConfig(int maxDirtyKeys, long maxDirtyBytes) {
+    private static final int DEFAULT_MAX_DIRTY_KEYS = 100_000;
+    private static final long DEFAULT_MAX_DIRTY_BYTES = 32L << 20;
+
+    /**
+     * Reads the bounds.
+     *
+     * @throws ConfigException if a bound is not a positive number
+     */
+    static MergeConfig of(Map<String, ?> configs) {
+        long keys = positive(configs, FoldbConfig.MAX_DIRTY_KEYS, DEFAULT_MAX_DIRTY_KEYS);
+        long bytes = positive(configs, FoldbConfig.MAX_DIRTY_BYTES, DEFAULT_MAX_DIRTY_BYTES);
+        return new MergeConfig((int) Math.min(keys, Integer.MAX_VALUE), bytes);
+    }
+
+    /**
+     * Reads the registered operators, by store.
+     *
+     * @throws ConfigException if an operator is unknown
+     */
+    static Map<String, MergeOperator> operators(Map<String, ?> configs) {
+        Map<String, MergeOperator> operators = new TreeMap<>();
+        configs.forEach((key, name) -> {
+            if (key.startsWith(FoldbConfig.MERGE_PREFIX)) {
+                String store = key.substring(FoldbConfig.MERGE_PREFIX.length());
+                operators.put(store, MergeOperator.named(key, name));
+            }
+        });
+        return operators;
+    }
+
+    private static long positive(Map<String, ?> configs, String key, long otherwise) {
+        Object given = configs.get(key);
+        if (given == null) {
+            return otherwise;
+        }
+        try {
+            long number = Long.parseLong(given.toString().trim());
+            if (number > 0) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // The exception below names the value.
+        }
+        throw new ConfigException(key, given, "Expected a positive number");
+    }
+}

@@ -1,0 +1,68 @@
+package foldb.streams;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.streams.errors.StreamsException;
+
+/** The operators that a merge store can apply, under the names that a configuration uses. */
+enum MergeOperator {
+    /** Adds signed 64-bit integers; wraps as {@code long} does. */
+    SUM(true),
+    /** Keeps the smallest signed 64-bit integer. */
+    MIN(true),
+    /** Keeps the greatest signed 64-bit integer. */
+    MAX(true),
+    /** Appends the serialized values. */
+    APPEND(false),
+    /** Adds and removes members of a set; see {@link SetOperands}. */
+    SET(false),
+    /** Counts different elements in a sketch; see {@link SketchOperands}. */
+    HYPERLOGLOG(false);
+
+    /** The bytes of the timestamp before every value. */
+    static final int STAMP_BYTES = Long.BYTES;
+
+    private final boolean number;
+
+    MergeOperator(boolean number) {
+        this.number = number;
+    }
+
+    /** Returns the name in configurations, which is also the native library's name. */
+    String id() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /**
+     * Returns the operator of a name.
+     *
+     * @param setting the configuration key or parameter that gives the name, for the error
+     * @param name the name
+     * @throws ConfigException if no operator has this name
+     */
+    static MergeOperator named(String setting, Object name) {
+        for (MergeOperator operator : values()) {
+            if (operator.id().equals(name)) {
+                return operator;
+            }
+        }
+        throw new ConfigException(setting, name, "Unknown merge operator: expected one of "
+            + Arrays.stream(values()).map(MergeOperator::id).collect(Collectors.joining(", ")));
+    }
+
+    /**
+     * Checks the serialized value of an operand before it enters the store's buffer.
+     *
+     * @throws StreamsException if the value has a length that the operator cannot fold
+     */
+    void check(String store, byte[] value) {
+        if (number && value.length != Long.BYTES) {
+            throw new StreamsException("The operand of a merge into store " + store + " has "
+                + value.length + " bytes, but the operator " + id() + " needs the 8 bytes of a"
+                + " long: give the store Serdes.Long() for its values, or register another"
+                + " operator");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+package foldb.streams;
+
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.kafka.streams.kstream.internals.KeyValueStoreMaterializer;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.WrappedProcessorSupplier;
+import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
+import org.apache.kafka.streams.processor.internals.StoreFactory.FactoryWrappingStoreBuilder;
+import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.state.internals.WrappedStateStore;
+
+/**
+ * Supplies aggregation processors that merge.
+ *
+ * <p>A merging processor is the stock processor over another view of its store: the store appears
+ * empty, and what the processor puts is merged ({@link OperandStore}). The stock code thus runs the
+ * aggregator on a fresh value, drops records with null keys or values, and counts and logs them.
+ */
+final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
+    implements WrappedProcessorSupplier<KIn, VIn, KOut, VOut> {
+    private final String processorName;
+    private final ProcessorSupplier<KIn, VIn, KOut, VOut> stock;
+    private final MergingStoreFactory factory;
+    private final AtomicBoolean logged = new AtomicBoolean();
+
+    MergingProcessorSupplier(String processorName,
+            ProcessorSupplier<KIn, VIn, KOut, VOut> stock,
+            KeyValueStoreMaterializer<?, ?> materializer, MergeOperator operator) {
+        this.processorName = processorName;
+        this.stock = stock;
+        this.factory = new MergingStoreFactory(
+            materializer, operator, () -> MergingProcessorWrapper.sendsOldValues(stock));
+    }
+
+    @Override
+    public Set<StoreBuilder<?>> stores() {
+        return Set.of(new FactoryWrappingStoreBuilder<>(factory));
+    }
+
+    @Override
+    public Processor<KIn, VIn, KOut, VOut> get() {
+        return new MergingProcessor(stock.get());
+    }
+
+    private void logStock(String obstacle) {
+        if (logged.compareAndSet(false, true)) {
+            MergingProcessorWrapper.logStock(processorName, factory.storeName(), obstacle);
+        }
+    }
+
+    private final class MergingProcessor implements Processor<KIn, VIn, KOut, VOut> {
+        private final Processor<KIn, VIn, KOut, VOut> stockProcessor;
+
+        MergingProcessor(Processor<KIn, VIn, KOut, VOut> stockProcessor) {
+            this.stockProcessor = stockProcessor;
+        }
+
+        @Override
+        public void init(ProcessorContext<KOut, VOut> context) {
+            stockProcessor.init(contextFor(context));
+        }
+
+        private ProcessorContext<KOut, VOut> contextFor(ProcessorContext<KOut, VOut> context) {
+            String name = factory.storeName();
+            StateStore store = context.getStateStore(name);
+            if (!(context instanceof InternalProcessorContext<KOut, VOut> internal)
+                    || !(store instanceof WrappedStateStore<?, ?, ?> layers)
+                    || layers.findInner(FoldbMergingStore.class) == null) {
+                logStock(factory.obstacle());
+                return context;
+            }
+            OperandStore<?, ?> operands = OperandStore.over(layers, factory, internal,
+                () -> logStock("a downstream operation needs old values"));
+            return AggregatorContext.of(internal, name, operands);
+        }
+
+        @Override
+        public void process(Record<KIn, VIn> record) {
+            stockProcessor.process(record);
+        }
+
+        @Override
+        public void close() {
+            stockProcessor.close();
+        }
+    }
+}
