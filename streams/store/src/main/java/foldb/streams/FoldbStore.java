@@ -90,6 +90,12 @@ abstract class FoldbStore implements StateStore {
             opened(opened);
             metrics.register(stateStoreContext, name, opened);
             database = opened;
+            if (mergeOperator() == null && configs.containsKey(FoldbConfig.MERGE_PREFIX + name)) {
+                LOG.warn("Store {} does not merge, although {}{} is configured. Either the log "
+                    + "says why, or the topology was built without the configuration: make its "
+                    + "builder with new StreamsBuilder(new TopologyConfig(new StreamsConfig("
+                    + "properties)))", name, FoldbConfig.MERGE_PREFIX, name);
+            }
             stateStoreContext.register(root,
                 (RecordBatchingStateRestoreCallback) this::restoreBatch);
         } catch (final RuntimeException | Error error) {

@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import foldb.streams.MergeScenario.Event;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
@@ -22,6 +25,7 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
@@ -191,6 +195,54 @@ class MergingProcessorWrapperTest {
             assertEquals(stock.records("output"), merging.records("output"));
             assertEquals(-1, merging.metric("merge-total"), "nothing merges");
         }
+    }
+
+    /** Returns what is logged while an action runs. */
+    private static String logOf(Runnable action) {
+        PrintStream before = System.err;
+        ByteArrayOutputStream log = new ByteArrayOutputStream();
+        System.setErr(new PrintStream(log, true, StandardCharsets.UTF_8));
+        try {
+            action.run();
+        } finally {
+            System.setErr(before);
+        }
+        return log.toString(StandardCharsets.UTF_8);
+    }
+
+    private static long linesWith(String text, String log) {
+        return log.lines().filter(line -> line.contains(text)).count();
+    }
+
+    @Test
+    void oneLogLineSaysWhyTheStockProcessorStays() {
+        String old = logOf(() -> MergeScenario.start(merging(ALOS, "sum"), events ->
+            events.groupByKey(GROUPED).count(as("store"))
+                .groupBy((key, count) -> KeyValue.pair("all", count), GROUPED)
+                .count(as("total"))).close());
+        assertEquals(1, linesWith(
+            "does not merge into store store: a downstream operation needs old values", old), old);
+        String stock = logOf(() -> MergeScenario.start(merging(ALOS, "sum"), events ->
+            events.groupByKey(GROUPED).count(Materialized.<String, Long>as(
+                Stores.persistentTimestampedKeyValueStore("store"))
+                .withKeySerde(Serdes.String()))).close());
+        assertEquals(1, linesWith("the store is not one of foldb's; set dsl.store", stock), stock);
+        String merging = logOf(() -> MergeScenario.start(
+            merging(ALOS, "sum"), MergingProcessorWrapperTest::count).close());
+        assertEquals(0, linesWith("not merge", merging), merging);
+    }
+
+    @Test
+    void aBuilderWithoutTheConfigurationIsLogged() {
+        Properties properties = merging(ALOS, "sum");
+        String log = logOf(() -> {
+            StreamsBuilder builder = new StreamsBuilder();
+            count(MergeScenario.events(builder));
+            new TopologyTestDriver(builder.build(properties), properties).close();
+        });
+        assertEquals(1, linesWith("Store store does not merge, although foldb.merge.store", log),
+            log);
+        assertTrue(log.contains("new StreamsBuilder(new TopologyConfig("), log);
     }
 
     @Test
