@@ -32,11 +32,15 @@ public final class FoldbStoreSuppliers implements DslStoreSuppliers {
 
     @Override
     public WindowBytesStoreSupplier windowStore(final DslWindowParams params) {
-        return BuiltInDslStoreSuppliers.ROCKS_DB.windowStore(params);
+        return params.dslStoreFormat() == DslStoreFormat.HEADERS
+            ? BuiltInDslStoreSuppliers.ROCKS_DB.windowStore(params)
+            : FoldbWindowStoreSupplier.of(params);
     }
 
     @Override
     public SessionBytesStoreSupplier sessionStore(final DslSessionParams params) {
-        return BuiltInDslStoreSuppliers.ROCKS_DB.sessionStore(params);
+        return params.storeFormat() == DslStoreFormat.HEADERS
+            ? BuiltInDslStoreSuppliers.ROCKS_DB.sessionStore(params)
+            : FoldbSessionStoreSupplier.of(params);
     }
 }

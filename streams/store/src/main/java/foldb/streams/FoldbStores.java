@@ -1,9 +1,12 @@
 package foldb.streams;
 
+import java.time.Duration;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
+import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
 import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 
 /**
  * Makes suppliers of foldb's stores, for {@code Materialized.as} and for the builders of
@@ -31,6 +34,63 @@ public final class FoldbStores {
      */
     public static KeyValueBytesStoreSupplier timestampedKeyValueStore(final String name) {
         return new FoldbKeyValueStoreSupplier(name, true);
+    }
+
+    /**
+     * Makes a supplier of window stores without timestamps.
+     *
+     * @param name the name of the store
+     * @param retention how long windows stay, in stream time; at least the size of a window
+     * @param windowSize the size of a window
+     * @param retainDuplicates whether records with the same key and window all stay; such a store
+     *     ignores null values
+     * @return the supplier
+     * @throws IllegalArgumentException if a duration is negative or too long, or the retention is
+     *     shorter than a window
+     */
+    public static WindowBytesStoreSupplier windowStore(
+            final String name,
+            final Duration retention,
+            final Duration windowSize,
+            final boolean retainDuplicates) {
+        return new FoldbWindowStoreSupplier(
+            name, retention, windowSize, retainDuplicates, false,
+            FoldbWindowStore.Order.BY_KEY);
+    }
+
+    /**
+     * Makes a supplier of window stores with a timestamp for each value. The DSL needs them.
+     *
+     * @param name the name of the store
+     * @param retention how long windows stay, in stream time; at least the size of a window
+     * @param windowSize the size of a window
+     * @param retainDuplicates whether records with the same key and window all stay; such a store
+     *     ignores null values
+     * @return the supplier
+     * @throws IllegalArgumentException if a duration is negative or too long, or the retention is
+     *     shorter than a window
+     */
+    public static WindowBytesStoreSupplier timestampedWindowStore(
+            final String name,
+            final Duration retention,
+            final Duration windowSize,
+            final boolean retainDuplicates) {
+        return new FoldbWindowStoreSupplier(
+            name, retention, windowSize, retainDuplicates, true,
+            FoldbWindowStore.Order.BY_KEY);
+    }
+
+    /**
+     * Makes a supplier of session stores.
+     *
+     * @param name the name of the store
+     * @param retention how long sessions stay after their end, in stream time
+     * @return the supplier
+     * @throws IllegalArgumentException if the retention is negative or too long
+     */
+    public static SessionBytesStoreSupplier sessionStore(
+            final String name, final Duration retention) {
+        return new FoldbSessionStoreSupplier(name, retention, false);
     }
 
     /**
