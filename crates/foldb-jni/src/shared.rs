@@ -20,8 +20,8 @@ pub struct Share {
 }
 
 impl Share {
-    /// Joins the runtime with this memory budget in bytes, and makes it first if there is none. Half
-    /// of the budget is the block cache.
+    /// Joins the runtime with this memory budget in bytes, and makes it first if there is none.
+    /// Half of the budget is the block cache.
     ///
     /// # Errors
     /// `InvalidArgument` for a budget out of range.
