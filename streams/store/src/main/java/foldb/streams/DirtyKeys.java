@@ -12,45 +12,69 @@ import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
  */
 final class DirtyKeys {
     /** An estimate of the memory of an entry besides its key and context, in bytes. */
-    private static final long ENTRY_BYTES = 160;
+    private static final long ENTRY_BYTES = 184;
 
-    private final Map<Bytes, ProcessorRecordContext> contexts = new HashMap<>();
+    private final Map<Bytes, Newest> keys = new HashMap<>();
     private long bytes;
 
+    /** The newest record of a key. Streams changes contexts later, so the size is kept. */
+    private static final class Newest {
+        private ProcessorRecordContext context;
+        private long bytes;
+    }
+
+    /** A dirty key and the context of its newest record. */
+    record Entry(Bytes key, ProcessorRecordContext context) {
+    }
+
     void add(Bytes key, ProcessorRecordContext context) {
-        ProcessorRecordContext before = contexts.put(key, context);
-        if (before == null) {
-            bytes += ENTRY_BYTES + key.get().length + estimate(context);
-        } else if (before != context) {
-            bytes += estimate(context) - estimate(before);
+        Newest newest = keys.get(key);
+        if (newest == null) {
+            newest = new Newest();
+            keys.put(key, newest);
+            bytes += ENTRY_BYTES + key.get().length;
+        }
+        if (newest.context != context) {
+            bytes -= newest.bytes;
+            newest.context = context;
+            newest.bytes = estimate(context);
+            bytes += newest.bytes;
         }
     }
 
     void remove(Bytes key) {
-        ProcessorRecordContext before = contexts.remove(key);
-        if (before != null) {
-            bytes -= ENTRY_BYTES + key.get().length + estimate(before);
+        Newest newest = keys.remove(key);
+        if (newest != null) {
+            bytes -= ENTRY_BYTES + key.get().length + newest.bytes;
         }
     }
 
     /** Adds a key again that a fold did not finish, unless a newer record changed it. */
-    void keep(Map.Entry<Bytes, ProcessorRecordContext> entry) {
-        if (!contexts.containsKey(entry.getKey())) {
-            add(entry.getKey(), entry.getValue());
+    void keep(Entry entry) {
+        if (!keys.containsKey(entry.key())) {
+            add(entry.key(), entry.context());
         }
     }
 
     boolean isEmpty() {
-        return contexts.isEmpty();
+        return keys.isEmpty();
+    }
+
+    /** Returns an estimate of the memory of all keys and contexts, in bytes. */
+    long bytes() {
+        return bytes;
     }
 
     boolean reaches(MergeConfig bounds) {
-        return contexts.size() >= bounds.maxDirtyKeys() || bytes >= bounds.maxDirtyBytes();
+        return keys.size() >= bounds.maxDirtyKeys() || bytes >= bounds.maxDirtyBytes();
     }
 
-    /** Returns the keys in their order, each with its context. */
-    List<Map.Entry<Bytes, ProcessorRecordContext>> sorted() {
-        return contexts.entrySet().stream().sorted(Map.Entry.comparingByKey()).toList();
+    /** Returns the keys in their order. */
+    List<Entry> sorted() {
+        return keys.entrySet().stream()
+            .sorted(Map.Entry.comparingByKey())
+            .map(entry -> new Entry(entry.getKey(), entry.getValue().context))
+            .toList();
     }
 
     private static long estimate(ProcessorRecordContext context) {

@@ -44,8 +44,7 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * changelog topic is compacted, so it holds full values and never operands.
  *
  * <p>One stream thread merges, folds and puts. Interactive queries read from other threads; the
- * monitor of {@link #pending} guards the buffer, {@link #merged}
- * and {@link #failure}.
+ * monitor of {@link #pending} guards the buffer, {@link #merged} and {@link #failure}.
  */
 final class FoldbMergingStore
     extends WrappedStateStore<FoldbKeyValueStore, byte[], byte[]>
@@ -224,7 +223,7 @@ final class FoldbMergingStore
         folding = true;
         try {
             while (!dirty.isEmpty()) {
-                List<Map.Entry<Bytes, ProcessorRecordContext>> round = dirty.sorted();
+                List<DirtyKeys.Entry> round = dirty.sorted();
                 dirty = new DirtyKeys();
                 int done = 0;
                 try {
@@ -243,7 +242,7 @@ final class FoldbMergingStore
         }
     }
 
-    private void fold(List<Map.Entry<Bytes, ProcessorRecordContext>> keys) {
+    private void fold(List<DirtyKeys.Entry> keys) {
         writePending();
         byte[][] values = readAll(keys);
         metrics.folded(values.length);
@@ -251,19 +250,19 @@ final class FoldbMergingStore
         for (int i = 0; i < values.length; i++) {
             // A key is absent if a listener of an earlier chunk deleted it. The delete is logged.
             if (values[i] != null) {
-                entries.add(KeyValue.pair(keys.get(i).getKey(), values[i]));
+                entries.add(KeyValue.pair(keys.get(i).key(), values[i]));
             }
         }
         ProcessorRecordContext before = context.recordContext();
         try {
             if (before == null && !keys.isEmpty()) {
-                context.setRecordContext(keys.get(keys.size() - 1).getValue());
+                context.setRecordContext(keys.get(keys.size() - 1).context());
             }
             // The put gives later folds a base, so that they read no older operands.
             logged.putAll(entries);
             for (int i = 0; listener != null && i < values.length; i++) {
                 if (values[i] != null) {
-                    forward(keys.get(i).getKey(), keys.get(i).getValue(), values[i]);
+                    forward(keys.get(i), values[i]);
                 }
             }
         } finally {
@@ -271,19 +270,19 @@ final class FoldbMergingStore
         }
     }
 
-    private byte[][] readAll(List<Map.Entry<Bytes, ProcessorRecordContext>> keys) {
+    private byte[][] readAll(List<DirtyKeys.Entry> keys) {
         try {
-            return wrapped().database().getAll(keys.stream().map(e -> e.getKey().get()).toList());
+            return wrapped().database().getAll(keys.stream().map(e -> e.key().get()).toList());
         } catch (FoldbException e) {
             throw new ProcessorStateException("Error while folding " + keys.size()
                 + " keys of store " + name() + ": " + e.getMessage(), e);
         }
     }
 
-    private void forward(Bytes key, ProcessorRecordContext recordContext, byte[] value) {
-        context.setRecordContext(recordContext);
-        listener.apply(new Record<>(key.get(), new Change<>(value, null),
-            recordContext.timestamp(), recordContext.headers()));
+    private void forward(DirtyKeys.Entry entry, byte[] value) {
+        context.setRecordContext(entry.context());
+        listener.apply(new Record<>(entry.key().get(), new Change<>(value, null),
+            entry.context().timestamp(), entry.context().headers()));
     }
 
     /** Forgets the dirty keys. Streams calls it when a task changes its type, after a commit. */
