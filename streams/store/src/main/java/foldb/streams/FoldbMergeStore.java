@@ -5,7 +5,6 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.kstream.internals.WrappingNullableUtils;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
@@ -71,10 +70,6 @@ final class FoldbMergeStore<K, V>
         Objects.requireNonNull(operand, "operand cannot be null");
         byte[] rawKey = serdes.rawKey(key, context.headers());
         byte[] rawOperand = serdes.rawValue(operand, context.headers());
-        if (rawOperand == null) {
-            throw new StreamsException("The value serde of store " + name() + " serialized an"
-                + " operand to null: use a serde that serializes every operand to bytes");
-        }
         merging.merge(Bytes.wrap(rawKey), timestamp, rawOperand);
     }
 

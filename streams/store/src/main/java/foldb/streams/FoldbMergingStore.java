@@ -50,8 +50,6 @@ final class FoldbMergingStore
     extends WrappedStateStore<FoldbKeyValueStore, byte[], byte[]>
     implements KeyValueStore<Bytes, byte[]>, TimestampedBytesStore {
     private static final int BUFFER_BYTES = 16 << 10;
-    /** How many dirty keys one call reads, logs and forwards. */
-    private static final int FOLD_CHUNK = 1024;
 
     /** The stores that this thread's flush made dirty after their own flush of the same commit. */
     private static final ThreadLocal<Set<FoldbMergingStore>> LATE = new ThreadLocal<>();
@@ -228,7 +226,7 @@ final class FoldbMergingStore
                 int done = 0;
                 try {
                     while (done < round.size()) {
-                        int end = Math.min(done + FOLD_CHUNK, round.size());
+                        int end = Math.min(done + operator.foldChunk(), round.size());
                         fold(round.subList(done, end));
                         done = end;
                     }

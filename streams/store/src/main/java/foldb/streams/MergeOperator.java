@@ -53,11 +53,24 @@ enum MergeOperator {
     }
 
     /**
+     * Returns how many keys a fold reads, logs and forwards together. Values that are no numbers
+     * may be large, and the values of a call lie in memory together.
+     */
+    int foldChunk() {
+        return number ? 1024 : 64;
+    }
+
+    /**
      * Checks the serialized value of an operand before it enters the store's buffer.
      *
-     * @throws StreamsException if the value has a length that the operator cannot fold
+     * @throws StreamsException if the value is {@code null}, or has a length that the operator
+     *     cannot fold
      */
     void check(String store, byte[] value) {
+        if (value == null) {
+            throw new StreamsException("The value serde of store " + store + " serialized an"
+                + " operand to null: use a serde that serializes every operand to bytes");
+        }
         if (number && value.length != Long.BYTES) {
             throw new StreamsException("The operand of a merge into store " + store + " has "
                 + value.length + " bytes, but the operator " + id() + " needs the 8 bytes of a"

@@ -23,11 +23,13 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.processor.api.Processor;
@@ -298,6 +300,19 @@ class MergeStoreTest {
             error.getMessage());
         assertThrows(ProcessorStateException.class, () -> store.get("a"));
         assertThrows(ProcessorStateException.class, scenario::close, "the commit of a close");
+    }
+
+    @Test
+    void anOperandThatSerializesToNullIsOneClearException() {
+        Serde<Long> noBytes = Serdes.serdeFrom((topic, value) -> null, (topic, bytes) -> 0L);
+        try (MergeScenario scenario = start(StreamsConfig.AT_LEAST_ONCE,
+                FoldbStores.mergeStoreBuilder("sums", "append", Serdes.String(), noBytes),
+                (store, record) -> { })) {
+            StreamsException error = assertThrows(StreamsException.class,
+                () -> store(scenario).merge("a", 1L, 1));
+            assertTrue(error.getMessage().contains("serialized an operand to null"),
+                error.getMessage());
+        }
     }
 
     @Test
