@@ -39,7 +39,8 @@ pub struct ApproximateCount {
     /// bytes in the range. Memtables count their keys minus the deleted ones. A key counts once in
     /// each place that has a record of it, so unfolded operands make the estimate less exact.
     pub estimate: u64,
-    /// The true number is at least this.
+    /// The true number is at least this. 0 in a keyspace with expiry, where any entry may have
+    /// expired.
     pub at_least: u64,
     /// The true number is at most this.
     pub at_most: u64,
@@ -161,6 +162,10 @@ impl Keyspace {
             count.at_most += source.present;
             count.at_least = count.at_least.max(source.certain.saturating_sub(removing));
             removing = removing.saturating_add(source.removing);
+        }
+        if keyspace.stamps {
+            // Sources count expired entries too.
+            count.at_least = 0;
         }
         count.estimate = count.estimate.clamp(count.at_least, count.at_most);
         Ok(count)

@@ -141,3 +141,28 @@ fn a_loaded_entry_expires() {
     own.compact(..).unwrap();
     assert_eq!(crate::expiry::support::table_bytes(&db), 0);
 }
+
+/// The manifest that a repair writes has the database's time.
+#[test]
+fn nothing_expired_comes_back_after_a_repair_with_the_clock_set_back() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+    own.put("a", "1").unwrap();
+    db.flush().unwrap();
+    set(&clock, 10);
+    assert_eq!(read(&own, "a"), None);
+    drop(own);
+    db.close().unwrap();
+    drop(db);
+    set(&clock, 5);
+    let mut options = options(&fs);
+    options.env.clock = clock.clone();
+    Db::repair(PATH, options).unwrap();
+    let db = open(&fs, &clock);
+    let own = db.keyspace("lists").unwrap();
+    assert_eq!(read(&own, "a"), None);
+    own.put("b", "2").unwrap();
+    set(&clock, 19);
+    assert_eq!(read(&own, "b").as_deref(), Some("2"), "written at 10");
+}

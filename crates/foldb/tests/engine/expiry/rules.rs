@@ -252,3 +252,18 @@ fn counters_expire_too() {
         assert_eq!(found.map(|own| u64::from_le_bytes(own[..].try_into().unwrap())), expected);
     }
 }
+
+/// Tables and memtables count entries that have expired.
+#[test]
+fn an_approximate_count_promises_no_entry_that_may_have_expired() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+    own.put("a", "1").unwrap();
+    db.flush().unwrap();
+    own.put("b", "1").unwrap();
+    assert_eq!(own.approximate_count(..).unwrap().at_most, 2);
+    set(&clock, 10);
+    assert!(own.is_empty().unwrap());
+    assert_eq!(own.approximate_count(..).unwrap().at_least, 0);
+}

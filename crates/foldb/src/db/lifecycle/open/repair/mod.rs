@@ -322,7 +322,7 @@ impl Repair<'_> {
             keyspaces: trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
             feed_end: None,
-            time: None,
+            time: Some(stored.time).filter(|time| *time > 0),
         };
         let directory = self.names.directory();
         let synced = self.fs.sync_dir(directory);
