@@ -9,10 +9,11 @@ mod support;
 use std::cell::Cell;
 use std::env;
 
-use foldb::{KeyspaceStats, Stats};
+use foldb::KeyspaceStats;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use support::model::{program, run};
+use support::model::program;
+use support::model::run::{self, Played};
 use support::quiet;
 
 /// Steps of the longest program.
@@ -69,15 +70,25 @@ struct Reached {
     adopted: Cell<u64>,
     /// Programs that ended with tables in several keyspaces.
     keyspaces: Cell<u64>,
+    /// Programs with followers of the change feed that read a batch.
+    followed: Cell<u64>,
+    /// Programs in which entries expired.
+    expired: Cell<u64>,
+    /// Programs in which a commit met a conflict.
+    conflicts: Cell<u64>,
 }
 
 impl Reached {
-    fn add(&self, stats: &Stats) {
+    fn add(&self, played: &Played) {
+        let stats = &played.stats;
         let levels = stats.levels.iter().filter(|level| level.bytes_written > 0).count();
         let has_tables = |own: &&KeyspaceStats| own.levels.iter().any(|level| level.runs > 0);
         let keyspaces = stats.keyspaces.iter().filter(has_tables).count();
         for (counter, is_reached) in [
             (&self.keyspaces, keyspaces >= 2),
+            (&self.followed, played.followed > 0),
+            (&self.expired, played.expired > 0),
+            (&self.conflicts, played.conflicts > 0),
             (&self.flushed, stats.flushes > 0),
             (&self.garbage_collected, stats.garbage_collections > 0),
             (&self.adopted, stats.bytes_adopted > 0),
@@ -104,6 +115,9 @@ impl Reached {
             &self.garbage_collected,
             &self.adopted,
             &self.keyspaces,
+            &self.followed,
+            &self.expired,
+            &self.conflicts,
         ] {
             assert!(counter.get() > 0, "some state was never reached: {self:?}");
         }
@@ -122,8 +136,8 @@ fn play_program(seed: u64, steps: usize, reached: &Reached) {
         ..Config::default()
     };
     let outcome = TestRunner::new_with_rng(config, rng).run(&program::programs(steps), |program| {
-        let stats = quiet::catch(|| run::play(&program)).map_err(TestCaseError::fail)?;
-        reached.add(&stats);
+        let played = quiet::catch(|| run::play(&program)).map_err(TestCaseError::fail)?;
+        reached.add(&played);
         Ok(())
     });
     match outcome {

@@ -8,6 +8,7 @@ use std::ops::Bound;
 use arbitrary::{Result, Unstructured};
 use foldb::{CompactionPreset, Compression};
 
+use super::fading::Rule;
 use super::program::{
     Condition, Draft, KEYS, Key, Move, Operator, Place, Program, Range, Settings, Step, Text,
 };
@@ -30,7 +31,10 @@ pub(crate) fn program(bytes: &[u8]) -> Program {
 fn settings(from: &mut Unstructured<'_>) -> Result<Settings> {
     let presets =
         [CompactionPreset::LazyLeveled, CompactionPreset::Leveled, CompactionPreset::Tiered];
-    Ok(Settings {
+    let settings = Settings {
+        feed: false,
+        rule: Rule::AfterLast,
+        few_notes: false,
         preset: *from.choose(&presets)?,
         compression: *from.choose(&[Compression::None, Compression::Lz4, Compression::Snappy])?,
         default_operator: operator(from)?,
@@ -47,9 +51,14 @@ fn settings(from: &mut Unstructured<'_>) -> Result<Settings> {
         wal_limit: *from.choose(&[0, 4096, 20_000])?,
         separation: *from.choose(&[None, Some(0), Some(9), Some(100)])?,
         segment_size: *from.choose(&[4096, 20_000, 1 << 20])?,
-        hints: from.arbitrary()?,
-        dead_fraction: *from.choose(&[0.01, 0.25, 1.0])?,
-    })
+        hints: false,
+        dead_fraction: 0.0,
+    };
+    let bits: u8 = from.arbitrary()?;
+    let rule = Rule::ALL[usize::from(bits >> 1 & 3)];
+    let (hints, feed, few_notes) = (bits & 1 > 0, bits & 8 > 0, bits & 16 > 0);
+    let dead_fraction = *from.choose(&[0.01, 0.25, 1.0])?;
+    Ok(Settings { hints, feed, rule, few_notes, dead_fraction, ..settings })
 }
 
 fn operator(from: &mut Unstructured<'_>) -> Result<Operator> {
@@ -116,7 +125,7 @@ fn a_move(from: &mut Unstructured<'_>) -> Result<Move> {
 
 fn place(from: &mut Unstructured<'_>) -> Result<Place> {
     let places: Vec<Place> = Place::all().collect();
-    Ok(places[usize::from(*from.choose(&[0u8, 1, 2, 0, 1, 0])?)])
+    Ok(places[usize::from(*from.choose(&[0u8, 1, 2, 3, 1, 0])?)])
 }
 
 fn synced(from: &mut Unstructured<'_>) -> Result<bool> {
@@ -152,7 +161,10 @@ fn condition(from: &mut Unstructured<'_>) -> Result<Condition> {
 
 fn step(from: &mut Unstructured<'_>) -> Result<Step> {
     Ok(match from.int_in_range(0..=139u8)? {
-        0..=39 => Step::Write { place: place(from)?, write: draft(from)?, sync: synced(from)? },
+        36..=37 => Step::Follow { unsynced: from.arbitrary()?, anew: from.arbitrary()? },
+        38..=39 => Step::Clock(from.int_in_range(-8..=20)?),
+        127 => Step::Lasting(draft(from)?, from.int_in_range(1..=20)?),
+        0..=35 => Step::Write { place: place(from)?, write: draft(from)?, sync: synced(from)? },
         40..=53 => {
             let write = |from: &mut Unstructured<'_>| Ok((place(from)?, draft(from)?));
             Step::Batch { writes: list(from, 11, write)?, sync: synced(from)? }

@@ -5,6 +5,8 @@
 
 pub(crate) mod compare;
 pub(crate) mod decode;
+pub(crate) mod fading;
+mod feed;
 mod held;
 pub(crate) mod program;
 pub(crate) mod run;
@@ -13,6 +15,7 @@ mod transactions;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use fading::Fading;
 use program::{Operator, Place};
 
 /// The model's knowledge of one key. A missing key has no cell.
@@ -31,11 +34,13 @@ pub(crate) enum Write {
     Delete(Vec<u8>),
     DeleteRange((Bound<Vec<u8>>, Bound<Vec<u8>>)),
     Merge(Operator, Vec<u8>, Vec<u8>),
+    /// A put or merge of an entry that expires after these seconds.
+    Lasting(u64, Box<Write>),
 }
 
 /// All keys of a keyspace at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State(pub BTreeMap<Vec<u8>, Cell>);
+pub(crate) struct State(pub BTreeMap<Vec<u8>, Cell>, Option<Fading>);
 
 /// A write and its keyspace.
 pub(crate) type Placed = (Place, Write);
@@ -47,14 +52,20 @@ pub(crate) struct World([Option<State>; Place::COUNT]);
 impl Default for World {
     fn default() -> World {
         let mut world = World(Default::default());
-        world.create(Place::DEFAULT);
+        world.create(Place::DEFAULT, None);
         world
     }
 }
 
 impl World {
-    pub(crate) fn create(&mut self, place: Place) {
-        self.0[place.index()] = Some(State::default());
+    /// Creates a keyspace, in which entries expire if `fading` is given.
+    pub(crate) fn create(&mut self, place: Place, fading: Option<Fading>) {
+        self.0[place.index()] = Some(State(BTreeMap::new(), fading));
+    }
+
+    /// Removes what expires up to this second.
+    pub(crate) fn advance(&mut self, second: u64) {
+        self.0.iter_mut().flatten().for_each(|state| state.advance(second));
     }
 
     pub(crate) fn drop(&mut self, place: Place) {
@@ -104,21 +115,43 @@ impl Cell {
 
 impl State {
     pub(crate) fn apply(&mut self, write: &Write) {
+        self.apply_for(write, None);
+    }
+
+    /// Applies a write whose entry has a lifetime of its own, if one is given.
+    fn apply_for(&mut self, write: &Write, lifetime: Option<u64>) {
         match write {
             Write::Put(key, value) => {
                 self.0.insert(key.clone(), Cell::Value(value.clone()));
+                self.1.iter_mut().for_each(|fading| fading.put(key, lifetime));
             }
             Write::Delete(key) => {
                 self.0.remove(key);
             }
             Write::DeleteRange(range) => self.0.retain(|key, _| !compare::is_between(key, range)),
             Write::Merge(operator, key, operand) => {
+                let is_there = self.0.contains_key(key);
+                self.1.iter_mut().for_each(|fading| fading.merge(key, lifetime, is_there));
                 match merge(*operator, self.0.get(key), operand) {
                     Some(cell) => self.0.insert(key.clone(), cell),
                     None => self.0.remove(key),
                 };
             }
+            Write::Lasting(lifetime, write) => self.apply_for(write, Some(*lifetime)),
         }
+    }
+
+    /// Removes what expires up to this second.
+    fn advance(&mut self, second: u64) {
+        if let Some(fading) = &mut self.1 {
+            fading.advance(second);
+            self.0.retain(|key, _| fading.is_alive(key));
+        }
+    }
+
+    /// Returns the second at which an entry expires; `None` if it never does.
+    pub(crate) fn end_of(&self, key: &[u8]) -> Option<u64> {
+        self.1.as_ref().filter(|_| self.0.contains_key(key))?.end_of(key)
     }
 
     /// Returns what a full scan sees.

@@ -7,6 +7,9 @@ use foldb::{CompactionPreset, Compression};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::fading::Rule;
 
 /// A database's settings and the steps of a program.
 #[derive(Clone)]
@@ -37,6 +40,12 @@ pub(crate) struct Settings {
     pub segment_size: u64,
     pub hints: bool,
     pub dead_fraction: f64,
+    /// Whether logs are kept for the change feed.
+    pub feed: bool,
+    /// How entries expire in a keyspace that is created with these settings.
+    pub rule: Rule,
+    /// Whether the engine keeps notes of only a few writes for the commits of transactions.
+    pub few_notes: bool,
 }
 
 /// The operators that programs use.
@@ -89,14 +98,16 @@ impl Operator {
     }
 }
 
-/// A keyspace: the default one, or one of two that come and go.
+/// A keyspace: the default one, or one of three that come and go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u8);
 
 impl Place {
     pub(crate) const DEFAULT: Place = Place(0);
     /// Number of places.
-    pub(crate) const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 4;
+    /// The keyspace whose entries expire.
+    pub(crate) const FADING: Place = Place(3);
 
     pub(crate) fn all() -> impl Iterator<Item = Place> {
         (0..Place::COUNT as u8).map(Place)
@@ -107,13 +118,14 @@ impl Place {
     }
 
     pub(crate) fn name(self) -> &'static str {
-        ["default", "appended", "counted"][self.index()]
+        ["default", "appended", "counted", "fading"][self.index()]
     }
 
     /// Returns the operator of merges that name none. The default keyspace takes its operator from
     /// the settings.
     pub(crate) fn operator(self) -> Option<Operator> {
-        [None, Some(Operator::Append), Some(Operator::Add)][self.index()]
+        let append = Some(Operator::Append);
+        [None, append, Some(Operator::Add), append][self.index()]
     }
 }
 
@@ -234,6 +246,8 @@ pub(crate) enum Step {
         writes: Vec<(Place, Draft)>,
         sync: bool,
     },
+    /// A put or merge of an entry with a lifetime of its own, in seconds.
+    Lasting(Draft, u8),
     /// Several merges in a row, with a snapshot in between.
     Merges {
         place: Place,
@@ -305,6 +319,14 @@ pub(crate) enum Step {
     /// memory.
     Gc(u8, usize),
     Sync,
+    /// Moves the time of day by some seconds, perhaps back.
+    Clock(i8),
+    /// Reads the change feed to its end: as far as it is durable, or all of it. It continues where
+    /// it was, perhaps with a new reader.
+    Follow {
+        unsynced: bool,
+        anew: bool,
+    },
     CheckAll,
     /// Opens the database read-only, beside the writer, and compares.
     Look,
@@ -340,8 +362,12 @@ fn settings() -> impl Strategy<Value = Settings> {
         2 => Just(Some(100)),
     ];
     let segments = (separation, 0..3usize, any::<bool>(), 0..3usize);
-    let all = (shape, tables, memory, operator(), segments);
-    all.prop_map(|(shape, tables, memory, default_operator, segments)| Settings {
+    let general = (any::<bool>(), select(Rule::ALL.to_vec()), any::<bool>());
+    let all = (shape, tables, memory, operator(), segments, general);
+    all.prop_map(|(shape, tables, memory, default_operator, segments, general)| Settings {
+        feed: general.0,
+        rule: general.1,
+        few_notes: general.2,
         separation: segments.0,
         segment_size: [4096, 20_000, 1 << 20][segments.1],
         hints: segments.2,
@@ -449,7 +475,12 @@ fn a_move() -> impl Strategy<Value = Move> {
 }
 
 fn place() -> impl Strategy<Value = Place> {
-    prop_oneof![3 => Just(Place(0)), 2 => Just(Place(1)), 1 => Just(Place(2))]
+    prop_oneof![
+        3 => Just(Place(0)),
+        2 => Just(Place(1)),
+        1 => Just(Place(2)),
+        2 => Just(Place(3)),
+    ]
 }
 
 fn synced() -> impl Strategy<Value = bool> {
@@ -524,6 +555,13 @@ fn step() -> impl Strategy<Value = Step> {
         });
     let conditional =
         (place(), condition()).prop_map(|(place, what)| Step::Conditional(place, what));
+    let seconds = prop_oneof![4 => 1..8i8, 1 => 8..30i8, 1 => -10..0i8];
+    let fading = prop_oneof![
+        4 => seconds.prop_map(Step::Clock),
+        2 => (draft(), 1..20u8).prop_map(|(draft, lifetime)| Step::Lasting(draft, lifetime)),
+    ];
+    let follow =
+        (any::<bool>(), any::<bool>()).prop_map(|(unsynced, anew)| Step::Follow { unsynced, anew });
     let keyspaces = prop_oneof![
         3 => place().prop_map(Step::CreateKeyspace),
         1 => place().prop_map(Step::DropKeyspace),
@@ -547,5 +585,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => load,
         6 => transaction,
         6 => conditional,
+        8 => fading,
+        6 => follow,
     ]
 }

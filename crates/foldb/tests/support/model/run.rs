@@ -6,14 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use foldb::env::{Env, MemFs};
 use foldb::{
-    Base, CompactionPreset, Db, ErrorKind, GcOptions, Keyspace, KeyspaceOptions, KeyspaceReader,
-    LogAdoption, Options, ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
+    Base, CompactionPreset, Db, ErrorKind, Expires, GcOptions, Keyspace, KeyspaceOptions,
+    KeyspaceReader, LogAdoption, Options, ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
 };
 
 use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};
+use super::fading::{DayClock, Fading};
+use super::feed::Feed;
 use super::held::HeldIterator;
 use super::program::{Draft, Key, Operator, Place, Program, Range, Settings, Step, Text};
 use super::transactions::Plan;
@@ -29,20 +33,35 @@ const COPY: &str = "copy";
 /// Most handles of one kind held at once.
 const MAX_HELD: usize = 4;
 
-/// Plays a program to its end. Returns the engine's statistics.
+/// What happened in a program.
+pub(crate) struct Played {
+    /// The engine's statistics.
+    pub stats: Stats,
+    /// Batches that followers of the change feed read.
+    pub followed: u64,
+    /// Entries that expired.
+    pub expired: u64,
+    /// Commits that met a conflict.
+    pub conflicts: u64,
+}
+
+/// Plays a program to its end.
 ///
 /// # Panics
 /// When database and model differ.
-pub(crate) fn play(program: &Program) -> Stats {
+pub(crate) fn play(program: &Program) -> Played {
     let mut player = Player::open(program.settings);
     for step in &program.steps {
         player.step(step);
     }
+    player.tick();
     player.check_all();
     player.restart(MemFs::kill, Stop::Kill);
     steps::run_background(&player.db, |_| {});
+    player.tick();
     player.check_all();
-    player.db.stats()
+    let Player { expired, conflicts, .. } = player;
+    Played { stats: player.db.stats(), followed: player.followed(), expired, conflicts }
 }
 
 pub(super) struct Player {
@@ -56,7 +75,27 @@ pub(super) struct Player {
     pub(super) current: World,
     /// The least that a crash must leave; the writes since follow.
     durable: World,
-    pending: Vec<Vec<Placed>>,
+    pending: Vec<Pending>,
+    clock: Arc<DayClock>,
+    /// The second that the database has seen.
+    second: u64,
+    /// Opens so far. Each has a seed of its own, as with real random numbers.
+    opens: u64,
+    /// The change feed, if the settings have one.
+    feed: Option<Feed>,
+    /// Batches that followers of earlier feeds read.
+    followed_before: u64,
+    expired: u64,
+    pub(super) conflicts: u64,
+}
+
+/// A write that a crash may lose.
+struct Pending {
+    /// The second of the write.
+    second: u64,
+    writes: Vec<Placed>,
+    /// Entries of the feed up to this write.
+    entries: usize,
 }
 
 /// How a database stopped that was not closed.
@@ -70,9 +109,17 @@ enum Stop {
 
 impl Player {
     fn open(settings: Settings) -> Player {
-        let fs = MemFs::new();
-        let db = open(&fs, settings);
+        let (fs, clock) = (MemFs::new(), Arc::new(DayClock::default()));
+        let db = open(&fs, settings, &clock, 0);
+        let feed = settings.feed.then(|| Feed::begin(&db, true, &World::default()));
         Player {
+            feed,
+            second: clock.second(),
+            clock,
+            opens: 1,
+            followed_before: 0,
+            expired: 0,
+            conflicts: 0,
             keyspaces: keyspaces(&db),
             fs,
             settings,
@@ -90,7 +137,15 @@ impl Player {
     }
 
     fn step(&mut self, step: &Step) {
+        self.tick();
         match step {
+            Step::Lasting(draft, lifetime) => self.lasting(*draft, *lifetime),
+            Step::Clock(seconds) => self.move_clock(*seconds),
+            Step::Follow { unsynced, anew } => {
+                if let Some(feed) = &mut self.feed {
+                    feed.follow(&self.db, &self.current, *unsynced, *anew);
+                }
+            }
             Step::Write { place, write, sync } => self.write(*place, *write, *sync),
             Step::Batch { writes, sync } => self.batch(writes, *sync),
             Step::Merges { place, operator, key, text, count, snapshot_after } => {
@@ -189,6 +244,7 @@ impl Player {
                 self.db.close().expect("close");
                 self.db.close().expect("close again");
                 self.reopen(self.fs.clone(), *settings);
+                self.begin_feed();
                 self.now_durable();
                 self.check_all();
             }
@@ -201,7 +257,8 @@ impl Player {
     /// Checks that a read-only open beside the writer shows the writer's state.
     fn look(&self) {
         let before = self.fs.counts().mutations();
-        let shown = Db::open_read_only(PATH, options(&self.fs, self.settings));
+        let options = options(&self.fs, self.settings, &self.clock, self.opens);
+        let shown = Db::open_read_only(PATH, options);
         let shown = shown.expect("a read-only open");
         self.check_elsewhere(&shown);
         assert_eq!(self.fs.counts().mutations(), before, "a look changes nothing");
@@ -209,7 +266,8 @@ impl Player {
 
     fn checkpoint(&self, settings: Settings) {
         self.db.checkpoint(COPY).expect("a checkpoint");
-        let options = Options { create_if_missing: false, ..options(&self.fs, settings) };
+        let options = options(&self.fs, settings, &self.clock, 1000 + self.opens);
+        let options = Options { create_if_missing: false, ..options };
         let copy = Db::open(COPY, options.clone()).expect("the checkpoint opens");
         self.check_elsewhere(&copy);
         // Changes to the copy must not reach the database.
@@ -225,11 +283,13 @@ impl Player {
 
     /// Checks that another database holds the same.
     fn check_elsewhere(&self, db: &impl AnyDb) {
+        let mut current = self.current.clone();
+        current.advance(self.clock.second());
         for place in Place::all() {
             let keyspace = db.reader(place.name()).ok();
-            assert_eq!(keyspace.is_some(), self.current.has(place), "{place:?}");
+            assert_eq!(keyspace.is_some(), current.has(place), "{place:?}");
             if let Some(keyspace) = keyspace {
-                check_keyspace(&keyspace, self.current.of(place));
+                check_keyspace(&keyspace, current.of(place));
             }
         }
     }
@@ -243,14 +303,18 @@ impl Player {
         let options = KeyspaceOptions {
             merge_operator: place.operator().map(|operator| operator.spec().to_owned()),
             compaction: (place.index() == 1).then_some(CompactionPreset::Leveled),
+            expiry: (place == Place::FADING).then(|| self.settings.rule.expiry()),
             ..KeyspaceOptions::default()
         };
         let keyspace = self.db.create_keyspace(place.name(), options).expect("a keyspace");
         self.keyspaces[place.index()] = Some(keyspace);
         // A new keyspace is durable at once, and was empty at all earlier moments.
-        self.current.create(place);
-        self.durable.create(place);
-        self.snapshots.iter_mut().for_each(|(_, world)| world.create(place));
+        self.second = self.second.max(self.clock.second());
+        let fading =
+            || (place == Place::FADING).then(|| Fading::new(self.settings.rule, self.second));
+        self.current.create(place, fading());
+        self.durable.create(place, fading());
+        self.snapshots.iter_mut().for_each(|(_, world)| world.create(place, fading()));
     }
 
     fn drop_keyspace(&mut self, place: Place) {
@@ -317,9 +381,55 @@ impl Player {
                 let operator = self.db.operator(operator.spec()).expect("the operator");
                 keyspace.merge_with_opt(&operator, key, operand, &options)
             }
+            Write::Lasting(..) => Ok(()),
         };
         outcome.expect("a write");
         self.committed(vec![(place, write)], sync);
+    }
+
+    /// Puts or merges an entry with a lifetime of its own.
+    fn lasting(&mut self, draft: Draft, lifetime: u8) {
+        let place = Place::FADING;
+        let Some(keyspace) = self.at(place) else { return };
+        let expires = Some(Expires::After(Duration::from_secs(lifetime.into())));
+        let options = WriteOptions { expires, ..WriteOptions::default() };
+        let write = self.spell_out(place, draft);
+        match &write {
+            Write::Put(key, value) => keyspace.put_opt(key, value, &options).expect("a put"),
+            Write::Merge(operator, key, operand) => {
+                let operator = self.db.operator(operator.spec()).expect("the operator");
+                let outcome = keyspace.merge_with_opt(&operator, key, operand, &options);
+                outcome.expect("a merge");
+            }
+            _ => return,
+        }
+        let write = Write::Lasting(lifetime.into(), Box::new(write));
+        self.committed(vec![(place, write)], false);
+    }
+
+    /// Lets the model see the clock, if the database looks at it.
+    fn tick(&mut self) {
+        if self.current.has(Place::FADING) {
+            self.second = self.second.max(self.clock.second());
+            let before = self.current.of(Place::FADING).0.len();
+            self.current.advance(self.second);
+            self.expired += (before - self.current.of(Place::FADING).0.len()) as u64;
+        }
+    }
+
+    /// Moves the clock. Before it goes back, the database looks at it: only then does the database
+    /// know how far it was.
+    fn move_clock(&mut self, seconds: i8) {
+        if seconds < 0 {
+            let Some(fading) = self.at(Place::FADING) else { return };
+            fading.contains_key("any").expect("a read");
+        }
+        self.clock.move_by(seconds.into());
+    }
+
+    /// Returns how many batches followers read.
+    fn followed(&self) -> u64 {
+        self.followed_before + self.feed.as_ref().map_or(0, |feed| feed.batches)
     }
 
     /// Loads the first draft of each key, in order. A finished load is durable, with every logged
@@ -330,6 +440,10 @@ impl Player {
         let mut writes = BTreeMap::new();
         for &draft in drafts {
             let write = self.spell_out(place, draft);
+            // A load into a keyspace with expiry takes no merges.
+            if matches!(write, Write::Merge(..)) && place == Place::FADING {
+                continue;
+            }
             if let Write::Put(key, _) | Write::Merge(_, key, _) = &write {
                 writes.entry(key.clone()).or_insert((draft, write));
             }
@@ -361,8 +475,13 @@ impl Player {
         }
         let report = load.finish().expect("a finished load");
         assert_eq!(report.entries, placed.len() as u64);
-        let is_empty = placed.is_empty();
-        self.committed(placed, !is_empty);
+        if !placed.is_empty() {
+            placed.iter().for_each(|write| self.current.apply(write));
+            if let Some(feed) = &mut self.feed {
+                feed.add_load();
+            }
+            self.now_durable();
+        }
         self.check_all();
     }
 
@@ -405,6 +524,7 @@ impl Player {
             Write::Merge(own, key, operand) => {
                 batch.merge_with_in(&operator(own), keyspace, key, operand)
             }
+            Write::Lasting(..) => batch,
         };
     }
 
@@ -417,6 +537,9 @@ impl Player {
             Draft::Merge(operator, key, text) => {
                 let default = place.operator().unwrap_or(self.settings.default_operator);
                 let operator = operator.unwrap_or(default);
+                // No merge onto an entry that may expire fails.
+                let fails = operator.is_number() && place == Place::FADING;
+                let operator = if fails { Operator::Append } else { operator };
                 let operand = if operator.is_number() { text.number() } else { text.bytes() };
                 Write::Merge(operator, key.bytes(), operand)
             }
@@ -425,7 +548,11 @@ impl Player {
 
     pub(super) fn committed(&mut self, writes: Vec<Placed>, synced: bool) {
         writes.iter().for_each(|write| self.current.apply(write));
-        self.pending.push(writes);
+        if let Some(feed) = &mut self.feed {
+            feed.add(&writes);
+        }
+        let entries = self.feed.as_ref().map_or(0, Feed::len);
+        self.pending.push(Pending { second: self.second, writes, entries });
         if synced {
             self.now_durable();
         }
@@ -434,6 +561,7 @@ impl Player {
     fn now_durable(&mut self) {
         self.durable = self.current.clone();
         self.pending.clear();
+        self.feed.iter_mut().for_each(Feed::now_durable);
     }
 
     fn compact(&mut self, place: Option<Place>, lower: Bound<Key>, upper: Bound<Key>) {
@@ -484,6 +612,7 @@ impl Player {
     fn drop_handles(&mut self) {
         self.snapshots.clear();
         self.iterators.clear();
+        self.feed.iter_mut().for_each(Feed::close);
     }
 
     /// Stops without a close, and opens what `survive` leaves of the files.
@@ -494,6 +623,8 @@ impl Player {
         if stop == Stop::Crash {
             self.find_prefix();
         }
+        self.begin_feed();
+        self.tick();
         self.now_durable();
         self.check_all();
     }
@@ -502,32 +633,69 @@ impl Player {
         self.settings = settings.unwrap_or(self.settings);
         // No handle may keep the old database open.
         self.keyspaces = Default::default();
-        self.db = open(&fs, self.settings);
+        self.db = open(&fs, self.settings, &self.clock, self.opens);
+        self.opens += 1;
         self.keyspaces = keyspaces(&self.db);
+        if !self.settings.feed {
+            self.end_feed();
+        }
         for place in Place::all() {
             assert_eq!(self.at(place).is_some(), self.current.has(place), "{place:?}");
         }
         self.fs = fs;
     }
 
-    /// Sets the model back to the prefix of the writes that the crash left.
+    fn end_feed(&mut self) {
+        self.followed_before = self.followed();
+        self.feed = None;
+    }
+
+    /// Begins a feed after the writes that are there.
+    fn begin_feed(&mut self) {
+        if self.settings.feed && self.feed.is_none() {
+            // A power loss may take back the position of a log that was never synced.
+            self.db.sync().expect("sync");
+            self.feed = Some(Feed::begin(&self.db, false, &self.current));
+        }
+    }
+
+    /// Sets the model back to the prefix of the writes that the crash left. If there is a feed, it
+    /// says which.
     fn find_prefix(&mut self) {
+        let durable = self.feed.as_ref().map_or(0, Feed::durable);
+        let survivors = match &mut self.feed {
+            Some(feed) => feed.survivors(&self.db),
+            None => None,
+        };
+        if survivors.is_none() {
+            self.end_feed();
+        }
+        let is_prefix = |entries: usize| survivors.is_none_or(|survivors| survivors == entries);
         let scan_of = |keyspace: &Keyspace| scan(keyspace.iter().expect("an iterator"));
         let found: Vec<_> =
             self.keyspaces.iter().map(|keyspace| keyspace.as_ref().map(scan_of)).collect();
+        // Reads see the second now.
+        self.second = self.second.max(self.clock.second());
+        let seen = |world: &World| {
+            let mut world = world.clone();
+            world.advance(self.second);
+            (world.seen() == found).then_some(world)
+        };
         let mut world = self.durable.clone();
-        let mut survivor = (world.seen() == found).then(|| world.clone());
-        for writes in &self.pending {
+        let mut survivor = seen(&world).filter(|_| is_prefix(durable));
+        for Pending { second, writes, entries } in &self.pending {
+            world.advance(*second);
             writes.iter().for_each(|write| world.apply(write));
-            if world.seen() == found {
-                survivor = Some(world.clone());
+            if is_prefix(*entries) {
+                survivor = seen(&world).or(survivor);
             }
         }
         self.current = survivor.unwrap_or_else(|| {
             panic!(
                 "after the crash the database holds no prefix of the writes\n   durable: {:?}\n\
-                 unsynced: {:?}\n     found: {found:?}",
-                self.durable, self.pending
+                 unsynced: {:?}\n  in the feed: {survivors:?}\n     found: {found:?}",
+                self.durable,
+                self.pending.iter().map(|pending| &pending.writes).collect::<Vec<_>>(),
             )
         });
         // Prefixes that look the same may differ in what a failed merge hides.
@@ -539,7 +707,7 @@ impl Player {
             for key in keys {
                 let keyspace = self.at(place).expect("the keyspace exists");
                 keyspace.delete_opt(&key, &sync).unwrap();
-                self.current.apply(&(place, Write::Delete(key)));
+                self.committed(vec![(place, Write::Delete(key))], true);
             }
         }
     }
@@ -550,17 +718,31 @@ impl Player {
                 check_keyspace(&now(keyspace), self.current.of(place));
             }
         }
+        let Some(fading) = self.at(Place::FADING) else { return };
+        for key in self.current.of(Place::FADING).0.keys() {
+            let end = fading.expires_at(key).expect("an end");
+            let end = end.map(|end| end.duration_since(UNIX_EPOCH).expect("after 1970").as_secs());
+            let expected = self.current.of(Place::FADING).end_of(key);
+            assert_eq!(end, expected, "the end of '{}'", key.escape_ascii());
+        }
     }
 }
 
-fn open(fs: &MemFs, settings: Settings) -> Db {
-    Db::open(PATH, options(fs, settings)).expect("open")
+fn open(fs: &MemFs, settings: Settings, clock: &Arc<DayClock>, seed: u64) -> Db {
+    #[cfg(debug_assertions)]
+    foldb::faults::keep_few_notes(settings.few_notes);
+    let db = Db::open(PATH, options(fs, settings, clock, seed));
+    #[cfg(debug_assertions)]
+    foldb::faults::keep_few_notes(false);
+    db.expect("open")
 }
 
-fn options(fs: &MemFs, settings: Settings) -> Options {
+fn options(fs: &MemFs, settings: Settings, clock: &Arc<DayClock>, seed: u64) -> Options {
+    let in_memory = Env::in_memory(fs.clone());
     Options {
         create_if_missing: true,
-        env: Env::in_memory(fs.clone()),
+        env: Env { clock: Arc::clone(clock) as _, seed: Some(seed), ..in_memory },
+        wal_retention_bytes: if settings.feed { 1 << 40 } else { 0 },
         merge_operator: Some(settings.default_operator.spec().to_owned()),
         operators: operators::all(),
         compaction: settings.preset,

@@ -2,13 +2,13 @@
 
 use foldb::{CompareAndSwap, ErrorKind, Isolation, Transaction, TransactionOptions};
 
-use super::compare::{assert_get, check_reads, seen};
+use super::compare::{assert_get, check_reads, is_between, seen};
 use super::program::{Condition, Draft, Key, Place};
 use super::run::{Player, has_default_operator};
 use super::{Cell, Placed, Seen, World, Write};
 
 /// What a transaction reads and writes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Plan<'a> {
     pub place: Place,
     pub serial: bool,
@@ -26,6 +26,11 @@ impl Player {
         meanwhile: &[(Place, Draft)],
         commit: bool,
     ) {
+        // An operand may make a key readable again whose merge failed: for gets, not for walks.
+        let is_failed = |cell: &Cell| matches!(cell, Cell::Failed(_));
+        let has_failed =
+            self.current.has(plan.place) && self.current.of(plan.place).0.values().any(is_failed);
+        let plan = Plan { walks: plan.walks && !has_failed, ..plan };
         let Plan { serial, own, .. } = plan;
         let isolation = if serial { Isolation::Serializable } else { Isolation::Snapshot };
         let options = TransactionOptions { isolation, ..TransactionOptions::default() };
@@ -62,14 +67,16 @@ impl Player {
             }
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                assert!(!meanwhile.is_empty() && !written.is_empty(), "nothing else was written");
-                assert!(
-                    serial
-                        || own
-                            .iter()
-                            .any(|(own, _)| { meanwhile.iter().any(|(other, _)| own == other) }),
-                    "the writes of other keyspaces are no conflict"
-                );
+                assert!(!written.is_empty(), "a transaction without writes commits");
+                let others = meanwhile.iter().filter(|(place, _)| self.at(*place).is_some());
+                let others: Vec<Placed> =
+                    others.map(|(place, draft)| (*place, self.spell_out(*place, *draft))).collect();
+                let has_cause = match serial {
+                    true => others.iter().any(|other| reads(plan, other)),
+                    false => others.iter().any(|other| excludes(&written, other)),
+                };
+                assert!(has_cause, "no cause of a conflict: {plan:?}, {written:?}, {others:?}");
+                self.conflicts += 1;
             }
         }
     }
@@ -94,6 +101,7 @@ impl Player {
                 let operator = self.db.operator(operator.spec()).expect("the operator");
                 own.merge_with(&operator, key, operand)
             }
+            Write::Lasting(..) => Ok(()),
         };
         outcome.expect("an own write");
         let write = (place, write);
@@ -211,6 +219,32 @@ impl Player {
         if let Some(write) = written {
             self.committed(vec![(place, write)], false);
         }
+    }
+}
+
+/// Returns whether a write changes what a transaction reads. A walk reads its whole keyspace.
+fn reads(plan: Plan<'_>, (place, write): &Placed) -> bool {
+    let is_first = *place == Place::DEFAULT && touches(write, b"first");
+    let is_own = *place == plan.place;
+    is_first || is_own && (plan.walks || plan.keys.iter().any(|key| touches(write, &key.bytes())))
+}
+
+/// Returns whether another write and one of these must not both commit under snapshot isolation.
+fn excludes(written: &[Placed], (place, other): &Placed) -> bool {
+    written.iter().filter(|(own, _)| own == place).any(|(_, own)| match (own, other) {
+        (Write::Merge(..), Write::Merge(..)) => false,
+        // A table with a newer record may hold an older range delete. The commit of a range delete
+        // counts it as a change.
+        (Write::DeleteRange(_), _) => true,
+        _ => Key::all().any(|key| touches(own, &key) && touches(other, &key)),
+    })
+}
+
+fn touches(write: &Write, key: &[u8]) -> bool {
+    match write {
+        Write::Put(own, _) | Write::Delete(own) | Write::Merge(_, own, _) => own == key,
+        Write::DeleteRange(range) => is_between(key, range),
+        Write::Lasting(_, write) => touches(write, key),
     }
 }
 

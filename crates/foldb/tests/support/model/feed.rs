@@ -1,0 +1,264 @@
+//! The change feed of a program: followers read it, and must find the writes that were made.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use foldb::{BatchUpdate, Change, Db, ErrorKind, Position, UpdateOp, Updates, UpdatesOptions};
+
+use super::compare::is_between;
+use super::program::{Key, Operator, Place};
+use super::{Placed, World, Write};
+
+/// One entry that the feed must have.
+enum Entry {
+    Batch(Vec<Placed>),
+    /// A sorted load, which is in no log.
+    Load,
+}
+
+/// What the feed must yield, and followers that read it.
+pub(super) struct Feed {
+    entries: Vec<Entry>,
+    /// Number of the entries that no power loss can take back.
+    durable: usize,
+    /// Whether a crash came. Sequence numbers may then be skipped, and keyspaces appear again.
+    crashed: bool,
+    /// Reads what is durable.
+    synced: Follower,
+    /// Reads everything.
+    unsynced: Follower,
+    /// Number of batches that a follower read.
+    pub(super) batches: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Synced,
+    Unsynced,
+}
+
+/// A reader of the feed, and where it is.
+struct Follower {
+    position: Position,
+    /// Number of entries before the position.
+    read: usize,
+    /// The keyspaces that the feed named up to the position.
+    keyspaces: BTreeSet<String>,
+    updates: Option<Updates>,
+    /// Whether the follower read nothing yet, or last numbers that are in no log. A power loss may
+    /// take such a position, and the follower then copies the database anew.
+    is_loose: bool,
+}
+
+impl Follower {
+    fn at(position: Position, read: usize, keyspaces: BTreeSet<String>) -> Follower {
+        Follower { position, read, keyspaces, updates: None, is_loose: true }
+    }
+}
+
+fn names(world: &World) -> BTreeSet<String> {
+    let there = Place::all().filter(|&place| world.has(place));
+    there.map(|place| place.name().to_owned()).collect()
+}
+
+impl Feed {
+    /// Begins a feed at the end of what the database has.
+    pub(super) fn begin(db: &Db, is_new: bool, world: &World) -> Feed {
+        let now = || if is_new { Position::BEGINNING } else { db.position().expect("a position") };
+        let follower = || Follower::at(now(), 0, names(world));
+        let (synced, unsynced) = (follower(), follower());
+        let (entries, durable, crashed, batches) = (Vec::new(), 0, false, 0);
+        Feed { entries, durable, crashed, synced, unsynced, batches }
+    }
+
+    /// Adds the entry of a write. Deletes of empty ranges alone are no entry.
+    pub(super) fn add(&mut self, writes: &[Placed]) {
+        let writes: Vec<_> = writes.iter().filter(|(_, write)| !is_nothing(write)).collect();
+        if !writes.is_empty() {
+            self.entries.push(Entry::Batch(writes.into_iter().cloned().collect()));
+        }
+    }
+
+    pub(super) fn add_load(&mut self) {
+        self.entries.push(Entry::Load);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn durable(&self) -> usize {
+        self.durable
+    }
+
+    pub(super) fn now_durable(&mut self) {
+        self.durable = self.entries.len();
+    }
+
+    /// Closes the readers, which hold the database. Their positions stay.
+    pub(super) fn close(&mut self) {
+        for follower in [&mut self.synced, &mut self.unsynced] {
+            follower.updates = None;
+        }
+    }
+
+    /// Reads to the end. Checks that all of the feed, or its durable part, was there.
+    pub(super) fn follow(&mut self, db: &Db, world: &World, unsynced: bool, anew: bool) {
+        let which = if unsynced { Which::Unsynced } else { Which::Synced };
+        if anew {
+            self.follower(which).updates = None;
+        }
+        self.read(db, which).expect("the feed continues");
+        let least = if unsynced { self.entries.len() } else { self.durable };
+        let crashed = self.crashed;
+        let follower = self.follower(which);
+        assert!(follower.read >= least, "the feed ends after {} of {least}", follower.read);
+        if unsynced && !crashed {
+            assert_eq!(follower.keyspaces, names(world), "keyspaces in the feed");
+        }
+    }
+
+    /// Returns how many entries survived a crash: the feed continues after what it had yielded.
+    /// `None` if the crash took the position, and the feed must begin again.
+    pub(super) fn survivors(&mut self, db: &Db) -> Option<usize> {
+        self.crashed = true;
+        match self.read(db, Which::Synced) {
+            Err(error) if self.synced.is_loose && error.kind() == ErrorKind::PositionLost => {
+                return None;
+            }
+            outcome => outcome.expect("the feed continues after a crash"),
+        }
+        let read = self.synced.read;
+        assert!(read >= self.durable, "{read} of {} durable entries are left", self.durable);
+        self.entries.truncate(read);
+        // Of the unsynced follower, a crash may take the position.
+        match self.read(db, Which::Unsynced) {
+            Ok(()) => assert_eq!(self.unsynced.read, read, "it read what is lost"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::PositionLost, "{error}");
+                let Follower { position, keyspaces, .. } = &self.synced;
+                self.unsynced = Follower::at(*position, read, keyspaces.clone());
+            }
+        }
+        Some(read)
+    }
+
+    fn follower(&mut self, which: Which) -> &mut Follower {
+        match which {
+            Which::Synced => &mut self.synced,
+            Which::Unsynced => &mut self.unsynced,
+        }
+    }
+
+    fn read(&mut self, db: &Db, which: Which) -> foldb::Result<()> {
+        let options = UpdatesOptions { include_unsynced: matches!(which, Which::Unsynced) };
+        let follower = self.follower(which);
+        let mut updates = match follower.updates.take() {
+            Some(updates) => updates,
+            None => db.updates_since_opt(&follower.position, &options)?,
+        };
+        for update in updates.by_ref() {
+            let change = update?.change;
+            self.follower(which).is_loose = matches!(change, Change::Unlogged { .. });
+            match change {
+                Change::Batch(batch) => self.check(which, &batch),
+                Change::Unlogged { first, last } => self.pass_loads(which, last + 1 - first),
+                Change::Keyspaces { dropped, created } => {
+                    let keyspaces = &mut self.follower(which).keyspaces;
+                    keyspaces.retain(|name| !dropped.contains(name));
+                    for own in created {
+                        let place = Place::all().find(|place| place.name() == own.name);
+                        let place = place.expect("a keyspace of the program");
+                        let operator = place.operator().map(|operator| operator.spec().to_owned());
+                        assert_eq!(own.merge_operator, operator, "{place:?}");
+                        assert_eq!(own.expiry.is_some(), place == Place::FADING);
+                        keyspaces.insert(own.name);
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let follower = self.follower(which);
+        follower.position = updates.position();
+        follower.updates = Some(updates);
+        Ok(())
+    }
+
+    /// Compares a batch of the feed with the next write.
+    fn check(&mut self, which: Which, batch: &BatchUpdate) {
+        let found: Vec<_> = batch.iter().filter(|own| !is_empty(own)).collect();
+        if found.is_empty() {
+            return;
+        }
+        self.batches += 1;
+        let at = self.follower(which).read;
+        self.follower(which).read += 1;
+        match self.entries.get(at) {
+            Some(Entry::Batch(writes)) => {
+                let is_same = writes.len() == found.len()
+                    && writes.iter().zip(&found).all(|(own, found)| is_of(own, found));
+                assert!(is_same, "entry {at} of the feed: expected {writes:?}, found {found:?}");
+            }
+            Some(Entry::Load) => panic!("the feed skips the load at {at} before {found:?}"),
+            None => panic!("the feed has {found:?}, which was not written or is lost"),
+        }
+    }
+
+    /// Passes loads, each of which has one sequence number.
+    fn pass_loads(&mut self, which: Which, numbers: u64) {
+        for number in 0..numbers {
+            let at = self.follower(which).read;
+            match self.entries.get(at) {
+                Some(Entry::Load) => self.follower(which).read += 1,
+                _ if self.crashed => return,
+                _ => {
+                    panic!("{} numbers at entry {at} of the feed are of no load", numbers - number)
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a range is empty because its ends meet.
+fn meets<T: PartialEq>(start: &Bound<T>, end: &Bound<T>) -> bool {
+    match (start, end) {
+        (Bound::Included(_), Bound::Included(_)) => false,
+        (
+            Bound::Included(start) | Bound::Excluded(start),
+            Bound::Included(end) | Bound::Excluded(end),
+        ) => start == end,
+        _ => false,
+    }
+}
+
+fn is_nothing(write: &Write) -> bool {
+    matches!(write, Write::DeleteRange((start, end)) if meets(start, end))
+}
+
+fn is_empty(found: &UpdateOp<'_>) -> bool {
+    matches!(found, UpdateOp::DeleteRange { start, end, .. } if meets(start, end))
+}
+
+/// Returns whether the feed tells of this write.
+fn is_of((place, write): &Placed, found: &UpdateOp<'_>) -> bool {
+    match (write, found) {
+        (Write::Lasting(_, write), found) => is_of(&(*place, (**write).clone()), found),
+        (Write::Put(own, to), UpdateOp::Put { keyspace, key, value, .. }) => {
+            *keyspace == place.name() && own == key && to == value
+        }
+        (Write::Delete(own), UpdateOp::Delete { keyspace, key }) => {
+            *keyspace == place.name() && own == key
+        }
+        (Write::Merge(with, own, by), UpdateOp::Merge { keyspace, key, operand, operator, .. }) => {
+            let is_same = Operator::of_spec(operator) == *with;
+            *keyspace == place.name() && own == key && by == operand && is_same
+        }
+        (Write::DeleteRange(own), UpdateOp::DeleteRange { keyspace, start, end }) => {
+            let found = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
+            let mut keys = Key::all();
+            let covers_same = keys.all(|key| is_between(&key, own) == is_between(&key, &found));
+            *keyspace == place.name() && covers_same
+        }
+        _ => false,
+    }
+}
