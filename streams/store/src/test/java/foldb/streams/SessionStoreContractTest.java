@@ -28,6 +28,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 class SessionStoreContractTest {
     private static final Duration RETENTION = Duration.ofMillis(150_000);
 
+    /** All times are multiples of this. So some lie exactly at the edges of the retention. */
+    private static final long STEP = 1_000;
+
     @ParameterizedTest
     @CsvSource({"false, 1", "false, 2", "true, 3", "true, 4"})
     void answersLikeTheStockStore(
@@ -42,8 +45,9 @@ class SessionStoreContractTest {
                 directory, stock, new FoldbSessionStoreSupplier("s", RETENTION, byTime)::get)) {
             long now = 0;
             final List<Windowed<Bytes>> written = new ArrayList<>();
-            for (int step = 0; step < 2_500; step++) {
-                now += random.nextInt(20) == 0 ? random.nextInt(40_000) : random.nextInt(100);
+            for (int step = 0; step < 2_000; step++) {
+                now += STEP
+                    * (random.nextInt(20) == 0 ? random.nextInt(40) : random.nextInt(10) / 9);
                 switch (random.nextInt(40)) {
                     case 0 -> {
                         if (random.nextInt(10) == 0) {
@@ -85,7 +89,7 @@ class SessionStoreContractTest {
         final Bytes to = BothStores.bound(random);
         final long earliest = random.nextInt(6) == 0 ? 0 : time(random, now);
         final long latest =
-            random.nextInt(6) == 0 ? Long.MAX_VALUE : earliest + random.nextInt(100_000);
+            random.nextInt(6) == 0 ? Long.MAX_VALUE : earliest + STEP * random.nextInt(100);
         final Windowed<Bytes> session = any(written, random, now);
         both.same("one session", store -> store.fetchSession(
             session.key(), session.window().start(), session.window().end()));
@@ -127,12 +131,12 @@ class SessionStoreContractTest {
 
     private static Windowed<Bytes> session(final Random random, final long now) {
         final long start = time(random, now);
-        final long end = start + (random.nextInt(3) == 0 ? 0 : random.nextInt(30_000));
+        final long end = start + (random.nextInt(3) == 0 ? 0 : STEP * random.nextInt(30));
         return new Windowed<>(BothStores.key(random), new SessionWindow(start, end));
     }
 
     private static long time(final Random random, final long now) {
-        return Math.max(0, now - random.nextInt(random.nextInt(10) == 0 ? 400_000 : 60_000));
+        return Math.max(0, now - STEP * random.nextInt(random.nextInt(10) == 0 ? 400 : 60));
     }
 
     private static byte[] value(final Random random) {
