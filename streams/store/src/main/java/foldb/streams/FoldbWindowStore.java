@@ -110,23 +110,23 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> fetchAll(
             final long timeFrom, final long timeTo) {
-        return iterator(orderOfAll(), null, null, timeFrom, timeTo, true);
+        return everything(timeFrom, timeTo, true);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetchAll(
             final long timeFrom, final long timeTo) {
-        return iterator(orderOfAll(), null, null, timeFrom, timeTo, false);
+        return everything(timeFrom, timeTo, false);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> all() {
-        return iterator(orderOfAll(), null, null, 0, Long.MAX_VALUE, true);
+        return everything(0, Long.MAX_VALUE, true);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> backwardAll() {
-        return iterator(orderOfAll(), null, null, 0, Long.MAX_VALUE, false);
+        return everything(0, Long.MAX_VALUE, false);
     }
 
     private WindowStoreIterator<byte[]> values(
@@ -155,6 +155,20 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
         return iterator(rangeOrder, keyFrom, keyTo, timeFrom, timeTo, forward);
     }
 
+    private KeyValueIterator<Windowed<Bytes>, byte[]> everything(
+            final long timeFrom, final long timeTo, final boolean forward) {
+        if (cached && isIndexed()) {
+            // The record cache merges its entries with those of the store, and has them by key.
+            checkOpen();
+            final long from = Math.max(timeFrom, firstReadable());
+            final TimedEntries entries =
+                timeTo < from ? TimedEntries.NONE : sortedEntries(forward, from, timeTo);
+            return new TimedIterator<>(entries, within(from, timeTo), this::windowed);
+        }
+        final KeyOrder allOrder = isIndexed() ? KeyOrder.BY_TIME : KeyOrder.BY_KEY;
+        return iterator(allOrder, null, null, timeFrom, timeTo, forward);
+    }
+
     private KeyValueIterator<Windowed<Bytes>, byte[]> iterator(
             final KeyOrder keyOrder,
             final Bytes keyFrom,
@@ -169,11 +183,6 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
             : entries(keyOrder, forward, keyFrom, keyTo, from, timeTo);
         return new TimedIterator<>(
             entries, keys(keyFrom, keyTo).and(within(from, timeTo)), this::windowed);
-    }
-
-    // A record cache merges its entries with those of the store and has them by key.
-    private KeyOrder orderOfAll() {
-        return isIndexed() && !cached ? KeyOrder.BY_TIME : KeyOrder.BY_KEY;
     }
 
     private static boolean hasCache(final StateStore root) {
