@@ -4,9 +4,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
@@ -118,7 +118,7 @@ public final class Bench {
         List<String> flags = mode.equals("memory")
             ? List.of("-Xms192m", "-Xmx192m", "-XX:+AlwaysPreTouch")
             : List.of("-Xms512m", "-Xmx512m");
-        Map<String, Double> figures = new TreeMap<>();
+        Map<String, Double> figures = new LinkedHashMap<>();
         try (Child child = Child.start(logs, "bench-" + mode + "-" + kind.word(), flags, true,
                 BenchStore.class.getName(), List.of(kind.word(), data.toString(), mode,
                 String.valueOf(size), String.valueOf(cache)))) {
