@@ -30,6 +30,7 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = documents![
     "docs/shell.md",
     "docs/simulation.md",
     "docs/store.md",
+    "docs/streams.md",
     "docs/stress.md",
     "docs/transactions.md",
 ];
