@@ -178,7 +178,7 @@ class IntervalStoreTest {
     @Test
     void anIteratorLeavesOutWhatExpiresMeanwhile() {
         try (Closing<FoldbWindowStore> opened =
-                new Closing<>(windows(FoldbWindowStore.Order.BY_TIME))) {
+                new Closing<>(windows(FoldbWindowStore.Order.BY_KEY))) {
             final WindowStore<Bytes, byte[]> store = opened.store();
             store.put(KEY, value(1), 10_000);
             store.put(KEY, value(2), 100_000);
