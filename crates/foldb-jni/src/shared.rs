@@ -21,7 +21,7 @@ pub struct Share {
 
 impl Share {
     /// Joins the runtime with this memory budget in bytes, and makes it first if there is none.
-    /// Half of the budget is the block cache.
+    /// The block cache takes what memtables, background work and open tables leave.
     ///
     /// # Errors
     /// `InvalidArgument` for a budget out of range.
@@ -33,8 +33,8 @@ impl Share {
         }
         let runtime = Runtime::new(RuntimeOptions {
             memory_budget: budget,
-            block_cache_size: budget / 2,
-            // Background work of one budget; the threads are those of a process with one database.
+            block_cache_size: budget,
+            compaction_memory_budget: budget / 16,
             ..RuntimeOptions::default()
         })?;
         runtimes.insert(budget, (runtime.clone(), 1));
