@@ -42,7 +42,7 @@ pub(crate) struct Operation<'a> {
 }
 
 /// The bit of a stamped operation beside its kind.
-const STAMPED: u8 = 0x80;
+pub(crate) const STAMPED: u8 = 0x80;
 
 impl<'a> Operation<'a> {
     /// Appends the encoding drawn above.

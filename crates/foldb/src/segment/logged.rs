@@ -17,6 +17,7 @@ use crate::encoding::format::LOG;
 use crate::encoding::{checksum_seed, decode_varint};
 use crate::error::{Error, Result};
 use crate::key::{KeyspaceId, Kind, SeqNo};
+use crate::operation::STAMPED;
 use crate::segment::hints::Hint;
 use crate::segment::map::Placement;
 use crate::segment::open::OpenFile;
@@ -222,7 +223,9 @@ impl<'a> LoggedValues<'a> {
         let mut kind = 0;
         self.pass(1, |byte| kind = byte[0])?;
         let is_separable = kind == SEPARABLE_PUT;
-        let known = if is_separable { Some(Kind::Put) } else { Kind::of_operation(kind) };
+        // Values with stamps stay in tables.
+        let unstamped = kind & !STAMPED;
+        let known = if is_separable { Some(Kind::Put) } else { Kind::of_operation(unstamped) };
         let Some(known) = known else {
             return Err(Error::corruption(format!("operation kind {kind} is not known")));
         };

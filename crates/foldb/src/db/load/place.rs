@@ -128,12 +128,13 @@ impl Core {
         // The edit stores the number as used. A failed edit must not: the number comes again.
         let before = std::mem::replace(&mut tree.last_loaded, seqno);
         let edit = Edit::of_keyspace(KeyspaceEdit::of_tree(keyspace.id, run));
+        // A failed edit may be in the manifest all the same.
+        #[cfg(debug_assertions)]
+        crate::numbering::note(seqno, seqno);
         if let Err(error) = self.install(&mut tree, edit) {
             tree.last_loaded = before;
             return Err(error);
         }
-        #[cfg(debug_assertions)]
-        crate::numbering::note(seqno, seqno);
         // With the tree locked: a compaction of these tables begins later, and then knows every
         // snapshot that is older than the load.
         self.pins.publish(seqno);
