@@ -32,11 +32,16 @@ impl World<'_> {
         let seed = rng.u64(..);
         let disk = Arc::new(Disk::new(files.clone(), Temper::CALM, Stop::Kill, None, seed));
         let options = self.options(&disk, life);
+        let second = self.day.second();
         let may_rebuild = self.keeps_all && rng.bool() && {
             let report = foldb::verify(PATH, options.clone());
             report.is_ok_and(|report| report.leftovers.is_empty())
         };
         let is_rebuild = may_rebuild && take_manifest_away(&files);
+        if is_rebuild {
+            // The manifest had the time.
+            self.day.catch_up();
+        }
         let copy_to = rng.bool().then(|| REPAIRED.into());
         let path = if copy_to.is_some() { REPAIRED } else { PATH };
         let how = RepairOptions { copy_to, ..RepairOptions::default() };
@@ -46,7 +51,8 @@ impl World<'_> {
                 // The stop may have come before any write was durable.
                 let kinds = [ErrorKind::DatabaseMissing, ErrorKind::Corruption];
                 let (mut checker, nothing) = (self.checker.clone(), self.nothing());
-                let may_be_nothing = checker.begin_life(u64::MAX, self.keeps_all, &nothing).is_ok();
+                let may_be_nothing =
+                    checker.begin_life(u64::MAX, self.keeps_all, &nothing, second).is_ok();
                 let is_right = may_be_nothing && kinds.contains(&error.kind());
                 return is_right.then_some(()).ok_or(format!("the repair failed: {error}"));
             }
@@ -61,7 +67,7 @@ impl World<'_> {
         opened.db.verify().map_err(|error| format!("does not verify: {error}"))?;
         // Without a manifest and without records, no file has the last number.
         let number = if is_rebuild { u64::MAX } else { number };
-        self.checker.clone().begin_life(number, self.keeps_all, &found).map(drop)
+        self.checker.clone().begin_life(number, self.keeps_all, &found, second).map(drop)
     }
 
     /// Returns the answers of an empty database.
@@ -75,6 +81,7 @@ impl World<'_> {
     pub(crate) fn damaged_life(&mut self) -> Result<(), Wrong> {
         let mut rng = draws(self.features.seed, "damage", &[]);
         let damage = misdirect(&self.files, Path::new(PATH), &mut rng);
+        self.day.catch_up();
         let Some(damage) = damage.map_err(|error| format!("cannot damage: {error}"))? else {
             return Ok(());
         };

@@ -1,6 +1,7 @@
 //! A client of the database: one thread that writes and reads, and records the answers.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use foldb::numbering::{self, Given};
@@ -11,9 +12,14 @@ use foldb_stress::{Operator, draws};
 
 use crate::checker::Wrong;
 use crate::counts::{Counted, Counts};
+use crate::day::Day;
 use crate::disk::Disk;
 use crate::features::Features;
+use crate::follower::Follower;
 use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Ticks, Write};
+
+/// The database stores a second within this time, even on a disk that hangs.
+const LONGEST_STORE: Duration = Duration::from_secs(60);
 
 /// State that all clients of one life share.
 pub struct Stage<'a> {
@@ -31,13 +37,19 @@ pub struct Stage<'a> {
     pub counts: &'a Counts,
     /// The options that the database was opened with.
     pub options: foldb::Options,
+    /// The time of day.
+    pub day: &'a Day,
+    /// The follower of the change feed.
+    pub follower: &'a Mutex<Follower>,
 }
 
 /// A view of one moment, which a client reads later.
 enum Held {
-    Snapshot(Snapshot),
-    /// An iterator: when it was made, its keyspace and its range.
+    /// A snapshot, and the second of its making.
+    Snapshot(Snapshot, u64),
+    /// An iterator: when and at which second it was made, its keyspace and its range.
     Iterator {
+        second: u64,
         began: Tick,
         returned: Tick,
         keyspace: usize,
@@ -48,9 +60,9 @@ enum Held {
 
 /// One client thread.
 pub struct Client<'a> {
-    stage: &'a Stage<'a>,
+    pub(crate) stage: &'a Stage<'a>,
     writes: bool,
-    rng: fastrand::Rng,
+    pub(crate) rng: fastrand::Rng,
     held: Vec<Held>,
     history: History,
     /// Counter that makes every value unique.
@@ -58,7 +70,7 @@ pub struct Client<'a> {
 }
 
 /// The outcome of a call.
-type Answer<T> = Result<T, foldb::Error>;
+pub(crate) type Answer<T> = Result<T, foldb::Error>;
 
 /// Whether a client continues after an error that the disk or a deadline explains.
 enum After {
@@ -82,7 +94,14 @@ impl<'a> Client<'a> {
     pub fn work(mut self) -> Result<History, Wrong> {
         for _ in 0..self.stage.features.operations {
             self.stage.counts.add(Counted::Operation);
+            self.move_clock_now_and_then();
+            let day = self.stage.day;
+            let standing = day.hold();
+            if self.stage.features.lifetime.is_some() && self.stage.disk.is_dead() {
+                return Ok(self.history);
+            }
             let outcome = self.operation();
+            drop(standing);
             if let Err(error) = outcome
                 && let After::Stop = self.excuse(&error)?
             {
@@ -132,25 +151,37 @@ impl<'a> Client<'a> {
             }
             96..98 if features.manual_work => self.work_by_hand(),
             98 if features.checkpoints => self.checkpoint(),
+            99 if features.feed => self.follow(),
             _ => self.get(None),
         }
     }
 
-    /// Records a read and the ticks between which it ran.
-    fn saw(&mut self, began: Tick, at: Option<u64>, seen: Seen) {
-        let returned = self.stage.ticks.next();
-        self.history.reads.push(Read { began, returned, at, seen });
+    /// Records a read and the ticks between which it ran. It shows the second now.
+    pub(crate) fn saw(&mut self, began: Tick, seen: Seen) {
+        let (returned, second) = (self.stage.ticks.next(), self.stage.day.second());
+        self.history.reads.push(Read { began, returned, second, at: None, seen });
     }
 
-    fn get(&mut self, snapshot: Option<Snapshot>) -> Answer<()> {
+    /// Records a read through a snapshot of a number and a second.
+    fn saw_then(&mut self, began: Tick, (at, second): (u64, u64), seen: Seen) {
+        let (returned, at) = (self.stage.ticks.next(), Some(at));
+        self.history.reads.push(Read { began, returned, second, at, seen });
+    }
+
+    fn get(&mut self, snapshot: Option<(Snapshot, u64)>) -> Answer<()> {
         let keyspace = self.rng.usize(..self.stage.keyspaces.len());
         let key = self.key();
-        let at = snapshot.as_ref().map(Snapshot::sequence_number);
+        let (snapshot, second) = snapshot.unzip();
+        let at = snapshot.as_ref().map(Snapshot::sequence_number).zip(second);
         let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let began = self.stage.ticks.next();
         let value = self.stage.keyspaces[keyspace].get_opt(&key, &options)?;
         let value = value.map(|value| value.to_vec());
-        self.saw(began, at, Seen::Value { keyspace, key, value });
+        let seen = Seen::Value { keyspace, key, value };
+        match at {
+            Some(at) => self.saw_then(began, at, seen),
+            None => self.saw(began, seen),
+        }
         Ok(())
     }
 
@@ -173,15 +204,15 @@ impl<'a> Client<'a> {
             None => self.stage.keyspaces[keyspace].range_opt(.., &options)?,
         };
         let returned = self.stage.ticks.next();
-        let iterator = Box::new(iterator);
-        Ok(Held::Iterator { began, returned, keyspace, range, iterator })
+        let (iterator, second) = (Box::new(iterator), self.stage.day.second());
+        Ok(Held::Iterator { second, began, returned, keyspace, range, iterator })
     }
 
     fn take_snapshot(&mut self) -> Answer<()> {
         let began = self.stage.ticks.next();
         let snapshot = self.stage.db.snapshot();
-        self.saw(began, None, Seen::Snapshot(snapshot.sequence_number()));
-        self.held.push(Held::Snapshot(snapshot));
+        self.saw(began, Seen::Snapshot(snapshot.sequence_number()));
+        self.held.push(Held::Snapshot(snapshot, self.stage.day.second()));
         Ok(())
     }
 
@@ -193,11 +224,11 @@ impl<'a> Client<'a> {
 
     fn look_at(&mut self, held: Held) -> Answer<()> {
         match held {
-            Held::Snapshot(snapshot) => {
+            Held::Snapshot(snapshot, second) => {
                 self.stage.counts.add(Counted::SnapshotRead);
-                let at = Some(snapshot.sequence_number());
+                let at = (snapshot.sequence_number(), second);
                 if self.rng.bool() {
-                    return self.get(Some(snapshot));
+                    return self.get(Some((snapshot, second)));
                 }
                 let Held::Iterator { began, keyspace, range, iterator, .. } =
                     self.iterator(Some(snapshot))?
@@ -205,21 +236,21 @@ impl<'a> Client<'a> {
                     return Ok(());
                 };
                 let entries = self.entries(*iterator)?;
-                self.saw(began, at, Seen::Entries { keyspace, range, entries });
+                self.saw_then(began, at, Seen::Entries { keyspace, range, entries });
                 Ok(())
             }
-            Held::Iterator { began, returned, keyspace, range, iterator } => {
+            Held::Iterator { second, began, returned, keyspace, range, iterator } => {
                 self.stage.counts.add(Counted::Walk);
                 let entries = self.entries(*iterator)?;
                 let seen = Seen::Entries { keyspace, range, entries };
-                self.history.reads.push(Read { began, returned, at: None, seen });
+                self.history.reads.push(Read { began, returned, second, at: None, seen });
                 Ok(())
             }
         }
     }
 
     /// Returns the entries of an iterator, which it walks forwards or backwards.
-    fn entries(&mut self, iterator: Iter) -> Answer<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub(crate) fn entries(&mut self, iterator: Iter) -> Answer<Vec<(Vec<u8>, Vec<u8>)>> {
         let taken = |entry: Answer<(Vec<u8>, foldb::Value)>| {
             entry.map(|(key, value)| (key, value.to_vec()))
         };
@@ -269,12 +300,55 @@ impl<'a> Client<'a> {
             let entries = self.entries(copy.keyspace(own.name())?.iter()?)?;
             all.push(Seen::Entries { keyspace, range: None, entries });
         }
-        self.history.reads.push(Read { began, returned, at: None, seen: Seen::Together(all) });
+        let (seen, second) = (Seen::Together(all), self.stage.day.second());
+        self.history.reads.push(Read { began, returned, second, at: None, seen });
         Ok(())
+    }
+
+    /// Reads the change feed to its end.
+    fn follow(&mut self) -> Answer<()> {
+        let mut follower = self.stage.follower.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stage.counts.add(Counted::Followed);
+        follower.follow(self.stage.db, self.stage.features, self.rng.bool())
+    }
+
+    /// Moves the time of day while no call runs, and lets the database see it.
+    fn move_clock_now_and_then(&mut self) {
+        let features = self.stage.features;
+        if features.lifetime.is_none() || self.rng.u8(..12) > 0 {
+            return;
+        }
+        let day = self.stage.day;
+        let _stopped = day.stop();
+        let seconds = match self.rng.u8(..8) {
+            0 => self.rng.i64(-10..0),
+            1 => self.rng.i64(8..30),
+            _ => self.rng.i64(1..6),
+        };
+        day.move_by(seconds);
+        let fading = &self.stage.keyspaces[self.stage.keyspaces.len() - 1];
+        // While another thread holds the tree, a read may show an older second.
+        for _ in 0..2 {
+            std::thread::sleep(LONGEST_STORE);
+            if fading.get(features.key(0)).is_err() {
+                break;
+            }
+        }
+        // After a stop, no client reads any more.
+        if !self.stage.disk.is_dead() {
+            self.stage.counts.add(Counted::ClockMove);
+            day.note_seen();
+        }
     }
 
     fn write(&mut self) -> Answer<()> {
         let features = self.stage.features;
+        match self.rng.u8(..32) {
+            0..6 if features.transactions => return self.transact(),
+            6..12 if features.conditions => return self.write_on_condition(),
+            12 if features.loads => return self.load(),
+            _ => {}
+        }
         let count =
             if features.batches && self.rng.u8(..4) == 0 { self.rng.usize(2..12) } else { 1 };
         let operations: Vec<_> = (0..count).map(|_| self.change()).collect();
@@ -282,21 +356,44 @@ impl<'a> Client<'a> {
         let gives_up = features.deadlines && self.rng.bool();
         let deadline = gives_up.then(|| Duration::from_micros(self.rng.u64(..2000)));
         let options = WriteOptions { sync, deadline, ..WriteOptions::default() };
-        numbering::forget();
-        let began = self.stage.ticks.next();
+        let began = self.begin_write();
         let answer = self.submit(&operations, &options);
-        let returned = self.stage.ticks.next();
-        self.stage.counts.add(Counted::Write);
-        let outcome = match answer {
-            Ok(()) => Outcome::Done { synced: sync },
-            Err(_) => Outcome::Open,
-        };
-        // A write that gave up at once got no number; neither did a delete of an empty range.
-        if let Some(Given { numbers, turn }) = numbering::last_write() {
-            let write = Write { began, returned, numbers, turn, operations, outcome };
-            self.history.writes.push(write);
-        }
+        self.wrote(began, sync, &answer, operations);
         answer
+    }
+
+    /// Begins a write: returns when.
+    pub(crate) fn begin_write(&self) -> Tick {
+        numbering::forget();
+        self.stage.ticks.next()
+    }
+
+    /// Records a write. Returns the record, unless the write got no number: it gave up at once, or
+    /// deleted an empty range.
+    pub(crate) fn wrote<T>(
+        &mut self,
+        began: Tick,
+        synced: bool,
+        answer: &Answer<T>,
+        operations: Vec<Operation>,
+    ) -> Option<&mut Write> {
+        let (returned, second) = (self.stage.ticks.next(), self.stage.day.second());
+        self.stage.counts.add(Counted::Write);
+        let outcome = if answer.is_ok() { Outcome::Done { synced } } else { Outcome::Open };
+        let Given { numbers, turn } = numbering::last_write()?;
+        self.history.writes.push(Write {
+            began,
+            returned,
+            numbers,
+            turn,
+            operations,
+            outcome,
+            second,
+            before: Vec::new(),
+            after: Vec::new(),
+            is_logged: true,
+        });
+        self.history.writes.last_mut()
     }
 
     fn submit(&self, operations: &[Operation], options: &WriteOptions) -> Answer<()> {
@@ -334,7 +431,7 @@ impl<'a> Client<'a> {
         self.stage.db.write_opt(&batch, options)
     }
 
-    fn change(&mut self) -> Operation {
+    pub(crate) fn change(&mut self) -> Operation {
         let features = self.stage.features;
         let keyspace = self.rng.usize(..features.operators.len());
         let own = features.operators[keyspace];
@@ -342,7 +439,7 @@ impl<'a> Client<'a> {
         let kind = self.rng.u8(..100);
         let change = match self.rng.u8(..16) {
             _ if kind < features.merges => {
-                let operator = self.operator(own);
+                let operator = if features.fades(keyspace) { own } else { self.operator(own) };
                 let operand = self.operand(operator);
                 Change::Merge(operator, key, operand)
             }
@@ -371,14 +468,14 @@ impl<'a> Client<'a> {
         drawn.unwrap_or(own)
     }
 
-    fn key(&mut self) -> Vec<u8> {
+    pub(crate) fn key(&mut self) -> Vec<u8> {
         // Some keys are written far more often than others.
         let keys = self.stage.features.keys;
         let among = if self.rng.bool() { keys.min(3) } else { keys };
         self.stage.features.key(self.rng.u16(..among))
     }
 
-    fn range(&mut self) -> Range<Vec<u8>> {
+    pub(crate) fn range(&mut self) -> Range<Vec<u8>> {
         let keys = self.stage.features.keys;
         let from = self.rng.u16(..keys);
         let to = from.saturating_add(self.rng.u16(1..=keys));
@@ -390,7 +487,7 @@ impl<'a> Client<'a> {
         self.next_value
     }
 
-    fn value(&mut self, operator: Operator, key: usize) -> Vec<u8> {
+    pub(crate) fn value(&mut self, operator: Operator, key: usize) -> Vec<u8> {
         let mut value = self.next_value().to_le_bytes().to_vec();
         if operator != Operator::Add {
             let largest = self.stage.features.largest_value;
@@ -413,7 +510,7 @@ impl<'a> Client<'a> {
         if len < 128 { len } else { len - 1 }
     }
 
-    fn operand(&mut self, operator: Operator) -> Vec<u8> {
+    pub(crate) fn operand(&mut self, operator: Operator) -> Vec<u8> {
         match operator {
             Operator::Add => u64::from(self.rng.u16(..)).to_le_bytes().to_vec(),
             _ => {

@@ -31,6 +31,18 @@ counted! {
     SnapshotRead,
     /// Walks of an iterator.
     Walk,
+    /// Transactions that committed a write.
+    Commit,
+    /// Commits that met a conflict.
+    Conflict,
+    /// Conditional writes that wrote.
+    Conditional,
+    /// Sorted loads.
+    Load,
+    /// Entries of the change feed.
+    Followed,
+    /// Moves of the time of day.
+    ClockMove,
     /// Checkpoints that were compared.
     Checkpoint,
     /// Stops that left the files as a killed process does.

@@ -9,6 +9,7 @@ use foldb_stress::own_code::{CheckedOrder, with_check_byte};
 use foldb_stress::{Operator, at_the_edges, draws, small_options};
 
 use crate::disk::{Stop, Temper};
+use crate::versions::Lifetime;
 
 /// Fewest operations that count as a run of a seed.
 pub const LEAST_OPERATIONS: u64 = 1000;
@@ -70,6 +71,16 @@ pub struct Features {
     pub deadlines: bool,
     /// Whether the closed database is damaged at the end.
     pub damage: bool,
+    /// Whether there are transactions.
+    pub transactions: bool,
+    /// Whether there are conditional writes.
+    pub conditions: bool,
+    /// Whether there are sorted loads.
+    pub loads: bool,
+    /// Whether a follower reads the change feed.
+    pub feed: bool,
+    /// When the entries of the last keyspace expire.
+    pub lifetime: Option<Lifetime>,
     /// How the disk behaves.
     pub temper: Temper,
 }
@@ -95,8 +106,9 @@ impl Features {
     pub fn draw(seed: u64) -> Features {
         let mut rng = draws(seed, "simulated features", &[]);
         let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
-        let operators = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
-        let features = Features {
+        let operators: Vec<_> = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
+        let mut general = draws(seed, "general features", &[]);
+        let mut features = Features {
             seed,
             writers: rng.u8(2..=4),
             readers: rng.u8(0..=2),
@@ -124,6 +136,13 @@ impl Features {
             repairs: [0, 0, 3, 1][rng.usize(..4)],
             deadlines: rng.u8(..4) == 0,
             damage: rng.bool(),
+            transactions: general.bool(),
+            conditions: general.bool(),
+            loads: general.bool(),
+            feed: general.bool(),
+            lifetime: general
+                .bool()
+                .then(|| Lifetime { seconds: general.u64(2..20), renews: general.bool() }),
             temper: Temper {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
                 sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],
@@ -132,6 +151,12 @@ impl Features {
                 hangs: if rng.u8(..16) == 0 { 20 } else { 0 },
             },
         };
+        if features.lifetime.is_some() {
+            let operators = [Operator::Append(b','), Operator::Max, Operator::Put];
+            features.operators.push(operators[general.usize(..3)]);
+            // A second that cannot be stored does not pass, and clients would not know.
+            features.temper.failures = 0;
+        }
         if !features.adopts {
             return features;
         }
@@ -153,6 +178,7 @@ impl Features {
             operators: Operator::own(),
             comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
+            wal_retention_bytes: if self.feed { 1 << 40 } else { 0 },
             ..options
         };
         if self.adopts {
@@ -161,6 +187,17 @@ impl Features {
             options.adopt_logs = LogAdoption::Always;
         }
         if self.edges { at_the_edges(options, &mut rng) } else { options }
+    }
+
+    /// Returns whether the entries of a keyspace expire.
+    pub fn fades(&self, keyspace: usize) -> bool {
+        self.lifetime.is_some() && keyspace + 1 == self.operators.len()
+    }
+
+    /// Returns when the entries of each keyspace expire.
+    pub fn lifetimes(&self) -> Vec<Option<Lifetime>> {
+        let lifetime = |keyspace| self.lifetime.filter(|_| self.fades(keyspace));
+        (0..self.operators.len()).map(lifetime).collect()
     }
 
     /// Returns the order of keys.

@@ -75,6 +75,34 @@ pub struct Write {
     pub operations: Vec<Operation>,
     /// How it ended.
     pub outcome: Outcome,
+    /// The second of the database's time at which it ran.
+    pub second: u64,
+    /// What a conditional write or transaction read, if it succeeded: true directly before it.
+    pub before: Vec<Seen>,
+    /// What it returned: true directly after it.
+    pub after: Vec<Seen>,
+    /// Whether it is in the log. A sorted load is not.
+    pub is_logged: bool,
+}
+
+/// One entry of the change feed.
+#[derive(Clone, Debug)]
+pub struct Fed {
+    /// The sequence numbers.
+    pub numbers: RangeInclusive<u64>,
+    /// What happened at these numbers.
+    pub entry: Entry,
+}
+
+/// What the change feed tells.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// The operations of a batch.
+    Batch(Vec<Operation>),
+    /// The numbers are in no log.
+    Unlogged,
+    /// The feed did not continue, and the follower copied the database anew.
+    Anew,
 }
 
 /// The answer of a read.
@@ -112,6 +140,8 @@ pub struct Read {
     pub began: Tick,
     /// When it returned.
     pub returned: Tick,
+    /// The second of the database's time that it shows.
+    pub second: u64,
     /// The sequence number of the read's snapshot, if it has one.
     pub at: Option<u64>,
     /// What it found.
@@ -127,6 +157,8 @@ pub struct History {
     pub reads: Vec<Read>,
     /// For each successful call that makes all earlier writes durable: when it began.
     pub syncs: Vec<Tick>,
+    /// What a follower of the change feed read, in its order.
+    pub feed: Vec<Fed>,
 }
 
 impl History {
@@ -135,5 +167,6 @@ impl History {
         self.writes.append(&mut other.writes);
         self.reads.append(&mut other.reads);
         self.syncs.append(&mut other.syncs);
+        self.feed.append(&mut other.feed);
     }
 }

@@ -18,10 +18,13 @@
 mod aftermath;
 pub mod checker;
 pub mod client;
+mod conditions;
 pub mod counts;
 pub mod damage;
+pub mod day;
 pub mod disk;
 pub mod features;
+pub mod follower;
 pub mod history;
 pub mod machine;
 pub mod report;

@@ -5,67 +5,101 @@ use std::ops::Range;
 
 use crate::history::{Change, Operation};
 
-/// Versions of one key, oldest first: the number from which each is valid, and its value.
-type OfKey = Vec<(u64, Option<Vec<u8>>)>;
+/// Versions of one key, oldest first.
+type OfKey = Vec<Version>;
+
+#[derive(Clone, Debug)]
+struct Version {
+    /// The number from which it is valid.
+    from: u64,
+    value: Option<Vec<u8>>,
+    /// The second at which the value expires.
+    end: u64,
+}
+
+/// When the entries of a keyspace expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// Seconds that an entry lives.
+    pub seconds: u64,
+    /// Whether a merge renews the entry.
+    pub renews: bool,
+}
 
 /// The versions of all keys of all keyspaces.
 #[derive(Clone, Debug)]
 pub struct Versions {
     keyspaces: Vec<BTreeMap<Vec<u8>, OfKey>>,
+    lifetimes: Vec<Option<Lifetime>>,
 }
 
-fn at(versions: &OfKey, number: u64) -> Option<&Vec<u8>> {
-    let later = versions.partition_point(|(from, _)| *from <= number);
-    versions[..later].last().and_then(|(_, value)| value.as_ref())
+/// Returns the value at a number and a second, with its end.
+fn at(versions: &OfKey, number: u64, second: u64) -> Option<(&Vec<u8>, u64)> {
+    let later = versions.partition_point(|version| version.from <= number);
+    let version = versions[..later].last().filter(|version| version.end > second)?;
+    Some((version.value.as_ref()?, version.end))
 }
 
 impl Versions {
     /// Makes the versions of an empty database.
-    pub fn new(keyspaces: usize) -> Versions {
-        Versions { keyspaces: vec![BTreeMap::new(); keyspaces] }
+    pub fn new(lifetimes: Vec<Option<Lifetime>>) -> Versions {
+        Versions { keyspaces: vec![BTreeMap::new(); lifetimes.len()], lifetimes }
     }
 
-    /// Adds an operation that is visible from `number` on. No earlier operation has a greater
-    /// number.
-    pub fn apply(&mut self, operation: &Operation, number: u64) {
+    /// Adds an operation of this second that is visible from `number` on. No earlier operation has
+    /// a greater number.
+    pub fn apply(&mut self, operation: &Operation, number: u64, second: u64) {
         let keys = &mut self.keyspaces[operation.keyspace];
-        let mut set = |key: &[u8], value| match keys.get_mut(key) {
-            Some(versions) => versions.push((number, value)),
-            None => drop(keys.insert(key.to_vec(), vec![(number, value)])),
+        let lifetime = self.lifetimes[operation.keyspace];
+        let end_of = |before: Option<u64>| match (lifetime, before) {
+            (None, _) => u64::MAX,
+            (Some(lifetime), Some(before)) if !lifetime.renews => before,
+            (Some(lifetime), _) => second + lifetime.seconds,
+        };
+        let mut set = |key: &[u8], value, end| {
+            let version = Version { from: number, value, end };
+            match keys.get_mut(key) {
+                Some(versions) => versions.push(version),
+                None => drop(keys.insert(key.to_vec(), vec![version])),
+            }
         };
         match &operation.change {
-            Change::Put(key, value) => set(key, Some(value.clone())),
-            Change::Delete(key) => set(key, None),
+            Change::Put(key, value) => set(key, Some(value.clone()), end_of(None)),
+            Change::Delete(key) => set(key, None, u64::MAX),
             Change::Merge(operator, key, operand) => {
-                let value = keys.get(key).and_then(|versions| at(versions, number));
-                let merged = operator.merge(value.cloned(), operand);
-                keys.entry(key.clone()).or_default().push((number, merged));
+                let found = keys.get(key).and_then(|versions| at(versions, number, second));
+                let end = end_of(found.map(|(_, end)| end));
+                let value = operator.merge(found.map(|(value, _)| value.clone()), operand);
+                let version = Version { from: number, value, end };
+                keys.entry(key.clone()).or_default().push(version);
             }
             Change::DeleteRange(range) => {
                 for (_, versions) in keys.range_mut(range.clone()) {
-                    versions.push((number, None));
+                    versions.push(Version { from: number, value: None, end: u64::MAX });
                 }
             }
         }
     }
 
-    /// Returns a key's value at `number`.
-    pub fn get(&self, keyspace: usize, key: &[u8], number: u64) -> Option<&Vec<u8>> {
-        self.keyspaces[keyspace].get(key).and_then(|versions| at(versions, number))
+    /// Returns a key's value at a number and a second.
+    pub fn get(&self, keyspace: usize, key: &[u8], number: u64, second: u64) -> Option<&Vec<u8>> {
+        let versions = self.keyspaces[keyspace].get(key)?;
+        at(versions, number, second).map(|(value, _)| value)
     }
 
-    /// Returns the entries of a range at `number`; `None`: of all keys.
+    /// Returns the entries of a range at a number and a second; `None`: of all keys.
     pub fn entries(
         &self,
         keyspace: usize,
         range: Option<&Range<Vec<u8>>>,
         number: u64,
+        second: u64,
     ) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
         let keys = &self.keyspaces[keyspace];
         let all = range.is_none().then(|| keys.iter());
         let some = range.map(|range| keys.range(range.clone()));
         let chosen = all.into_iter().flatten().chain(some.into_iter().flatten());
-        chosen.filter_map(move |(key, versions)| Some((key, at(versions, number)?)))
+        chosen.filter_map(move |(key, versions)| Some((key, at(versions, number, second)?.0)))
     }
 
     /// Removes every version later than `number`, because a stop lost it. Of each key's other
@@ -73,14 +107,15 @@ impl Versions {
     pub fn truncate(&mut self, number: u64) {
         for keys in &mut self.keyspaces {
             for versions in keys.values_mut() {
-                let later = versions.partition_point(|(from, _)| *from <= number);
+                let later = versions.partition_point(|version| version.from <= number);
                 versions.truncate(later);
                 // No read after the stop asks for a number below `number`.
                 if later > 1 {
                     versions.drain(..later - 1);
                 }
             }
-            keys.retain(|_, versions| versions.last().is_some_and(|(_, value)| value.is_some()));
+            let is_there = |version: &Version| version.value.is_some();
+            keys.retain(|_, versions| versions.last().is_some_and(is_there));
         }
     }
 }

@@ -6,19 +6,23 @@
 //!   └────────────────────────────────────┘   until enough work is done; then a clean close
 //! ```
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
-use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options};
-use foldb_env::{Env, MemFs, SystemClock, SystemThreads};
+use foldb::{Db, ErrorKind, Expiry, Keyspace, KeyspaceOptions, Options};
+use foldb_env::{Env, MemFs, SystemThreads};
 use foldb_stress::draws;
 
 use crate::checker::{Checker, Wrong};
 use crate::client::{Client, Stage};
 use crate::counts::{Counted, Counts};
+use crate::day::Day;
 use crate::disk::{Disk, Stop, Temper, watched};
 use crate::features::{End, Features, LEAST_OPERATIONS};
-use crate::history::{History, Seen, Ticks};
+use crate::follower::Follower;
+use crate::history::{Fed, History, Seen, Ticks};
 use crate::machine::{self, Run, message_of};
 
 /// Path of the database.
@@ -44,6 +48,10 @@ pub(crate) struct World<'a> {
     pub(crate) keeps_all: bool,
     operations: u64,
     stops: u64,
+    pub(crate) day: Arc<Day>,
+    follower: Mutex<Follower>,
+    /// Opens so far. Each has a seed of its own.
+    opens: Cell<u64>,
 }
 
 /// An open database with what clients need.
@@ -55,9 +63,21 @@ pub(crate) struct Opened {
 impl<'a> World<'a> {
     fn new(seed: u64, counts: &'a Arc<Counts>) -> World<'a> {
         let features = Features::draw(seed);
-        let checker = Checker::new(features.operators.len());
+        let checker = Checker::new(features.lifetimes());
         let (ticks, files) = (Ticks::default(), MemFs::new());
-        World { features, checker, ticks, counts, files, keeps_all: true, operations: 0, stops: 0 }
+        World {
+            features,
+            checker,
+            ticks,
+            counts,
+            files,
+            keeps_all: true,
+            operations: 0,
+            stops: 0,
+            day: Arc::default(),
+            follower: Mutex::default(),
+            opens: Cell::new(0),
+        }
     }
 
     fn run(mut self) -> Result<(), Wrong> {
@@ -91,7 +111,9 @@ impl<'a> World<'a> {
             return Ok(());
         };
         let before = self.counts.get(Counted::Operation);
-        let history = self.work(&opened, &disk, life)?;
+        let mut history = self.work(&opened, &disk, life)?;
+        history.feed = self.fed();
+        self.note_failures(&disk);
         self.operations += self.counts.get(Counted::Operation) - before;
         self.checker.check(history)?;
         if end == End::Close {
@@ -133,6 +155,7 @@ impl<'a> World<'a> {
         self.keeps_all &= stop == Stop::Kill;
         self.stops += 1;
         self.counts.add(if stop == Stop::Kill { Counted::Kill } else { Counted::PowerCut });
+        self.note_failures(disk);
         let happened = disk.happened();
         self.counts.add_many(Counted::FailedCall, happened.failures);
         self.counts.add_many(Counted::FailedSync, happened.failed_syncs);
@@ -160,7 +183,9 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn begin_life(&mut self, number: u64, found: &[Seen]) -> Result<(), Wrong> {
-        let lost = self.checker.begin_life(number, self.keeps_all, found)?;
+        self.day.note_seen();
+        let second = self.day.second();
+        let lost = self.checker.begin_life(number, self.keeps_all, found, second)?;
         self.counts.add_many(Counted::LostWrite, lost);
         self.keeps_all = true;
         Ok(())
@@ -168,11 +193,12 @@ impl<'a> World<'a> {
 
     pub(crate) fn options(&self, disk: &Arc<Disk>, life: u64) -> Options {
         let mut options = self.features.options();
+        self.opens.set(self.opens.get() + 1);
         options.env = Env {
             fs: Arc::new(watched(disk)),
-            clock: Arc::new(SystemClock::default()),
+            clock: Arc::clone(&self.day) as _,
             threads: Arc::new(SystemThreads),
-            seed: Some(self.features.seed ^ life),
+            seed: Some(self.features.seed ^ life ^ self.opens.get() << 32),
         };
         options.listeners.push(Arc::clone(self.counts) as _);
         options
@@ -187,8 +213,21 @@ impl<'a> World<'a> {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
                     let (merge_operator, comparator) =
                         (Some(operator.name().into_owned()), Some(self.features.order()));
-                    let options =
-                        KeyspaceOptions { merge_operator, comparator, ..Default::default() };
+                    let lifetime = self.features.lifetime.filter(|_| self.features.fades(at));
+                    let expiry = lifetime.map(|lifetime| {
+                        let seconds = Duration::from_secs(lifetime.seconds);
+                        let expiry = match lifetime.renews {
+                            true => Expiry::after_last_write(seconds),
+                            false => Expiry::after_first_write(seconds),
+                        };
+                        expiry.with_bucket(Duration::from_secs(1))
+                    });
+                    let options = KeyspaceOptions {
+                        merge_operator,
+                        comparator,
+                        expiry,
+                        ..Default::default()
+                    };
                     db.create_keyspace(&name, options)
                 }
                 outcome => outcome,
@@ -208,6 +247,8 @@ impl<'a> World<'a> {
             ticks: &self.ticks,
             counts: self.counts,
             options: self.options(disk, life),
+            day: &self.day,
+            follower: &self.follower,
         };
         let mut history = History::default();
         let clients = self.features.writers + self.features.readers;
@@ -228,12 +269,39 @@ impl<'a> World<'a> {
         Ok(history)
     }
 
+    fn note_failures(&mut self, disk: &Disk) {
+        if disk.happened().failures > 0 {
+            self.checker.note_failures();
+        }
+    }
+
+    /// Returns what the follower of the change feed read, and closes its reader.
+    fn fed(&self) -> Vec<Fed> {
+        self.follower.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Lets the follower read to the end, where it must have read every write.
+    fn follow_to_the_end(&mut self, opened: &Opened) -> Result<(), Wrong> {
+        if !self.features.feed {
+            return Ok(());
+        }
+        let outcome = {
+            let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
+            follower.follow(&opened.db, &self.features, true)
+        };
+        outcome.map_err(|error| format!("the change feed does not continue: {error}"))?;
+        let fed = self.fed();
+        self.counts.add_many(Counted::Followed, fed.len() as u64);
+        self.checker.all_is_read(&fed)
+    }
+
     /// Opens, compares, verifies and closes on a disk without faults, twice.
     fn last_life(&mut self) -> Result<(), Wrong> {
         for life in [MOST_LIVES, MOST_LIVES + 1] {
             let disk = self.disk(Temper::CALM, Stop::Forgetful, None, life);
             let opened =
                 self.open_and_compare(&disk, life)?.ok_or("a disk that never stops has stopped")?;
+            self.follow_to_the_end(&opened)?;
             opened.db.verify().map_err(|error| format!("it does not verify: {error}"))?;
             opened.db.close().map_err(|error| format!("it does not close: {error}"))?;
             drop(opened);

@@ -13,12 +13,19 @@
 //! Each read gets the earliest moment that fits, in the order in which reads returned. An earlier
 //! moment never prevents a later read, so no search is needed.
 //!
+//! A transaction or conditional write is one moment: what it read is true directly before its
+//! numbers, and what it returned directly after them. Entries expire by the database's time, which
+//! the clients' record has.
+//!
 //! Checked: linearizability of gets, puts, merges, deletes and batches over all keys; snapshots and
 //! iterators that show one moment; no half-visible batch. After a stop, the state is that of some
 //! moment, no earlier than the last promised one.
 
+use std::ops::RangeInclusive;
+
+use crate::checker::feed::Unread;
 use crate::history::{History, Outcome, Read, Seen, Tick, Write};
-use crate::versions::Versions;
+use crate::versions::{Lifetime, Versions};
 
 /// The description of a wrong answer, as a sentence.
 pub type Wrong = String;
@@ -37,14 +44,16 @@ pub struct Checker {
     written: u64,
     /// Failed writes that share their numbers with another failed write: either may become visible.
     rivals: Vec<Write>,
+    /// The writes that the change feed has not yielded.
+    unread: Unread,
 }
 
 impl Checker {
     /// Makes the checker of a new, empty database.
-    pub fn new(keyspaces: usize) -> Checker {
-        let versions = Versions::new(keyspaces);
-        let (moments, rivals) = (vec![0], Vec::new());
-        Checker { versions, base: 0, moments, durable: 0, written: 0, rivals }
+    pub fn new(lifetimes: Vec<Option<Lifetime>>) -> Checker {
+        let versions = Versions::new(lifetimes);
+        let (moments, rivals, unread) = (vec![0], Vec::new(), Unread::default());
+        Checker { versions, base: 0, moments, durable: 0, written: 0, rivals, unread }
     }
 
     /// Checks the history of one life.
@@ -59,18 +68,22 @@ impl Checker {
         for write in &history.writes {
             let last = *write.numbers.end();
             for operation in &write.operations {
-                self.versions.apply(operation, last);
+                self.versions.apply(operation, last, write.second);
             }
             self.moments.push(last);
+            self.unread.add(write);
         }
         self.note_promises(&history);
+        // What the feed yields, no stop may take back.
+        self.durable = self.durable.max(self.unread.read(&history.feed, &self.rivals)?);
+        history.writes.iter().try_for_each(|write| self.is_one_moment(write))?;
         let windows = Windows::of(&history.writes, self.base);
         history.reads.sort_by_key(|read| read.returned);
         let mut seen = SeenSoFar::default();
         for read in &history.reads {
             let moment = match read.at {
                 Some(number) => {
-                    self.shows(std::slice::from_ref(&read.seen), number)?;
+                    self.shows(std::slice::from_ref(&read.seen), number, read.second)?;
                     None
                 }
                 None => Some(self.moment_of(read, &windows, &seen)?),
@@ -82,19 +95,47 @@ impl Checker {
         Ok(())
     }
 
+    /// Checks that a write's own reads and answers are true at its place in the order.
+    fn is_one_moment(&self, write: &Write) -> Result<(), Wrong> {
+        if write.outcome == Outcome::Open {
+            return Ok(());
+        }
+        let (before, after) = (write.numbers.start() - 1, *write.numbers.end());
+        self.shows(&write.before, before, write.second)
+            .and_then(|()| self.shows(&write.after, after, write.second))
+            .map_err(|wrong| format!("the write {:?} reads what is not so {wrong}", write.numbers))
+    }
+
+    /// Notes that calls of the disk failed.
+    pub fn note_failures(&mut self) {
+        self.unread.is_lossy = true;
+    }
+
+    /// Checks that the change feed has yielded every write.
+    pub fn all_is_read(&mut self, feed: &[crate::history::Fed]) -> Result<(), Wrong> {
+        self.unread.read(feed, &[])?;
+        self.unread.is_empty()
+    }
+
     /// Checks that a database opened after a stop shows one of its moments, and a moment that this
     /// stop may leave. `number` is the sequence number of its last write, or a later one. With
     /// `was_kill`, every acknowledged write must be present; otherwise only every synced write.
-    /// `found` has all entries of all keyspaces. Returns how many sequence numbers of acknowledged
-    /// writes are lost.
+    /// `found` has all entries of all keyspaces, at this second. Returns how many sequence numbers
+    /// of acknowledged writes are lost.
     pub fn begin_life(
         &mut self,
         number: u64,
         was_kill: bool,
         found: &[Seen],
+        second: u64,
     ) -> Result<u64, Wrong> {
-        let least = if was_kill { self.written } else { self.durable };
-        let moment = self.moment_after_stop(least, number, found)?;
+        let least = if was_kill { self.written.max(self.durable) } else { self.durable };
+        let moment = self.moment_after_stop(least..=number, found, second)?;
+        // Several moments may look the same. The writes between them may be lost.
+        let mut alike = self.moments.iter().filter(|own| (least..=moment).contains(*own));
+        let first = alike.find(|own| self.shows(found, **own, second).is_ok());
+        let first = first.copied().unwrap_or(moment);
+        self.unread.truncate(first, moment);
         let lost = self.written.saturating_sub(moment);
         self.versions.truncate(moment);
         (self.base, self.moments) = (number, vec![number]);
@@ -103,15 +144,23 @@ impl Checker {
     }
 
     /// Returns the latest moment between two numbers that explains the files after a stop.
-    fn moment_after_stop(&mut self, least: u64, number: u64, found: &[Seen]) -> Result<u64, Wrong> {
+    fn moment_after_stop(
+        &mut self,
+        possible: RangeInclusive<u64>,
+        found: &[Seen],
+        second: u64,
+    ) -> Result<u64, Wrong> {
+        let (least, number) = possible.into_inner();
         let rivals = std::mem::take(&mut self.rivals);
         for rival in rivals.iter().filter(|rival| *rival.numbers.end() <= number) {
             let (before, last) = (rival.numbers.start() - 1, *rival.numbers.end());
             let mut other = self.versions.clone();
             other.truncate(before);
-            rival.operations.iter().for_each(|operation| other.apply(operation, last));
+            rival.operations.iter().for_each(|own| other.apply(own, last, rival.second));
             let own = std::mem::replace(&mut self.versions, other);
-            if self.shows(found, last).is_ok() {
+            if self.shows(found, last, second).is_ok() {
+                self.unread.truncate(before, before);
+                self.unread.add(rival);
                 return Ok(last);
             }
             self.versions = own;
@@ -119,12 +168,12 @@ impl Checker {
         let possible = self.moments.iter().filter(|moment| (least..=number).contains(moment));
         let mut latest = None;
         for &moment in possible.rev() {
-            match self.shows(found, moment) {
+            match self.shows(found, moment, second) {
                 Ok(()) => return Ok(moment),
                 Err(wrong) => drop(latest.get_or_insert(wrong)),
             }
         }
-        let had = self.moments.iter().filter(|moment| self.shows(found, **moment).is_ok());
+        let had = self.moments.iter().filter(|moment| self.shows(found, **moment, second).is_ok());
         let had: Vec<_> = had.collect();
         let wrong = latest.unwrap_or_else(|| "no such moment".to_owned());
         Err(format!(
@@ -132,8 +181,8 @@ impl Checker {
         ))
     }
 
-    fn shows(&self, found: &[Seen], number: u64) -> Result<(), Wrong> {
-        let differences = found.iter().find_map(|seen| self.difference(seen, number));
+    fn shows(&self, found: &[Seen], number: u64, second: u64) -> Result<(), Wrong> {
+        let differences = found.iter().find_map(|seen| self.difference(seen, number, second));
         differences.map_or(Ok(()), |difference| Err(format!("at number {number}: {difference}")))
     }
 
@@ -171,7 +220,7 @@ impl Checker {
         let fitting = self.moments[first..].iter().take_while(|moment| **moment <= latest);
         let mut differences = Vec::new();
         for &moment in fitting {
-            match self.difference(&read.seen, moment) {
+            match self.difference(&read.seen, moment, read.second) {
                 None => return Ok(moment.max(earliest)),
                 Some(difference) => differences.push(format!("at {moment}: {difference}")),
             }
@@ -183,19 +232,24 @@ impl Checker {
         ))
     }
 
-    fn difference(&self, seen: &Seen, number: u64) -> Option<String> {
+    fn difference(&self, seen: &Seen, number: u64, second: u64) -> Option<String> {
         match seen {
             Seen::Snapshot(_) => None,
-            Seen::Together(all) => all.iter().find_map(|seen| self.difference(seen, number)),
+            Seen::Together(all) => {
+                all.iter().find_map(|seen| self.difference(seen, number, second))
+            }
             Seen::Value { keyspace, key, value } => {
-                let expected = self.versions.get(*keyspace, key, number);
+                let expected = self.versions.get(*keyspace, key, number, second);
                 (expected != value.as_ref()).then(|| {
                     let (expected, found) = (shown(expected), shown(value.as_ref()));
-                    format!("keyspace {keyspace}, key {key:?}: expected {expected}, found {found}")
+                    format!(
+                        "keyspace {keyspace}, second {second}, key {key:?}: expected {expected}, \
+                         found {found}"
+                    )
                 })
             }
             Seen::Entries { keyspace, range, entries } => {
-                let mut expected = self.versions.entries(*keyspace, range.as_ref(), number);
+                let mut expected = self.versions.entries(*keyspace, range.as_ref(), number, second);
                 let mut found = entries.iter().map(|(key, value)| (key, value));
                 loop {
                     match (expected.next(), found.next()) {
@@ -321,5 +375,6 @@ impl SeenSoFar {
     }
 }
 
+mod feed;
 #[cfg(test)]
 mod tests;

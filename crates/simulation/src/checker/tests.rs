@@ -15,14 +15,16 @@ fn write(ticks: [Tick; 2], numbers: RangeInclusive<u64>, operations: &[Operation
     let outcome = Outcome::Done { synced: false };
     // Writes get their numbers when they return.
     let (turn, operations) = (returned, operations.to_vec());
-    Write { began, returned, numbers, turn, operations, outcome }
+    let (before, after) = (Vec::new(), Vec::new());
+    let (second, is_logged) = (0, true);
+    Write { began, returned, numbers, turn, operations, outcome, second, before, after, is_logged }
 }
 
 fn read(ticks: [Tick; 2], key: &str, value: &str) -> Read {
     let [began, returned] = ticks;
     let value = (!value.is_empty()).then(|| value.as_bytes().to_vec());
     let seen = Seen::Value { keyspace: 0, key: key.as_bytes().to_vec(), value };
-    Read { began, returned, at: None, seen }
+    Read { began, returned, second: 0, at: None, seen }
 }
 
 fn walk(ticks: [Tick; 2], entries: &[(&str, &str)]) -> Read {
@@ -30,12 +32,12 @@ fn walk(ticks: [Tick; 2], entries: &[(&str, &str)]) -> Read {
     let entries =
         entries.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()));
     let seen = Seen::Entries { keyspace: 0, range: None, entries: entries.collect() };
-    Read { began, returned, at: None, seen }
+    Read { began, returned, second: 0, at: None, seen }
 }
 
 fn check(writes: &[Write], reads: &[Read]) -> Result<(), Wrong> {
     let (writes, reads) = (writes.to_vec(), reads.to_vec());
-    Checker::new(1).check(History { writes, reads, syncs: Vec::new() })
+    Checker::new(vec![None]).check(History { writes, reads, ..History::default() })
 }
 
 #[test]
@@ -81,7 +83,8 @@ fn a_batch_is_never_half_visible() {
     check(&writes, &[walk([1, 2], &[("a", "1"), ("b", "1")])]).unwrap();
     check(&writes, &[walk([1, 2], &[])]).unwrap();
     check(&writes, &[walk([1, 2], &[("a", "1")])]).unwrap_err();
-    let snapshot = |number| Read { at: None, began: 1, returned: 2, seen: Seen::Snapshot(number) };
+    let snapshot =
+        |number| Read { at: None, began: 1, returned: 2, seen: Seen::Snapshot(number), second: 0 };
     check(&writes, &[snapshot(2)]).unwrap();
     check(&writes, &[snapshot(1)]).unwrap_err();
 }
@@ -131,20 +134,20 @@ fn a_stop_loses_only_what_was_not_promised() {
     let first = Write { outcome: synced, ..write([0, 1], 1..=1, &[put("a", "1")]) };
     let batch = write([2, 3], 2..=3, &[put("a", "2"), put("b", "2")]);
     let checker = || {
-        let mut checker = Checker::new(1);
+        let mut checker = Checker::new(vec![None]);
         let (writes, reads, syncs) = (vec![first.clone(), batch.clone()], vec![], vec![]);
-        checker.check(History { writes, reads, syncs }).unwrap();
+        checker.check(History { writes, reads, syncs, ..History::default() }).unwrap();
         checker
     };
     let shows = |entries: &[(&str, &str)]| vec![walk([0, 0], entries).seen];
     let (none, one) = (shows(&[]), shows(&[("a", "1")]));
     let both = shows(&[("a", "2"), ("b", "2")]);
-    checker().begin_life(0, false, &none).unwrap_err();
-    checker().begin_life(1, true, &one).unwrap_err();
-    checker().begin_life(2, false, &shows(&[("a", "2")])).unwrap_err();
-    checker().begin_life(1, false, &one).unwrap();
-    checker().begin_life(1, false, &both).unwrap_err();
-    checker().begin_life(3, true, &both).unwrap();
+    checker().begin_life(0, false, &none, 0).unwrap_err();
+    checker().begin_life(1, true, &one, 0).unwrap_err();
+    checker().begin_life(2, false, &shows(&[("a", "2")]), 0).unwrap_err();
+    checker().begin_life(1, false, &one, 0).unwrap();
+    checker().begin_life(1, false, &both, 0).unwrap_err();
+    checker().begin_life(3, true, &both, 0).unwrap();
 }
 
 #[test]
@@ -155,10 +158,10 @@ fn after_a_stop_either_of_two_failed_writes_with_one_number_may_show() {
         write
     };
     for (value, is_right) in [("1", true), ("2", true), ("3", false)] {
-        let mut checker = Checker::new(1);
+        let mut checker = Checker::new(vec![None]);
         let writes = vec![failed("1"), failed("2")];
         checker.check(History { writes, ..History::default() }).unwrap();
         let found = [walk([0, 0], &[("a", value)]).seen];
-        assert_eq!(checker.begin_life(1, false, &found).is_ok(), is_right, "{value}");
+        assert_eq!(checker.begin_life(1, false, &found, 0).is_ok(), is_right, "{value}");
     }
 }
