@@ -1,9 +1,12 @@
 //! Compactions give back the space of expired entries without new writes.
 
-use foldb::env::MemFs;
-use foldb::{ErrorKind, Expiry, KeyspaceOptions};
+use std::sync::Arc;
+
+use foldb::env::{Env, MemFs};
+use foldb::{Db, ErrorKind, Expiry, GcOptions, KeyspaceOptions, LogAdoption, Options};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set, settle, table_bytes};
+use crate::support::{PATH, only_appends, options};
 
 #[test]
 fn the_space_of_expired_entries_comes_back_without_writes() {
@@ -107,4 +110,36 @@ fn an_idle_database_stores_its_time_only_when_records_expire() {
     assert!(table_bytes(&db) > 0);
     idle_until(1010);
     assert_eq!(table_bytes(&db), 0);
+}
+
+/// Frames of one log hold separated values and entries that expire.
+#[test]
+fn a_log_with_entries_that_expire_can_be_a_value_segment() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(fs.clone()) };
+    let separating = Options {
+        env,
+        value_separation_min: Some(500),
+        segment_size: 64 << 10,
+        adopt_logs: LogAdoption::Always,
+        ..options(&fs)
+    };
+    let db = Db::open(PATH, separating).unwrap();
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+    own.put("a", "1").unwrap();
+    own.merge("a", "2").unwrap();
+    for n in 0..40u8 {
+        db.put([n], [n; 5000]).unwrap();
+    }
+    db.flush().unwrap();
+    assert!(db.stats().bytes_adopted > 0 || only_appends(), "no log was adopted");
+    db.verify().unwrap();
+    for n in 0..30u8 {
+        db.put([n], "").unwrap();
+    }
+    db.flush().unwrap();
+    db.compact(..).unwrap();
+    db.collect_garbage(&GcOptions::default()).unwrap();
+    db.verify().unwrap();
+    assert_eq!(db.get([35]).unwrap().unwrap(), [35; 5000]);
 }
