@@ -97,7 +97,9 @@ impl<'a> Client<'a> {
             self.move_clock_now_and_then();
             let day = self.stage.day;
             let standing = day.hold();
-            if self.stage.features.lifetime.is_some() && self.stage.disk.is_dead() {
+            if self.stage.features.lifetime.is_some()
+                && (self.stage.disk.is_dead() || day.is_unsure())
+            {
                 return Ok(self.history);
             }
             let outcome = self.operation();
@@ -320,6 +322,11 @@ impl<'a> Client<'a> {
         }
         let day = self.stage.day;
         let _stopped = day.stop();
+        // After a failed call the database may store no seconds, and its time stands still.
+        let is_sound = || !self.stage.disk.is_dead() && self.stage.disk.happened().failures == 0;
+        if !is_sound() {
+            return;
+        }
         let seconds = match self.rng.u8(..8) {
             0 => self.rng.i64(-10..0),
             1 => self.rng.i64(8..30),
@@ -334,10 +341,11 @@ impl<'a> Client<'a> {
                 break;
             }
         }
-        // After a stop, no client reads any more.
-        if !self.stage.disk.is_dead() {
+        if is_sound() {
             self.stage.counts.add(Counted::ClockMove);
             day.note_seen();
+        } else {
+            day.note_unsure();
         }
     }
 

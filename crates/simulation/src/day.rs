@@ -2,7 +2,7 @@
 //!
 //! Calls of clients run while the time of day stands still, so the second of each call is known.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -19,13 +19,17 @@ pub struct Day {
     second: AtomicU64,
     /// The latest second that the database has seen.
     seen: AtomicU64,
+    /// Whether the database may have seen the time of day or not, until the next open.
+    unsure: AtomicBool,
     gate: RwLock<()>,
 }
 
 impl Default for Day {
     fn default() -> Day {
         let (second, seen) = (AtomicU64::new(DAWN), AtomicU64::new(DAWN));
-        Day { clock: SystemClock::default(), second, seen, gate: RwLock::new(()) }
+        let (clock, unsure, gate) =
+            (SystemClock::default(), AtomicBool::new(false), RwLock::new(()));
+        Day { clock, second, seen, unsure, gate }
     }
 }
 
@@ -48,6 +52,17 @@ impl Day {
     /// Notes that the database has seen the time of day.
     pub fn note_seen(&self) {
         self.seen.store(self.second(), Ordering::SeqCst);
+        self.unsure.store(false, Ordering::SeqCst);
+    }
+
+    /// Notes that the database may have seen the time of day or not. No client reads any more.
+    pub fn note_unsure(&self) {
+        self.unsure.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether the second of the database's time is unknown.
+    pub fn is_unsure(&self) -> bool {
+        self.unsure.load(Ordering::SeqCst)
     }
 
     /// Moves the time of day, perhaps back.
