@@ -40,10 +40,12 @@ pub(crate) enum Counted {
     CloseInListener,
     Rivals,
     InterruptedWriteKept,
+    Transaction,
+    Conditional,
 }
 
 impl Counted {
-    pub(crate) const ALL: [Counted; 31] = [
+    pub(crate) const ALL: [Counted; 33] = [
         Counted::Write,
         Counted::Batch,
         Counted::RangeDelete,
@@ -75,6 +77,8 @@ impl Counted {
         Counted::CloseInListener,
         Counted::Rivals,
         Counted::InterruptedWriteKept,
+        Counted::Transaction,
+        Counted::Conditional,
     ];
 
     pub(crate) fn name(self) -> String {
@@ -83,8 +87,14 @@ impl Counted {
 }
 
 /// The counts of one worker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counts([AtomicU64; Counted::ALL.len()]);
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts([const { AtomicU64::new(0) }; Counted::ALL.len()])
+    }
+}
 
 impl Counts {
     pub(crate) fn add(&self, counted: Counted) {

@@ -68,6 +68,8 @@ pub(crate) struct Features {
     pub disk: BadDisk,
     /// Whether options have extreme values.
     pub edges: bool,
+    /// Whether threads make some writes in transactions, and some as conditional writes.
+    pub transactions: bool,
 }
 
 /// Keys of one block.
@@ -107,6 +109,7 @@ impl Features {
                 _ => BadDisk::Nothing,
             },
             edges: rng.u8(..4) == 0,
+            transactions: draws(seed, "transactions", &[]).bool(),
         };
         // A large batch on a bad disk takes longer than a run.
         Features { bulk: features.bulk && features.disk == BadDisk::Nothing, ..features }

@@ -34,6 +34,7 @@ mod soak;
 mod stage;
 mod supervisor;
 mod thread;
+mod way;
 mod worker;
 mod write;
 

@@ -120,6 +120,12 @@ impl Stage {
         self.features.disk.fails() && kinds.contains(&error.kind())
     }
 
+    /// Returns the database's operator.
+    pub(crate) fn operator(&self, operator: Operator) -> &foldb::Operator {
+        let known = self.operators.iter().find(|(own, _)| *own == operator);
+        &known.expect("the open defined all operators").1
+    }
+
     pub(crate) fn batch(&self, operations: &[Operation]) -> WriteBatch {
         let mut batch = WriteBatch::new();
         let keyspace = |at: usize| &self.keyspaces[at];
@@ -133,10 +139,8 @@ impl Stage {
                     batch.delete_in(keyspace(*at), stored(key));
                 }
                 Operation::Merge { keyspace: at, operator, key, operand } => {
-                    let known = self.operators.iter().find(|(own, _)| own == operator);
-                    if let Some((_, operator)) = known {
-                        batch.merge_with_in(operator, keyspace(*at), stored(key), operand);
-                    }
+                    let operator = self.operator(*operator);
+                    batch.merge_with_in(operator, keyspace(*at), stored(key), operand);
                 }
                 Operation::DeleteRange { keyspace: at, range } => {
                     let range = stored(&range.start)..stored(&range.end);

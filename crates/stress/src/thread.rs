@@ -14,6 +14,7 @@ use crate::mistakes;
 use crate::model::Model;
 use crate::report::Line;
 use crate::stage::Stage;
+use crate::way::{self, Way};
 use crate::write::{Operation, Write};
 
 /// State that a thread shares with the [watch](crate::worker) over it.
@@ -168,6 +169,11 @@ impl<'a> Worker<'a> {
     }
 
     fn call(&self, write: &Write) -> foldb::Result<()> {
+        match write.way {
+            Way::Plain => {}
+            Way::Transaction => return way::transact(self.stage, &self.model, write),
+            Way::Conditional => return way::write_if(self.stage, &self.model, write),
+        }
         let options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
         let keyspace = |at: usize| &self.stage.keyspaces[at];
         let stored = |key: &[u8]| self.stage.features.stored_key(key);
@@ -229,6 +235,11 @@ impl<'a> Worker<'a> {
         }
         if write.operations.len() > 1 {
             self.counts.add(Counted::Batch);
+        }
+        match write.way {
+            Way::Plain => {}
+            Way::Transaction => self.counts.add(Counted::Transaction),
+            Way::Conditional => self.counts.add(Counted::Conditional),
         }
         for operation in &write.operations {
             match operation {

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use crate::features::{Features, Operator, SLOTS, draws};
+use crate::way::Way;
 
 /// Number of keys in the keyspace that all threads merge into.
 pub(crate) const TALLIES: u8 = 16;
@@ -68,6 +69,7 @@ pub(crate) struct Write {
     /// The operations of the write. More than one make an atomic batch.
     pub operations: Vec<Operation>,
     pub sync: bool,
+    pub way: Way,
 }
 
 /// The block of a thread's pair.
@@ -131,7 +133,9 @@ impl Features {
             }
             _ => vec![draw.operation()],
         };
-        Write { operations, sync: self.syncs && draw.rng.u8(..) < 5 }
+        let sync = self.syncs && draw.rng.u8(..) < 5;
+        let way = Way::draw(self, &operations, &mut draw.rng);
+        Write { operations, sync, way }
     }
 }
 

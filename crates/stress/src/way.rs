@@ -1,0 +1,160 @@
+//! The ways in which a thread makes a write: plainly, in a transaction, or as a conditional write.
+//!
+//! A transaction first reads the write's keys, and expects what the thread's own writes left. It
+//! adds to a tally by a read and a put, which must not lose what other threads add meanwhile. A
+//! conditional write expects the key's own value.
+//!
+//! Invariant: a wrong value in a read is an error of the kind `Aborted`, which no disk causes.
+
+use foldb::{CompareAndSwap, Error, Keyspace, Result, Value, WriteOptions};
+use foldb::{Transaction, TransactionOptions};
+
+use crate::features::Features;
+use crate::model::Model;
+use crate::stage::Stage;
+use crate::write::{Operation, Write};
+
+/// How a write is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Plain,
+    Transaction,
+    /// A write of one operation that also checks or returns a value.
+    Conditional,
+}
+
+impl Way {
+    /// Draws the way of a write with these operations.
+    pub(crate) fn draw(
+        features: &Features,
+        operations: &[Operation],
+        rng: &mut fastrand::Rng,
+    ) -> Way {
+        // A large batch would exceed what a transaction may hold.
+        if !features.transactions || !operations.iter().all(Operation::is_small) {
+            return Way::Plain;
+        }
+        match (rng.u8(..4), operations) {
+            (0, _) => Way::Transaction,
+            (1, [Operation::Put { .. } | Operation::Delete { .. }]) => Way::Conditional,
+            // `merge_get` takes the keyspace's operator.
+            (1, [Operation::Merge { keyspace, operator, .. }])
+                if features.operators[*keyspace] == *operator =>
+            {
+                Way::Conditional
+            }
+            _ => Way::Plain,
+        }
+    }
+}
+
+/// Makes a write in one transaction. `model` has the thread's keys before it.
+///
+/// # Errors
+/// Of the engine. `Aborted` if the transaction reads something else than the model has.
+pub(crate) fn transact(stage: &Stage, model: &Model, write: &Write) -> Result<()> {
+    let write_options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
+    let options = TransactionOptions { write: write_options, ..TransactionOptions::default() };
+    stage.db.transact_opt(&options, |transaction| {
+        for operation in &write.operations {
+            expect_own_key(stage, model, transaction, operation)?;
+        }
+        write.operations.iter().try_for_each(|operation| apply(stage, transaction, operation))
+    })
+}
+
+/// Compares the key of an operation, as the transaction sees it, with the model.
+fn expect_own_key(
+    stage: &Stage,
+    model: &Model,
+    transaction: &Transaction,
+    operation: &Operation,
+) -> Result<()> {
+    let Some((at, key)) = key_of(operation) else { return Ok(()) };
+    let expected = model.keyspaces[at].get(key);
+    let found = transaction.keyspace(&stage.keyspaces[at]).get(stage.features.stored_key(key))?;
+    expect("a transaction", key, found.as_ref(), expected)
+}
+
+fn apply(stage: &Stage, transaction: &Transaction, operation: &Operation) -> Result<()> {
+    let stored = |key: &[u8]| stage.features.stored_key(key);
+    let keyspace = |at: usize| transaction.keyspace(&stage.keyspaces[at]);
+    match operation {
+        Operation::Put { keyspace: at, key, value } => keyspace(*at).put(stored(key), value),
+        Operation::Delete { keyspace: at, key } => keyspace(*at).delete(stored(key)),
+        Operation::Merge { keyspace: at, operator, key, operand } => {
+            keyspace(*at).merge_with(stage.operator(*operator), stored(key), operand)
+        }
+        Operation::DeleteRange { keyspace: at, range } => {
+            keyspace(*at).delete_range(stored(&range.start)..stored(&range.end))
+        }
+        Operation::Tally { slot } => {
+            let tally = transaction.keyspace(&stage.tally);
+            let before = tally.get([*slot])?.map_or(0, |value| number_of(&value));
+            tally.put([*slot], (before + 1).to_le_bytes())
+        }
+        Operation::Bulk { .. } => unreachable!("a large batch is a plain write"),
+    }
+}
+
+fn number_of(value: &[u8]) -> u64 {
+    let bytes = value.first_chunk().expect("a tally has eight bytes");
+    u64::from_le_bytes(*bytes)
+}
+
+/// Makes a write of one operation as a conditional write. `model` has the thread's keys before it.
+///
+/// # Errors
+/// Of the engine. `Aborted` if the write finds something else than the model has.
+pub(crate) fn write_if(stage: &Stage, model: &Model, write: &Write) -> Result<()> {
+    let options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
+    let [operation] = &write.operations[..] else {
+        unreachable!("a conditional write has one operation")
+    };
+    let (at, key) = key_of(operation).expect("a conditional write has a key");
+    let keyspace: &Keyspace = &stage.keyspaces[at];
+    let conditional = keyspace.conditional(&options);
+    let (stored, before) = (stage.features.stored_key(key), model.keyspaces[at].get(key));
+    match operation {
+        Operation::Put { value, .. } => {
+            let expected = before.map(Vec::as_slice);
+            match conditional.compare_and_swap(&stored, expected, Some(value))? {
+                CompareAndSwap::Swapped => Ok(()),
+                CompareAndSwap::Found(found) => expect("a swap", key, found.as_ref(), before),
+            }
+        }
+        Operation::Delete { .. } => {
+            expect("a take", key, conditional.take(&stored)?.as_ref(), before)
+        }
+        Operation::Merge { operator, operand, .. } => {
+            let after = operator.merge(before.cloned(), operand);
+            let found = conditional.merge_get(&stored, operand)?;
+            expect("a merge", key, found.as_ref(), after.as_ref())
+        }
+        _ => unreachable!("a conditional write has one key"),
+    }
+}
+
+/// Returns the keyspace and the key that an operation writes, if it writes one key of its thread.
+fn key_of(operation: &Operation) -> Option<(usize, &[u8])> {
+    match operation {
+        Operation::Put { keyspace, key, .. }
+        | Operation::Delete { keyspace, key }
+        | Operation::Merge { keyspace, key, .. }
+        | Operation::Bulk { keyspace, key, .. } => Some((*keyspace, key)),
+        Operation::DeleteRange { .. } | Operation::Tally { .. } => None,
+    }
+}
+
+fn expect(
+    reader: &str,
+    key: &[u8],
+    found: Option<&Value>,
+    expected: Option<&Vec<u8>>,
+) -> Result<()> {
+    if found.map(|value| &value[..]) == expected.map(Vec::as_slice) {
+        return Ok(());
+    }
+    let message = format!("{reader} of the key {key:?} found {found:?}, expected {expected:?}");
+    Err(Error::aborted(message))
+}
