@@ -5,7 +5,7 @@ use crate::library::{compiler, ours};
 use crate::program::{Link, Program, printed};
 
 const MERGE: Program = Program { name: "merge", directories: &["merge"] };
-const MERGE_IN_C: Program = Program { name: "merge_c", directories: &["merge_c"] };
+pub(crate) const MERGE_IN_C: Program = Program { name: "merge_c", directories: &["merge_c"] };
 const DATABASE: Program = Program { name: "database", directories: &["database"] };
 
 /// The program prints its last line only if all its checks pass.

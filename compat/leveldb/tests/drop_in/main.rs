@@ -25,3 +25,4 @@ mod program;
 mod random;
 mod sanitizer;
 mod tables;
+mod valgrind;
