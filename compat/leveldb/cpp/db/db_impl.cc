@@ -70,11 +70,12 @@ foldb_error_t* Add(foldb_batch_t* batch, const WriteBatchInternal::Operation& op
 }  // namespace
 
 DBImpl::DBImpl(foldb_t* db, const Options& options, std::string identity, std::string name,
-               std::shared_ptr<DatabaseLog> log)
+               std::shared_ptr<DatabaseLog> log, SharedRuntime runtime)
     : db_(db),
       identity_(std::move(identity)),
       name_(std::move(name)),
       log_(std::move(log)),
+      runtime_(std::move(runtime)),
       bytewise_(IsBytewise(options.comparator)),
       passing_(PassingOptions()),
       synced_(SyncedOptions()),

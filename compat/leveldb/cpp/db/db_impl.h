@@ -24,7 +24,7 @@ class DBImpl final : public DB {
  public:
   // Takes the engine's database over. `identity` is what IdentityOf() the directory returns.
   DBImpl(foldb_t* db, const Options& options, std::string identity, std::string name,
-         std::shared_ptr<DatabaseLog> log);
+         std::shared_ptr<DatabaseLog> log, SharedRuntime runtime);
   ~DBImpl() override;
 
   Status Put(const WriteOptions& options, const Slice& key, const Slice& value) override;
@@ -53,6 +53,8 @@ class DBImpl final : public DB {
   const std::string identity_;
   const std::string name_;
   const std::shared_ptr<DatabaseLog> log_;
+  // Kept while the database is open: databases that open meanwhile share it.
+  const SharedRuntime runtime_;
   // Whether the keys are in the order of their bytes.
   const bool bytewise_;
   // Read options that leave the block cache alone. Nothing changes them.

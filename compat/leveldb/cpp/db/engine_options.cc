@@ -170,7 +170,8 @@ bool IsBytewise(const Comparator* comparator) {
 }
 
 Status MakeEngineOptions(const Options& options, const MergeSetup& merge,
-                         const std::shared_ptr<DatabaseLog>& log, EngineOptions* engine) {
+                         const std::shared_ptr<DatabaseLog>& log, const SharedRuntime& runtime,
+                         EngineOptions* engine) {
   engine->reset(foldb_options_new());
   Setter set(engine->get());
   SetNumbers(options, &set);
@@ -182,6 +183,9 @@ Status MakeEngineOptions(const Options& options, const MergeSetup& merge,
   if (options.env != Env::Default()) {
     const foldb_env_t env = AdaptEnv(options.env);
     set.Took(foldb_options_set_env(engine->get(), &env));
+  }
+  if (runtime != nullptr) {
+    set.Took(foldb_options_set_runtime(engine->get(), runtime.get()));
   }
   const foldb_listener_t listener = AdaptLog(log);
   set.Took(foldb_options_add_listener(engine->get(), &listener));

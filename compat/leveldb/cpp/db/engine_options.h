@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "db/log.h"
+#include "db/shared_runtime.h"
 #include "foldb.h"
 #include "leveldb/options.h"
 #include "leveldb/status.h"
@@ -31,9 +32,11 @@ using EngineOptions = std::unique_ptr<foldb_options_t, FreeEngineOptions>;
 
 // Sets *engine to the options of an open. Numbers outside of LevelDB's limits become the nearest
 // limit, as LevelDB does it. The comparator, filter policy, environment, cache and operators must
-// outlive the database. Events of the engine become lines of the log.
+// outlive the database. Events of the engine become lines of the log. `runtime` may be null: the
+// database then has a runtime of its own.
 Status MakeEngineOptions(const Options& options, const MergeSetup& merge,
-                         const std::shared_ptr<DatabaseLog>& log, EngineOptions* engine);
+                         const std::shared_ptr<DatabaseLog>& log, const SharedRuntime& runtime,
+                         EngineOptions* engine);
 
 // Returns whether the comparator orders keys by their bytes.
 bool IsBytewise(const Comparator* comparator);

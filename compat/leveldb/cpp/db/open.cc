@@ -62,9 +62,12 @@ Status InDirectory(const Options& options, const std::string& name, Call call) {
 }
 
 Status Opened(const Options& options, const std::string& name, const MergeSetup& merge,
-              const std::shared_ptr<DatabaseLog>& log, foldb_t** db) {
+              const std::shared_ptr<DatabaseLog>& log, SharedRuntime* runtime, foldb_t** db) {
   EngineOptions engine;
-  Status status = MakeEngineOptions(options, merge, log, &engine);
+  Status status = RuntimeFor(options, runtime);
+  if (status.ok()) {
+    status = MakeEngineOptions(options, merge, log, *runtime, &engine);
+  }
   if (status.ok()) {
     status = CheckDirectory(options.env, name);
   }
@@ -96,7 +99,8 @@ Status OpenDatabase(const Options& options, const std::string& name, const Merge
   // One level, and no error if it exists.
   const bool created = env->CreateDir(name).ok();
   foldb_t* db = nullptr;
-  const Status status = Opened(options, name, merge, log, &db);
+  SharedRuntime runtime;
+  const Status status = Opened(options, name, merge, log, &runtime, &db);
   if (!status.ok()) {
     log->Line("Cannot open %s: %s", name.c_str(), status.ToString().c_str());
     log->End();
@@ -109,7 +113,7 @@ Status OpenDatabase(const Options& options, const std::string& name, const Merge
   if (options.info_log == nullptr) {
     log->Begin(env, name, nullptr);
   }
-  *dbptr = new DBImpl(db, options, IdentityOf(env, name), name, log);
+  *dbptr = new DBImpl(db, options, IdentityOf(env, name), name, log, std::move(runtime));
   return status;
 }
 
@@ -118,7 +122,8 @@ Status DestroyDB(const std::string& name, const Options& options) {
   Options where;
   where.env = options.env;
   EngineOptions engine;
-  Status status = MakeEngineOptions(where, MergeSetup(), std::make_shared<DatabaseLog>(), &engine);
+  Status status =
+      MakeEngineOptions(where, MergeSetup(), std::make_shared<DatabaseLog>(), nullptr, &engine);
   std::vector<std::string> children;
   if (status.ok() && !options.env->GetChildren(name, &children).ok()) {
     // There is nothing to remove.
@@ -137,7 +142,7 @@ Status DestroyDB(const std::string& name, const Options& options) {
 Status RepairDB(const std::string& dbname, const Options& options) {
   const auto log = std::make_shared<DatabaseLog>();
   EngineOptions engine;
-  Status status = MakeEngineOptions(options, MergeSetup(), log, &engine);
+  Status status = MakeEngineOptions(options, MergeSetup(), log, nullptr, &engine);
   if (status.ok()) {
     // The operators of the program are not known here. The repair keeps operands as they are.
     status = StatusOf(foldb_options_set(engine.get(), "allow_unresolved_operators", "true"));

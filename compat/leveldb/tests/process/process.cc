@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -166,6 +167,35 @@ void FewDescriptors() {
   report::Number("few descriptors", status);
 }
 
+// Returns the threads of this process.
+int Threads() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.compare(0, 8, "Threads:") == 0) return std::atoi(line.c_str() + 8);
+  }
+  return -1;
+}
+
+// A process with many databases has few threads. A child made by fork opens databases of its own.
+void ManyDatabases() {
+  std::vector<std::unique_ptr<DB>> databases;
+  for (int i = 0; i < 60; i++) {
+    databases.emplace_back(Open("many" + std::to_string(i)));
+    for (int k = 0; k < 10; k++) {
+      report::Need("put", databases.back()->Put(WriteOptions(), Key(k), std::to_string(i)));
+    }
+  }
+  report::YesNo("few threads for 60 databases", Threads() <= 10);
+  report::Number("a child opens a database", InChild([] {
+    std::unique_ptr<DB> own(Open("of the child"));
+    for (int k = 0; k < 100; k++) report::Need("put", own->Put(WriteOptions(), Key(k), "child"));
+    own->CompactRange(nullptr, nullptr);
+    report::Say("the child reads", report::Get(own.get(), Key(99)));
+  }));
+  databases.front()->CompactRange(nullptr, nullptr);
+  report::Say("the last one", report::Get(databases.back().get(), Key(9)));
+}
+
 class SilentLogger : public leveldb::Logger {
  public:
   void Logv(const char*, std::va_list) override {}
@@ -240,6 +270,7 @@ int main(int, char** argv) {
   ForgottenSnapshots();
   Exits();
   FewDescriptors();
+  ManyDatabases();
   RepairsAndRemovals();
   FiltersOfC();
   return 0;
