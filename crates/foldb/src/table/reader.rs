@@ -146,6 +146,22 @@ impl TableReader {
         }))
     }
 
+    /// Returns the name of the comparator that orders the table in `file`.
+    ///
+    /// # Errors
+    /// `Corruption` if footer or properties are damaged or another table's; `Unsupported` for
+    /// another format version; `Io`.
+    pub(crate) fn comparator_of(
+        file: Arc<dyn RandomAccessFile>,
+        path: &Path,
+        file_number: u64,
+    ) -> Result<String> {
+        let len = file.len().map_err(|e| Error::io(path, "find the length of table", &e))?;
+        let file = TableFile { file, path: path.to_owned(), number: file_number };
+        let footer = read_footer(&file, len)?;
+        Ok(properties_at(&file, footer.properties)?.comparator)
+    }
+
     /// Gives all records the sequence number of the sorted load that wrote the table.
     ///
     /// # Errors
@@ -468,16 +484,23 @@ pub(super) fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
 }
 
 fn read_properties(file: &TableFile, handle: Handle, order: &KeyOrder) -> Result<Properties> {
+    let properties = properties_at(file, handle)?;
+    if properties.comparator != order.name() {
+        let message = format!(
+            "the table is ordered by comparator '{}', not by '{}': open it with the first",
+            properties.comparator,
+            order.name()
+        );
+        return Err(file.locate(Error::invalid_argument(message), handle.offset));
+    }
+    Ok(properties)
+}
+
+/// Reads the properties of a table in any order.
+fn properties_at(file: &TableFile, handle: Handle) -> Result<Properties> {
     let mut buffers = FrameBuffers::default();
     let payload = file.read_frame(handle, &mut buffers)?;
     let checked = Properties::decode(payload).and_then(|properties| {
-        if properties.comparator != order.name() {
-            return Err(Error::invalid_argument(format!(
-                "the table is ordered by comparator '{}', not by '{}': open it with the first",
-                properties.comparator,
-                order.name()
-            )));
-        }
         if properties.file_number != file.number {
             return Err(Error::corruption(format!(
                 "properties: expected file number {}, found {}",

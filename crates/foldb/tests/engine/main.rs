@@ -92,6 +92,7 @@ mod reading {
 /// Databases that are damaged, and what a repair keeps.
 mod repair {
     mod losses;
+    mod manifests;
     mod options;
     mod salvage;
     mod segments;

@@ -170,7 +170,7 @@ impl Stored {
 }
 
 /// Returns the file that a change adds to a tree.
-fn named_file(change: &TreeEdit) -> Option<u64> {
+pub(crate) fn named_file(change: &TreeEdit) -> Option<u64> {
     match change {
         TreeEdit::Insert { file, .. } => Some(file.number),
         TreeEdit::Place(segment) => Some(segment.file),
@@ -315,11 +315,7 @@ impl StoredKeyspace {
                 given.name()
             )));
         }
-        if name == BytewiseComparator.name() {
-            return Ok(Arc::new(BytewiseComparator));
-        }
-        let found = options.comparators.iter().find(|comparator| comparator.name() == name);
-        let comparator = found.ok_or_else(|| {
+        let comparator = comparator_named(name, options).ok_or_else(|| {
             Error::new(
                 ErrorKind::UnknownComparator,
                 format!(
@@ -329,9 +325,21 @@ impl StoredKeyspace {
                 ),
             )
         })?;
-        check_comparator(&**comparator)?;
-        Ok(Arc::clone(comparator))
+        check_comparator(&*comparator)?;
+        Ok(comparator)
     }
+}
+
+/// Returns the comparator of this name: the default one of the options, the built-in byte order, or
+/// one that the caller registered.
+pub(crate) fn comparator_named(name: &str, options: &Options) -> Option<Arc<dyn Comparator>> {
+    if name == options.comparator.name() {
+        return Some(Arc::clone(&options.comparator));
+    }
+    if name == BytewiseComparator.name() {
+        return Some(Arc::new(BytewiseComparator));
+    }
+    options.comparators.iter().find(|comparator| comparator.name() == name).cloned()
 }
 
 /// Returns the default operator: the operator of the options, or else the stored one. A stored

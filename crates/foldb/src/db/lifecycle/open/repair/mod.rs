@@ -3,9 +3,9 @@
 //! A repair keeps everything that an open would read. In a sound database it changes no answer: it
 //! writes a new manifest, then opens and closes the database. Lost data is reported, never guessed:
 //!
-//! - *Manifest.* The repair reads the manifest that `CURRENT` names, or else the newest readable
-//!   manifest. If no manifest is readable, or tables are newer than it, the repair builds a
-//!   manifest from the tables ([`rebuild`]). Unless the manifest that `CURRENT` names was readable,
+//! - *Manifest.* The repair reads the manifest that `CURRENT` names. If only `CURRENT` is lost, it
+//!   reads the newest readable manifest. If no manifest is readable, or tables are newer than one
+//!   that was replaced, the repair builds a manifest from the tables ([`rebuild`]). Unless the manifest that `CURRENT` names was readable,
 //!   the repair renames tables and segments that the new manifest does not name. An open would
 //!   remove them.
 //! - *Tables.* The readable part of a damaged table is written to new tables, which replace it
@@ -252,7 +252,7 @@ pub(crate) fn manifest(
 }
 
 /// Returns the newest readable manifest, or a manifest built from the other files if those are
-/// newer.
+/// newer. If only `CURRENT` is lost, the newest manifest is the one that it named.
 fn older_or_rebuilt(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -260,17 +260,12 @@ fn older_or_rebuilt(
     survey: Survey<'_>,
     report: &mut RepairReport,
 ) -> Result<Rebuilt> {
-    let manifests = present.iter().filter_map(|kind| match kind {
-        FileKind::Manifest(number) => Some(*number),
-        _ => None,
-    });
-    let newest_first = manifests.collect::<BTreeSet<u64>>().into_iter().rev();
-    let older =
-        newest_first.filter_map(|number| Manifest::read(fs, names, number, None).ok()).next();
-    if let Some(older) = older {
-        let next_file = older.edits.iter().rev().find_map(|edit| edit.next_file);
-        if !survey.has_work_since(next_file.unwrap_or(0)) {
-            return Ok(Rebuilt { recovered: older, unclaimed: BTreeMap::new() });
+    if let Some(newest) = newest_manifest(fs, names, present) {
+        // A `CURRENT` that names another manifest proves that this one was replaced.
+        let is_replaced = matches!(manifest_in_force(fs, names), Ok(Some(_)));
+        let is_in_force = !is_replaced && has_its_log(&newest, present);
+        if is_in_force || !survey.has_work_since(&newest) {
+            return Ok(Rebuilt { recovered: newest, unclaimed: BTreeMap::new() });
         }
     }
     report.rebuilt = true;
@@ -279,6 +274,40 @@ fn older_or_rebuilt(
     let keyspaces = rebuilt.recovered.edits.iter().flat_map(|edit| &edit.keyspaces);
     report.lost_keyspace_names = keyspaces.count() > 1;
     Ok(rebuilt)
+}
+
+/// Returns the newest readable manifest. A manifest takes further edits only in force. So a manifest
+/// with its first edit alone may be an attempt that failed, and a whole older one then knows more.
+fn newest_manifest(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+) -> Option<Recovered> {
+    let mut numbers: Vec<u64> = present
+        .iter()
+        .filter_map(|kind| match kind {
+            FileKind::Manifest(number) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    let read = |number| Manifest::read(fs, names, number, None).ok();
+    let mut readable = numbers.into_iter().filter_map(read);
+    let mut newest = readable.next()?;
+    for older in readable {
+        if newest.edits.len() > 1 || older.tail.bytes > 0 {
+            break;
+        }
+        newest = older;
+    }
+    Some(newest)
+}
+
+/// Returns whether the first log that a manifest needs exists. Logs are removed when an edit says
+/// that tables hold their writes. So a manifest that lacks such an edit lacks its log too.
+fn has_its_log(manifest: &Recovered, present: &[FileKind]) -> bool {
+    let log = manifest.edits.iter().rev().find_map(|edit| edit.log);
+    log.is_some_and(|log| present.contains(&FileKind::Log(log)))
 }
 
 struct Repair<'a> {

@@ -13,7 +13,7 @@
 //! Reads of its values then report the loss, and all other reads work.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::files::{logs_in, next_number};
 use crate::db::lifecycle::open::repair::logs::LogsTell;
+use crate::db::lifecycle::open::stored::{comparator_named, named_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
 use crate::fold::{Definition, FIRST_DYNAMIC_ID};
@@ -39,6 +40,8 @@ use crate::wal::{LogReader, LogRecord, Tail};
 /// The facts that a table stores about itself.
 struct Told {
     keyspace: KeyspaceId,
+    /// The order of its keys.
+    comparator: Arc<dyn Comparator>,
     facts: FileFacts,
     surroundings: Option<Surroundings>,
     flushed_with: Option<SeqNo>,
@@ -162,6 +165,13 @@ impl<'a> Survey<'a> {
         of_tables.or_else(|| self.logs.stamped.contains(&keyspace).then(Expiry::per_write))
     }
 
+    /// Returns the order of a keyspace, as its tables have it. Logs do not tell it: a keyspace
+    /// without tables gets the default order.
+    fn comparator_of(&self, keyspace: KeyspaceId) -> Arc<dyn Comparator> {
+        let of_tables = self.told.iter().find(|told| told.keyspace == keyspace);
+        Arc::clone(of_tables.map_or(&self.options.comparator, |told| &told.comparator))
+    }
+
     /// Returns the last write of each keyspace that is in tables.
     fn flushed(&self) -> BTreeMap<KeyspaceId, SeqNo> {
         let mut flushed = BTreeMap::new();
@@ -239,17 +249,20 @@ impl<'a> Survey<'a> {
         next_number(self.present, segments.saturating_add(1), self.names)
     }
 
-    /// Returns whether a flush, slice or load finished after a manifest with this next number. Also
+    /// Returns whether a flush, slice or load finished after the last edit of this manifest. Also
     /// returns true if garbage collection moved a segment that exists nowhere else now.
-    pub(crate) fn has_work_since(&self, next_file: u64) -> bool {
+    pub(crate) fn has_work_since(&self, manifest: &Recovered) -> bool {
+        let next_file = manifest.edits.iter().rev().find_map(|edit| edit.next_file).unwrap_or(0);
+        let named = named_files(manifest);
+        let is_after = |file: u64| file >= next_file && !named.contains(&file);
         let is_last = |told: &Told| {
             told.surroundings.is_some() || told.loaded.is_some_and(|loaded| loaded.tables > 0)
         };
         let mut finished = self.told.iter().filter(|told| is_last(told));
         let mut segments = self.sections.values().flatten();
-        finished.any(|told| told.facts.number >= next_file)
+        finished.any(|told| is_after(told.facts.number))
             || segments.any(|(&segment, found)| {
-                let is_new = |section: &FoundSection| section.placement.file >= next_file;
+                let is_new = |section: &FoundSection| is_after(section.placement.file);
                 segment < next_file && found.iter().all(is_new)
             })
     }
@@ -259,8 +272,16 @@ impl<'a> Survey<'a> {
         let path = self.names.table(number);
         let file =
             self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
-        let order = Arc::clone(&self.options.comparator);
-        let table = TableReader::open(file, &path, number, order, None, Arc::clone(&self.cache))?;
+        let name = TableReader::comparator_of(Arc::clone(&file), &path, number)?;
+        let order = comparator_named(&name, self.options).ok_or_else(|| {
+            let message = format!(
+                "the table is ordered by comparator '{name}', which is not registered: add it to \
+                 Options::comparators"
+            );
+            Error::new(ErrorKind::UnknownComparator, message).in_file(&path)
+        })?;
+        let (comparator, cache) = (Arc::clone(&order), Arc::clone(&self.cache));
+        let table = TableReader::open(file, &path, number, comparator, None, cache)?;
         match table.verify() {
             // The readable part is salvaged once the tree is known.
             Err(error) if error.kind() == ErrorKind::Corruption => {}
@@ -278,7 +299,7 @@ impl<'a> Survey<'a> {
             self.operators.insert(operator.id, operator.clone());
         }
         let references = table.references()?;
-        let (smallest, end) = bounds(&table, &*self.options.comparator);
+        let (smallest, end) = bounds(&table, &*order);
         let tombstones = table.range_tombstones().map(|all| all.to_vec()).unwrap_or_default();
         let deleted_at = tombstones.iter().map(|tombstone| tombstone.seqno).max();
         let facts = FileFacts {
@@ -302,6 +323,7 @@ impl<'a> Survey<'a> {
         let expiry = properties.expiry.map(|(expiry, _)| expiry);
         self.told.push(Told {
             keyspace,
+            comparator: order,
             facts,
             surroundings,
             flushed_with,
@@ -348,7 +370,7 @@ impl<'a> Survey<'a> {
             keyspaces.push(KeyspaceEdit {
                 id,
                 name: (id != DEFAULT_KEYSPACE).then(|| format!("keyspace-{id}")),
-                comparator: Some(self.options.comparator.name().to_owned()),
+                comparator: Some(self.comparator_of(id).name().to_owned()),
                 settings: self.expiry_of(id).map(|expiry| self.options.settings_with(expiry)),
                 num_levels: Some(self.options.num_levels as u64),
                 flushed_through: Some(flushed_through),
@@ -491,7 +513,7 @@ impl<'a> Survey<'a> {
         placements: BTreeMap<SegmentId, Placement>,
         next_run: &mut u64,
     ) -> Result<Vec<TreeEdit>> {
-        let comparator = &*self.options.comparator;
+        let comparator = &*self.comparator_of(id);
         let own: Vec<&Told> = self.told.iter().filter(|told| told.keyspace == id).collect();
         // Each table first gets a run, from which invisible parts are carved.
         let mut edits: Vec<TreeEdit> = placements.into_values().map(TreeEdit::Place).collect();
@@ -555,6 +577,12 @@ impl<'a> Survey<'a> {
         }
         Ok(edits)
     }
+}
+
+/// Returns the numbers of the tables and segment files that the edits of a manifest name.
+fn named_files(manifest: &Recovered) -> HashSet<u64> {
+    let keyspaces = manifest.edits.iter().flat_map(|edit| &edit.keyspaces);
+    keyspaces.flat_map(|own| &own.tree).filter_map(named_file).collect()
 }
 
 fn insert(run: u64, facts: &FileFacts, lo: Key, hi: Upper) -> TreeEdit {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::db::lifecycle::open::files::MISSING_TABLE;
 use crate::db::lifecycle::open::repair::bounds;
 use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::stored::comparator_named;
 use crate::db::lifecycle::open::verify::{Checked, Verification};
 use crate::db::state::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
@@ -112,17 +113,12 @@ impl Verification<'_> {
         number: u64,
         cache: &Arc<BlockCache>,
     ) -> Result<Arc<TableReader>> {
-        let given = std::iter::once(&self.options.comparator).chain(&self.options.comparators);
-        let mut outcome = Err(Error::corruption("the table could not be opened"));
-        for comparator in given {
-            let file = self.fs.open(path).map_err(|error| Error::io(path, "open", &error))?;
-            let (comparator, cache) = (Arc::clone(comparator), Arc::clone(cache));
-            outcome = TableReader::open(file, path, number, comparator, None, cache);
-            if outcome.is_ok() {
-                break;
-            }
-        }
-        outcome
+        let file = self.fs.open(path).map_err(|error| Error::io(path, "open", &error))?;
+        let name = TableReader::comparator_of(Arc::clone(&file), path, number)?;
+        // With the wrong comparator, the open names the right one.
+        let comparator = comparator_named(&name, &self.options);
+        let comparator = comparator.unwrap_or_else(|| Arc::clone(&self.options.comparator));
+        TableReader::open(file, path, number, comparator, None, Arc::clone(cache))
     }
 }
 
