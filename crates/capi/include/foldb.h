@@ -1451,8 +1451,9 @@ foldb_error_t *foldb_verify(const char *directory,
                             char **report);
 
 // Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` how many
-// losses it reports: missing or damaged tables, logs and value segments, and files that differ
-// from their state at the last close. With a `copy`, the repair works in that directory and leaves
+// losses it reports: missing or damaged tables, logs and value segments, damaged parts of logs, and
+// files that differ from their state at the last close. The writes around a damaged part of a log
+// are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the repair works in that directory and leaves
 // the database as it is; with NULL it works in place.
 foldb_error_t *foldb_repair(const char *directory,
                             const foldb_options_t *options,

@@ -143,8 +143,9 @@ pub unsafe extern "C" fn foldb_verify(
 }
 
 /// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` how many
-/// losses it reports: missing or damaged tables, logs and value segments, and files that differ
-/// from their state at the last close. With a `copy`, the repair works in that directory and leaves
+/// losses it reports: missing or damaged tables, logs and value segments, damaged parts of logs, and
+/// files that differ from their state at the last close. The writes around a damaged part of a log
+/// are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the repair works in that directory and leaves
 /// the database as it is; with NULL it works in place.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_repair(
@@ -163,7 +164,8 @@ pub unsafe extern "C" fn foldb_repair(
             how.copy_to = Some(unsafe { path(copy)? });
         }
         let report = Db::repair_with(directory, Options::clone(&options), &how)?;
-        let count = report.lost_tables.len() + report.lost_logs.len();
+        let skipped = report.skipped.iter().filter(|part| !part.lost_nothing()).count();
+        let count = report.lost_tables.len() + report.lost_logs.len() + skipped;
         // SAFETY: checked above.
         unsafe { store(lost, count + report.lost_segments.len() + report.cut.len()) };
         Ok(())

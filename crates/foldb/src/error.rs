@@ -190,6 +190,13 @@ impl Error {
         self
     }
 
+    /// Returns the same error with advice behind the message.
+    #[must_use]
+    pub(crate) fn advising(mut self, advice: &str) -> Error {
+        self.0.message.push_str(advice);
+        self
+    }
+
     /// Adds the file and keeps an offset that is already there.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Error {

@@ -87,7 +87,7 @@ pub use db::{
     Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace,
     KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand, Operands,
     Place, Position, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport,
-    Savepoint, Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace,
+    Savepoint, SkippedPart, Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace,
     TransactionOptions, Unfolded, Update, UpdateOp, Updates, UpdatesOptions, VerifiedFile,
     VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
 };

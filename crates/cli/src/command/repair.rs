@@ -93,6 +93,19 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
             cut.offset
         ));
     }
+    for part in &report.skipped {
+        lines.push(match part.lost_nothing() {
+            true => format!("mended the header of {}: no write is lost", shown(&part.file)),
+            false => format!(
+                "skipped {} damaged bytes of {} at offset {}, with the writes in {} frames: the writes \
+                 around them are kept",
+                part.bytes,
+                shown(&part.file),
+                part.offset,
+                part.frames
+            ),
+        });
+    }
     for log in &report.lost_logs {
         lines.push(format!("lost {}, and the writes in it", shown(log)));
     }
@@ -195,6 +208,12 @@ fn to_json(report: &RepairReport) -> Value {
         "lost_keyspace_names": report.lost_keyspace_names,
         "rebuilt": report.rebuilt,
         "manifest": report.manifest.as_ref().map(ToString::to_string),
+        "skipped": report.skipped.iter().map(|part| json!({
+            "file": part.file.display().to_string(),
+            "offset": integer(part.offset),
+            "bytes": integer(part.bytes),
+            "frames": integer(part.frames),
+        })).collect::<Vec<_>>(),
         "cut": report.cut.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "tables": integer(report.tables),
         "lost_tables": report.lost_tables.iter().map(table).collect::<Vec<_>>(),

@@ -43,7 +43,9 @@ pub use feed::{
 pub use handle::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot};
 pub use handle::{verify, verify_with_progress};
 pub use lifecycle::checkpoint::CheckpointReport;
-pub use lifecycle::open::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
+pub use lifecycle::open::{
+    CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport, SkippedPart,
+};
 pub use lifecycle::open::{VerifiedFile, VerifyProgress, VerifyReport};
 pub use lifecycle::operators::Finalized;
 pub use load::{LoadReport, SortedLoad};

@@ -146,20 +146,20 @@ impl TableReader {
         }))
     }
 
-    /// Returns the name of the comparator that orders the table in `file`.
+    /// Reads the properties of the table in `file`, whatever its order.
     ///
     /// # Errors
     /// `Corruption` if footer or properties are damaged or another table's; `Unsupported` for
     /// another format version; `Io`.
-    pub(crate) fn comparator_of(
+    pub(crate) fn properties_of(
         file: Arc<dyn RandomAccessFile>,
         path: &Path,
         file_number: u64,
-    ) -> Result<String> {
+    ) -> Result<Properties> {
         let len = file.len().map_err(|e| Error::io(path, "find the length of table", &e))?;
         let file = TableFile { file, path: path.to_owned(), number: file_number };
         let footer = read_footer(&file, len)?;
-        Ok(properties_at(&file, footer.properties)?.comparator)
+        properties_at(&file, footer.properties)
     }
 
     /// Gives all records the sequence number of the sorted load that wrote the table.

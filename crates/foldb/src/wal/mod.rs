@@ -15,9 +15,9 @@ mod sync;
 mod tests;
 mod writer;
 
-pub(crate) use format::Extent;
+pub(crate) use format::{Extent, HEADER_LEN as FRAME_HEADER_LEN};
 pub(crate) use lineage::{Lineage, NamedKeyspace, Predecessor};
-pub(crate) use reader::{LogEnd, LogReader, Tail};
+pub(crate) use reader::{LogEnd, LogGap, LogReader, Tail};
 pub(crate) use record::{
     BatchHeader, LogHeader, LogRecord, encode_created, encode_definition, encode_dropped,
     encode_lineage,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use foldb_env::{FileSystem, RandomAccessFile};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::wal::format::{
     Extent, FrameHeader, HEADER_LEN, KIND_AT, MAX_PAYLOAD, Part, digest_with,
@@ -68,6 +68,15 @@ pub(crate) struct Tail {
     /// Bytes up to the last one that is not zero.
     pub(crate) bytes: u64,
     /// Whole frames of this log.
+    pub(crate) frames: u64,
+}
+
+/// Bytes of a log without an intact record, before an intact record or an intact frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogGap {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    /// Frames that are damaged, or belong to a record with a damaged frame.
     pub(crate) frames: u64,
 }
 
@@ -179,6 +188,78 @@ impl LogReader {
         let mut record = Vec::new();
         while self.next(&mut record)? {}
         Ok(())
+    }
+
+    /// Reads the next intact record, past damage, for a repair. Sets `gap` to what lies between the
+    /// last record and this one, or between the last record and the end. A record with a damaged
+    /// frame is skipped whole. Frame numbers rise, so old frames of the log never come back.
+    ///
+    /// # Errors
+    /// `Io` if a read fails.
+    pub(crate) fn next_intact(
+        &mut self,
+        record: &mut Vec<u8>,
+        gap: &mut Option<LogGap>,
+    ) -> Result<bool> {
+        *gap = None;
+        let (start, before, digest) = (self.offset, self.frames, self.digest);
+        if self.next_whole(record)? {
+            return Ok(true);
+        }
+        (self.hashed, self.digest) = (0, digest);
+        let budget = SEARCH_AT_LEAST + SEARCH_PER_BYTE * (self.len - start);
+        // If only the payload is damaged, the header still tells where the next frame begins.
+        let next = self.next_by_header()?;
+        let mut offset = match next {
+            Some(next) if self.frame_at(next)?.is_some() => next,
+            _ => start,
+        };
+        // Where the intact frames that follow the last record end, and the largest frame number.
+        let (mut run_end, mut last, mut beyond) = (start, before, false);
+        while offset < self.len {
+            (self.offset, self.frames) = (start, before);
+            let Some((header, length)) = self.later_frame_at(offset, budget)? else {
+                offset += self.zeroes_from(offset)?.max(1);
+                continue;
+            };
+            let frames_fit = header.frame - before <= (offset - start) / HEADER_LEN as u64 + 1;
+            // The record that begins at `start` was just found incomplete.
+            let may_begin = offset > start && matches!(header.part, Part::Whole | Part::First);
+            if may_begin && frames_fit {
+                (self.offset, self.frames) = (offset, header.frame - 1);
+                if self.next_whole(record)? {
+                    let (bytes, frames) = (offset - start, header.frame - 1 - before);
+                    *gap = Some(LogGap { offset: start, bytes, frames });
+                    return Ok(true);
+                }
+            }
+            let follows = offset == run_end && header.frame == last + 1;
+            beyond |= frames_fit && !follows;
+            offset += (HEADER_LEN + length) as u64;
+            if frames_fit {
+                (run_end, last) = (offset, header.frame);
+            }
+        }
+        (self.offset, self.frames) = (start, before);
+        record.clear();
+        // Without an intact frame behind damage, the end is a torn tail.
+        let (bytes, frames) = (run_end - start, last - before);
+        *gap = beyond.then_some(LogGap { offset: start, bytes, frames });
+        Ok(false)
+    }
+
+    /// Reads the next record if its frames are intact and follow the last one. Otherwise reads
+    /// nothing.
+    fn next_whole(&mut self, record: &mut Vec<u8>) -> Result<bool> {
+        let (start, frames) = (self.offset, self.frames);
+        let is_read = match self.next(record) {
+            Err(error) if error.kind() == ErrorKind::Corruption => false,
+            read => read?,
+        };
+        if !is_read {
+            (self.offset, self.frames) = (start, frames);
+        }
+        Ok(is_read)
     }
 
     /// Returns the largest "synced through" of the frames read.

@@ -91,6 +91,7 @@ mod reading {
 
 /// Databases that are damaged, and what a repair keeps.
 mod repair {
+    mod logs;
     mod losses;
     mod manifests;
     mod options;

@@ -49,6 +49,10 @@ use crate::options::Options;
 use crate::version::CloseRecord;
 use crate::wal::{BatchHeader, Lineage, LogEnd, LogHeader, LogReader, LogRecord, Tail};
 
+/// What the caller can do about a damaged log.
+const ADVICE: &str =
+    "; restore it from a copy, or run `foldb repair`, which keeps the writes around the damage";
+
 /// Logs, each opened only when it is read: there may be more logs than a process may open at once.
 pub(crate) type Logs<'a> = Box<dyn Iterator<Item = Result<LogReader>> + 'a>;
 
@@ -243,7 +247,7 @@ fn stop_before(
     }
     let path = replay.names.log(header.predecessor);
     Err(Error::corruption(format!(
-        "expected {} frames in {} bytes, because a later log was synced after them",
+        "expected {} frames in {} bytes, because a later log was synced after them{ADVICE}",
         header.predecessor_frames, header.predecessor_len
     ))
     .at(&path, predecessor_end))
@@ -289,7 +293,7 @@ impl Replayer<'_> {
     /// Checks the end of a log, and notes the bytes after it.
     fn end(&mut self, log: &mut LogReader) -> Result<LogEnd> {
         let closed = self.replay.closed.and_then(|closed| closed.log(log.number()));
-        let end = log.end_as(closed)?;
+        let end = log.end_as(closed).map_err(|error| error.advising(ADVICE))?;
         self.done.tails.push((log.path().to_owned(), end.offset, end.tail));
         Ok(end)
     }

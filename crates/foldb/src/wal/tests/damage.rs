@@ -64,6 +64,43 @@ fn a_flipped_bit_is_a_torn_tail_or_damage() {
     }
 }
 
+/// A repair reads every intact record, and says where the damage lies. Only the last record can pass
+/// for a torn tail.
+#[test]
+fn every_intact_record_is_read_past_a_flipped_bit() {
+    let log = small_log();
+    for at in 0..log.bytes.len() {
+        let broken = log.ends.iter().position(|&end| (at as u64) < end).unwrap();
+        let start = broken.checked_sub(1).map_or(0, |before| log.ends[before]);
+        for bit in 0..8 {
+            let mut bytes = log.bytes.clone();
+            bytes[at] ^= 1 << bit;
+            let fs = file_of(&bytes);
+            let mut reader = LogReader::open(&fs, path(), NUMBER).unwrap();
+            let (mut records, mut gaps) = (Vec::new(), Vec::new());
+            let (mut record, mut gap) = (Vec::new(), None);
+            loop {
+                let is_read = reader.next_intact(&mut record, &mut gap).unwrap();
+                gaps.extend(gap);
+                if !is_read {
+                    break;
+                }
+                if reader.frames() > 1 {
+                    records.push(record.clone());
+                }
+            }
+            let mut intact = log.records.clone();
+            if broken > 0 {
+                intact.remove(broken - 1);
+            }
+            assert_eq!(records, intact, "byte {at} bit {bit}");
+            let expected = LogGap { offset: start, bytes: log.ends[broken] - start, frames: 1 };
+            let is_last = broken + 1 == log.ends.len();
+            assert_eq!(gaps, if is_last { vec![] } else { vec![expected] }, "byte {at} bit {bit}");
+        }
+    }
+}
+
 /// H11: pages 2 and 3 were never synced. Page 3 reached the medium and page 2 did not. That is a
 /// torn tail.
 #[test]

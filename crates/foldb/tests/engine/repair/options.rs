@@ -133,8 +133,6 @@ fn damaged_log() -> (MemFs, PathBuf, u64) {
 #[test]
 fn a_damaged_log_is_cut_where_the_caller_says() {
     let (fs, log, offset) = damaged_log();
-    let error = Db::repair(PATH, options(&fs)).unwrap_err();
-    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log)));
     let whole = fs.read(&log).unwrap();
     let cut = LogCut { file: log.clone(), offset };
     let how = RepairOptions { cut_log: Some(cut), ..RepairOptions::default() };

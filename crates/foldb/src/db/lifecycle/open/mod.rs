@@ -34,7 +34,7 @@ pub(crate) use place::{lock, lock_error};
 pub(crate) use platform::check as check_platform;
 pub(crate) use read_only::open_read_only;
 pub(crate) use repair::repair;
-pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport};
+pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport, SkippedPart};
 pub(crate) use surroundings::with_comparators;
 pub(crate) use verify::verify;
 pub use verify::{VerifiedFile, VerifyProgress, VerifyReport};

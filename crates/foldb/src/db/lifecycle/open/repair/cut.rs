@@ -43,15 +43,9 @@ pub(crate) fn cut_log(
         let message = format!("the log has {len} bytes and cannot be cut at {}", cut.offset);
         return Err(Error::invalid_argument(message).in_file(&path));
     }
-    let (short, whole) = (with_ending(&path, "short"), with_ending(&path, "damaged"));
+    let short = with_ending(&path, "short");
     copy_file(fs, &path, &short, cut.offset)?;
-    if !fs.exists(&whole) {
-        match fs.hard_link(&path, &whole) {
-            Err(error) if is_no_link(&error) => copy_file(fs, &path, &whole, len)?,
-            linked => linked.map_err(io("link"))?,
-        }
-    }
-    fs.rename(&short, &path).map_err(io("replace"))?;
+    replace_log(fs, &path, &short)?;
     let later: Vec<PathBuf> = logs_in(present)
         .into_iter()
         .filter(|&log| log > number)
@@ -69,6 +63,21 @@ pub(crate) fn cut_log(
         bytes: len - cut.offset,
         later_logs: later,
     })
+}
+
+/// Replaces a damaged log, which stays under another name. A log of this name exists at every
+/// moment.
+pub(crate) fn replace_log(fs: &dyn FileSystem, path: &Path, by: &Path) -> Result<()> {
+    let io = |doing: &'static str| move |error: std::io::Error| Error::io(path, doing, &error);
+    let whole = with_ending(path, "damaged");
+    if !fs.exists(&whole) {
+        let len = fs.len(path).map_err(io("look at"))?;
+        match fs.hard_link(path, &whole) {
+            Err(error) if is_no_link(&error) => copy_file(fs, path, &whole, len)?,
+            linked => linked.map_err(io("link"))?,
+        }
+    }
+    fs.rename(by, path).map_err(io("replace"))
 }
 
 /// Appends an ending to a file name. Opens ignore files with such names.

@@ -18,7 +18,7 @@ use crate::encoding::ByteReader;
 use crate::error::{ErrorKind, Result};
 use crate::files::FileNames;
 use crate::fold::Definition;
-use crate::key::{KeyspaceId, OperatorId, SeqNo};
+use crate::key::{KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
 use crate::operation::Operation;
 use crate::wal::{LogReader, LogRecord};
 
@@ -33,6 +33,8 @@ pub(crate) struct LogsTell {
     pub(crate) unflushed: BTreeMap<KeyspaceId, SeqNo>,
     /// The keyspaces whose logged writes have stamps.
     pub(crate) stamped: BTreeSet<KeyspaceId>,
+    /// The largest id of an operator whose operands the logs hold.
+    pub(crate) last_operator: OperatorId,
     /// Operators that the logs define, by id.
     pub(crate) operators: BTreeMap<OperatorId, Definition>,
 }
@@ -72,11 +74,16 @@ impl LogsTell {
                 }
                 LogRecord::Lineage(_) | LogRecord::Created(_) | LogRecord::Dropped(_) => {}
                 LogRecord::Batch(header, operations) => {
+                    let of_batch = header.default_operator;
                     let mut bytes = ByteReader::new(operations);
                     for seqno in (header.first_seqno..).take(header.count as usize) {
-                        let Operation { keyspace, stamped, .. } =
+                        let Operation { keyspace, stamped, kind, operator, .. } =
                             Operation::decode_logged(&mut bytes)?;
                         self.keyspaces.insert(keyspace);
+                        let operator = if operator == NO_OPERATOR { of_batch } else { operator };
+                        if kind == Kind::Merge {
+                            self.last_operator = operator.max(self.last_operator);
+                        }
                         if stamped {
                             self.stamped.insert(keyspace);
                         }

@@ -12,7 +12,8 @@
 //!   ([`tables`]). For the lost keys of damaged and missing tables, the repair recovers the newest
 //!   separated values from the segments that these tables referred to ([`values`]). Other values,
 //!   operands and deletes of these keys are lost, so an older value may show.
-//! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept.
+//! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept. A log with
+//!   its intact records replaces a damaged one ([`mend`]).
 //! - *No manifest.* It is unknown which tables are lost. If a keyspace has no table, the repair
 //!   searches all segments of this keyspace. If tables are damaged, they may belong to any
 //!   keyspace, and the repair searches the segments of all keyspaces.
@@ -20,8 +21,7 @@
 //!   lost tables referred to is renamed, because it may hold values that the repair could not
 //!   recover.
 //!
-//! A repair can work on a copy ([`copy`]), run in memory only (a dry run), and cut a damaged log
-//! ([`cut`]).
+//! A repair can work on a copy ([`copy`]), run in memory only (a dry run), and cut a log ([`cut`]).
 //!
 //! The new manifest takes effect when `CURRENT` names it. Until then the tree is unchanged. Damaged
 //! tables are kept under another name.
@@ -29,6 +29,7 @@
 mod copy;
 mod cut;
 mod logs;
+mod mend;
 mod options;
 mod rebuild;
 mod report;
@@ -42,12 +43,14 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, OverlayFs};
 
 pub use self::options::{LogCut, RepairOptions};
-pub use self::report::{CutLog, LostRange, LostTable, RepairReport};
+pub use self::report::{CutLog, LostRange, LostTable, RepairReport, SkippedPart};
 
 use self::copy::Copy;
 use self::cut::{cut_log, with_ending};
+use self::logs::LogsTell;
+use self::mend::{Mending, heads, logs_from};
 pub(crate) use self::rebuild::bounds;
-use self::rebuild::{Rebuilt, Survey};
+use self::rebuild::{Rebuilt, Survey, without_gaps};
 use self::values::{LostPart, Sought};
 use crate::db::lifecycle::open::files::{MISSING_TABLE, list_files, logs_in, next_number};
 use crate::db::lifecycle::open::opening::{keyspace_parts, keyspace_trees};
@@ -64,7 +67,7 @@ use crate::key::KeyspaceId;
 use crate::options::Options;
 use crate::segment::Placement;
 use crate::segment::SegmentFiles;
-use crate::table::BlockCache;
+use crate::table::{BlockCache, TableReader};
 use crate::version::{
     CloseRecord, Edit, FileFacts, KeyRange, Manifest, OpenTables, Recovered, TableRef, TreeEdit,
     Upper, Version, manifest_in_force,
@@ -137,22 +140,88 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
         Ok(recovered) => (recovered, 0),
         Err(error) if error.kind() == ErrorKind::Corruption => {
             report.manifest = Some(error);
-            let survey = Survey::take(&fs, &names, &present, &options)?;
-            let known = survey.next_number()?;
-            let rebuilt = older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?;
-            unclaimed = rebuilt.unclaimed;
-            (rebuilt.recovered, known)
+            match manifest_without_current(&*fs, &names, &present) {
+                Some(recovered) => (recovered, 0),
+                None => {
+                    let database = identity(&*fs, &names, &present, &options)?;
+                    mend(&fs, &names, logs_from(&present, 0), database, &mut report)?;
+                    let survey = Survey::take(&fs, &names, &present, &options)?;
+                    let known = survey.next_number()?;
+                    let rebuilt = older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?;
+                    unclaimed = rebuilt.unclaimed;
+                    (rebuilt.recovered, known)
+                }
+            }
         }
         Err(error) => return Err(error),
     };
     let mut stored = Stored::recover(recovered, &options, &names)?;
     stored.next_file = next_number(&present, stored.next_file.max(known), &names)?;
+    let logs = logs_from(&present, stored.log);
+    if mend(&fs, &names, logs.clone(), stored.database, &mut report)? {
+        adopt_operators(&*fs, &names, &logs, &stored)?;
+    }
     let report_to = &mut report;
     Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
         .run()?;
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)
+}
+
+/// Replaces damaged logs by logs with their intact records, and reports what they lack. Returns
+/// whether there were any.
+fn mend(
+    fs: &Arc<dyn FileSystem>,
+    names: &FileNames,
+    logs: Vec<u64>,
+    database: u64,
+    report: &mut RepairReport,
+) -> Result<bool> {
+    let mended = Mending { fs, names, logs, database }.run()?;
+    let is_mended = !mended.skipped.is_empty();
+    // What is missing since the close is now known exactly.
+    let is_of = |error: &Error| mended.skipped.iter().any(|it| error.path() == Some(&*it.file));
+    report.cut.retain(|error| !is_of(error));
+    report.skipped.extend(mended.skipped);
+    report.lost_logs.extend(mended.lost);
+    Ok(is_mended)
+}
+
+/// Registers the operators of the operands in mended logs: their definitions may lie in a gap. An
+/// operator whose definition is lost stays unknown, and reads of its operands say so.
+fn adopt_operators(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    logs: &[u64],
+    stored: &Stored,
+) -> Result<()> {
+    let told = LogsTell::of(fs, names, logs, &BTreeMap::new())?;
+    let known = stored.registry.resolver();
+    let known = known.dynamic_definitions().map(|known| (known.id, known.clone())).collect();
+    without_gaps(known, &told).iter().try_for_each(|definition| stored.registry.adopt(definition))
+}
+
+/// Returns the identity of a database without a manifest, or a new one if no log and no table is
+/// readable.
+fn identity(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+    options: &Options,
+) -> Result<u64> {
+    if let Some(head) = heads(fs, names, &logs_in(present))?.values().next() {
+        return Ok(head.database);
+    }
+    for kind in present {
+        let FileKind::Table(number) = *kind else { continue };
+        let path = names.table(number);
+        let file = fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
+        if let Ok(properties) = TableReader::properties_of(file, &path, number) {
+            return Ok(properties.database_id);
+        }
+    }
+    Ok(options.env.random_seed())
 }
 
 /// Rejects manifests, logs and close records of another format version, even if they are not
@@ -251,8 +320,20 @@ pub(crate) fn manifest(
     Manifest::read(fs, names, number, closed.map(|closed| &closed.manifest))
 }
 
+/// Returns the newest readable manifest if only `CURRENT` is lost.
+fn manifest_without_current(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    present: &[FileKind],
+) -> Option<Recovered> {
+    // A `CURRENT` that names another manifest proves that this one was replaced.
+    let is_replaced = matches!(manifest_in_force(fs, names), Ok(Some(_)));
+    let newest = newest_manifest(fs, names, present).filter(|_| !is_replaced);
+    newest.filter(|newest| has_its_log(newest, present))
+}
+
 /// Returns the newest readable manifest, or a manifest built from the other files if those are
-/// newer. If only `CURRENT` is lost, the newest manifest is the one that it named.
+/// newer.
 fn older_or_rebuilt(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -260,13 +341,9 @@ fn older_or_rebuilt(
     survey: Survey<'_>,
     report: &mut RepairReport,
 ) -> Result<Rebuilt> {
-    if let Some(newest) = newest_manifest(fs, names, present) {
-        // A `CURRENT` that names another manifest proves that this one was replaced.
-        let is_replaced = matches!(manifest_in_force(fs, names), Ok(Some(_)));
-        let is_in_force = !is_replaced && has_its_log(&newest, present);
-        if is_in_force || !survey.has_work_since(&newest) {
-            return Ok(Rebuilt { recovered: newest, unclaimed: BTreeMap::new() });
-        }
+    let newest = newest_manifest(fs, names, present);
+    if let Some(recovered) = newest.filter(|newest| !survey.has_work_since(newest)) {
+        return Ok(Rebuilt { recovered, unclaimed: BTreeMap::new() });
     }
     report.rebuilt = true;
     report.lost_tables = survey.damaged.iter().cloned().map(LostTable::unknown).collect();

@@ -25,8 +25,8 @@ pub struct RepairOptions {
     /// Whether to only report and write nothing to disk. Default: false. The files that a repair
     /// would write stay in memory until it ends: salvaged tables and logged writes.
     pub dry_run: bool,
-    /// Where to cut a log that is damaged before its end. Default: none, and the repair fails with
-    /// `Corruption` for such a log.
+    /// Where to cut a damaged log: what follows is given up. Default: none, and the repair keeps
+    /// the intact writes behind damage ([`crate::RepairReport::skipped`]).
     pub cut_log: Option<LogCut>,
 }
 

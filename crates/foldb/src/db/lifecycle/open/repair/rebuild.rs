@@ -72,11 +72,13 @@ pub(crate) struct Rebuilt {
 /// Returns the definitions of tables and logs, in the order of ids. Ids are consecutive, but only
 /// logs may define an operator that has no operands in tables. A missing id gets a definition
 /// without an operator, so that no other operator takes it.
-fn without_gaps(
+pub(crate) fn without_gaps(
     tables: BTreeMap<OperatorId, Definition>,
-    logs: &BTreeMap<OperatorId, Definition>,
+    told: &LogsTell,
 ) -> Vec<Definition> {
-    let last = tables.keys().chain(logs.keys()).max().copied();
+    let logs = &told.operators;
+    let used = Some(told.last_operator).filter(|id| *id >= FIRST_DYNAMIC_ID);
+    let last = tables.keys().chain(logs.keys()).copied().max().max(used);
     // A number that no database reaches is rejected when the definitions are registered.
     let last = last.map_or(FIRST_DYNAMIC_ID, |last| last.min(MOST_OPERATORS).saturating_add(1));
     let ids = FIRST_DYNAMIC_ID..last;
@@ -272,7 +274,7 @@ impl<'a> Survey<'a> {
         let path = self.names.table(number);
         let file =
             self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
-        let name = TableReader::comparator_of(Arc::clone(&file), &path, number)?;
+        let name = TableReader::properties_of(Arc::clone(&file), &path, number)?.comparator;
         let order = comparator_named(&name, self.options).ok_or_else(|| {
             let message = format!(
                 "the table is ordered by comparator '{name}', which is not registered: add it to \
@@ -385,7 +387,7 @@ impl<'a> Survey<'a> {
             next_run: Some(next_run),
             last_seqno: Some(last_seqno),
             next_keyspace: ids.last().map(|id| id + 1),
-            operators: without_gaps(self.operators, &self.logs.operators),
+            operators: without_gaps(self.operators, &self.logs),
             keyspaces,
             ..Edit::default()
         };

@@ -27,6 +27,9 @@ pub struct RepairReport {
     pub incomplete_keyspaces: Vec<String>,
     /// Whether keyspaces lost their names and options, because the manifest was rebuilt.
     pub lost_keyspace_names: bool,
+    /// Damaged parts of logs, in the order of writes. The repair kept the intact writes around them.
+    /// Writes in these parts are lost, so those that are left are no longer a prefix.
+    pub skipped: Vec<SkippedPart>,
     /// Missing logs.
     pub lost_logs: Vec<PathBuf>,
     /// Files of value segments that are missing, or that the repair needed and could not read.
@@ -45,6 +48,7 @@ impl RepairReport {
         self.manifest.is_none()
             && self.cut.is_empty()
             && self.lost_tables.is_empty()
+            && self.skipped.is_empty()
             && self.lost_logs.is_empty()
             && self.lost_segments.is_empty()
             && self.cut_log.is_none()
@@ -56,6 +60,7 @@ impl RepairReport {
         !self.lost_keyspace_names
             && self.lost_tables.iter().all(LostTable::lost_nothing)
             && self.incomplete_keyspaces.is_empty()
+            && self.skipped.iter().all(SkippedPart::lost_nothing)
             && self.lost_logs.is_empty()
             && self.lost_segments.is_empty()
             && self.cut_log.is_none()
@@ -66,6 +71,27 @@ impl RepairReport {
 /// Returns whether the close record itself is damaged, and not a file that it describes.
 fn is_of_the_record(error: &Error) -> bool {
     error.path().is_some_and(|path| path.ends_with("CLOSED"))
+}
+
+/// A damaged part of a log, which a repair skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedPart {
+    /// The log's file. The damaged log is kept beside it, with the ending `.damaged`.
+    pub file: PathBuf,
+    /// Where the part begins.
+    pub offset: u64,
+    /// Its length in bytes. The file may lack them at its end.
+    pub bytes: u64,
+    /// Frames in this part. A frame holds a write or a batch, or up to one MiB of a larger one.
+    pub frames: u64,
+}
+
+impl SkippedPart {
+    /// Returns whether the part held no writes: it is the header of the log.
+    pub fn lost_nothing(&self) -> bool {
+        self.offset == 0 && self.frames == 1
+    }
 }
 
 /// A log that was cut.

@@ -114,7 +114,7 @@ impl Verification<'_> {
         cache: &Arc<BlockCache>,
     ) -> Result<Arc<TableReader>> {
         let file = self.fs.open(path).map_err(|error| Error::io(path, "open", &error))?;
-        let name = TableReader::comparator_of(Arc::clone(&file), path, number)?;
+        let name = TableReader::properties_of(Arc::clone(&file), path, number)?.comparator;
         // With the wrong comparator, the open names the right one.
         let comparator = comparator_named(&name, &self.options);
         let comparator = comparator.unwrap_or_else(|| Arc::clone(&self.options.comparator));
