@@ -98,6 +98,12 @@ typedef enum {
   FOLDB_ABORTED = 26,
   // The change feed cannot continue at this position. Copy the database anew.
   FOLDB_POSITION_LOST = 27,
+  // This process is a fork of the one that opened the database. Use the database in the parent,
+  // or open another one after the fork.
+  FOLDB_FORKED = 28,
+  // The directory of the open database was moved, removed or replaced. Nothing was written to
+  // the new one. Put it back, or close the database and open it where it is now.
+  FOLDB_DIRECTORY_LOST = 29,
 } foldb_code_t;
 
 // What a change of the feed is.

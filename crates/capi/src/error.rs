@@ -64,6 +64,12 @@ pub enum foldb_code_t {
     FOLDB_ABORTED = 26,
     /// The change feed cannot continue at this position. Copy the database anew.
     FOLDB_POSITION_LOST = 27,
+    /// This process is a fork of the one that opened the database. Use the database in the parent,
+    /// or open another one after the fork.
+    FOLDB_FORKED = 28,
+    /// The directory of the open database was moved, removed or replaced. Nothing was written to
+    /// the new one. Put it back, or close the database and open it where it is now.
+    FOLDB_DIRECTORY_LOST = 29,
 }
 
 use foldb_code_t::*;
@@ -118,6 +124,8 @@ fn code_of(kind: ErrorKind) -> foldb_code_t {
         ErrorKind::TransactionTooLarge => FOLDB_TRANSACTION_TOO_LARGE,
         ErrorKind::Aborted => FOLDB_ABORTED,
         ErrorKind::PositionLost => FOLDB_POSITION_LOST,
+        ErrorKind::Forked => FOLDB_FORKED,
+        ErrorKind::DirectoryLost => FOLDB_DIRECTORY_LOST,
         _ => FOLDB_OTHER,
     }
 }

@@ -5,9 +5,9 @@
 //! a killed process loses none of them. When `sync` returns, the bytes are on the medium. A name is
 //! on the medium only after `sync_dir` of its directory.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,14 @@ pub(crate) fn check_same_directory(from: &Path, to: &Path) -> io::Result<()> {
 
 /// A directory tree. It uses every path as given; the engine passes paths below the database's.
 pub trait FileSystem: Debug + Send + Sync {
+    /// Returns the path by which the same file or directory is found whatever becomes of the
+    /// process's working directory. File systems without a working directory return `path`.
+    ///
+    /// # Errors
+    /// Fails if the working directory is not known.
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
     /// Creates `path` for writing. An existing file is replaced by an empty one.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>>;
     /// Does what [`FileSystem::create`] does, for a file that gets many small appends. Where the
@@ -159,5 +167,50 @@ pub trait FileLock: Debug + Send + Sync {
     /// Returns whether this process holds the lock. A forked process has only a copy of the handle.
     fn is_held(&self) -> bool {
         true
+    }
+
+    /// Returns a check that the locked file still has its name. While it has, the directory around
+    /// it is the one that was locked. `None` if the file system does not know.
+    fn place(&self) -> Option<Place> {
+        None
+    }
+}
+
+/// A check that a locked file still has its name. It may outlive the lock.
+pub type Place = Arc<dyn CheckPlace>;
+
+/// What a [`Place`] does.
+pub trait CheckPlace: Debug + Send + Sync {
+    /// # Errors
+    /// [`DirectoryLost`], wrapped, if another file or none has the name now. `PermissionDenied` in a
+    /// fork of the process that took the lock.
+    fn check(&self) -> io::Result<()>;
+}
+
+/// The error for a directory that was locked, and then moved, removed or replaced by another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryLost {
+    /// The path by which the directory was opened.
+    pub opened: PathBuf,
+    /// Where the locked file is now, if the system knows.
+    pub now: Option<PathBuf>,
+}
+
+impl fmt::Display for DirectoryLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let opened = self.opened.display();
+        write!(f, "{opened} is not the directory that was opened there any more: ")?;
+        match &self.now {
+            Some(now) => write!(f, "its LOCK is now {}", now.display()),
+            None => f.write_str("its LOCK was removed or replaced"),
+        }
+    }
+}
+
+impl std::error::Error for DirectoryLost {}
+
+impl From<DirectoryLost> for io::Error {
+    fn from(lost: DirectoryLost) -> io::Error {
+        io::Error::other(lost)
     }
 }

@@ -13,6 +13,8 @@
 //! - [`append_only`]: a file system over files that only grow at their end
 //! - [`read_only`]: a view of another file system that allows no change
 //! - [`overlay`]: a view of another file system that keeps all changes in memory
+//! - [`held`]: a view of another file system that changes a directory only while its lock is in place
+//! - [`process`]: the process that made a value, and whether the caller is a fork of it
 //! - [`unmapped`]: a view of another file system that maps no file
 //! - [`watched`]: a view of another file system that calls a function of the test before each call
 //! - [`troubled`]: a slow, hanging or failing disk
@@ -29,6 +31,7 @@ pub mod clock;
 #[cfg_attr(not(unix), allow(unused))]
 pub mod faults;
 pub mod fs;
+pub mod held;
 pub mod mem;
 pub mod overlay;
 mod pages;
@@ -36,6 +39,7 @@ mod paths;
 pub mod portable;
 #[cfg(unix)]
 pub mod posix;
+pub mod process;
 pub mod read_only;
 pub mod scheduling;
 pub mod threads;
@@ -51,13 +55,17 @@ pub use append_only::{
     AppendOnlyFiles, AppendOnlyFs, AppendedFile, ReadableFile, RestrictedFs, SCRATCH_NAME,
 };
 pub use clock::{Clock, ManualClock, SystemClock, nap, thread_cpu_time};
-pub use fs::{FileLock, FileSystem, RandomAccessFile, WritableFile};
+pub use fs::{
+    CheckPlace, DirectoryLost, FileLock, FileSystem, Place, RandomAccessFile, WritableFile,
+};
+pub use held::HeldFs;
 pub use mem::MemFs;
 pub use overlay::OverlayFs;
 pub use pages::PagedBytes;
 pub use portable::PortableFs;
 #[cfg(unix)]
 pub use posix::PosixFs;
+pub use process::Process;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
 #[cfg(debug_assertions)]
 pub use scheduling::at_scheduling_points;

@@ -98,6 +98,10 @@ impl OverlayFs {
 }
 
 impl FileSystem for OverlayFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.below.absolute(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let mut changes = self.changes();
         self.prepare(path)?;

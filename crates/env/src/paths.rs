@@ -1,4 +1,4 @@
-//! Code that `posix` and `portable` share: claims on paths, directories of paths, and the errors
+//! Code that `posix` and `portable` share: absolute paths, directories of paths, claims on paths, and the errors
 //! for files that are not regular.
 
 use std::collections::BTreeSet;
@@ -13,6 +13,15 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         Some(_) => Path::new("."),
         None => path,
+    }
+}
+
+/// Returns the path from the root. It resolves no link: what a link leads to is looked up at each
+/// call.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    match path.as_os_str().is_empty() {
+        true => std::env::current_dir(),
+        false => std::path::absolute(path),
     }
 }
 

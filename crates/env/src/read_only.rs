@@ -1,7 +1,7 @@
 //! A file system that allows no change.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +39,10 @@ fn refused<T>() -> io::Result<T> {
 }
 
 impl FileSystem for ReadOnlyFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.absolute(path)
+    }
+
     fn create(&self, _: &Path) -> io::Result<Arc<dyn WritableFile>> {
         refused()
     }

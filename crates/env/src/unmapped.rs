@@ -1,7 +1,7 @@
 //! A file system that writes its logs by system calls, even if it could map them.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,10 @@ impl UnmappedFs {
 }
 
 impl FileSystem for UnmappedFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.absolute(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         self.0.create(path)
     }

@@ -87,6 +87,10 @@ impl Debug for WatchedFs {
 }
 
 impl FileSystem for WatchedFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.fs.absolute(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         self.watch.before(Operation::Create, path)?;
         Ok(self.writable(path, self.fs.create(path)?))

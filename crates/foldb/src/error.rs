@@ -8,6 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use foldb_env::DirectoryLost;
+
 /// The result of every fallible call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -80,6 +82,14 @@ pub enum ErrorKind {
     TransactionTooLarge,
     /// The program gave up its transaction, by [`Error::aborted`]. The commit wrote nothing.
     Aborted,
+    /// This process is a fork of the one that opened the database. The database belongs to the
+    /// parent, which writes on; the child has none of its threads. Nothing was written. Use the
+    /// database in the parent only, or open another one after the fork.
+    Forked,
+    /// The directory of the open database was moved or removed, or another one was put in its
+    /// place. Nothing was written to the other one. Put the directory back, or close the database
+    /// and open it where it is now.
+    DirectoryLost,
     /// The change feed cannot continue at this position. A log after it was removed, or it belongs
     /// to another history of the database. Copy the database anew, and follow from the position of
     /// the copy ([`crate::Db::snapshot_and_position`]).
@@ -157,6 +167,16 @@ impl Error {
         error
     }
 
+    /// Makes the error of a call in a fork of the process that opened the database.
+    #[cold]
+    pub(crate) fn forked() -> Error {
+        Error::new(
+            ErrorKind::Forked,
+            "this process is a fork of the one that opened the database: use the database in the \
+             parent, or open another one after the fork",
+        )
+    }
+
     /// Makes the error for a key whose operands cannot be folded.
     pub(crate) fn merge_failed(message: String, key: &[u8], operator: String) -> Error {
         let mut error = Error::new(ErrorKind::MergeFailed, message);
@@ -228,9 +248,12 @@ impl Error {
     }
 }
 
-/// Returns the kind for a failed call of the operating system: `NoSpace` for a full disk, otherwise
-/// `Io`.
+/// Returns the kind for a failed call of the operating system: `NoSpace` for a full disk,
+/// `DirectoryLost` for a directory that was moved away, otherwise `Io`.
 fn kind_of(error: &io::Error) -> ErrorKind {
+    if error.get_ref().is_some_and(|cause| cause.is::<DirectoryLost>()) {
+        return ErrorKind::DirectoryLost;
+    }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
         _ => ErrorKind::Io,

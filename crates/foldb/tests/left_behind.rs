@@ -325,14 +325,15 @@ fn missing_permissions_are_told_and_nothing_is_touched() {
 #[test]
 fn a_directory_that_is_removed_is_noticed_by_what_has_to_be_durable() {
     type Call = fn(&Db) -> foldb::Result<()>;
-    let calls: [(&str, Call); 5] = [
-        ("create_keyspace", |db| db.create_keyspace("new", Default::default()).map(drop)),
-        ("drop_keyspace", |db| db.drop_keyspace("old")),
-        ("a synced put", |db| db.put_opt("b", "2", &SYNCED)),
-        ("sync", |db| db.sync()),
-        ("flush", |db| db.flush()),
+    let lost = ErrorKind::DirectoryLost;
+    let calls: [(&str, ErrorKind, Call); 5] = [
+        ("create_keyspace", lost, |db| db.create_keyspace("new", Default::default()).map(drop)),
+        ("drop_keyspace", lost, |db| db.drop_keyspace("old")),
+        ("a synced put", ErrorKind::Io, |db| db.put_opt("b", "2", &SYNCED)),
+        ("sync", ErrorKind::Io, |db| db.sync()),
+        ("flush", lost, |db| db.flush()),
     ];
-    for (name, call) in calls {
+    for (name, kind, call) in calls {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("db");
         let db = Db::open(&path, on_disk(&path)).unwrap();
@@ -340,7 +341,7 @@ fn a_directory_that_is_removed_is_noticed_by_what_has_to_be_durable() {
         db.put("a", "1").unwrap();
         fs::remove_dir_all(&path).unwrap();
         let error = call(&db).expect_err(name);
-        assert_eq!(error.kind(), ErrorKind::Io, "{name}: {error}");
+        assert_eq!(error.kind(), kind, "{name}: {error}");
         assert_eq!(text(&db, "a").unwrap(), "1", "reads still work");
         assert!(!path.exists(), "{name}");
     }

@@ -130,6 +130,10 @@ impl Inner {
 }
 
 impl FileSystem for AppendOnlyFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.files.absolute(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let file = self.0.files.create(path)?;
         let writer = Arc::new(Writer::new(Arc::clone(&self.0), path, file));

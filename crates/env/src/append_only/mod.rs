@@ -26,7 +26,7 @@ mod writing;
 
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use adapter::AppendOnlyFs;
 pub use restricted::RestrictedFs;
@@ -53,6 +53,11 @@ pub trait AppendOnlyFiles: Debug + Send + Sync {
     /// renamed file must then append to the file under its new name.
     fn append(&self, _path: &Path) -> io::Result<Option<Box<dyn AppendedFile>>> {
         Ok(None)
+    }
+    /// Returns the path by which the same file is found whatever becomes of the process's working
+    /// directory: see [`crate::FileSystem::absolute`].
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
     }
     /// Opens an existing file for positioned reads. Reads need to find only the bytes that the file
     /// has now. They work until the handle is dropped, even if the file is renamed or removed.

@@ -59,6 +59,10 @@ impl AppendOnlyFiles for RestrictedFs {
         Ok(names.into_iter().chain([".".to_owned(), "..".to_owned()]).collect())
     }
 
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.absolute(path)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.0.remove(path).map_err(unspecific)
     }

@@ -17,7 +17,7 @@ mod positioned;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,10 @@ use crate::paths;
 pub struct PortableFs;
 
 impl FileSystem for PortableFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        paths::absolute(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let mut options = OpenOptions::new();
         let file = open_file(options.write(true).create(true).truncate(true), path)?;

@@ -9,70 +9,222 @@
 //! A: unlink LOCK, unlock     B: lock it: the file has no name      C: create LOCK, lock it
 //!                            B: looks again, and finds C's
 //! ```
+//!
+//! The holder has two locks of the file, and whoever holds either one excludes all others:
+//!
+//! - `flock` belongs to the descriptor. It also excludes a second copy of this library in the same
+//!   process. A fork inherits it, so the child closes the descriptor at once ([`super::forks`]).
+//! - `fcntl` belongs to the process. LevelDB and its tools take this lock. It ends as soon as the
+//!   process closes any descriptor of the file. So this module never opens a file that it has
+//!   locked, and keeps the descriptor of a lock that another copy of the library has.
+//!
+//! Network file systems make both of the same lock of the server, where they would exclude each
+//! other. There the holder takes the first one only.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::process;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::open_file;
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, fcntl_getlk};
+
+use super::forks::OwnFile;
+use super::{hints, open_file};
 use crate::faults::{Fault, planted};
-use crate::fs::FileLock;
-use crate::paths::{PathClaim, locked};
+use crate::fs::{CheckPlace, DirectoryLost, FileLock, Place};
+use crate::paths::locked;
+use crate::process::Process;
 
 /// Takes the lock of `path`, creating the file if it is missing.
 pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
-    // The claim comes before the open: where the lock belongs to the process (NFS emulates it
-    // so), closing a second handle of the file would release the first one's lock.
-    let claim = PathClaim::take(path)?;
+    let process = Process::current();
+    // Held until the lock is taken, so that no thread opens a file that another one locks.
+    let mut claimed = claimed();
+    let is_claimed = |claimed: &Claims, identity| claimed.contains(&(process.number(), identity));
     loop {
+        // The look comes before the open: closing a second handle of the file would release the
+        // first one's lock.
+        if let Ok(found) = fs::symlink_metadata(path)
+            && is_claimed(&claimed, identity(&found))
+        {
+            return Err(locked(path, "this process"));
+        }
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
         if planted(Fault::LockWithoutName) {
             // Long enough for another program to unlink the file.
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => locked(path, "another process"),
-            TryLockError::Error(error) => error,
-        })?;
-        if has_name(&file, path)? || planted(Fault::LockWithoutName) {
-            return Ok(PosixLock { file, process: process::id(), _claim: claim });
+        let place = LockPlace::of(&file, path)?;
+        if is_claimed(&claimed, place.identity) {
+            // It got this name since the look.
+            std::mem::forget(file);
+            return Err(locked(path, "this process"));
+        }
+        let file = take(file, path)?;
+        if place.is_right()? || planted(Fault::LockWithoutName) {
+            claimed.insert((process.number(), place.identity));
+            let claim = Claim { process, identity: place.identity };
+            return Ok(PosixLock { file, place: Arc::new(place), _claim: claim });
         }
     }
 }
 
-/// Returns whether `path` is the name of this file.
-fn has_name(file: &File, path: &Path) -> io::Result<bool> {
-    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    match fs::symlink_metadata(path) {
-        Ok(named) => Ok(identity(named) == identity(file.metadata()?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+/// The files that this process has locked, with the number of the process. A fork's copies of its
+/// parent's claims do not count. A locked file is open, so no other file gets its identity.
+type Claims = BTreeSet<(u64, Identity)>;
+
+static CLAIMED: Mutex<Claims> = Mutex::new(BTreeSet::new());
+
+fn claimed() -> MutexGuard<'static, Claims> {
+    // The set is never left half changed, so a panic elsewhere does not damage it.
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One file that this process has locked. The claim ends on drop.
+#[derive(Debug)]
+struct Claim {
+    process: Process,
+    identity: Identity,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // In a fork, a thread that the fork does not have may hold the set.
+        if self.process.is_current() {
+            claimed().remove(&(self.process.number(), self.identity));
+        }
+    }
+}
+
+/// Takes both locks of an open file.
+fn take(file: File, path: &Path) -> io::Result<OwnFile> {
+    let file = OwnFile::new(file);
+    match file.get().try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            if !has_another_process(file.get()) {
+                // Another copy of this library in this process may have the lock, and a close would
+                // end its lock by `fcntl`.
+                std::mem::forget(file);
+            }
+            return Err(locked(path, "another process"));
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    if hints::has_one_kind_of_lock(file.get()) {
+        return Ok(file);
+    }
+    match fcntl_lock(file.get(), FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::AGAIN | Errno::ACCESS) => Err(locked(path, "another process")),
+        // The file system knows no such locks.
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOLCK) => Ok(file),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns whether another process holds the lock by `fcntl`.
+fn has_another_process(file: &File) -> bool {
+    matches!(fcntl_getlk(file, &Flock::from(FlockType::WriteLock)), Ok(Some(_)))
+}
+
+/// The name of a locked file, what file it is, and who locked it.
+#[derive(Debug)]
+struct LockPlace {
+    path: PathBuf,
+    identity: Identity,
+    /// The process that locked it. A fork has a copy of this value, but not the lock.
+    process: Process,
+    /// Tells where the file is. Another file may have the number after the lock was released.
+    #[cfg(target_os = "linux")]
+    descriptor: std::os::fd::RawFd,
+}
+
+/// The device and inode of a file.
+type Identity = (u64, u64);
+
+fn identity(metadata: &fs::Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+impl LockPlace {
+    fn of(file: &File, path: &Path) -> io::Result<LockPlace> {
+        Ok(LockPlace {
+            path: path.to_owned(),
+            identity: identity(&file.metadata()?),
+            process: Process::current(),
+            #[cfg(target_os = "linux")]
+            descriptor: std::os::fd::AsRawFd::as_raw_fd(file),
+        })
+    }
+
+    /// Returns whether the path is still the name of the file.
+    fn is_right(&self) -> io::Result<bool> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match fs::symlink_metadata(&self.path) {
+            Ok(named) => Ok(identity(&named) == self.identity),
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the present path of the file, if it has one.
+    #[cfg(target_os = "linux")]
+    fn now(&self) -> Option<PathBuf> {
+        let link = format!("/proc/self/fd/{}", self.descriptor);
+        let found = fs::metadata(&link).ok()?;
+        let has_a_name = identity(&found) == self.identity && found.nlink() > 0;
+        has_a_name.then(|| fs::read_link(link).ok()).flatten()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn now(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+impl CheckPlace for LockPlace {
+    fn check(&self) -> io::Result<()> {
+        if !self.process.is_current() {
+            let message = "this process is a fork of the one that locked the directory";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        if self.is_right()? {
+            return Ok(());
+        }
+        let opened = crate::paths::directory_of(&self.path).to_owned();
+        Err(DirectoryLost { opened, now: self.now() }.into())
     }
 }
 
 #[derive(Debug)]
 pub(super) struct PosixLock {
-    file: File,
-    /// The process that took it. A fork has a copy of this value, but not the lock.
-    process: u32,
+    file: OwnFile,
+    place: Arc<LockPlace>,
     // Declared last, so dropped last: a caller that gets the claim finds the file unlocked.
-    _claim: PathClaim,
+    _claim: Claim,
 }
 
 impl FileLock for PosixLock {
     fn is_held(&self) -> bool {
-        self.process == process::id()
+        self.place.process.is_current()
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(Arc::clone(&self.place) as Place)
     }
 }
 
 impl Drop for PosixLock {
     fn drop(&mut self) {
         if self.is_held() {
-            // Closing alone would leave the lock to a forked child that has not called exec yet. If
-            // this fails, only the close that follows remains.
-            let _ = self.file.unlock();
+            // Closing alone would leave the lock to a forked child that has a copy of the
+            // descriptor. If this fails, only the close that follows remains.
+            let _ = self.file.get().unlock();
         }
     }
 }

@@ -25,7 +25,7 @@
 //! ends the process: like a kill, this loses nothing that was synced. A failed write-back of a page
 //! raises no signal: the next sync returns the error.
 //!
-//! This is the only module in the crate with `unsafe`.
+//! This module and `forks` are the only ones in the crate with `unsafe`.
 
 use std::fs::File;
 use std::io;

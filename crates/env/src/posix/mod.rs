@@ -8,6 +8,8 @@
 //! and a second sync would then succeed although the pages are lost (P. Rebello et al., "Can
 //! Applications Recover from fsync Failures?", USENIX ATC 2020).
 
+#[allow(unsafe_code)]
+mod forks;
 mod lock;
 #[allow(unsafe_code)]
 mod mapped;
@@ -15,13 +17,14 @@ mod mapped;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+pub(crate) use self::forks::word_of_process;
 use self::mapped::MappedFile;
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
 use crate::paths;
@@ -31,6 +34,10 @@ use crate::paths;
 pub struct PosixFs;
 
 impl FileSystem for PosixFs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        paths::absolute(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
         let mut options = OpenOptions::new();
         let file = open_file(options.write(true).create(true).truncate(true), path)?;
@@ -205,6 +212,17 @@ mod hints {
         fstatfs(file).is_ok_and(|found| matches!(found.f_type, EXT4 | TMPFS))
     }
 
+    /// Returns whether `flock` and `fcntl` may take the same lock of a server: NFS, SMB and Ceph.
+    pub(super) fn has_one_kind_of_lock(file: &File) -> bool {
+        const NFS: FsWord = 0x6969;
+        const SMB: FsWord = 0x517b;
+        const CIFS: FsWord = 0xff53_4d42;
+        const SMB2: FsWord = 0xfe53_4d42;
+        const CEPH: FsWord = 0x00c3_6400;
+        let is_one_kind = |kind| matches!(kind, NFS | SMB | CIFS | SMB2 | CEPH);
+        fstatfs(file).is_ok_and(|found| is_one_kind(found.f_type))
+    }
+
     /// Returns the number of names that directories have for the file.
     ///
     /// It asks for nothing else. Once a program has read a file's times, Linux 6.13 and later give
@@ -257,6 +275,11 @@ mod hints {
 
     pub(super) fn keeps_reserved_blocks(_file: &File) -> bool {
         false
+    }
+
+    pub(super) fn has_one_kind_of_lock(_file: &File) -> bool {
+        // Some systems make one kind of both everywhere.
+        true
     }
 
     pub(super) fn free_space(_file: &File) -> Option<u64> {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::db::throttle::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
-use foldb_env::{FileLock, scheduling_point};
+use foldb_env::{FileLock, Process, scheduling_point};
 
 use crate::counters::Totals;
 use crate::db::feed::chain::Chain;
@@ -101,6 +101,8 @@ pub(crate) struct Core {
     /// Why the database takes no writes until it is reopened.
     pub(crate) poison: OnceLock<Error>,
     pub(crate) closed: AtomicBool,
+    /// The process that opened the database.
+    pub(crate) process: Process,
     /// The outcome of the close, once it is done. Held while the close runs.
     pub(crate) close_outcome: Mutex<Option<Result<()>>>,
     /// The bytes after the valid ends of the manifest and the logs, which the open dropped.
@@ -110,10 +112,21 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// Checks that this process opened the database. A fork has a copy of the memory, in which locks
+    /// may be held by threads that the fork does not have, so a caller checks before it waits.
+    ///
     /// # Errors
-    /// `Closed` after the database was closed.
+    /// `Forked` in a fork of the process that opened the database.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.process.is_current() { Ok(()) } else { Err(Error::forked()) }
+    }
+
+    /// # Errors
+    /// `Closed` after the database was closed; see [`Core::check_process`].
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
+        self.check_process()?;
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Closed, "the database is closed; open it again"));
         }
@@ -121,7 +134,7 @@ impl Core {
     }
 
     /// # Errors
-    /// `Closed`, `ReadOnly`, or `Poisoned` after a failed sync or a panic in the background.
+    /// `Forked`, `Closed`, `ReadOnly`, or `Poisoned` after a failed sync or a panic in the background.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
@@ -168,8 +181,11 @@ impl Core {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns all existing keyspaces, by name.
+    /// Returns all existing keyspaces, by name; in a fork, the default one.
     pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
+        if !self.process.is_current() {
+            return vec![Arc::clone(&self.default)];
+        }
         let keyspaces = self.keyspaces.read().unwrap_or_else(PoisonError::into_inner);
         keyspaces.values().cloned().collect()
     }

@@ -15,7 +15,9 @@
 
 use std::path::{Path, PathBuf};
 
-use foldb_env::SCRATCH_NAME;
+use foldb_env::{FileSystem, SCRATCH_NAME};
+
+use crate::error::{Error, Result};
 
 /// Largest number that a manifest may give as the next file's: at a file per nanosecond, reaching
 /// it takes a century. A larger number is refused, so that numbers never run out.
@@ -93,6 +95,15 @@ pub(crate) struct FileNames {
 impl FileNames {
     pub(crate) fn new(directory: &Path) -> FileNames {
         FileNames { directory: directory.to_owned() }
+    }
+
+    /// Names the files of a database that a program opens by `directory`. The paths stay right
+    /// when the program changes its working directory.
+    pub(crate) fn at(fs: &dyn FileSystem, directory: &Path) -> Result<FileNames> {
+        let absolute = fs.absolute(directory);
+        let absolute =
+            absolute.map_err(|error| Error::io(directory, "find the directory", &error))?;
+        Ok(FileNames { directory: absolute })
     }
 
     pub(crate) fn directory(&self) -> &Path {

@@ -90,6 +90,9 @@ impl Runtime {
 
     /// Returns the memory use of all its databases.
     pub fn memory(&self) -> MemoryUsage {
+        if !self.0.workers.are_of_this_process() {
+            return MemoryUsage::default();
+        }
         // A flush may have ended since a writer last checked the ledger: first free the memory that
         // it made spare.
         self.balance();
@@ -111,6 +114,18 @@ impl Runtime {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.0.ledger
+    }
+
+    /// # Errors
+    /// `Forked` in a fork of the process that made the runtime: the fork has none of its threads.
+    pub(crate) fn check_process(&self) -> crate::Result<()> {
+        if self.0.workers.are_of_this_process() {
+            return Ok(());
+        }
+        Err(crate::Error::new(
+            crate::ErrorKind::Forked,
+            "this process is a fork of the one that made the runtime: make another one",
+        ))
     }
 
     /// Returns the number of the next database.

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldb_env::Process;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
@@ -43,6 +44,8 @@ pub struct BlockStore {
 #[derive(Debug)]
 pub struct BlockCache {
     store: Arc<BlockStore>,
+    /// The process that fills the cache. A fork reads without it.
+    process: Process,
     /// Tells its files from files of other databases with the same numbers.
     database: u64,
     /// The caller's cache, which has the blocks in place of the store.
@@ -153,7 +156,8 @@ impl BlockCache {
     ) -> BlockCache {
         let database = store.next_database.fetch_add(1, Ordering::Relaxed);
         let custom = custom.map(Custom::new);
-        BlockCache { store: Arc::clone(store), database, custom, lookups: Default::default() }
+        let (store, process) = (Arc::clone(store), Process::current());
+        BlockCache { store, process, database, custom, lookups: Default::default() }
     }
 
     /// Returns the store that it shares with other databases.
@@ -191,6 +195,10 @@ impl BlockCache {
 
     #[inline]
     pub(super) fn get(&self, file_number: u64, handle: Handle) -> Option<CachedBlock> {
+        if !self.process.is_current() {
+            // A thread that the fork does not have may have held a lock of the cache.
+            return None;
+        }
         let found = match &self.custom {
             None => {
                 let blocks = self.store.blocks.as_ref();
@@ -205,6 +213,9 @@ impl BlockCache {
     }
 
     pub(super) fn insert(&self, file_number: u64, handle: Handle, block: CachedBlock) {
+        if !self.process.is_current() {
+            return;
+        }
         if let Some(custom) = &self.custom {
             let charge = block.charge();
             custom.insert(file_number, handle, block, charge);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
-use foldb_env::FileSystem;
+use foldb_env::{FileSystem, Process};
 
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
@@ -66,6 +66,7 @@ struct Shared {
     /// The value segments that tables refer to.
     segments: Arc<OpenSegments>,
     closed: Arc<Closed>,
+    process: Process,
 }
 
 impl OpenTables {
@@ -87,7 +88,8 @@ impl OpenTables {
             Arc::clone(&closed),
         );
         let segments = Arc::new(segments);
-        let shared = Shared { fs, names, cache, pool, database, segments, closed };
+        let process = Process::current();
+        let shared = Shared { fs, names, cache, pool, database, segments, closed, process };
         OpenTables {
             shared: Arc::new(shared),
             keyspace: DEFAULT_KEYSPACE,
@@ -162,6 +164,9 @@ impl OpenTables {
 
     fn open(&self, file: &Arc<FileMeta>) -> Result<()> {
         let shared = &*self.shared;
+        if !shared.process.is_current() {
+            return Err(Error::forked());
+        }
         let _opening = file.slot.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if file.slot.table.load().is_some() {
             return Ok(());

@@ -74,7 +74,10 @@ impl Backups {
     /// creates the directory.
     pub fn at(directory: impl AsRef<Path>, options: &Options) -> Backups {
         let fs = Arc::clone(&options.env.fs);
-        Backups { fs, directory: directory.as_ref().to_owned() }
+        let given = directory.as_ref();
+        // Without a working directory, each call fails.
+        let directory = fs.absolute(given).unwrap_or_else(|_| given.to_owned());
+        Backups { fs, directory }
     }
 
     /// Returns the directory.

@@ -367,7 +367,8 @@ impl Db {
         self.core().close()
     }
 
-    /// Returns the directory of the database as it was given at the open.
+    /// Returns the directory of the database: the path that was given at the open, made absolute
+    /// where the file system has a working directory.
     pub fn path(&self) -> &Path {
         self.core().names.directory()
     }

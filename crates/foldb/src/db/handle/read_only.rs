@@ -144,7 +144,7 @@ impl ReadOnlyDb {
         self.db.memory()
     }
 
-    /// Returns the directory of the database as it was given at the open.
+    /// Returns the directory of the database, as [`crate::Db::path`] does.
     pub fn path(&self) -> &Path {
         self.db.path()
     }

@@ -41,7 +41,8 @@ struct Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let core = self.default.core();
-        if core.snapshots.release(self.seqno) {
+        // A fork's copy was never registered there.
+        if core.process.is_current() && core.snapshots.release(self.seqno) {
             core.wake();
         }
     }
@@ -54,6 +55,11 @@ impl Snapshot {
     /// Takes a snapshot of the database with this default keyspace.
     pub(crate) fn take(default: &Keyspace) -> Snapshot {
         let core = default.core();
+        if !core.process.is_current() {
+            // Every read through it fails.
+            let (default, seqno) = (default.clone(), core.published());
+            return Snapshot(Arc::new(Registered { default, seqno, time: core.time.shown() }));
+        }
         if core.time.is_used() {
             core.time();
         }

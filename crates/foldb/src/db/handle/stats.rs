@@ -12,6 +12,9 @@ use crate::version::Level;
 
 impl Core {
     pub(crate) fn stats(&self) -> Stats {
+        if !self.process.is_current() {
+            return Stats::default();
+        }
         let mut stats = self.totals.to_stats();
         stats.keyspaces = self.all_keyspaces().iter().map(|own| keyspace_stats(own)).collect();
         let depth = stats.keyspaces.iter().map(|own| own.levels.len()).max().unwrap_or(0);

@@ -234,7 +234,8 @@ pub(crate) struct Target {
 impl Target {
     /// Takes over a directory that is empty or does not exist.
     pub(crate) fn begin(fs: &Arc<dyn FileSystem>, directory: &Path) -> Result<Target> {
-        let names = FileNames::new(directory);
+        let names = FileNames::at(&**fs, directory)?;
+        let directory = names.directory();
         let is_new = !fs.exists(directory);
         if !is_new {
             refuse_used(&**fs, directory, |_| true)?;

@@ -19,6 +19,10 @@ use crate::wal::{Extent, LogWriter};
 impl Core {
     /// Closes the database when the last handle is dropped.
     pub(crate) fn close_at_last(self: &Arc<Core>) {
+        // The files and the workers belong to the parent process.
+        if !self.process.is_current() {
+            return;
+        }
         // Acknowledged writes are in the log, where the next open finds them.
         if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             let _best_effort = self.close();
@@ -42,8 +46,10 @@ impl Core {
     /// Checks that a call may wait for background work.
     ///
     /// # Errors
-    /// `InvalidArgument` on a worker, and inside a callback of this database.
+    /// `Forked` in a fork, which has no workers. `InvalidArgument` on a worker, and inside a callback
+    /// of this database.
     pub(crate) fn check_may_wait(&self) -> Result<()> {
+        self.check_process()?;
         if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             return Ok(());
         }
@@ -55,11 +61,6 @@ impl Core {
 
     /// Closes, or waits for another caller's close. Each caller receives the outcome of the close.
     pub(crate) fn close(&self) -> Result<()> {
-        if self.is_a_forks_copy() {
-            // The files and the workers belong to the parent process.
-            self.closed.store(true, Ordering::Release);
-            return Ok(());
-        }
         self.check_may_wait()?;
         let mut outcome = self.close_outcome.lock().unwrap_or_else(PoisonError::into_inner);
         outcome.get_or_insert_with(|| self.close_once()).clone()
@@ -81,12 +82,6 @@ impl Core {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop((tree, writer));
         flushed.and(written)
-    }
-
-    /// Returns whether this process was forked from the one that opened the database.
-    fn is_a_forks_copy(&self) -> bool {
-        let lock = self.lock.try_lock();
-        lock.is_ok_and(|lock| lock.as_ref().is_some_and(|lock| !lock.is_held()))
     }
 
     /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database

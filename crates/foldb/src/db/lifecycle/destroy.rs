@@ -16,6 +16,8 @@ use crate::version::refuse_other_manifest;
 pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
     check_platform()?;
     let fs = &*options.env.fs;
+    let names = FileNames::at(fs, path)?;
+    let path = names.directory();
     match destroy_known(fs, path) {
         // Another process removed the database first.
         Err(error) if error.kind() == ErrorKind::Io && matches!(fs.try_exists(path), Ok(false)) => {

@@ -205,6 +205,7 @@ impl Core {
         if name == DEFAULT_NAME {
             return Err(Error::invalid_argument("the keyspace 'default' cannot be dropped"));
         }
+        self.check_process()?;
         let mut writer = self.lock_writer();
         self.check_writable()?;
         let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;

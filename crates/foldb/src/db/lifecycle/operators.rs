@@ -59,6 +59,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn finalize(&self) -> Result<Finalized> {
+        self.core().check_open()?;
         let held = self.core().snapshots.live().len();
         if held > 0 {
             return Err(Error::invalid_argument(format!(
@@ -218,6 +219,7 @@ impl Core {
     /// Returns the id of an operator, and registers the operator durably if it is new to the
     /// database.
     fn register(&self, operator: &dyn MergeOperator) -> Result<OperatorId> {
+        self.check_process()?;
         // While this thread holds the writer lock, no log without the definition begins.
         let mut writer = self.lock_writer();
         self.check_open()?;

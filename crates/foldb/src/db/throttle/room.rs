@@ -141,6 +141,7 @@ impl Core {
         writes: Writes<'_>,
         patience: Patience,
     ) -> Result<MutexGuard<'_, WriterState>> {
+        self.check_process()?;
         let mut writer = self.lock_writer_for(patience)?;
         self.check_writable()?;
         if writer.turn.is_some() {

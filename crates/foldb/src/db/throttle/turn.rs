@@ -47,6 +47,7 @@ impl Core {
         limit: Duration,
         patience: Patience,
     ) -> Result<TurnGuard> {
+        self.check_process()?;
         let writer = self.lock_writer_for(patience)?;
         let mut writer = self.let_pass(writer, patience)?;
         let until = self.options.env.clock.now() + limit;

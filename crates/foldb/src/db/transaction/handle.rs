@@ -417,7 +417,7 @@ fn conflict() -> Error {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if state.snapshot.is_some() {
+        if state.snapshot.is_some() && self.db.core().process.is_current() {
             self.db.core().transactions.end();
         }
     }

@@ -107,16 +107,15 @@ impl Core {
     /// Checks that the files still belong to this open.
     ///
     /// # Errors
-    /// `Closed` if the database was closed, or if this process was forked from the one that opened
-    /// it.
+    /// `Closed` if the database was closed, `Forked` in a fork of the process that opened it,
+    /// `DirectoryLost` if the path leads elsewhere now.
     fn check_lock(&self) -> Result<()> {
+        self.check_process()?;
         match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(lock) if lock.is_held() => Ok(()),
-            Some(_) => {
-                let message = "this process was forked from the one that has the database open: \
-                               open it after the fork";
-                Err(Error::new(ErrorKind::Closed, message))
-            }
+            Some(lock) => match lock.place().map_or(Ok(()), |place| place.check()) {
+                Ok(()) => Ok(()),
+                Err(error) => Err(Error::io(&self.names.current(), "change the database", &error)),
+            },
             None => Err(Error::new(ErrorKind::Closed, "the database was closed during this call")),
         }
     }
@@ -176,6 +175,9 @@ impl Core {
     /// Unlinks files. Does nothing after the lock was released, because the files may belong to
     /// another open.
     fn unlink(&self, files: impl Iterator<Item = FileKind>) {
+        if !self.process.is_current() {
+            return;
+        }
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_some() {
             self.unlink_locked(files);

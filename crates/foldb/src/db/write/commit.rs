@@ -318,6 +318,7 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
+        self.check_process()?;
         // Stores a new second before the lock is taken.
         self.time();
         let patience = Patience::of(options, &*self.options.env.clock);

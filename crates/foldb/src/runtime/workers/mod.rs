@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use foldb_env::{Thread, Threads, scheduling_point};
+use foldb_env::{Process, Thread, Threads, scheduling_point};
 
 use crate::error::Result;
 use crate::faults::{Fault, planted};
@@ -102,6 +102,8 @@ pub(crate) struct Workers {
     running: AtomicBool,
     /// Whether a tenant was poked and its poke is not noted yet.
     poked: AtomicBool,
+    /// The process that has the threads.
+    process: Process,
 }
 
 #[derive(Default)]
@@ -177,12 +179,19 @@ impl Workers {
             left: Condvar::new(),
             running: AtomicBool::new(false),
             poked: AtomicBool::new(false),
+            process: Process::current(),
         })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         scheduling_point();
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether this process has the threads. A fork has none of them, so it must neither
+    /// wait for one nor for a lock that one may hold.
+    pub(crate) fn are_of_this_process(&self) -> bool {
+        self.process.is_current()
     }
 
     /// Returns whether there are threads. Without threads tenants do their own steps.
@@ -258,6 +267,9 @@ impl Workers {
 
     /// Notes that an event may have made work for a tenant.
     pub(crate) fn wake(&self, id: u64) {
+        if !self.are_of_this_process() {
+            return;
+        }
         if let Some(entry) = self.lock().entry(id) {
             entry.news += 1;
         }
@@ -269,6 +281,9 @@ impl Workers {
 
     /// Wakes one worker for a tenant that wants to sort: one free worker is enough.
     pub(crate) fn wake_one(&self) {
+        if !self.are_of_this_process() {
+            return;
+        }
         // Once this thread has had the lock, a worker that already looked is waiting and gets the
         // signal.
         drop(self.lock());
@@ -329,6 +344,9 @@ impl Workers {
 
     /// Ends the threads and waits for them.
     pub(crate) fn shut_down(&self) {
+        if !self.are_of_this_process() {
+            return;
+        }
         let started = {
             let mut state = self.lock();
             state.shutdown = true;

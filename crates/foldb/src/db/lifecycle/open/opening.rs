@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use crate::db::throttle::writer_lock::WriterLock;
 use crate::settings::Settings;
 use foldb_chains::Pins;
-use foldb_env::{FileLock, FileSystem};
+use foldb_env::{FileLock, FileSystem, Process};
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
@@ -372,6 +372,7 @@ impl Assembly {
             read_only: self.lock.is_none(),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
+            process: Process::current(),
             close_outcome: Mutex::default(),
             lock: Mutex::new(self.lock),
             dropped: self.dropped,

@@ -64,7 +64,7 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
     options.validate()?;
     // The file system rejects every change that the engine might try.
     options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
-    let names = FileNames::new(path);
+    let names = FileNames::at(&*options.env.fs, path)?;
     refuse_foreign(&*options.env.fs, &names)?;
     refuse_unfinished_restore(&*options.env.fs, &names)?;
     if let Some(why) = missing(&*options.env.fs, &names)? {
@@ -79,6 +79,7 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Co
         .in_file(path));
     }
     let runtime = runtime_of(&options);
+    runtime.check_process()?;
     let options = options.fitted(&runtime.ledger().shares);
     let blocks = &runtime.ledger().blocks;
     let cache = Arc::new(BlockCache::in_either(blocks, options.block_cache.as_ref()));

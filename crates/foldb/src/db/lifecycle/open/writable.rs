@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb_env::{FileSystem, UnmappedFs};
+use foldb_env::{FileSystem, HeldFs, UnmappedFs};
 
 use crate::db::core::Core;
 use crate::db::lifecycle::open::opening::Opening;
@@ -39,12 +39,13 @@ fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>
     platform::check()?;
     options.validate()?;
     let runtime = runtime_of(&options);
+    runtime.check_process()?;
     let mut options = options.fitted(&runtime.ledger().shares);
     if !options.map_log {
         options.env.fs = Arc::new(UnmappedFs::new(options.env.fs));
     }
-    let names = FileNames::new(path);
     let fs = Arc::clone(&options.env.fs);
+    let names = FileNames::at(&*fs, path)?;
     refuse_foreign(&*fs, &names)?;
     // A restore opens its database twice, and goes on where an earlier one left no database.
     let goes_on = !options.error_if_exists || !fs.exists(&names.current());
@@ -59,7 +60,14 @@ fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>
             recovered?;
         }
     }
-    let mut place = Place::take(&*fs, &names, &options)?;
+    let raw = Arc::clone(&fs);
+    let mut place = Place::take(&*raw, &names, &options)?;
+    let held = place.lock.as_ref().and_then(|lock| lock.place());
+    let fs = match held {
+        Some(held) => Arc::new(HeldFs::new(fs, names.directory(), held)),
+        None => fs,
+    };
+    options.env.fs = Arc::clone(&fs);
     let opened = open_at(&mut place, options, &names, &fs, runtime, purpose);
     if opened.is_err() {
         place.leave_as_found();

@@ -81,15 +81,18 @@ pub(crate) fn repair(
     how: &RepairOptions,
 ) -> Result<RepairReport> {
     platform::check()?;
+    let names = FileNames::at(&*options.env.fs, path)?;
+    let path = names.directory();
     if how.dry_run {
         options.env.fs = Arc::new(OverlayFs::new(options.env.fs));
         return repair_in_place(path, options, how);
     }
     let Some(to) = &how.copy_to else { return repair_in_place(path, options, how) };
     let present = check_is_database(&*options.env.fs, path)?;
-    refuse_other_formats(&*options.env.fs, &FileNames::new(path), &present)?;
-    let copy = Copy::make(&options.env.fs, path, to)?;
-    let mut report = repair_in_place(to, options, how)?;
+    refuse_other_formats(&*options.env.fs, &names, &present)?;
+    let target = FileNames::at(&*options.env.fs, to)?;
+    let copy = Copy::make(&options.env.fs, path, target.directory())?;
+    let mut report = repair_in_place(target.directory(), options, how)?;
     copy.keep();
     report.copy = Some(to.clone());
     Ok(report)

@@ -46,8 +46,8 @@ pub(crate) fn verify(
     platform::check()?;
     let mut options = Options { allow_unresolved_operators: true, ..options };
     options.validate()?;
-    let names = FileNames::new(path);
-    let present = check_is_database(&*options.env.fs, path)?;
+    let names = FileNames::at(&*options.env.fs, path)?;
+    let present = check_is_database(&*options.env.fs, names.directory())?;
     // A directory without write permission may have no lock file, and then has no writer.
     let _locked = match present.contains(&FileKind::Lock) {
         true => match lock(&*options.env.fs, &names) {

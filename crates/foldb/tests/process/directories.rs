@@ -1,0 +1,177 @@
+//! A database is a directory, not a path: what becomes of it when its path leads elsewhere.
+
+use std::fs;
+use std::path::Path;
+
+use foldb::{Db, Error, ErrorKind, Options, verify};
+
+use crate::{alone, count, key, small};
+
+/// Writes until a write fails, at most `most` entries. Returns how many were written, and the
+/// error.
+fn fill(db: &Db, most: u64) -> (u64, Option<Error>) {
+    for n in 0..most {
+        if let Err(error) = db.put(key(n), [1; 100]) {
+            return (n, Some(error));
+        }
+    }
+    (most, None)
+}
+
+/// A database with 3000 entries, closed.
+fn other(path: &Path) {
+    let db = Db::open(path, small()).unwrap();
+    for n in 0..3000 {
+        db.put(key(1 << 40 | n), [2; 100]).unwrap();
+    }
+    db.close().unwrap();
+}
+
+fn assert_sound(path: &Path, entries: usize) {
+    let report = verify(path, small()).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let db = Db::open(path, Options { create_if_missing: false, ..small() }).unwrap();
+    assert_eq!(count(&db), entries, "{}", path.display());
+}
+
+fn assert_lost(error: &Error, opened: &Path, now: Option<&Path>) {
+    assert_eq!(error.kind(), ErrorKind::DirectoryLost, "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&*opened.to_string_lossy()), "{text}");
+    if let Some(now) = now.filter(|_| cfg!(target_os = "linux")) {
+        assert!(text.contains(&*now.to_string_lossy()), "{text}");
+    }
+}
+
+#[test]
+fn a_changed_working_directory_changes_no_open_database() {
+    alone("directories::a_changed_working_directory_changes_no_open_database", |base| {
+        for place in ["one", "two"] {
+            fs::create_dir_all(base.join(place)).unwrap();
+        }
+        std::env::set_current_dir(base.join("one")).unwrap();
+        let first = Db::open("db", small()).unwrap();
+        assert_eq!(first.path(), std::env::current_dir().unwrap().join("db"));
+        std::env::set_current_dir(base.join("two")).unwrap();
+        other(Path::new("db"));
+        // The same name: another database, closed and then open.
+        assert_eq!(fill(&first, 20_000).0, 20_000);
+        first.flush().unwrap();
+        assert_sound(&base.join("two/db"), 3000);
+        let second = Db::open("db", small()).unwrap();
+        assert_eq!(fill(&first, 20_000).0, 20_000);
+        for n in 0..20_000 {
+            second.put(key(2 << 40 | n), [3; 100]).unwrap();
+        }
+        std::env::set_current_dir(base).unwrap();
+        for db in [first, second] {
+            db.compact(..).unwrap();
+            db.close().unwrap();
+        }
+        assert_sound(&base.join("one/db"), 20_000);
+        assert_sound(&base.join("two/db"), 23_000);
+    });
+}
+
+/// Backups, checkpoints and read-only views are opened by a path too.
+#[test]
+fn other_paths_stay_right_when_the_working_directory_changes() {
+    alone("directories::other_paths_stay_right_when_the_working_directory_changes", |base| {
+        for place in ["one", "two"] {
+            fs::create_dir_all(base.join(place)).unwrap();
+        }
+        std::env::set_current_dir(base.join("one")).unwrap();
+        other(Path::new("db"));
+        let backups = foldb::Backups::at("backups", &small());
+        let shown = Db::open_read_only("db", small()).unwrap();
+        std::env::set_current_dir(base.join("two")).unwrap();
+        assert_eq!(shown.iter().unwrap().count(), 3000);
+        let db = Db::open(base.join("one/db"), small()).unwrap();
+        backups.create(&db).unwrap();
+        assert!(base.join("one/backups").exists());
+        assert!(!base.join("two/backups").exists());
+    });
+}
+
+#[test]
+fn a_directory_that_moved_away_is_told_and_its_successor_stays_whole() {
+    alone(
+        "directories::a_directory_that_moved_away_is_told_and_its_successor_stays_whole",
+        |base| {
+            let (path, moved) = (base.join("db"), base.join("moved"));
+            let db = Db::open(&path, small()).unwrap();
+            db.put("first", "1").unwrap();
+            fs::rename(&path, &moved).unwrap();
+            other(&path);
+            let before = listing(&path);
+            let (written, error) = fill(&db, 100_000);
+            assert_lost(&error.unwrap(), &path, Some(&moved));
+            assert_lost(&db.flush().unwrap_err(), &path, Some(&moved));
+            assert_eq!(listing(&path), before);
+            // Back in its place, the database goes on.
+            let other_place = base.join("other");
+            fs::rename(&path, &other_place).unwrap();
+            fs::rename(&moved, &path).unwrap();
+            db.put("last", "2").unwrap();
+            db.flush().unwrap();
+            fs::rename(&path, &moved).unwrap();
+            fs::rename(&other_place, &path).unwrap();
+            assert_lost(&db.close().unwrap_err(), &path, Some(&moved));
+            drop(db);
+            assert_eq!(listing(&path), before);
+            assert_sound(&path, 3000);
+            assert_sound(&moved, written as usize + 2);
+        },
+    );
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_is_told_and_the_new_directory_stays_whole() {
+    alone(
+        "directories::a_link_that_leads_elsewhere_is_told_and_the_new_directory_stays_whole",
+        |base| {
+            let (link, old, new) = (base.join("current"), base.join("old"), base.join("new"));
+            fs::create_dir(&old).unwrap();
+            std::os::unix::fs::symlink(&old, &link).unwrap();
+            let db = Db::open(&link, small()).unwrap();
+            db.put("first", "1").unwrap();
+            other(&new);
+            let before = listing(&new);
+            fs::remove_file(&link).unwrap();
+            std::os::unix::fs::symlink(&new, &link).unwrap();
+            let (written, error) = fill(&db, 100_000);
+            assert_lost(&error.unwrap(), &link, Some(&old));
+            assert_eq!(db.close().unwrap_err().kind(), ErrorKind::DirectoryLost);
+            drop(db);
+            assert_eq!(listing(&new), before);
+            assert_sound(&new, 3000);
+            assert_sound(&old, written as usize + 1);
+        },
+    );
+}
+
+#[test]
+fn a_directory_that_was_removed_is_told() {
+    alone("directories::a_directory_that_was_removed_is_told", |base| {
+        let path = base.join("db");
+        let db = Db::open(&path, small()).unwrap();
+        db.put("first", "1").unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        assert_lost(&fill(&db, 100_000).1.unwrap(), &path, None);
+        assert_lost(&db.flush().unwrap_err(), &path, None);
+        assert_eq!(db.close().unwrap_err().kind(), ErrorKind::DirectoryLost);
+        assert!(!path.exists());
+    });
+}
+
+/// Files and their bytes.
+fn listing(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(path).unwrap().map(Result::unwrap);
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
