@@ -187,6 +187,36 @@ pub trait CheckPlace: Debug + Send + Sync {
     fn check(&self) -> io::Result<()>;
 }
 
+/// The error for a file that another handle has locked. [`FileSystem::lock`] wraps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockHeld {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// Who holds the lock.
+    pub holder: Holder,
+}
+
+/// Who holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A handle in the calling process.
+    ThisProcess,
+    /// Another process, or another copy of this library.
+    AnotherProcess,
+}
+
+impl fmt::Display for LockHeld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holder = match self.holder {
+            Holder::ThisProcess => "this process",
+            Holder::AnotherProcess => "another process",
+        };
+        write!(f, "{} is locked by {holder}", self.path.display())
+    }
+}
+
+impl std::error::Error for LockHeld {}
+
 /// The error for a directory that was locked, and then moved, removed or replaced by another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryLost {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::fs::{Holder, LockHeld};
+
 /// Returns the directory in which `path` is an entry.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
@@ -99,7 +101,7 @@ impl PathClaim {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let path = directory_of(path).canonicalize()?.join(name);
         if !claimed().insert(path.clone()) {
-            return Err(locked(&path, "this process"));
+            return Err(locked(&path, Holder::ThisProcess));
         }
         Ok(PathClaim(path))
     }
@@ -112,9 +114,8 @@ impl Drop for PathClaim {
 }
 
 /// The error for a path whose lock is held.
-pub(crate) fn locked(path: &Path, holder: &str) -> io::Error {
-    let message = format!("{} is locked by {holder}", path.display());
-    io::Error::new(io::ErrorKind::WouldBlock, message)
+pub(crate) fn locked(path: &Path, holder: Holder) -> io::Error {
+    io::Error::new(io::ErrorKind::WouldBlock, LockHeld { path: path.to_owned(), holder })
 }
 
 #[cfg(test)]

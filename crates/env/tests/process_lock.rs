@@ -132,3 +132,62 @@ fn a_lock_whose_file_was_unlinked_does_not_count() {
         }
     }
 }
+
+/// What another process gets that takes a lock by `fcntl`, as LevelDB does; with a wait before it
+/// ends, until the pipe is closed.
+fn fcntl_in_child(path: &Path, wait: bool) -> (i32, fs::File) {
+    use std::os::fd::{AsRawFd, FromRawFd};
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
+    let (mut told, mut ends) = ([0; 2], [0; 2]);
+    // SAFETY: both have two numbers.
+    assert!(unsafe { libc::pipe(told.as_mut_ptr()) == 0 && libc::pipe(ends.as_mut_ptr()) == 0 });
+    // SAFETY: the child only makes system calls.
+    if unsafe { libc::fork() } == 0 {
+        // SAFETY: a lock of zeros is one of the whole file.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as _;
+        // SAFETY: the descriptors are open, and the buffers have their lengths.
+        unsafe {
+            let answer = [libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) as u8];
+            libc::close(ends[1]);
+            libc::write(told[1], answer.as_ptr().cast(), 1);
+            if wait {
+                libc::read(ends[0], [0u8; 1].as_mut_ptr().cast(), 1);
+            }
+            libc::_exit(0)
+        }
+    }
+    // `file` must stay open: where this process has the lock, a close would end it.
+    std::mem::forget(file);
+    let mut answer = [1u8];
+    // SAFETY: the descriptors are open and belong to nothing else.
+    let end = unsafe {
+        assert_eq!(libc::read(told[0], answer.as_mut_ptr().cast(), 1), 1);
+        for end in [told[0], told[1], ends[0]] {
+            libc::close(end);
+        }
+        fs::File::from_raw_fd(ends[1])
+    };
+    (i32::from(answer[0] as i8), end)
+}
+
+/// LevelDB takes its lock by `fcntl`. A regression test: foldb's was one by `flock` only, so both
+/// could write to one directory.
+#[test]
+fn the_lock_excludes_one_by_fcntl_and_is_excluded_by_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let held = PosixFs.lock(&path).unwrap();
+    assert_eq!(fcntl_in_child(&path, false).0, -1, "LevelDB gets the lock beside foldb");
+    drop(held);
+    let (taken, end) = fcntl_in_child(&path, true);
+    assert_eq!(taken, 0);
+    let error = PosixFs.lock(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    drop(end);
+    let begun = Instant::now();
+    while PosixFs.lock(&path).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "the child has ended");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,7 +1,7 @@
 // Env::Default() for POSIX systems.
 //
-// A lock of a file holds between processes by fcntl, and within the process by a set of the locked
-// files: fcntl alone would let one process lock a file twice.
+// The locks of files are the engine's, so they exclude the databases that are open in this process
+// too.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +20,7 @@
 
 #include "leveldb/env.h"
 #include "port/background.h"
+#include "port/file_locks.h"
 #include "port/logger.h"
 #include "port/posix_files.h"
 
@@ -39,25 +38,13 @@ Status Result(int result, const std::string& context) {
   return result == 0 ? Status::OK() : PosixError(context, errno);
 }
 
-// Sets or ends the lock of a whole file. Returns -1 if another process has it.
-int SetLock(int descriptor, bool locked) {
-  struct flock lock = {};
-  lock.l_type = locked ? F_WRLCK : F_UNLCK;
-  lock.l_whence = SEEK_SET;
-  return fcntl(descriptor, F_SETLK, &lock);
-}
-
-// What a file is in this process, whatever its path.
-using Identity = std::pair<dev_t, ino_t>;
-
 class PosixFileLock : public FileLock {
  public:
-  PosixFileLock(int descriptor, std::string name, Identity identity)
-      : descriptor(descriptor), name(std::move(name)), identity(identity) {}
+  explicit PosixFileLock(foldbport_lock_t* lock) : lock_(lock) {}
+  ~PosixFileLock() override { foldbport_unlock_file(lock_); }
 
-  const int descriptor;
-  const std::string name;
-  const Identity identity;
+ private:
+  foldbport_lock_t* const lock_;
 };
 
 class PosixEnv : public Env {
@@ -125,37 +112,23 @@ class PosixEnv : public Env {
 
   Status LockFile(const std::string& fname, FileLock** lock) override {
     *lock = nullptr;
-    std::lock_guard<std::mutex> guard(locks_mutex_);
-    // The set is asked before the file is opened: to close a descriptor of a locked file would end
-    // the lock of this process.
-    struct stat about;
-    if (stat(fname.c_str(), &about) == 0 && locks_.count({about.st_dev, about.st_ino}) != 0) {
+    foldbport_lock_t* own = nullptr;
+    const int result = foldbport_lock_file(fname.c_str(), &own);
+    if (result == -1) {
       return Status::IOError("lock " + fname, "already held by process");
     }
-    const int descriptor = open(fname.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor < 0) {
-      return PosixError(fname, errno);
+    if (result == EAGAIN) {
+      return PosixError("lock " + fname, result);
     }
-    if (SetLock(descriptor, true) == -1 || fstat(descriptor, &about) == -1) {
-      const int error = errno;
-      close(descriptor);
-      return PosixError("lock " + fname, error);
+    if (result != 0) {
+      return PosixError(fname, result);
     }
-    const Identity identity(about.st_dev, about.st_ino);
-    locks_.insert(identity);
-    *lock = new PosixFileLock(descriptor, fname, identity);
+    *lock = new PosixFileLock(own);
     return Status::OK();
   }
 
   Status UnlockFile(FileLock* lock) override {
-    PosixFileLock* const own = static_cast<PosixFileLock*>(lock);
-    std::lock_guard<std::mutex> guard(locks_mutex_);
-    if (SetLock(own->descriptor, false) == -1) {
-      return PosixError("unlock " + own->name, errno);
-    }
-    locks_.erase(own->identity);
-    close(own->descriptor);
-    delete own;
+    delete static_cast<PosixFileLock*>(lock);
     return Status::OK();
   }
 
@@ -211,10 +184,6 @@ class PosixEnv : public Env {
   Allowance mappings_{kMappings};
   Allowance descriptors_{MostDescriptors() / kDescriptorsShare};
   Background background_;
-
-  std::mutex locks_mutex_;
-  // The mutex guards the set. A file is in it while this process has its lock.
-  std::set<Identity> locks_;
 };
 
 }  // namespace

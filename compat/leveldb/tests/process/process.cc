@@ -92,6 +92,59 @@ void LocksAndForks() {
   delete db;
 }
 
+// The lock of an open database and the lock of Env exclude each other.
+void LocksOfEnv() {
+  DB* db = Open("locked");
+  const std::string name = report::Path("locked") + "/LOCK";
+  Env* const env = Env::Default();
+  leveldb::FileLock* lock = nullptr;
+  report::YesNo("Env locks an open database", env->LockFile(name, &lock).ok());
+  report::Number("a child locks it", InChild([&] {
+                   leveldb::FileLock* own = nullptr;
+                   _exit(env->LockFile(name, &own).ok() ? 1 : 0);
+                 }));
+  delete db;
+  report::Result("Env locks a closed database", env->LockFile(name, &lock));
+  db = nullptr;
+  report::YesNo("then it opens", DB::Open(Options(), report::Path("locked"), &db).ok());
+  report::Number("a child opens it", InChild([&] {
+                   DB* own = nullptr;
+                   _exit(DB::Open(Options(), report::Path("locked"), &own).ok() ? 1 : 0);
+                 }));
+  report::Result("unlock", env->UnlockFile(lock));
+  delete Open("locked");
+}
+
+// A server that is killed starts again while its worker lives.
+void KilledServer() {
+  int begun[2];
+  if (pipe(begun) != 0) abort();
+  const pid_t server = fork();
+  if (server == 0) {
+    DB* db = Open("served");
+    report::Need("put", db->Put(WriteOptions(), "a", "1"));
+    const pid_t worker = fork();
+    if (worker == 0) {
+      alarm(60);
+      pause();
+      _exit(0);
+    }
+    if (write(begun[1], &worker, sizeof worker) != sizeof worker) abort();
+    pause();
+    _exit(0);
+  }
+  pid_t worker = 0;
+  if (read(begun[0], &worker, sizeof worker) != sizeof worker) abort();
+  kill(server, SIGKILL);
+  waitpid(server, nullptr, 0);
+  DB* db = Open("served");
+  report::Say("served again", report::Get(db, "a"));
+  delete db;
+  kill(worker, SIGKILL);
+  close(begun[0]);
+  close(begun[1]);
+}
+
 // A program that leaves a snapshot unreleased can open its database again.
 void ForgottenSnapshots() {
   DB* db = Open("forgotten");
@@ -267,6 +320,8 @@ int main(int, char** argv) {
   report::SetDirectory(argv[1]);
   report::Section("processes");
   LocksAndForks();
+  LocksOfEnv();
+  KilledServer();
   ForgottenSnapshots();
   Exits();
   FewDescriptors();

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::open_file;
-use crate::fs::FileLock;
+use crate::fs::{FileLock, Holder};
 use crate::paths::{PathClaim, locked};
 
 /// Takes the lock of `path`, creating the file if it is missing.
@@ -20,7 +20,7 @@ pub(super) fn lock(path: &Path) -> io::Result<PortableLock> {
     loop {
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
         file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => locked(path, "another process"),
+            TryLockError::WouldBlock => locked(path, Holder::AnotherProcess),
             TryLockError::Error(error) => error,
         })?;
         if has_name(&file, path)? {

@@ -35,7 +35,7 @@ use rustix::process::{Flock, FlockType, fcntl_getlk};
 use super::forks::OwnFile;
 use super::{hints, open_file};
 use crate::faults::{Fault, planted};
-use crate::fs::{CheckPlace, DirectoryLost, FileLock, Place};
+use crate::fs::{CheckPlace, DirectoryLost, FileLock, Holder, Place};
 use crate::paths::locked;
 use crate::process::Process;
 
@@ -51,7 +51,7 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
         if let Ok(found) = fs::symlink_metadata(path)
             && is_claimed(&claimed, identity(&found))
         {
-            return Err(locked(path, "this process"));
+            return Err(locked(path, Holder::ThisProcess));
         }
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
         if planted(Fault::LockWithoutName) {
@@ -62,7 +62,7 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
         if is_claimed(&claimed, place.identity) {
             // It got this name since the look.
             std::mem::forget(file);
-            return Err(locked(path, "this process"));
+            return Err(locked(path, Holder::ThisProcess));
         }
         let file = take(file, path)?;
         if place.is_right()? || planted(Fault::LockWithoutName) {
@@ -111,7 +111,7 @@ fn take(file: File, path: &Path) -> io::Result<OwnFile> {
                 // end its lock by `fcntl`.
                 std::mem::forget(file);
             }
-            return Err(locked(path, "another process"));
+            return Err(locked(path, Holder::AnotherProcess));
         }
         Err(TryLockError::Error(error)) => return Err(error),
     }
@@ -120,7 +120,7 @@ fn take(file: File, path: &Path) -> io::Result<OwnFile> {
     }
     match fcntl_lock(file.get(), FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(Errno::AGAIN | Errno::ACCESS) => Err(locked(path, "another process")),
+        Err(Errno::AGAIN | Errno::ACCESS) => Err(locked(path, Holder::AnotherProcess)),
         // The file system knows no such locks.
         Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOLCK) => Ok(file),
         Err(error) => Err(error.into()),
