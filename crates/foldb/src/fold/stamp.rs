@@ -13,7 +13,15 @@
 //! Until its commit, a write has a *pending* stamp, because only the commit knows the time:
 //!
 //! ```text
-//! value or operand | bucket u32 | lifetime or end u32 | 0x80 + rule u8, 0x90 + rule u8 for an end
+//! value or operand | lifetime in nanoseconds u64 | 0x80 + rule u8
+//! value or operand | end, as in `expires`, u64   | 0x90 + rule u8
+//! ```
+//!
+//! Invariant: an entry lives at least its lifetime, and at most one bucket longer. So the moment of
+//! the commit counts in nanoseconds, and only the end is rounded:
+//!
+//! ```text
+//! commit at 12.9 s, lifetime 1.2 s, bucket 1 s: 14.1 s, so the end is 15
 //! ```
 //!
 //! An operand that comes when the value below it has expired begins anew. Whether it does depends
@@ -27,6 +35,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::settings::Expiry;
+
 /// Bytes of a stamp.
 pub(crate) const STAMP_LEN: usize = 9;
 
@@ -39,6 +49,8 @@ pub(crate) const NEVER: Moment = Moment::MAX;
 /// 2020-01-01T00:00:00Z, in seconds of Unix time.
 const ORIGIN: u64 = 1_577_836_800;
 
+const NANOS: u64 = 1_000_000_000;
+
 const PENDING: u8 = 0x80;
 const ENDS_AT: u8 = 0x10;
 
@@ -46,6 +58,13 @@ const ENDS_AT: u8 = 0x10;
 pub(crate) fn moment_of(since_1970: Duration) -> Moment {
     let seconds = since_1970.as_secs().saturating_sub(ORIGIN);
     Moment::try_from(seconds).unwrap_or(NEVER).min(NEVER - 1)
+}
+
+/// Returns the first moment at or after a time since 1970; [`NEVER`] if no moment is so late.
+pub(crate) fn moment_after(since_1970: Duration) -> Moment {
+    let whole = since_1970.as_secs();
+    let seconds = if since_1970.subsec_nanos() > 0 { whole.saturating_add(1) } else { whole };
+    Moment::try_from(seconds.saturating_sub(ORIGIN)).unwrap_or(NEVER)
 }
 
 /// Returns the time of a moment; `None` for [`NEVER`].
@@ -102,8 +121,6 @@ impl Stamp {
 /// How long a write lives. The commit turns it into a [`Stamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
-    /// Seconds to which the keyspace rounds times; at least 1.
-    pub(crate) bucket: u32,
     pub(crate) end: End,
     pub(crate) rule: Rule,
 }
@@ -111,61 +128,99 @@ pub(crate) struct Pending {
 /// The end of a write's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// This many seconds after the commit.
-    After(u32),
+    /// This many nanoseconds after the commit.
+    After(u64),
     At(Moment),
+}
+
+/// The time at which a write commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommitTime {
+    pub(crate) moment: Moment,
+    /// Nanoseconds since 2020, not before the moment.
+    nanos: u64,
+}
+
+impl CommitTime {
+    /// Returns the beginning of a moment.
+    pub(crate) fn at(moment: Moment) -> CommitTime {
+        CommitTime { moment, nanos: u64::from(moment) * NANOS }
+    }
+
+    /// Returns a time of day within a moment. The moment may be later than the time of day, which
+    /// may fall. Then it is the beginning of the moment.
+    pub(crate) fn within(moment: Moment, since_1970: Duration) -> CommitTime {
+        let since_2020 = since_1970.saturating_sub(Duration::from_secs(ORIGIN));
+        let nanos = u64::try_from(since_2020.as_nanos()).unwrap_or(u64::MAX);
+        CommitTime { moment, nanos: nanos.max(CommitTime::at(moment).nanos) }
+    }
 }
 
 impl Pending {
     pub(crate) fn encode(self) -> [u8; STAMP_LEN] {
         let (end, code) = match self.end {
-            End::After(seconds) => (seconds, PENDING),
-            End::At(moment) => (moment, PENDING | ENDS_AT),
+            End::After(nanos) => (nanos, PENDING),
+            End::At(moment) => (u64::from(moment), PENDING | ENDS_AT),
         };
         let mut bytes = [0; STAMP_LEN];
-        bytes[..4].copy_from_slice(&self.bucket.to_le_bytes());
-        bytes[4..8].copy_from_slice(&end.to_le_bytes());
+        bytes[..8].copy_from_slice(&end.to_le_bytes());
         bytes[8] = code | self.rule as u8;
         bytes
     }
 
     fn decode(bytes: [u8; STAMP_LEN]) -> Option<Pending> {
-        let [b0, b1, b2, b3, e0, e1, e2, e3, code] = bytes;
-        let end = u32::from_le_bytes([e0, e1, e2, e3]);
+        let [e0, e1, e2, e3, e4, e5, e6, e7, code] = bytes;
+        let end = u64::from_le_bytes([e0, e1, e2, e3, e4, e5, e6, e7]);
         let rule = if code & 1 == 0 { Rule::Keep } else { Rule::Renew };
         let end = match code & !1 {
             PENDING => End::After(end),
-            code if code == PENDING | ENDS_AT => End::At(end),
+            code if code == PENDING | ENDS_AT => End::At(Moment::try_from(end).unwrap_or(NEVER)),
             _ => return None,
         };
-        Some(Pending { bucket: u32::from_le_bytes([b0, b1, b2, b3]).max(1), end, rule })
+        Some(Pending { end, rule })
     }
 
-    /// Returns the stamp of a write that commits now.
-    pub(crate) fn at(self, now: Moment) -> Stamp {
-        let Pending { bucket, end, rule } = self;
-        let end = match end {
-            End::After(seconds) => now.saturating_add(seconds),
+    /// Returns the stamp of a write that commits now, to a keyspace with this bucket.
+    pub(crate) fn at(self, now: CommitTime, bucket: Bucket) -> Stamp {
+        let expires = match self.end {
+            End::After(nanos) => {
+                let seconds = now.nanos.saturating_add(nanos).div_ceil(NANOS);
+                Moment::try_from(seconds).unwrap_or(NEVER)
+            }
             End::At(moment) => moment,
         };
-        let rounded = end.checked_next_multiple_of(bucket).unwrap_or(NEVER);
-        Stamp { written: now - now % bucket, expires: rounded, rule }
+        bucket.round(Stamp { written: now.moment, expires, rule: self.rule })
+    }
+}
+
+/// The seconds to which a keyspace rounds times; at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bucket(u32);
+
+impl Bucket {
+    pub(crate) fn of(expiry: &Expiry) -> Bucket {
+        Bucket(expiry.bucket_seconds().max(1))
+    }
+
+    /// Rounds a stamp: the moment of the write down, its end up.
+    pub(crate) fn round(self, stamp: Stamp) -> Stamp {
+        let Stamp { written, expires, rule } = stamp;
+        let expires = expires.checked_next_multiple_of(self.0).unwrap_or(NEVER);
+        Stamp { written: written - written % self.0, expires, rule }
     }
 }
 
 /// Replaces a pending stamp with the stamp of a write that commits now. A stamp that is not pending
 /// stays as it is.
-pub(crate) fn resolve(stamp: &mut [u8], now: Moment) {
-    let Some(bytes) = stamp.first_chunk_mut::<STAMP_LEN>() else { return };
-    if let Some(pending) = Pending::decode(*bytes) {
-        *bytes = pending.at(now).encode();
+pub(crate) fn resolve(stamp: &mut [u8; STAMP_LEN], now: CommitTime, bucket: Bucket) {
+    if let Some(pending) = Pending::decode(*stamp) {
+        *stamp = pending.at(now, bucket).encode();
     }
 }
 
-/// Rounds a stamp as a keyspace with this bucket, in seconds, does.
-pub(crate) fn round_to(stamp: &mut [u8; STAMP_LEN], bucket: u32) {
+/// Rounds a stamp as a keyspace with this bucket does.
+pub(crate) fn round_to(stamp: &mut [u8; STAMP_LEN], bucket: Bucket) {
     if let Some((_, own)) = Stamp::split(&stamp[..]) {
-        let pending = Pending { bucket, end: End::At(own.expires), rule: own.rule };
-        *stamp = pending.at(own.written).encode();
+        *stamp = bucket.round(own).encode();
     }
 }

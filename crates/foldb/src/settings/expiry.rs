@@ -3,6 +3,8 @@
 //! ```text
 //! expiry, in the settings:   rule u8 (1 per write, 2 after the last write, 3 after the first) |
 //!                            lifetime in seconds varint, 0 for rule 1 | bucket in seconds varint
+//!
+//! A lifetime with a fraction of a second has rule 4 for 2, 5 for 3, and its nanoseconds.
 //! ```
 
 use std::fmt;
@@ -15,8 +17,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// When the entries of a keyspace expire. An expired entry is absent for every reader, as if it had
 /// been deleted at that moment, and compactions reclaim its space.
 ///
-/// Times have whole seconds. An entry lives for its lifetime, and up to one bucket longer
-/// ([`Expiry::with_bucket`]).
+/// An entry lives at least for its lifetime, and at most one bucket longer
+/// ([`Expiry::with_bucket`]). Lifetimes count in nanoseconds, and ends fall on whole seconds. A
+/// lifetime that ends after the year 2155 never ends.
 ///
 /// # Merges
 /// Whether a merge applies to an older value depends on the moment of the merge alone: it does if
@@ -64,9 +67,11 @@ pub(crate) enum ExpiryRule {
 /// When one write expires, in a keyspace with [`Expiry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expires {
-    /// This long after its commit, rounded up to a second.
+    /// This long after its commit, rounded up to the bucket of the keyspace. A lifetime that ends
+    /// after the year 2155 never ends.
     After(Duration),
-    /// At this moment, rounded up to a second. A moment in the past: at once.
+    /// At this moment, rounded up to the bucket. A moment in the past: at once. One after the year
+    /// 2155: never.
     At(SystemTime),
     /// Not by itself.
     Never,
@@ -85,13 +90,14 @@ impl Expiry {
     }
 
     /// An entry expires this long after the put, or the merge onto nothing, that began it. Merges
-    /// onto it do not renew it. The bucket is a 64th of the lifetime, and at least one second.
+    /// onto it do not renew it. The bucket is a 64th of the lifetime, rounded up to whole seconds.
     pub fn after_first_write(lifetime: Duration) -> Expiry {
-        let bucket = (lifetime / 64).max(Duration::from_secs(1));
-        Expiry { rule: ExpiryRule::AfterFirst(lifetime), bucket }
+        let bucket = lifetime.as_nanos().div_ceil(64 * 1_000_000_000);
+        let bucket = u32::try_from(bucket.max(1)).unwrap_or(u32::MAX);
+        Expiry { rule: ExpiryRule::AfterFirst(lifetime), bucket: Duration::from_secs(bucket.into()) }
     }
 
-    /// Rounds all ends up to a multiple of this many whole seconds. Merges that keep the end of
+    /// Rounds all ends up to a multiple of this many whole seconds, from 1 to 2^32 - 1. Merges that keep the end of
     /// their entry fold before their base is known only if one bucket holds them all. So larger
     /// buckets make shorter chains.
     pub fn with_bucket(self, bucket: Duration) -> Expiry {
@@ -100,24 +106,27 @@ impl Expiry {
 
     /// Returns the bucket in seconds.
     pub(crate) fn bucket_seconds(&self) -> u32 {
-        seconds(self.bucket)
+        u32::try_from(self.bucket.as_secs()).unwrap_or(u32::MAX)
     }
 
     /// # Errors
-    /// `InvalidArgument` for a lifetime or bucket below one second.
+    /// `InvalidArgument` for a lifetime of zero, or a bucket that is not whole seconds from 1 to
+    /// 2^32 - 1.
     pub(crate) fn check(&self) -> Result<()> {
-        let lifetime = match self.rule {
-            ExpiryRule::Each => None,
-            ExpiryRule::AfterLast(lifetime) | ExpiryRule::AfterFirst(lifetime) => {
-                Some(("lifetime", lifetime))
-            }
-        };
-        for (what, time) in lifetime.into_iter().chain([("bucket", self.bucket)]) {
-            if time < Duration::from_secs(1) {
-                return Err(Error::invalid_argument(format!(
-                    "the {what} of an expiry is {time:?}, but must be at least one second"
-                )));
-            }
+        if let ExpiryRule::AfterLast(lifetime) | ExpiryRule::AfterFirst(lifetime) = self.rule
+            && lifetime.is_zero()
+        {
+            return Err(Error::invalid_argument(
+                "the lifetime of an expiry is zero: give one that is longer, or let each write                  say when it expires (per-write)",
+            ));
+        }
+        let bucket = self.bucket;
+        let is_whole = bucket.subsec_nanos() == 0 && u32::try_from(bucket.as_secs()).is_ok();
+        if bucket.is_zero() || !is_whole {
+            return Err(Error::invalid_argument(format!(
+                "the bucket of an expiry is {bucket:?}, but must be whole seconds from 1 to {}",
+                u32::MAX
+            )));
         }
         Ok(())
     }
@@ -128,19 +137,33 @@ impl Expiry {
             ExpiryRule::AfterLast(lifetime) => (2, lifetime),
             ExpiryRule::AfterFirst(lifetime) => (3, lifetime),
         };
-        out.push(rule);
-        put_varint(out, u64::from(seconds(lifetime)));
-        put_varint(out, u64::from(self.bucket_seconds()));
+        // Without its fraction, a lifetime whose nanoseconds do not fit is centuries longer than
+        // any clock.
+        let nanos = u64::try_from(lifetime.as_nanos()).ok();
+        match nanos.filter(|_| lifetime.subsec_nanos() > 0) {
+            Some(nanos) => {
+                out.push(rule + IN_NANOSECONDS);
+                put_varint(out, nanos);
+            }
+            None => {
+                out.push(rule);
+                put_varint(out, lifetime.as_secs());
+            }
+        }
+        put_varint(out, self.bucket.as_secs());
     }
 
     pub(crate) fn decode(body: &mut ByteReader<'_>) -> Result<Expiry> {
         let rule = body.u8("rule of the expiry")?;
-        let lifetime = Duration::from_secs(body.varint("lifetime")?);
+        let lifetime = body.varint("lifetime")?;
+        let (seconds, nanos) = (Duration::from_secs(lifetime), Duration::from_nanos(lifetime));
         let bucket = Duration::from_secs(body.varint("bucket of the expiry")?.max(1));
         let rule = match rule {
             1 => ExpiryRule::Each,
-            2 => ExpiryRule::AfterLast(lifetime),
-            3 => ExpiryRule::AfterFirst(lifetime),
+            2 => ExpiryRule::AfterLast(seconds),
+            3 => ExpiryRule::AfterFirst(seconds),
+            4 => ExpiryRule::AfterLast(nanos),
+            5 => ExpiryRule::AfterFirst(nanos),
             _ => {
                 let message = format!("unknown rule of expiry {rule}: use the foldb that wrote it");
                 return Err(Error::new(ErrorKind::Unsupported, message));
@@ -150,8 +173,11 @@ impl Expiry {
     }
 }
 
+/// Added to the rule of an expiry that is stored with its lifetime in nanoseconds.
+const IN_NANOSECONDS: u8 = 2;
+
 /// Writes what [`Expiry`] parses from text: `per-write`, `after-last-write:3600` or
-/// `after-first-write:3600`, with `/BUCKET` where the bucket is not the usual one. Times are
+/// `after-first-write:0.25`, with `/BUCKET` where the bucket is not the usual one. Times are
 /// seconds.
 ///
 /// # Example
@@ -173,19 +199,45 @@ impl fmt::Display for Expiry {
                 Expiry::per_write()
             }
             ExpiryRule::AfterLast(lifetime) => {
-                write!(f, "after-last-write:{}", seconds(lifetime))?;
+                write!(f, "after-last-write:{}", InSeconds(lifetime))?;
                 Expiry::after_last_write(lifetime)
             }
             ExpiryRule::AfterFirst(lifetime) => {
-                write!(f, "after-first-write:{}", seconds(lifetime))?;
+                write!(f, "after-first-write:{}", InSeconds(lifetime))?;
                 Expiry::after_first_write(lifetime)
             }
         };
-        match self.bucket_seconds() {
-            bucket if bucket == usual.bucket_seconds() => Ok(()),
-            bucket => write!(f, "/{bucket}"),
+        match self.bucket {
+            bucket if bucket == usual.bucket => Ok(()),
+            bucket => write!(f, "/{}", InSeconds(bucket)),
         }
     }
+}
+
+/// Writes a time in seconds, with its fraction if it has one.
+struct InSeconds(Duration);
+
+impl fmt::Display for InSeconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.as_secs())?;
+        match self.0.subsec_nanos() {
+            0 => Ok(()),
+            nanos => f.write_str(format!(".{nanos:09}").trim_end_matches('0')),
+        }
+    }
+}
+
+/// Reads what [`InSeconds`] writes.
+fn in_seconds(text: &str) -> Option<Duration> {
+    let Some((whole, fraction)) = text.split_once('.') else {
+        return text.parse().ok().map(Duration::from_secs);
+    };
+    let is_fraction = fraction.bytes().all(|digit| digit.is_ascii_digit());
+    if !is_fraction || !(1..=9).contains(&fraction.len()) {
+        return None;
+    }
+    let nanos: u32 = format!("{fraction:0<9}").parse().ok()?;
+    Some(Duration::new(whole.parse().ok()?, nanos))
 }
 
 impl FromStr for Expiry {
@@ -198,15 +250,15 @@ impl FromStr for Expiry {
                  after-first-write:SECONDS, perhaps with /BUCKET"
             ))
         };
-        let whole = |number: &str| number.parse().map(Duration::from_secs).map_err(|_| malformed());
+        let time = |number: &str| in_seconds(number).ok_or_else(malformed);
         let (rule, bucket) = match text.split_once('/') {
-            Some((rule, bucket)) => (rule, Some(whole(bucket)?)),
+            Some((rule, bucket)) => (rule, Some(time(bucket)?)),
             None => (text, None),
         };
         let expiry = match rule.split_once(':') {
             None if rule == "per-write" => Expiry::per_write(),
-            Some(("after-last-write", lifetime)) => Expiry::after_last_write(whole(lifetime)?),
-            Some(("after-first-write", lifetime)) => Expiry::after_first_write(whole(lifetime)?),
+            Some(("after-last-write", lifetime)) => Expiry::after_last_write(time(lifetime)?),
+            Some(("after-first-write", lifetime)) => Expiry::after_first_write(time(lifetime)?),
             _ => return Err(malformed()),
         };
         let expiry = bucket.map_or(expiry, |bucket| expiry.with_bucket(bucket));
@@ -215,8 +267,7 @@ impl FromStr for Expiry {
     }
 }
 
-/// Returns whole seconds, rounded up.
-pub(crate) fn seconds(time: Duration) -> u32 {
-    let whole = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-    u32::try_from(whole).unwrap_or(u32::MAX)
+/// Returns nanoseconds. More than fit are five centuries, later than the end of any stamp.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

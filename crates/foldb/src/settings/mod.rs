@@ -12,7 +12,7 @@ mod retention;
 pub(crate) use choices::codec_from_u8;
 pub use choices::{CompactionPreset, Compression};
 pub use expiry::{Expires, Expiry};
-pub(crate) use expiry::{ExpiryRule, seconds};
+pub(crate) use expiry::{ExpiryRule, nanoseconds};
 pub(crate) use keyspace::KeyspaceSettings;
 pub use log_adoption::LogAdoption;
 pub(crate) use memory::{MemoryShares, Wanted};

@@ -30,6 +30,7 @@ mod expiry {
     mod conditions;
     mod copies;
     mod in_flight;
+    mod lifetimes;
     mod model;
     mod rules;
     mod space;

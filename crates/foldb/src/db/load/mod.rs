@@ -31,6 +31,7 @@ use crate::db::write::stamping::{Stamped, resolve_last, with_pending_stamp};
 use crate::encoding::common_prefix;
 use crate::error::{Error, Result};
 use crate::fold::Operator;
+use crate::fold::stamp::Bucket;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, shown};
 use crate::limits;
 
@@ -225,7 +226,7 @@ impl SortedLoad {
             ));
         }
         let mut stored = with_pending_stamp(value, kind, expiry, None);
-        resolve_last(&mut stored, self.core().time());
+        resolve_last(&mut stored, self.core().commit_time(), Bucket::of(expiry));
         Ok(Some(stored))
     }
 

@@ -24,7 +24,7 @@ use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
 use crate::faults::{Fault, planted};
-use crate::fold::stamp::{Moment, NEVER, moment_of};
+use crate::fold::stamp::{CommitTime, Moment, NEVER, moment_of};
 use crate::memtable::Memtable;
 use crate::version::Edit;
 
@@ -110,7 +110,14 @@ impl DatabaseTime {
 /// The moment of a write. Dropped when the write is in its memtables.
 pub(crate) struct MomentOfWrite<'a> {
     time: &'a DatabaseTime,
-    pub(crate) moment: Moment,
+    moment: Moment,
+}
+
+impl MomentOfWrite<'_> {
+    /// Returns the time of the write, from which the lifetimes of its entries count.
+    pub(crate) fn commit_time(&self, clock: &dyn Clock) -> CommitTime {
+        CommitTime::within(self.moment, clock.time_of_day())
+    }
 }
 
 impl Drop for MomentOfWrite<'_> {
@@ -129,6 +136,11 @@ impl Core {
             self.advance_time(clock, seen);
         }
         self.time.shown()
+    }
+
+    /// Returns the time now, for an entry whose life begins.
+    pub(crate) fn commit_time(&self) -> CommitTime {
+        CommitTime::within(self.time(), self.options.env.clock.time_of_day())
     }
 
     /// Returns the time up to which a flush of these memtables, or a compaction, may drop expired

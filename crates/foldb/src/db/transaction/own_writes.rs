@@ -15,7 +15,7 @@ use crate::db::write::batch::WriteBatch;
 use crate::db::write::stamping::resolve_last;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Resolver;
-use crate::fold::stamp::Moment;
+use crate::fold::stamp::{Bucket, CommitTime, Moment};
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter, bytes_needed};
 use crate::operation::Operation;
@@ -124,12 +124,13 @@ impl Own {
                 let rules = Folding { floor: MAX_SEQNO, operators };
                 let seqno = FIRST_OWN + self.writes as SeqNo;
                 let mut stored = Vec::new();
-                if operation.stamped {
+                let expiry = keyspace.settings.expiry.filter(|_| operation.stamped);
+                if let Some(expiry) = expiry {
                     // The commit gives the write its own moment.
                     stored.extend_from_slice(operation.value);
-                    resolve_last(&mut stored, now);
+                    resolve_last(&mut stored, CommitTime::at(now), Bucket::of(&expiry));
                 }
-                let value = if operation.stamped { &stored[..] } else { operation.value };
+                let value = if expiry.is_some() { &stored[..] } else { operation.value };
                 self.writer.apply(&Operation { operator, value, ..operation }, seqno, rules);
             }
             self.writes += 1;

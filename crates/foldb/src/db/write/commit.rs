@@ -325,7 +325,7 @@ impl Core {
         let mut writer = self.writer_with_room(Writes::Batch(&batch), patience)?;
         let moment = self.time.begin_write();
         allow(&writer)?;
-        batch.resolve_stamps(moment.moment);
+        batch.resolve_stamps(moment.commit_time(&*self.options.env.clock));
         let written = self.write_locked(&mut writer, Writes::Batch(&batch), default, options);
         drop(moment);
         written?;

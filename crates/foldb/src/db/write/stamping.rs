@@ -4,13 +4,15 @@
 //! under the writer lock. So the moments of writes never fall from one write to the next, and a
 //! flush or compaction knows that later writes come at its own moment or after it.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use smallvec::SmallVec;
 
-use crate::fold::stamp::{End, NEVER, Pending, Rule, STAMP_LEN, moment_of, resolve};
+use crate::fold::stamp::{
+    Bucket, CommitTime, End, NEVER, Pending, Rule, STAMP_LEN, moment_after, resolve,
+};
 use crate::key::Kind;
-use crate::settings::{Expires, Expiry, ExpiryRule, seconds};
+use crate::settings::{Expires, Expiry, ExpiryRule, nanoseconds};
 
 /// A stored value or operand. A short one needs no allocation.
 pub(crate) type Stamped = SmallVec<[u8; 128]>;
@@ -26,12 +28,12 @@ pub(crate) fn with_pending_stamp(
         Some(expires) => (end_of(expires), Rule::Renew),
         None => match expiry.rule {
             ExpiryRule::Each => (End::At(NEVER), Rule::Keep),
-            ExpiryRule::AfterLast(lifetime) => (End::After(seconds(lifetime)), Rule::Renew),
-            ExpiryRule::AfterFirst(lifetime) => (End::After(seconds(lifetime)), Rule::Keep),
+            ExpiryRule::AfterLast(lifetime) => (End::After(nanoseconds(lifetime)), Rule::Renew),
+            ExpiryRule::AfterFirst(lifetime) => (End::After(nanoseconds(lifetime)), Rule::Keep),
         },
     };
     let rule = if kind == Kind::Put { Rule::Renew } else { rule };
-    let stamp = Pending { bucket: expiry.bucket_seconds(), end, rule }.encode();
+    let stamp = Pending { end, rule }.encode();
     let mut stored = Stamped::with_capacity(value.len() + STAMP_LEN);
     stored.extend_from_slice(value);
     stored.extend_from_slice(&stamp);
@@ -40,19 +42,18 @@ pub(crate) fn with_pending_stamp(
 
 fn end_of(expires: Expires) -> End {
     match expires {
-        Expires::After(lifetime) => End::After(seconds(lifetime)),
+        Expires::After(lifetime) => End::After(nanoseconds(lifetime)),
         Expires::At(time) => {
             let since_1970 = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            // Moments are rounded down, and an end must be rounded up.
-            End::At(moment_of(since_1970.saturating_add(Duration::from_nanos(999_999_999))))
+            End::At(moment_after(since_1970))
         }
         Expires::Never => End::At(NEVER),
     }
 }
 
 /// Replaces the pending stamp at the end of a stored value or operand.
-pub(crate) fn resolve_last(stored: &mut [u8], now: u32) {
+pub(crate) fn resolve_last(stored: &mut [u8], now: CommitTime, bucket: Bucket) {
     if let Some(stamp) = stored.last_chunk_mut::<STAMP_LEN>() {
-        resolve(stamp, now);
+        resolve(stamp, now, bucket);
     }
 }

@@ -8,13 +8,21 @@ use proptest::prelude::*;
 use crate::fold::builtin;
 use crate::fold::expiring::{Expiring, composable};
 use crate::fold::operator::{Full, MergeOperator, Partial};
-use crate::fold::stamp::{End, NEVER, Pending, Rule, STAMP_LEN, Stamp, moment_of, resolve};
+use crate::fold::stamp::{
+    Bucket, CommitTime, End, NEVER, Pending, Rule, STAMP_LEN, Stamp, moment_after, moment_of,
+    resolve,
+};
+use crate::settings::Expiry;
 
 fn operator(spec: &str) -> Expiring {
     let (name, parameter) = spec
         .split_once(':')
         .map_or((spec, None), |(name, parameter)| (name, Some(parameter.as_bytes())));
     Expiring::new(Arc::clone(&builtin(name).unwrap().instantiate(parameter).unwrap()))
+}
+
+fn bucket(seconds: u32) -> Bucket {
+    Bucket::of(&Expiry::per_write().with_bucket(Duration::from_secs(seconds.into())))
 }
 
 fn stored(payload: &[u8], stamp: Stamp) -> Vec<u8> {
@@ -110,26 +118,32 @@ proptest! {
         // A stamp that is not pending stays as it is.
         let mut resolved = bytes.clone();
         let at = resolved.len() - STAMP_LEN;
-        resolve(&mut resolved[at..], 7);
+        let stamp = resolved[at..].first_chunk_mut().unwrap();
+        resolve(stamp, CommitTime::at(7), bucket(5));
         prop_assert_eq!(resolved, bytes);
     }
 
     #[test]
     fn an_entry_lives_for_its_lifetime_and_at_most_a_bucket_longer(
-        now in 0u32..1 << 30,
-        lifetime in 1u32..1 << 30,
-        bucket in 1u32..10_000,
+        now in 0u64..1 << 60,
+        lifetime in 1u64..1 << 60,
+        seconds in 1u32..10_000,
     ) {
-        let pending = Pending { bucket, end: End::After(lifetime), rule: Rule::Renew };
+        let pending = Pending { end: End::After(lifetime), rule: Rule::Keep };
         let mut bytes = pending.encode();
         prop_assert_eq!(Stamp::split(&bytes), None, "it has no moment yet");
-        resolve(&mut bytes, now);
+        let since_1970 = Duration::from_secs(1_577_836_800) + Duration::from_nanos(now);
+        let moment = moment_of(since_1970);
+        resolve(&mut bytes, CommitTime::within(moment, since_1970), bucket(seconds));
         let (_, stamp) = Stamp::split(&bytes).unwrap();
-        prop_assert!((now + lifetime..now + lifetime + bucket).contains(&stamp.expires));
-        prop_assert!(stamp.written <= now && now - stamp.written < bucket);
+        let lived = u64::from(stamp.expires) * 1_000_000_000 - now;
+        let longest = lifetime + u64::from(seconds) * 1_000_000_000;
+        prop_assert!((lifetime..longest).contains(&lived));
+        prop_assert!(stamp.written <= moment && moment - stamp.written < seconds);
+        prop_assert!(stamp.written < stamp.expires, "it is alive at its own moment");
         // Whether an operand comes in time does not depend on the rounding of its moment.
         for later in [stamp.expires - 1, stamp.expires] {
-            let rounded = later - later % bucket;
+            let rounded = later - later % seconds;
             prop_assert_eq!(stamp.has_expired(rounded), stamp.has_expired(later));
         }
     }
@@ -160,4 +174,9 @@ fn times_before_2020_and_after_2156_are_the_nearest_moments() {
     assert_eq!(moment_of(Duration::ZERO), 0);
     assert_eq!(moment_of(Duration::from_secs(1_577_836_801)), 1);
     assert_eq!(moment_of(Duration::MAX), NEVER - 1);
+    assert_eq!(moment_after(Duration::ZERO), 0);
+    assert_eq!(moment_after(Duration::new(1_577_836_800, 1)), 1);
+    assert_eq!(moment_after(Duration::from_secs(1_577_836_800 + (1 << 32) - 2)), NEVER - 1);
+    assert_eq!(moment_after(Duration::from_secs(1_577_836_800 + (1 << 32) - 1)), NEVER);
+    assert_eq!(moment_after(Duration::MAX), NEVER);
 }

@@ -215,14 +215,6 @@ fn bad_input_is_refused() {
     batch.clear();
     batch.put_in(&own, "a", "1");
     assert_refused(db.write_opt(&batch, &soon), "set_expires");
-    for expiry in [
-        Expiry::after_last_write(Duration::from_millis(999)),
-        Expiry::per_write().with_bucket(Duration::ZERO),
-    ] {
-        let options = KeyspaceOptions { expiry: Some(expiry), ..KeyspaceOptions::default() };
-        let refused = db.create_keyspace("short", options);
-        assert_refused(refused, "at least one second");
-    }
     let mut load = own.sorted_load().unwrap();
     assert_refused(load.merge("a", "1"), "puts only");
     assert!(own.is_empty().unwrap() && db.is_empty().unwrap());

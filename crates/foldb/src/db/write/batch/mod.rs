@@ -10,7 +10,7 @@ use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceState};
 use crate::db::write::stamping::{resolve_last, with_pending_stamp};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
-use crate::fold::stamp::{Moment, STAMP_LEN, round_to};
+use crate::fold::stamp::{Bucket, CommitTime, STAMP_LEN, round_to};
 use crate::fold::{Operator, Registry};
 use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 use crate::memtable::bytes_needed;
@@ -57,8 +57,9 @@ pub struct WriteBatch {
     registry: Option<Arc<Registry>>,
     /// The keyspaces that the batch names, by id.
     keyspaces: Vec<(KeyspaceId, Arc<str>)>,
-    /// Where the stored values and operands with pending stamps end in `encoded`.
-    stamped: Vec<usize>,
+    /// Where the stored values and operands with pending stamps end in `encoded`, and the buckets
+    /// of their keyspaces.
+    stamped: Vec<(usize, Bucket)>,
     /// When the next puts and merges expire, if the caller says so.
     expires: Option<Expires>,
     /// The first mistake made while filling the batch; the write reports it.
@@ -269,7 +270,7 @@ impl WriteBatch {
         self.add_stored(kind, id, operator, key, value, true);
         if let Some(stamp) = self.encoded.last_chunk_mut::<STAMP_LEN>() {
             // The copy may have another bucket than the original.
-            round_to(stamp, expiry.bucket_seconds());
+            round_to(stamp, Bucket::of(expiry));
         }
     }
 
@@ -305,9 +306,9 @@ impl WriteBatch {
     }
 
     /// Gives the pending stamps the time of the commit.
-    pub(crate) fn resolve_stamps(&mut self, now: Moment) {
-        for end in std::mem::take(&mut self.stamped) {
-            resolve_last(&mut self.encoded[..end], now);
+    pub(crate) fn resolve_stamps(&mut self, now: CommitTime) {
+        for (end, bucket) in std::mem::take(&mut self.stamped) {
+            resolve_last(&mut self.encoded[..end], now, bucket);
         }
     }
 
@@ -332,7 +333,7 @@ impl WriteBatch {
             Some(expiry) if kind.may_expire() => {
                 let stored = with_pending_stamp(value, kind, expiry, expires);
                 self.add_stored(kind, id, operator, key, &stored, true);
-                self.stamped.push(self.encoded.len());
+                self.stamped.push((self.encoded.len(), Bucket::of(expiry)));
                 self
             }
             None if expires.is_some() && kind.may_expire() => {
@@ -498,7 +499,7 @@ impl WriteBatch {
         self.len = mark.len;
         self.largest_put = mark.largest_put;
         self.memtable_bytes = mark.memtable_bytes;
-        self.stamped.truncate(self.stamped.partition_point(|end| *end <= mark.bytes));
+        self.stamped.truncate(self.stamped.partition_point(|(end, _)| *end <= mark.bytes));
         self.mistake = None;
     }
 
