@@ -59,11 +59,13 @@ impl MergeOperator for Stamped {
         match self.payload.full(key, base.map(|(_, payload)| payload), &payloads, out) {
             Full::Value => put_stamp(stamp, out),
             Full::Operand(index) => {
+                out.clear();
                 out.extend_from_slice(&stamp.to_be_bytes());
                 out.extend_from_slice(payloads[index]);
             }
             Full::Existing => {
                 let Some((_, payload)) = base else { return Full::Existing };
+                out.clear();
                 out.extend_from_slice(&stamp.to_be_bytes());
                 out.extend_from_slice(payload);
             }

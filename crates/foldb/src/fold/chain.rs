@@ -181,6 +181,31 @@ impl Chain {
         self.base.take()
     }
 
+    /// Returns the base, if it is known.
+    pub(crate) fn base(&self) -> Option<&Record> {
+        self.base.as_ref()
+    }
+
+    /// Returns the operands, oldest first.
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &Record> {
+        let (forwards, backwards) = match self.oldest_first {
+            true => (&self.operands[..], &[][..]),
+            false => (&[][..], &self.operands[..]),
+        };
+        forwards.iter().chain(backwards.iter().rev())
+    }
+
+    /// Removes the oldest operands, and perhaps the base. What is left lies on nothing then.
+    pub(crate) fn drop_oldest(&mut self, count: usize, and_base: bool) {
+        match self.oldest_first {
+            true => drop(self.operands.drain(..count)),
+            false => self.operands.truncate(self.operands.len() - count),
+        }
+        if and_base {
+            self.base = None;
+        }
+    }
+
     /// Returns all records, in no particular order.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         self.operands.iter().chain(&self.base)

@@ -57,20 +57,24 @@ impl Expiring {
         stamp: Stamp,
         out: &mut Vec<u8>,
     ) -> Full {
-        let unchanged: &[u8] = match self.inner.full(key, base, operands, out) {
-            Full::Value => &[],
+        let unchanged: Option<&[u8]> = match self.inner.full(key, base, operands, out) {
+            Full::Value => None,
             Full::Operand(index) => match operands.get(index) {
-                Some(operand) => operand,
+                Some(operand) => Some(operand),
                 None => return Full::Fail,
             },
             Full::Existing => match base {
-                Some(base) => base,
+                Some(base) => Some(base),
                 None => return Full::Delete,
             },
             Full::Delete => return Full::Delete,
             Full::Fail => return Full::Fail,
         };
-        out.extend_from_slice(unchanged);
+        if let Some(unchanged) = unchanged {
+            // The operator may have written something before it decided.
+            out.clear();
+            out.extend_from_slice(unchanged);
+        }
         out.extend_from_slice(&stamp.encode());
         Full::Value
     }

@@ -28,6 +28,6 @@ pub(crate) use chain::{Below, Chain, Operands, Outcome, Record, full, take_outpu
 pub use closure::merge_fn;
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};
-pub(crate) use read_time::{ReadTime, end_of};
+pub(crate) use read_time::{ReadTime, end_of, without_stamps};
 pub use registry::Operator;
 pub(crate) use registry::{CachedResolver, FIRST_DYNAMIC_ID, Registry, Resolver};

@@ -62,37 +62,46 @@ impl ReadTime {
         }
     }
 
-    /// Removes from the records of a key what has expired, and the stamps of the rest. The operands
-    /// are newest first.
+    /// Removes from a chain with operands what has expired, before it is folded. So a merge that
+    /// fails, or whose operator is missing, expires like any other. A base without operands stays:
+    /// [`ReadTime::show`] looks at its end.
     ///
     /// # Errors
     /// `Corruption` for a record without a stamp.
-    pub(crate) fn keep_living(
-        &self,
-        operands: &mut SmallVec<[Record; 4]>,
-        base: &mut Option<Record>,
-    ) -> Result<()> {
+    #[inline]
+    pub(crate) fn drop_expired(&self, chain: &mut Chain) -> Result<()> {
+        if chain.operands() == 0 { Ok(()) } else { self.keep_living(chain) }
+    }
+
+    /// Removes from a chain what has expired.
+    ///
+    /// # Errors
+    /// `Corruption` for a record without a stamp.
+    pub(crate) fn keep_living(&self, chain: &mut Chain) -> Result<()> {
         let stamp_of = |record: &Record| {
             Stamp::split(&record.value).map(|(_, stamp)| stamp).ok_or_else(no_stamp)
         };
-        let put = base.as_ref().filter(|base| base.header.kind == Kind::Put);
+        let put = chain.base().filter(|base| base.header.kind == Kind::Put);
         let of_base = put.map(stamp_of).transpose()?;
-        let stamps = operands.iter().rev().map(stamp_of).collect::<Result<Vec<_>>>()?;
+        let stamps = chain.oldest_first().map(stamp_of).collect::<Result<Stamps>>()?;
         let alive = alive(of_base, &stamps);
         if alive.expires <= self.now {
-            operands.clear();
-            *base = None;
-            return Ok(());
-        }
-        operands.truncate(operands.len() - alive.first);
-        if of_base.is_some() && !alive.has_base {
-            *base = None;
-        }
-        let put = base.iter_mut().filter(|base| base.header.kind == Kind::Put);
-        for record in operands.iter_mut().chain(put) {
-            record.value.truncate(record.value.len().saturating_sub(STAMP_LEN));
+            chain.clear();
+        } else {
+            chain.drop_oldest(alive.first, of_base.is_some() && !alive.has_base);
         }
         Ok(())
+    }
+}
+
+/// The stamps of operands, oldest first.
+type Stamps = SmallVec<[Stamp; 16]>;
+
+/// Removes the stamps of the records of a key.
+pub(crate) fn without_stamps(operands: &mut [Record], base: &mut Option<Record>) {
+    let put = base.iter_mut().filter(|base| base.header.kind == Kind::Put);
+    for record in operands.iter_mut().chain(put) {
+        record.value.truncate(record.value.len().saturating_sub(STAMP_LEN));
     }
 }
 

@@ -22,6 +22,7 @@
 use crate::encoding::key_prefix;
 use crate::error::{ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::fold::expiring::alive;
 use crate::fold::stamp::{Moment, Rule, Stamp};
 use crate::fold::{Below, Chain, Record, Resolver};
 use crate::iterator::{Covers, MergingCursor};
@@ -329,7 +330,8 @@ impl<'a> Folder<'a> {
         let under = if apart.is_some() { Below::Unknown } else { below };
         let mut folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
         if let Some(newest) = folded.records.last()
-            && self.has_expired(newest.header, &newest.value)
+            && (self.has_expired(newest.header, &newest.value)
+                || self.wall_has_expired(&folded.records, under))
         {
             let header = gone(newest.header);
             folded.records.clear();
@@ -427,6 +429,25 @@ impl<'a> Folder<'a> {
         };
         let has_end = header.kind == Kind::Put || stamp.rule == Rule::Renew;
         has_end && stamp.has_expired(through)
+    }
+
+    /// Returns whether operands that could not be folded have expired, if what they lie on is known:
+    /// the end of operands that keep the end of their base.
+    fn wall_has_expired(&self, records: &[Record], below: Below) -> bool {
+        let (Some(through), [oldest, .., newest] | [oldest @ newest]) =
+            (self.expired_through, records)
+        else {
+            return false;
+        };
+        let is_on_base = oldest.header.kind.is_base();
+        if newest.header.kind != Kind::Merge || !(is_on_base || below == Below::Nothing) {
+            return false;
+        }
+        let stamp_of = |record: &Record| Stamp::split(&record.value).map(|(_, stamp)| stamp);
+        let put = (oldest.header.kind == Kind::Put).then(|| stamp_of(oldest)).flatten();
+        let operands = &records[usize::from(is_on_base)..];
+        let stamps = operands.iter().map(stamp_of).collect::<Option<Vec<_>>>();
+        stamps.is_some_and(|stamps| alive(put, &stamps).expires <= through)
     }
 
     /// Returns what lies below a stripe. Only the oldest stripe can be known to have nothing below

@@ -94,7 +94,10 @@ impl Expiry {
     pub fn after_first_write(lifetime: Duration) -> Expiry {
         let bucket = lifetime.as_nanos().div_ceil(64 * 1_000_000_000);
         let bucket = u32::try_from(bucket.max(1)).unwrap_or(u32::MAX);
-        Expiry { rule: ExpiryRule::AfterFirst(lifetime), bucket: Duration::from_secs(bucket.into()) }
+        Expiry {
+            rule: ExpiryRule::AfterFirst(lifetime),
+            bucket: Duration::from_secs(bucket.into()),
+        }
     }
 
     /// Rounds all ends up to a multiple of this many whole seconds, from 1 to 2^32 - 1. Merges that keep the end of

@@ -32,6 +32,7 @@ mod expiry {
     mod in_flight;
     mod lifetimes;
     mod model;
+    mod operators;
     mod rules;
     mod space;
     mod support;

@@ -79,6 +79,9 @@ impl Core {
             report.saw_operands(chain.operands());
         }
         keyspace.resolve(&view.version, key, &mut chain)?;
+        if let Some(time) = &time {
+            time.drop_expired(&mut chain)?;
+        }
         let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
         if let Err(error) = &value {
             self.note_failed_read(keyspace, error);

@@ -9,7 +9,7 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::operands::{Base, Operand, Operands};
 use crate::error::Result;
-use crate::fold::{Chain, ReadTime, Record};
+use crate::fold::{Chain, ReadTime, Record, without_stamps};
 use crate::key::{Kind, OperatorId};
 
 impl Keyspace {
@@ -48,10 +48,14 @@ impl Keyspace {
 
 impl Core {
     /// Returns the parts of a chain that was collected newest first.
-    pub(crate) fn operands_of(&self, chain: Chain, time: Option<ReadTime>) -> Result<Operands> {
+    pub(crate) fn operands_of(&self, mut chain: Chain, time: Option<ReadTime>) -> Result<Operands> {
+        let time = time.filter(|time| !time.as_stored);
+        if let Some(time) = &time {
+            time.keep_living(&mut chain)?;
+        }
         let (mut operands, mut base) = chain.into_records();
-        if let Some(time) = time.filter(|time| !time.as_stored) {
-            time.keep_living(&mut operands, &mut base)?;
+        if time.is_some() {
+            without_stamps(&mut operands, &mut base);
         }
         Ok(Operands { newest_first: self.named(operands), base: base_of(base) })
     }

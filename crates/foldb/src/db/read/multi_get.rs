@@ -19,7 +19,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::encoding::key_hash;
 use crate::error::{Error, Result};
-use crate::fold::Chain;
+use crate::fold::{Chain, ReadTime};
 use crate::key::SeqNo;
 use crate::table::{SortedReads, TableReader};
 use crate::value::Value;
@@ -50,13 +50,7 @@ impl Keyspace {
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
         in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
         core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
-        let answers = core.answers(keyspace, &view, reads, options);
-        let Some(time) = time else { return Ok(answers) };
-        let shown = answers.into_iter().map(|answer| match answer? {
-            Some(stored) => time.show(stored),
-            None => Ok(None),
-        });
-        Ok(shown.collect())
+        Ok(core.answers(keyspace, (&view, time), reads, options))
     }
 }
 
@@ -196,7 +190,7 @@ impl Core {
     fn answers(
         &self,
         keyspace: &KeyspaceState,
-        view: &View,
+        (view, time): (&View, Option<ReadTime>),
         reads: Vec<KeyRead<'_>>,
         options: &ReadOptions,
     ) -> Vec<Answer> {
@@ -210,11 +204,17 @@ impl Core {
                 report.saw_operands(read.chain.operands());
             }
             keyspace.resolve(&view.version, read.key, &mut read.chain)?;
+            if let Some(time) = &time {
+                time.drop_expired(&mut read.chain)?;
+            }
             let value = read.chain.value(read.key, &resolver, &mut scratch);
             if let Err(error) = &value {
                 self.note_failed_read(keyspace, error);
             }
-            value
+            match (value?, &time) {
+                (Some(stored), Some(time)) => time.show(stored),
+                (value, _) => Ok(value),
+            }
         });
         answers.collect()
     }

@@ -71,6 +71,9 @@ impl OverSnapshot<'_> {
             return Ok(None);
         }
         let time = self.time().inspect(|time| time.note_ends_of(&chain));
+        if let Some(time) = &time {
+            time.drop_expired(&mut chain)?;
+        }
         let core = self.keyspace.core();
         let value = chain.value(key, &core.registry.resolver(), &mut Vec::new());
         if let Err(error) = &value {
@@ -212,6 +215,9 @@ impl Origin for OwnOrigin {
         core.check_open()?;
         let mut chain = Chain::default();
         collect_below(&self.keyspace, &self.snapshot, key, &mut chain)?;
+        if self.keyspace.state().settings.expiry.is_some() {
+            ReadTime::at(self.snapshot.time()).drop_expired(&mut chain)?;
+        }
         let value = chain.value(key, &core.registry.resolver(), &mut Vec::new())?;
         // An operator that was registered since may find that the key has no value.
         value.ok_or_else(|| {

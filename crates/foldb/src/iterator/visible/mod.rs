@@ -664,8 +664,12 @@ impl Iter {
         if self.chain.separated().is_some() && !self.resolve() {
             return true;
         }
-        let mut folded = self.chain.value(&self.key, self.parts.resolver.load(), &mut self.scratch);
-        if let Some(time) = &self.parts.time
+        let time = self.parts.time.as_ref();
+        let living = time.map_or(Ok(()), |time| time.drop_expired(&mut self.chain));
+        let resolver = self.parts.resolver.load();
+        let mut folded =
+            living.and_then(|()| self.chain.value(&self.key, resolver, &mut self.scratch));
+        if let Some(time) = time
             && let Ok(Some(stored)) = folded
         {
             folded = time.show(stored);
