@@ -126,12 +126,15 @@ pub enum Fault {
     RestoreUnmarked,
     /// A backup does not sync the directory of shared files before it writes its record.
     BackupSkipsSync,
+    /// A transaction's iterator that a backward seek puts exactly on its key does not claim the
+    /// key.
+    ForgetExactHit,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 57] = [
+    pub const ALL: [Fault; 58] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -189,6 +192,7 @@ impl Fault {
         Fault::DumpWithoutSnapshot,
         Fault::RestoreUnmarked,
         Fault::BackupSkipsSync,
+        Fault::ForgetExactHit,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.

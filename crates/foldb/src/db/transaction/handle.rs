@@ -135,6 +135,12 @@ impl Transaction {
         })
     }
 
+    /// Returns the claims of the reads so far.
+    #[cfg(test)]
+    pub(super) fn claims_so_far(&self) -> Option<Arc<Mutex<Claims>>> {
+        self.lock().claims.clone()
+    }
+
     /// Reads a keyspace through the own writes.
     pub(super) fn read<T>(
         &self,

@@ -38,3 +38,6 @@ impl Drop for Walk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

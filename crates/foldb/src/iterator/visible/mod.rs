@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::counters::{Total, Totals};
 use crate::encoding::copy_short;
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Chain, ReadTime};
 use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
@@ -712,6 +713,10 @@ impl Iter {
             self.collect_forward()?;
             if self.fold() {
                 self.state = State::Forward;
+                // The next step forwards begins behind this key, so the walk must have it now.
+                if self.watch.is_some() && !planted(Fault::ForgetExactHit) {
+                    self.reach_here();
+                }
                 return Ok(true);
             }
         }

@@ -126,3 +126,28 @@ fn a_crowded_bank_keeps_its_money() {
         println!("{isolation:?}: {attempts} attempts for {commits} commits");
     }
 }
+
+/// Increments of an account that a backward seek finds. The step behind it must not lose the claim.
+#[test]
+fn increments_that_iterators_read_are_not_lost() {
+    const INCREMENTS: u64 = 200;
+    const WRITERS: u64 = 4;
+    let dir = TempDir::new().unwrap();
+    let db = Db::create(dir.path().join("bank")).unwrap();
+    db.put(key(1), 0u64.to_le_bytes()).unwrap();
+    db.put(key(2), 0u64.to_le_bytes()).unwrap();
+    let increment = |transaction: &Transaction| {
+        let mut accounts = transaction.iter()?;
+        assert!(accounts.seek_for_prev(key(1))?);
+        let sum = u64::from_le_bytes(accounts.value()?[..].try_into().unwrap()) + 1;
+        assert!(accounts.advance()?);
+        drop(accounts);
+        transaction.put(key(1), sum.to_le_bytes())
+    };
+    thread::scope(|scope| {
+        for _ in 0..WRITERS {
+            scope.spawn(|| (0..INCREMENTS).for_each(|_| db.transact(increment).unwrap()));
+        }
+    });
+    assert_eq!(db.get(key(1)).unwrap().unwrap(), (WRITERS * INCREMENTS).to_le_bytes());
+}
