@@ -3,7 +3,6 @@ package foldb.streams;
 import foldb.streams.engine.Database;
 import foldb.streams.engine.FoldbException;
 import foldb.streams.engine.Options;
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -11,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
@@ -32,8 +32,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What all stores have in common: one database in {@code stateDir()/name}, its offsets, and the
- * position of its data.
+ * What all stores have in common: one database in {@code stateDir()/foldb/name}, its offsets, and
+ * the position of its data.
+ *
+ * <p>The stock stores use {@code stateDir()/name} and {@code stateDir()/rocksdb/name}. The two
+ * engines never open each other's files, so an application may change from one to the other. Each
+ * engine's offsets then stand beside that engine's data. Only {@code .checkpoint} names offsets
+ * without data: Streams hands them to whatever store has the name. A store takes from it no offset
+ * beyond its own, and no offset at all where it has none.
  *
  * <p>Under exactly-once, the first write after an open or a commit removes the stored offsets.
  * Streams then wipes and restores the store after a crash, because its data may not be committed.
@@ -45,7 +51,13 @@ abstract class FoldbStore implements StateStore {
 
     private static final Logger LOG = LoggerFactory.getLogger(FoldbStore.class);
 
-    /** Where Streams before 4.3 kept the offsets of a task's stores. */
+    /** The directory of all databases of a task. No stock store uses it. */
+    private static final String DIRECTORY = "foldb";
+
+    /**
+     * Where Streams before 4.3, or with {@code upgrade.from}, keeps the offsets of a task's stores.
+     * Streams hands them to the open stores after their {@code init}, and then deletes the file.
+     */
     private static final String LEGACY_OFFSETS = ".checkpoint";
 
     /** The guard of writes together with the position, as Streams' queries expect it. */
@@ -55,8 +67,8 @@ abstract class FoldbStore implements StateStore {
     private volatile Database database;
     private StateStoreContext context;
     private boolean consistencyEnabled;
-    /** Whether the next commit may bring the offsets of another engine's files. */
-    private boolean expectsLegacyOffsets;
+    /** The file whose offsets the next commit may bring, or null. */
+    private Path legacyOffsets;
 
     /**
      * Makes a closed store.
@@ -75,11 +87,12 @@ abstract class FoldbStore implements StateStore {
     @Override
     public void init(final StateStoreContext stateStoreContext, final StateStore root) {
         final Map<String, Object> configs = stateStoreContext.appConfigs();
+        refuseUpgradeFrom(configs);
         context = stateStoreContext;
-        final Path directory = stateStoreContext.stateDir().toPath().resolve(name);
-        final boolean isNew = !Files.exists(directory);
-        expectsLegacyOffsets = isNew && new File(stateStoreContext.stateDir(), LEGACY_OFFSETS)
-            .exists();
+        final Path task = stateStoreContext.stateDir().toPath();
+        final Path directory = task.resolve(DIRECTORY).resolve(name);
+        final Path legacy = task.resolve(LEGACY_OFFSETS);
+        legacyOffsets = Files.exists(legacy) ? legacy : null;
         consistencyEnabled = StreamsConfig.InternalConfig.getBoolean(configs,
             StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, false);
         final Database opened = open(directory, options(configs));
@@ -102,6 +115,20 @@ abstract class FoldbStore implements StateStore {
             close();
             opened.close();
             throw error;
+        }
+    }
+
+    /**
+     * Refuses a configuration under which Streams writes the offsets of this store into
+     * {@code .checkpoint}. A stock store of the same name would later take them over without the
+     * data, and its first records would be lost in silence.
+     */
+    private void refuseUpgradeFrom(final Map<String, Object> configs) {
+        final Object from = configs.get(StreamsConfig.UPGRADE_FROM_CONFIG);
+        if (from != null) {
+            throw new ConfigException(StreamsConfig.UPGRADE_FROM_CONFIG, from, "Store " + name
+                + " is a store of foldb. Finish the upgrade of Kafka Streams with the stock store,"
+                + " remove " + StreamsConfig.UPGRADE_FROM_CONFIG + ", and then change the store");
         }
     }
 
@@ -216,24 +243,31 @@ abstract class FoldbStore implements StateStore {
         if (opened == null) {
             return;
         }
+        final boolean legacy = legacyOffsets != null && Files.exists(legacyOffsets);
+        legacyOffsets = null;
         final Map<String, Long> offsets = new HashMap<>();
-        if (expectsLegacyOffsets && !changelogOffsets.isEmpty()) {
-            LOG.info("Store {} is new and does not take over offsets of the store before it",
-                name);
-            changelogOffsets.forEach((partition, offset) ->
-                offsets.put(partition.toString(), null));
-        } else {
-            changelogOffsets.forEach((partition, offset) ->
-                offsets.put(partition.toString(), offset));
-        }
-        expectsLegacyOffsets = false;
         try {
+            changelogOffsets.forEach((partition, offset) -> offsets.put(partition.toString(),
+                legacy ? ownOffset(opened, partition, offset) : offset));
             synchronized (position) {
                 opened.commit(offsets, PositionSerde.serialize(position).array());
             }
         } catch (final FoldbException error) {
             throw failed("Error while executing commit from", error);
         }
+    }
+
+    /** Returns the smaller of a foreign offset and the stored one; null if none is stored. */
+    private Long ownOffset(
+            final Database opened, final TopicPartition partition, final Long foreign) {
+        final Long stored = opened.offset(partition.toString());
+        final Long own = stored == null || foreign == null ? null : Long.valueOf(
+            Math.min(stored, foreign));
+        if (!Objects.equals(own, foreign)) {
+            LOG.info("Store {} does not take over offset {} of {}, which another store left: it "
+                + "restores from {}", name, foreign, partition, own == null ? "the start" : own);
+        }
+        return own;
     }
 
     @Override

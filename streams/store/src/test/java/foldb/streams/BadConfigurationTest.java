@@ -70,13 +70,24 @@ class BadConfigurationTest {
         final var second = FoldbStores.keyValueStore("store").get();
         final ProcessorStateException error =
             assertThrows(ProcessorStateException.class, () -> stores(null).open(second));
-        assertTrue(error.getMessage().contains(directory.resolve("store").toString()),
+        assertTrue(error.getMessage().contains(directory.resolve("foldb/store").toString()),
             error.getMessage());
         assertFalse(second.isOpen());
         first.close();
         stores(null).open(second);
         assertTrue(second.isOpen());
         second.close();
+    }
+
+    @Test
+    void anUpgradeOfStreamsIsRefused() {
+        final Properties upgrade = new Properties();
+        upgrade.put(StreamsConfig.UPGRADE_FROM_CONFIG, StreamsConfig.UPGRADE_FROM_42);
+        final ConfigException error = assertThrows(ConfigException.class,
+            () -> new TestStores(directory.toFile(), StreamsConfig.AT_LEAST_ONCE, upgrade)
+                .open(FoldbStores.keyValueStore("store").get()));
+        assertTrue(error.getMessage().contains("upgrade.from"), error.getMessage());
+        stores(null).open(FoldbStores.keyValueStore("store").get()).close();
     }
 
     @Test

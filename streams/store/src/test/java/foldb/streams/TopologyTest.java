@@ -106,7 +106,7 @@ class TopologyTest {
                 .anyMatch(metric -> metric.tags().containsKey(scope)), scope);
             final Path task = directory.resolve(
                 configs.getProperty(StreamsConfig.APPLICATION_ID_CONFIG)).resolve("0_0");
-            assertEquals(isOwn, Files.exists(task.resolve("sums")));
+            assertEquals(isOwn, Files.exists(task.resolve("foldb/sums")));
             assertEquals(!isOwn, Files.exists(task.resolve("rocksdb")));
         }
         return shown;
