@@ -71,7 +71,7 @@ pub(crate) enum Command {
     AppendOnly(Passed),
     /// Simulated machines: threads, time, randomness, disk and power cuts, all from a seed
     ///
-    /// Runs `foldb-simulate ARGUMENTS`, by default `run --seeds 400 --allow-gaps`. See
+    /// Runs `foldb-simulate ARGUMENTS`, by default `run --seeds 400 --allow-gaps --all-pairs`. See
     /// docs/simulation.md.
     Simulate(Passed),
     /// Every order of memory accesses in the crate with hot-path unsafe, up to three preemptions

@@ -89,7 +89,7 @@ pub(crate) fn append_only_short() -> Step {
 
 pub(crate) fn simulate(passed: Passed) -> Step {
     Step::new("cargo run -p foldb-simulation --bin foldb-simulate --")
-        .with(passed.or("run --seeds 400 --allow-gaps"))
+        .with(passed.or("run --seeds 400 --allow-gaps --all-pairs"))
 }
 
 pub(crate) fn loom() -> Step {

@@ -64,7 +64,7 @@ pub struct Client<'a> {
     writes: bool,
     pub(crate) rng: fastrand::Rng,
     held: Vec<Held>,
-    history: History,
+    pub(crate) history: History,
     /// Counter that makes every value unique.
     next_value: u64,
 }
@@ -152,7 +152,7 @@ impl<'a> Client<'a> {
                 self.look_at(one)
             }
             96..98 if features.manual_work => self.work_by_hand(),
-            98 if features.checkpoints => self.checkpoint(),
+            98 => self.copy(),
             99 if features.feed => self.follow(),
             _ => self.get(None),
         }
@@ -161,13 +161,13 @@ impl<'a> Client<'a> {
     /// Records a read and the ticks between which it ran. It shows the second now.
     pub(crate) fn saw(&mut self, began: Tick, seen: Seen) {
         let (returned, second) = (self.stage.ticks.next(), self.stage.day.second());
-        self.history.reads.push(Read { began, returned, second, at: None, seen });
+        self.history.reads.push(Read { began, returned, second, at: None, is_ahead: false, seen });
     }
 
     /// Records a read through a snapshot of a number and a second.
     fn saw_then(&mut self, began: Tick, (at, second): (u64, u64), seen: Seen) {
         let (returned, at) = (self.stage.ticks.next(), Some(at));
-        self.history.reads.push(Read { began, returned, second, at, seen });
+        self.history.reads.push(Read { began, returned, second, at, is_ahead: false, seen });
     }
 
     fn get(&mut self, snapshot: Option<(Snapshot, u64)>) -> Answer<()> {
@@ -245,7 +245,14 @@ impl<'a> Client<'a> {
                 self.stage.counts.add(Counted::Walk);
                 let entries = self.entries(*iterator)?;
                 let seen = Seen::Entries { keyspace, range, entries };
-                self.history.reads.push(Read { began, returned, second, at: None, seen });
+                self.history.reads.push(Read {
+                    began,
+                    returned,
+                    second,
+                    at: None,
+                    is_ahead: false,
+                    seen,
+                });
                 Ok(())
             }
         }
@@ -286,24 +293,6 @@ impl<'a> Client<'a> {
             self.stage.db.write_opt(&WriteBatch::new(), &options)?;
         }
         self.history.syncs.push(began);
-        Ok(())
-    }
-
-    /// Makes a checkpoint and reads it. The checkpoint must show one moment.
-    fn checkpoint(&mut self) -> Answer<()> {
-        let path = format!("/checkpoint-{}", self.next_value());
-        let began = self.stage.ticks.next();
-        self.stage.db.checkpoint(&path)?;
-        let returned = self.stage.ticks.next();
-        self.stage.counts.add(Counted::Checkpoint);
-        let copy = Db::open_read_only(&path, self.stage.options.clone())?;
-        let mut all = Vec::new();
-        for (keyspace, own) in self.stage.keyspaces.iter().enumerate() {
-            let entries = self.entries(copy.keyspace(own.name())?.iter()?)?;
-            all.push(Seen::Entries { keyspace, range: None, entries });
-        }
-        let (seen, second) = (Seen::Together(all), self.stage.day.second());
-        self.history.reads.push(Read { began, returned, second, at: None, seen });
         Ok(())
     }
 
@@ -387,6 +376,7 @@ impl<'a> Client<'a> {
     ) -> Option<&mut Write> {
         let (returned, second) = (self.stage.ticks.next(), self.stage.day.second());
         self.stage.counts.add(Counted::Write);
+        self.count_kinds(&operations);
         let outcome = if answer.is_ok() { Outcome::Done { synced } } else { Outcome::Open };
         let Given { numbers, turn } = numbering::last_write()?;
         self.history.writes.push(Write {
@@ -402,6 +392,26 @@ impl<'a> Client<'a> {
             is_logged: true,
         });
         self.history.writes.last_mut()
+    }
+
+    /// Counts what pairs of features are made of.
+    fn count_kinds(&self, operations: &[Operation]) {
+        let (features, counts) = (self.stage.features, self.stage.counts);
+        for Operation { keyspace, change } in operations {
+            if features.fades(*keyspace) {
+                counts.add(Counted::ExpiringWrite);
+            }
+            if *keyspace > 0 {
+                counts.add(Counted::OtherKeyspace);
+            }
+            match change {
+                Change::DeleteRange(_) => counts.add(Counted::RangeDelete),
+                Change::Merge(operator, ..) if *operator != features.operators[*keyspace] => {
+                    counts.add(Counted::OtherOperator);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn submit(&self, operations: &[Operation], options: &WriteOptions) -> Answer<()> {
@@ -490,7 +500,7 @@ impl<'a> Client<'a> {
         from.to_be_bytes().to_vec()..to.to_be_bytes().to_vec()
     }
 
-    fn next_value(&mut self) -> u64 {
+    pub(crate) fn next_value(&mut self) -> u64 {
         self.next_value += 1;
         self.next_value
     }

@@ -44,7 +44,7 @@ impl Client<'_> {
         if let Some(write) = self.wrote(began, sync, &answer, operations) {
             // A snapshot one is true at its begin only.
             write.before = if serial { reads } else { Vec::new() };
-            self.stage.counts.add(Counted::Commit);
+            self.stage.counts.add(if serial { Counted::Commit } else { Counted::SnapshotCommit });
         }
         answer
     }

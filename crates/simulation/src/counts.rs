@@ -31,8 +31,18 @@ counted! {
     SnapshotRead,
     /// Walks of an iterator.
     Walk,
-    /// Transactions that committed a write.
+    /// Writes to a keyspace whose entries expire.
+    ExpiringWrite,
+    /// Range deletes, those of batches and transactions too.
+    RangeDelete,
+    /// Merges with another operator than that of the keyspace.
+    OtherOperator,
+    /// Writes to another keyspace than the default one.
+    OtherKeyspace,
+    /// Serializable transactions that committed a write.
     Commit,
+    /// Transactions under snapshot isolation that committed a write.
+    SnapshotCommit,
     /// Commits that met a conflict.
     Conflict,
     /// Conditional writes that wrote.
@@ -45,6 +55,20 @@ counted! {
     ClockMove,
     /// Checkpoints that were compared.
     Checkpoint,
+    /// Backups that were restored and compared.
+    Backup,
+    /// Dumps that were restored and compared.
+    Dump,
+    /// Read-only opens beside the writer that were compared.
+    ReadOnlyOpen,
+    /// Lives over files that only grow.
+    AppendOnly,
+    /// Lives with a key order of the program.
+    OwnOrder,
+    /// Lives with a small memory budget.
+    Budget,
+    /// Lives that ended with values in segments.
+    Separated,
     /// Stops that left the files as a killed process does.
     Kill,
     /// Stops that left the files as a power cut does.
@@ -82,8 +106,14 @@ counted! {
 }
 
 /// The counts of one run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counts([AtomicU64; Counted::ALL.len()]);
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts([const { AtomicU64::new(0) }; Counted::ALL.len()])
+    }
+}
 
 impl Counts {
     /// Counts one.

@@ -8,6 +8,7 @@ use foldb::{BytewiseComparator, Comparator, LogAdoption, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte};
 use foldb_stress::{Operator, at_the_edges, draws, small_options};
 
+use crate::copies::Copying;
 use crate::disk::{Stop, Temper};
 use crate::versions::Lifetime;
 
@@ -51,8 +52,12 @@ pub struct Features {
     pub iterators: bool,
     /// Whether clients ask for flushes, compactions, garbage collections and verifications.
     pub manual_work: bool,
-    /// Whether checkpoints are made and compared.
-    pub checkpoints: bool,
+    /// The ways in which the database is copied, or read from beside.
+    pub copies: Vec<Copying>,
+    /// Whether all files only grow.
+    pub append_only: bool,
+    /// The memory budget, in bytes; 0: automatic.
+    pub budget: usize,
     /// Whether every operator whose operands are any bytes merges into each key that holds bytes.
     pub mixed_operators: bool,
     /// Whether clients merge with operators that they define at that moment.
@@ -108,6 +113,7 @@ impl Features {
         let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
         let operators: Vec<_> = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
         let mut general = draws(seed, "general features", &[]);
+        let mut paired = draws(seed, "paired features", &[]);
         let mut features = Features {
             seed,
             writers: rng.u8(2..=4),
@@ -126,12 +132,14 @@ impl Features {
             snapshots: rng.bool(),
             iterators: rng.bool(),
             manual_work: rng.bool(),
-            checkpoints: rng.u8(..4) == 0,
+            copies: Copying::ALL.into_iter().filter(|_| paired.u8(..3) == 0).collect(),
+            append_only: paired.u8(..5) == 0,
+            budget: [0, 0, 8 << 20][paired.usize(..3)],
             mixed_operators: rng.bool(),
             new_operators: rng.bool(),
             own_order: rng.u8(..4) == 0,
             edges: rng.u8(..4) == 0,
-            adopts: rng.u8(..6) == 0,
+            adopts: paired.u8(..4) == 0,
             small_tables: rng.bool(),
             repairs: [0, 0, 3, 1][rng.usize(..4)],
             deadlines: rng.u8(..4) == 0,
@@ -151,6 +159,8 @@ impl Features {
                 hangs: if rng.u8(..16) == 0 { 20 } else { 0 },
             },
         };
+        // Files that only grow have no hard links, which a log needs to become a segment.
+        features.adopts &= !features.append_only;
         if features.lifetime.is_some() {
             let operators = [Operator::Append(b','), Operator::Max, Operator::Put];
             features.operators.push(operators[general.usize(..3)]);
@@ -179,6 +189,7 @@ impl Features {
             comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
             wal_retention_bytes: if self.feed { 1 << 40 } else { 0 },
+            memory_budget: self.budget,
             ..options
         };
         if self.adopts {

@@ -144,6 +144,9 @@ pub struct Read {
     pub second: u64,
     /// The sequence number of the read's snapshot, if it has one.
     pub at: Option<u64>,
+    /// Whether it read the files as another process does. It may then show a write that is logged
+    /// and not published yet, so a later read of the writer's process may show an earlier moment.
+    pub is_ahead: bool,
     /// What it found.
     pub seen: Seen,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  world ── lives of one database: open, compare, work, stop
-//!    ├─ client ── threads that write and read, and record the answers (history)
+//!    ├─ client ── threads that write, read and copy, and record the answers (history)
 //!    ├─ checker ── finds one order of all calls that explains every answer
 //!    ├─ damage ── misdirected writes, in a database that was closed
 //!    ├─ disk ── files in memory; calls take time, fail, hang; the power fails
@@ -19,6 +19,7 @@ mod aftermath;
 pub mod checker;
 pub mod client;
 mod conditions;
+pub mod copies;
 pub mod counts;
 pub mod damage;
 pub mod day;
@@ -27,6 +28,7 @@ pub mod features;
 pub mod follower;
 pub mod history;
 pub mod machine;
+pub mod pairs;
 pub mod report;
 pub mod versions;
 pub mod world;

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use foldb::{Db, ErrorKind, Expiry, Keyspace, KeyspaceOptions, Options};
-use foldb_env::{Env, MemFs, SystemThreads};
+use foldb_env::{AppendOnlyFs, Env, FileSystem, MemFs, RestrictedFs, SystemThreads};
 use foldb_stress::draws;
 
 use crate::checker::{Checker, Wrong};
@@ -112,6 +112,7 @@ impl<'a> World<'a> {
         };
         let before = self.counts.get(Counted::Operation);
         let mut history = self.work(&opened, &disk, life)?;
+        self.count_features(&opened);
         history.feed = self.fed();
         self.note_failures(&disk);
         self.operations += self.counts.get(Counted::Operation) - before;
@@ -194,8 +195,12 @@ impl<'a> World<'a> {
     pub(crate) fn options(&self, disk: &Arc<Disk>, life: u64) -> Options {
         let mut options = self.features.options();
         self.opens.set(self.opens.get() + 1);
+        let mut fs: Arc<dyn FileSystem> = Arc::new(watched(disk));
+        if self.features.append_only {
+            fs = Arc::new(AppendOnlyFs::new(Arc::new(RestrictedFs::new(fs))));
+        }
         options.env = Env {
-            fs: Arc::new(watched(disk)),
+            fs,
             clock: Arc::clone(&self.day) as _,
             threads: Arc::new(SystemThreads),
             seed: Some(self.features.seed ^ life ^ self.opens.get() << 32),
@@ -267,6 +272,19 @@ impl<'a> World<'a> {
             Ok(())
         })?;
         Ok(history)
+    }
+
+    /// Counts the features of a life that no single call shows.
+    fn count_features(&self, opened: &Opened) {
+        let features = &self.features;
+        for (is_there, counted) in [
+            (features.append_only, Counted::AppendOnly),
+            (features.own_order, Counted::OwnOrder),
+            (features.budget > 0, Counted::Budget),
+            (opened.db.stats().segments.segments > 0, Counted::Separated),
+        ] {
+            self.counts.add_many(counted, u64::from(is_there));
+        }
     }
 
     fn note_failures(&mut self, disk: &Disk) {

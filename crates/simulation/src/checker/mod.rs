@@ -88,7 +88,9 @@ impl Checker {
                 }
                 None => Some(self.moment_of(read, &windows, &seen)?),
             };
-            if let Some(moment) = moment {
+            if let Some(moment) = moment
+                && !read.is_ahead
+            {
                 seen.add(read.returned, moment);
             }
         }

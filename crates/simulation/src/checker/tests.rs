@@ -24,7 +24,7 @@ fn read(ticks: [Tick; 2], key: &str, value: &str) -> Read {
     let [began, returned] = ticks;
     let value = (!value.is_empty()).then(|| value.as_bytes().to_vec());
     let seen = Seen::Value { keyspace: 0, key: key.as_bytes().to_vec(), value };
-    Read { began, returned, second: 0, at: None, seen }
+    Read { began, returned, second: 0, at: None, is_ahead: false, seen }
 }
 
 fn walk(ticks: [Tick; 2], entries: &[(&str, &str)]) -> Read {
@@ -32,7 +32,7 @@ fn walk(ticks: [Tick; 2], entries: &[(&str, &str)]) -> Read {
     let entries =
         entries.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()));
     let seen = Seen::Entries { keyspace: 0, range: None, entries: entries.collect() };
-    Read { began, returned, second: 0, at: None, seen }
+    Read { began, returned, second: 0, at: None, is_ahead: false, seen }
 }
 
 fn check(writes: &[Write], reads: &[Read]) -> Result<(), Wrong> {
@@ -83,8 +83,14 @@ fn a_batch_is_never_half_visible() {
     check(&writes, &[walk([1, 2], &[("a", "1"), ("b", "1")])]).unwrap();
     check(&writes, &[walk([1, 2], &[])]).unwrap();
     check(&writes, &[walk([1, 2], &[("a", "1")])]).unwrap_err();
-    let snapshot =
-        |number| Read { at: None, began: 1, returned: 2, seen: Seen::Snapshot(number), second: 0 };
+    let snapshot = |number| Read {
+        is_ahead: false,
+        at: None,
+        began: 1,
+        returned: 2,
+        seen: Seen::Snapshot(number),
+        second: 0,
+    };
     check(&writes, &[snapshot(2)]).unwrap();
     check(&writes, &[snapshot(1)]).unwrap_err();
 }

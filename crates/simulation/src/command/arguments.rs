@@ -42,6 +42,12 @@ pub(crate) struct Seeds {
     /// Succeed even if some expected event never happened, as in short runs.
     #[arg(long)]
     pub allow_gaps: bool,
+    /// Fail if no seed drew some pair of features together, even with --allow-gaps.
+    #[arg(long)]
+    pub all_pairs: bool,
+    /// Print how many seeds drew each pair of features, as a table in Markdown.
+    #[arg(long)]
+    pub matrix: bool,
     /// A deliberate bug to switch on in the engine, to see that the run finds it.
     #[arg(long, value_name = "FAULT")]
     pub plant: Option<String>,

@@ -13,12 +13,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::command::arguments::Seeds;
 use foldb_simulation::counts::Counted;
+use foldb_simulation::pairs::Pairs;
 use foldb_simulation::report::{Report, Totals};
 
 /// The sums over all seeds.
 #[derive(Default)]
 struct Sum {
     totals: Totals,
+    pairs: Pairs,
     seeds: u64,
     calls: u64,
     switches: u64,
@@ -64,12 +66,31 @@ pub(crate) fn run(seeds: &Seeds) -> Result<(), String> {
     let gaps = Counted::ALL.map(|counted| format!("{counted:?}")).into_iter();
     let gaps: Vec<_> =
         gaps.filter(|name| sum.totals.get(name).is_none_or(|&count| count == 0)).collect();
-    if gaps.is_empty() || seeds.allow_gaps {
+    if !gaps.is_empty() && !seeds.allow_gaps {
+        return Err(format!(
+            "nothing wrong was seen, but this never happened: {}; run more seeds, or pass \
+             --allow-gaps",
+            gaps.join(", ")
+        ));
+    }
+    check_pairs(seeds, &sum.pairs)
+}
+
+/// # Errors
+/// Fails if no seed drew some pair of features together, and that is asked for.
+fn check_pairs(seeds: &Seeds, pairs: &Pairs) -> Result<(), String> {
+    let missing = pairs.missing();
+    if missing.is_empty() || !(seeds.all_pairs || !seeds.allow_gaps) {
         return Ok(());
     }
+    let missing: Vec<_> = missing
+        .iter()
+        .map(|(one, other)| format!("{} with {}", one.name(), other.name()))
+        .collect();
     Err(format!(
-        "nothing wrong was seen, but this never happened: {}; run more seeds, or pass --allow-gaps",
-        gaps.join(", ")
+        "nothing wrong was seen, but no seed drew {} of the pairs of features: {}; run more seeds",
+        missing.len(),
+        missing.join(", ")
     ))
 }
 
@@ -92,6 +113,7 @@ fn run_seed(seeds: &Seeds, number: u64, sum: &Mutex<Sum>, progress: &ProgressBar
     if let Ok(report) = once {
         sum.calls += report.trace.calls;
         sum.switches += report.trace.switches;
+        sum.pairs.add(&report.counts);
         for (name, count) in report.counts {
             *sum.totals.entry(name).or_default() += count;
         }
@@ -135,5 +157,12 @@ fn print_summary(seeds: &Seeds, sum: &Sum, took: Duration) {
     for counted in Counted::ALL {
         let name = format!("{counted:?}");
         println!("{:>12}  {name}", sum.totals.get(&name).unwrap_or(&0));
+    }
+    if let Some((one, other, count)) = sum.pairs.rarest() {
+        let (one, other) = (one.name(), other.name());
+        println!("each pair of features met in {count} seeds or more; the rarest: {one}, {other}");
+    }
+    if seeds.matrix {
+        print!("{}", sum.pairs.table());
     }
 }
