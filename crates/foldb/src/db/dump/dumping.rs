@@ -15,6 +15,7 @@ use crate::encoding::put_varint;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::ReadTime;
+use crate::fold::stamp::Stamp;
 use crate::iterator::Bounds;
 use crate::key::Kind;
 
@@ -134,11 +135,21 @@ struct Dump<W: Write> {
 impl<W: Write> Dump<W> {
     fn entries_of(&mut self, number: u64, keyspace: &Keyspace, once: &ReadOptions) -> Result<()> {
         keyspace.state().check_exists()?;
-        let as_stored = |time| ReadTime { as_stored: true, ..time };
+        let mut now = None;
+        let as_stored = |time: ReadTime| {
+            now = Some(time.now);
+            ReadTime { as_stored: true, ..time }
+        };
         let mut entries = keyspace.new_iter_at(Bounds::of(&(..)), once, as_stored)?;
+        // The clock may have been set back. The new database would then show them again.
+        let has_expired = |value: &[u8]| {
+            let stamp = now.and_then(|now| Some((now, Stamp::split(value)?.1)));
+            stamp.is_some_and(|(now, stamp)| stamp.has_expired(now))
+        };
         self.begin_block(number);
         while entries.advance()? {
             match entries.value() {
+                Ok(value) if has_expired(value) => continue,
                 Ok(value) => self.add(number, &Entry::Value { key: entries.key(), value })?,
                 Err(error) if error.failed_merge().is_some() => {
                     self.add_unfolded(number, keyspace, entries.key(), once)?;

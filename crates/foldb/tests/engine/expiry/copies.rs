@@ -56,6 +56,30 @@ fn a_restored_dump_keeps_the_ends_of_entries() {
     }
 }
 
+/// The simulation found it: the dump had expired entries as they were stored. The new database had
+/// the time of the machine's clock, which was behind.
+#[test]
+fn a_dump_has_no_entry_that_has_expired() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+    own.put("gone", "0").unwrap();
+    set(&clock, 5);
+    own.put("there", "5").unwrap();
+    set(&clock, 12);
+    assert_eq!(read(&own, "gone"), None);
+    set(&clock, 0);
+    let mut dump = Vec::new();
+    assert_eq!(db.dump(&mut dump).unwrap().keys, 1);
+    let to = MemFs::new();
+    let mut options = options(&to);
+    options.env.clock = clock.clone();
+    Db::restore(&dump[..], PATH, options).unwrap();
+    let copy = open(&to, &clock).keyspace("lists").unwrap();
+    assert_eq!(read(&copy, "gone"), None);
+    assert_eq!(read(&copy, "there").as_deref(), Some("5"));
+}
+
 #[test]
 fn a_copy_that_follows_the_feed_has_the_same_ends() {
     let (fs, clock) = (MemFs::new(), clock());
