@@ -110,6 +110,8 @@ pub enum Fault {
     LoadOverUnflushed,
     /// The records of a sorted load keep the number 0 with which they are stored.
     LoadWithoutNumber,
+    /// A reader whose view is from before a sorted load reads at a number from after it.
+    LoadBehindViews,
     /// The change feed leaves out the first batch of each log.
     FeedSkipsBatch,
     /// The change feed yields batches that a power loss can take back.
@@ -184,6 +186,7 @@ impl Fault {
         Fault::VerifySkipsBlocks,
         Fault::LoadOverUnflushed,
         Fault::LoadWithoutNumber,
+        Fault::LoadBehindViews,
         Fault::FeedSkipsBatch,
         Fault::FeedYieldsUnsynced,
         Fault::MergeOntoExpired,

@@ -137,7 +137,13 @@ impl Core {
         }
         // With the tree locked: a compaction of these tables begins later, and then knows every
         // snapshot that is older than the load.
+        if !planted(Fault::LoadBehindViews) {
+            keyspace.view.note_load(seqno);
+        }
         self.pins.publish(seqno);
+        // A reader may hold a memtable and not know the load. No later write may fold into a record
+        // that this reader can see.
+        self.pins.pin();
         if writer.recent.is_on() {
             let range = EdgeRange { start: range.start(), end: range.end() };
             writer.recent.note_range(keyspace.id, range, seqno);

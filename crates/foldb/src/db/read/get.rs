@@ -67,9 +67,8 @@ impl Core {
         // The view first, the sequence number second (H3).
         let early = planted(Fault::NumberBeforeView).then(|| self.published());
         scheduling_point();
-        let (view, time) = self.view_in_time(keyspace, options);
-        scheduling_point();
-        let seqno = self.read_seqno(keyspace, options, |pins| early.unwrap_or(pins.published()))?;
+        let now = |pins: &Pins| early.unwrap_or(pins.published());
+        let (view, time, seqno) = self.begin_read(keyspace, options, now)?;
         let mut chain = Chain::default();
         self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         if chain.is_empty() {
@@ -89,13 +88,36 @@ impl Core {
         Ok((value?, time))
     }
 
+    /// Returns the view and the sequence number of a read, and the moment of the read if the keyspace
+    /// has an expiry. `now` is as for [`Core::read_seqno`].
+    ///
+    /// # Errors
+    /// As [`Core::read_seqno`].
+    #[inline]
+    pub(crate) fn begin_read(
+        &self,
+        keyspace: &KeyspaceState,
+        options: &ReadOptions,
+        now: impl Fn(&Pins) -> SeqNo,
+    ) -> Result<(Guard<Arc<View>>, Option<ReadTime>, SeqNo)> {
+        loop {
+            // The view first, the sequence number second (H3).
+            let (view, time) = self.view_in_time(keyspace, options);
+            scheduling_point();
+            let seqno = self.read_seqno(keyspace, options, &now)?;
+            if !keyspace.view.lacks_load(&view, seqno) {
+                return Ok((view, time, seqno));
+            }
+        }
+    }
+
     /// Returns the view for a read, and the moment of the read if the keyspace has an expiry. The
     /// caller takes the sequence number afterwards.
     ///
     /// The view is the current one before and after the moment is taken. So it lacks no record that
     /// is alive at this moment, and no write from before it.
     #[inline]
-    pub(crate) fn view_in_time(
+    fn view_in_time(
         &self,
         keyspace: &KeyspaceState,
         options: &ReadOptions,

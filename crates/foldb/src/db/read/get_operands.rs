@@ -36,9 +36,7 @@ impl Keyspace {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keyspace.check_key(key)?;
-        // The view first, the sequence number second (H3).
-        let (view, time) = core.view_in_time(keyspace, options);
-        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let (view, time, seqno) = core.begin_read(keyspace, options, Pins::pin)?;
         let mut chain = Chain::default();
         core.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         keyspace.resolve(&view.version, key, &mut chain)?;

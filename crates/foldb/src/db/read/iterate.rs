@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use foldb_chains::Pins;
-use foldb_env::scheduling_point;
 
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
@@ -75,11 +74,9 @@ impl Keyspace {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
-        // The view first, the sequence number second (H3), the memtables' key lists third (H17).
-        let (view, time) = core.view_in_time(keyspace, options);
+        // The view and the sequence number first, the memtables' key lists second (H17).
+        let (view, time, seqno) = core.begin_read(keyspace, options, Pins::pin)?;
         let (view, time) = (Guard::into_inner(view), time.map(adapt));
-        scheduling_point();
-        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
         let fill_cache = options.fill_cache;
         let origin = Arc::new(ViewOrigin { keyspace: self.clone(), view, fill_cache });
         let Opened { records, covers, values } = origin.open(seqno, options.report.as_ref());

@@ -42,9 +42,7 @@ impl Keyspace {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
-        // The view first, the sequence number second (H3).
-        let (view, time) = core.view_in_time(keyspace, options);
-        let seqno = core.read_seqno(keyspace, options, Pins::pin)?;
+        let (view, time, seqno) = core.begin_read(keyspace, options, Pins::pin)?;
         let mut reads: Vec<KeyRead<'_>> =
             keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();

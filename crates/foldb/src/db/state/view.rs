@@ -7,7 +7,12 @@
 //! ```text
 //! read at 100 | a.MERGE.90 and a.MERGE.110 fold into a.MERGE.110 | load the view: 90 is gone
 //! ```
+//!
+//! A sorted load adds tables to the version and leaves the active memtable in place. A reader with a
+//! view from before the load and a number from after it would see later writes to that memtable, but
+//! not the load. So a view knows the last load that it has, and such a reader begins again.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -26,12 +31,14 @@ pub(crate) struct View {
     /// Sealed memtables, newest first.
     pub(crate) sealed: Vec<Arc<Memtable>>,
     pub(crate) version: Arc<Version>,
+    /// The number of the last sorted load since the open that the version has; 0: none.
+    loaded: SeqNo,
 }
 
 impl View {
     /// Returns a view of a version without memtables.
     pub(crate) fn of(version: Arc<Version>) -> View {
-        View { active: None, sealed: Vec::new(), version }
+        View { active: None, sealed: Vec::new(), version, loaded: 0 }
     }
 
     /// Returns all memtables, newest first.
@@ -44,6 +51,8 @@ impl View {
 #[derive(Debug)]
 pub(crate) struct ViewCell {
     view: ArcSwap<View>,
+    /// The number of the last sorted load since the open; 0: none.
+    loaded: AtomicU64,
     /// Held while the next view is built from the current one, never during I/O.
     change: Mutex<()>,
     /// The longest time that background work held `change`. Writers wait for this lock when they
@@ -55,6 +64,7 @@ impl ViewCell {
     pub(crate) fn new(view: View) -> ViewCell {
         ViewCell {
             view: ArcSwap::from_pointee(view),
+            loaded: AtomicU64::new(0),
             change: Mutex::new(()),
             longest_install: LongestHold::default(),
         }
@@ -77,12 +87,18 @@ impl ViewCell {
             active: Some(memtable),
             sealed: view.sealed.clone(),
             version: Arc::clone(&view.version),
+            loaded: view.loaded,
         });
     }
 
     /// Adds sealed memtables, newest first: the logged writes of a read-only database.
     pub(crate) fn hold(&self, sealed: Vec<Arc<Memtable>>) {
-        self.replace(|view| View { active: None, sealed, version: Arc::clone(&view.version) });
+        self.replace(|view| View {
+            active: None,
+            sealed,
+            version: Arc::clone(&view.version),
+            loaded: view.loaded,
+        });
     }
 
     /// Seals the memtable being filled. The next write begins another one.
@@ -91,6 +107,7 @@ impl ViewCell {
             active: None,
             sealed: view.memtables().cloned().collect(),
             version: Arc::clone(&view.version),
+            loaded: view.loaded,
         });
     }
 
@@ -101,9 +118,29 @@ impl ViewCell {
         let next = |view: &View| {
             let is_needed = |memtable: &&Arc<Memtable>| memtable.sealed_through() > flushed_through;
             let sealed = view.sealed.iter().filter(is_needed).cloned().collect();
-            View { active: view.active.clone(), sealed, version }
+            View { active: view.active.clone(), sealed, version, loaded: view.loaded }
         };
         self.longest_install.measure(|| self.change_to(next));
+    }
+
+    /// Notes that the version has a sorted load with this number. The caller installs the version
+    /// first, and publishes the number last.
+    pub(crate) fn note_load(&self, number: SeqNo) {
+        self.replace(|view| View {
+            active: view.active.clone(),
+            sealed: view.sealed.clone(),
+            version: Arc::clone(&view.version),
+            loaded: number,
+        });
+        self.loaded.store(number, Ordering::Release);
+    }
+
+    /// Returns whether a reader at this number needs a load that its view does not have. The reader
+    /// took the number after the view.
+    #[inline]
+    pub(crate) fn lacks_load(&self, view: &View, seqno: SeqNo) -> bool {
+        let loaded = self.loaded.load(Ordering::Acquire);
+        view.loaded < loaded && loaded <= seqno
     }
 
     /// Replaces the view by an empty view.
@@ -126,5 +163,28 @@ impl ViewCell {
         let next = next(&self.view.load());
         self.view.store(Arc::new(next));
         scheduling_point();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// a.LOAD.7 goes to a table, and b.PUT.8 to the memtable that the reader already holds.
+    #[test]
+    fn a_view_from_before_a_load_is_not_read_at_a_later_number() {
+        let cell = ViewCell::new(View::of(Arc::new(Version::empty(2))));
+        let before = cell.load_full();
+        assert!(!cell.lacks_load(&before, 6));
+        cell.note_load(7);
+        assert!(!cell.lacks_load(&before, 6), "the reader took its number before the load");
+        assert!(cell.lacks_load(&before, 7));
+        assert!(cell.lacks_load(&before, 8));
+        let after = cell.load_full();
+        assert!(!cell.lacks_load(&after, 8));
+        // Later changes of the view keep the load.
+        cell.seal();
+        cell.install(Arc::new(Version::empty(2)), 7);
+        assert!(!cell.lacks_load(&cell.load(), 8));
     }
 }
