@@ -1,6 +1,7 @@
 package foldb.streams;
 
 import org.apache.kafka.streams.DslStoreFormat;
+import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.state.DslKeyValueParams;
 import org.apache.kafka.streams.state.DslSessionParams;
@@ -13,7 +14,9 @@ import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 /**
  * Makes foldb the store of a whole topology: set {@code dsl.store.suppliers.class} to this class.
  *
- * <p>Stores in the format with headers, and versioned stores, are those of Kafka Streams.
+ * <p>Stores in the format with headers, and versioned stores, are those of Kafka Streams. So are
+ * the stores of time windows that leave when they close. Their results must leave in the order of
+ * time. Streams puts a record cache in that order only before the class of its own store.
  */
 public final class FoldbStoreSuppliers implements DslStoreSuppliers {
     /** Makes the suppliers. Streams calls it. */
@@ -32,7 +35,9 @@ public final class FoldbStoreSuppliers implements DslStoreSuppliers {
 
     @Override
     public WindowBytesStoreSupplier windowStore(final DslWindowParams params) {
-        return params.dslStoreFormat() == DslStoreFormat.HEADERS
+        final boolean leavesThroughCache = !params.isSlidingWindow()
+            && params.emitStrategy().type() == EmitStrategy.StrategyType.ON_WINDOW_CLOSE;
+        return leavesThroughCache || params.dslStoreFormat() == DslStoreFormat.HEADERS
             ? BuiltInDslStoreSuppliers.ROCKS_DB.windowStore(params)
             : FoldbWindowStoreSupplier.of(params);
     }

@@ -5,13 +5,9 @@ import java.util.function.Predicate;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.kstream.internals.TimeWindow;
-import org.apache.kafka.streams.processor.StateStore;
-import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.WindowStore;
 import org.apache.kafka.streams.state.WindowStoreIterator;
-import org.apache.kafka.streams.state.internals.CachingWindowStore;
-import org.apache.kafka.streams.state.internals.WrappedStateStore;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,9 +15,8 @@ import org.slf4j.LoggerFactory;
  * A window store in one foldb database.
  *
  * <p>Results, orders and expiry are those of the persistent window store of Kafka Streams, with
- * three differences. A closed store throws {@code InvalidStateStoreException} where that one finds
- * nothing. An iterator has the entries of all intervals as of its creation. Behind a record cache,
- * a store for results that leave when their window closes iterates by key, as the cache does.
+ * two differences. A closed store throws {@code InvalidStateStoreException} where that one finds
+ * nothing. An iterator has the entries of all intervals as of its creation.
  */
 class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[]> {
     /** In which order a window store iterates over several keys. */
@@ -29,8 +24,6 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
         /** Interval by interval, by key within an interval. */
         BY_KEY,
         /** By time, except for ranges of keys. For sliding windows that leave when they close. */
-        BY_TIME_WITHOUT_RANGES,
-        /** By time. For all other windows that leave when they close. */
         BY_TIME
     }
 
@@ -38,8 +31,6 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
 
     private final long windowSize;
     private final boolean retainDuplicates;
-    private final Order order;
-    private boolean cached;
     private int number;
 
     FoldbWindowStore(
@@ -52,13 +43,6 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
         super(name, KeyLayout.WINDOW, retention, interval, order != Order.BY_KEY);
         this.windowSize = windowSize;
         this.retainDuplicates = retainDuplicates;
-        this.order = order;
-    }
-
-    @Override
-    public void init(final StateStoreContext context, final StateStore root) {
-        cached = hasCache(root);
-        super.init(context, root);
     }
 
     @Override
@@ -150,21 +134,11 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
         if (isReversed(keyFrom, keyTo)) {
             return TimedIterator.empty();
         }
-        final boolean byTime = order == Order.BY_TIME && !cached;
-        final KeyOrder rangeOrder = byTime ? KeyOrder.BY_TIME : KeyOrder.BY_KEY;
-        return iterator(rangeOrder, keyFrom, keyTo, timeFrom, timeTo, forward);
+        return iterator(KeyOrder.BY_KEY, keyFrom, keyTo, timeFrom, timeTo, forward);
     }
 
     private KeyValueIterator<Windowed<Bytes>, byte[]> everything(
             final long timeFrom, final long timeTo, final boolean forward) {
-        if (cached && isIndexed()) {
-            // The record cache merges its entries with those of the store, and has them by key.
-            checkOpen();
-            final long from = Math.max(timeFrom, firstReadable());
-            final TimedEntries entries =
-                timeTo < from ? TimedEntries.NONE : sortedEntries(forward, from, timeTo);
-            return new TimedIterator<>(entries, within(from, timeTo), this::windowed);
-        }
         final KeyOrder allOrder = isIndexed() ? KeyOrder.BY_TIME : KeyOrder.BY_KEY;
         return iterator(allOrder, null, null, timeFrom, timeTo, forward);
     }
@@ -183,17 +157,6 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
             : entries(keyOrder, forward, keyFrom, keyTo, from, timeTo);
         return new TimedIterator<>(
             entries, keys(keyFrom, keyTo).and(within(from, timeTo)), this::windowed);
-    }
-
-    private static boolean hasCache(final StateStore root) {
-        StateStore store = root;
-        while (store instanceof WrappedStateStore<?, ?, ?> wrapper) {
-            if (store instanceof CachingWindowStore) {
-                return true;
-            }
-            store = wrapper.wrapped();
-        }
-        return false;
     }
 
     private static Predicate<TimedKey> within(final long from, final long to) {

@@ -50,14 +50,8 @@ final class FoldbWindowStoreSupplier implements WindowBytesStoreSupplier {
     static FoldbWindowStoreSupplier of(final DslWindowParams params) {
         final boolean onClose =
             params.emitStrategy().type() == EmitStrategy.StrategyType.ON_WINDOW_CLOSE;
-        final FoldbWindowStore.Order order;
-        if (!onClose) {
-            order = FoldbWindowStore.Order.BY_KEY;
-        } else if (params.isSlidingWindow()) {
-            order = FoldbWindowStore.Order.BY_TIME_WITHOUT_RANGES;
-        } else {
-            order = FoldbWindowStore.Order.BY_TIME;
-        }
+        final FoldbWindowStore.Order order =
+            onClose ? FoldbWindowStore.Order.BY_TIME : FoldbWindowStore.Order.BY_KEY;
         return new FoldbWindowStoreSupplier(
             params.name(),
             params.retentionPeriod(),

@@ -5,11 +5,7 @@ import foldb.streams.engine.Database;
 import foldb.streams.engine.FoldbException;
 import foldb.streams.engine.KeyRange;
 import foldb.streams.engine.WriteBuffer;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -36,9 +32,6 @@ import org.slf4j.LoggerFactory;
 abstract class IntervalStore extends FoldbStore {
     private static final Logger LOG = LoggerFactory.getLogger(IntervalStore.class);
     private static final int RESTORE_BYTES = 4 << 20;
-
-    /** The most keys that a sort by key keeps in memory. */
-    static final int MOST_SORTED = 100_000;
 
     private final KeyLayout layout;
     private final boolean indexed;
@@ -201,29 +194,6 @@ abstract class IntervalStore extends FoldbStore {
         } catch (final FoldbException error) {
             throw failed("Error while iterating", error);
         }
-    }
-
-    /**
-     * The entries of some times, found by time and sorted by key.
-     *
-     * <p>The sort keeps the keys in memory. If there are more than {@link #MOST_SORTED}, the result
-     * comes from whole intervals, and may have entries of other times.
-     */
-    final TimedEntries sortedEntries(
-            final boolean forward, final long timeFrom, final long timeTo) {
-        final List<byte[]> found = new ArrayList<>();
-        try (TimedEntries byTime =
-                entries(KeyOrder.BY_TIME, true, null, null, timeFrom, timeTo)) {
-            for (TimedKey key = byTime.next(); key != null; key = byTime.next()) {
-                if (found.size() == MOST_SORTED) {
-                    return entries(KeyOrder.BY_KEY, forward, null, null, timeFrom, timeTo);
-                }
-                found.add(layout.encode(KeyOrder.BY_KEY, intervals.of(key.time()), key));
-            }
-        }
-        final Comparator<byte[]> ascending = Arrays::compareUnsigned;
-        found.sort(forward ? ascending : ascending.reversed());
-        return new ListedEntries(this, found);
     }
 
     /** Reads the key of an entry, or returns null if its interval has expired. */

@@ -13,8 +13,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.Random;
+import java.util.NoSuchElementException;
 import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Bytes;
@@ -212,52 +212,6 @@ class IntervalStoreTest {
         assertThrows(InvalidStateStoreException.class, () -> store.fetch(KEY, 1, 2));
         assertThrows(InvalidStateStoreException.class, store::all);
         store.close();
-    }
-
-    @Test
-    void sortedEntriesAreThoseByKey() {
-        try (Closing<FoldbWindowStore> opened =
-                new Closing<>(windows(FoldbWindowStore.Order.BY_TIME))) {
-            final FoldbWindowStore store = opened.store();
-            final Random random = new Random(7);
-            for (int step = 0; step < 2_000; step++) {
-                store.put(BothStores.key(random), value(step), random.nextInt(150_000));
-            }
-            compareSorted(store);
-            final List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
-            for (int number = 0; number <= IntervalStore.MOST_SORTED; number++) {
-                final Bytes key = WindowKeySchema.toStoreKeyBinary(
-                    BothStores.key(random), random.nextInt(150_000), number);
-                records.add(new ConsumerRecord<>("log", 0, number, key.get(), value(number)));
-            }
-            task.restore(records);
-            compareSorted(store);
-        }
-    }
-
-    private static void compareSorted(final FoldbWindowStore store) {
-        for (final boolean forward : new boolean[] {true, false}) {
-            for (final long[] times : new long[][] {{0, 150_000}, {50_000, 80_000}}) {
-                final long from = times[0];
-                final long to = times[1];
-                assertEquals(
-                    within(store.entries(KeyOrder.BY_KEY, forward, null, null, from, to), times),
-                    within(store.sortedEntries(forward, from, to), times));
-            }
-        }
-    }
-
-    private static List<String> within(final TimedEntries entries, final long[] times) {
-        final List<String> found = new ArrayList<>();
-        try (entries) {
-            for (TimedKey key = entries.next(); key != null; key = entries.next()) {
-                if (key.time() >= times[0] && key.time() <= times[1]) {
-                    found.add(key + "=" + entries.value()[0]);
-                }
-            }
-        }
-        assertFalse(found.isEmpty());
-        return found;
     }
 
     @Test

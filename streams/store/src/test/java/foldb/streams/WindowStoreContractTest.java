@@ -35,7 +35,6 @@ class WindowStoreContractTest {
     @CsvSource({
         "PLAIN, false, 1", "PLAIN, false, 2", "PLAIN, true, 3",
         "TIMESTAMPED, false, 4",
-        "TIME_ORDERED, false, 5", "TIME_ORDERED, true, 6",
         "SLIDING, false, 7", "SLIDING, true, 8"
     })
     void answersLikeTheStockStore(
@@ -128,10 +127,10 @@ class WindowStoreContractTest {
     }
 
     enum Kind {
-        PLAIN, TIMESTAMPED, TIME_ORDERED, SLIDING;
+        PLAIN, TIMESTAMPED, SLIDING;
 
         boolean byTime() {
-            return this == TIME_ORDERED || this == SLIDING;
+            return this == SLIDING;
         }
 
         Supplier<WindowStore<Bytes, byte[]>> stock(final boolean duplicates) {
@@ -139,8 +138,6 @@ class WindowStoreContractTest {
                 case PLAIN -> Stores.persistentWindowStore("w", RETENTION, SIZE, duplicates)::get;
                 case TIMESTAMPED ->
                     Stores.persistentTimestampedWindowStore("w", RETENTION, SIZE, duplicates)::get;
-                case TIME_ORDERED -> RocksDbIndexedTimeOrderedWindowBytesStoreSupplier.create(
-                    "w", RETENTION, SIZE, duplicates, false)::get;
                 case SLIDING -> RocksDbIndexedTimeOrderedWindowBytesStoreSupplier.create(
                     "w", RETENTION, SIZE, duplicates, true)::get;
             };
@@ -149,8 +146,7 @@ class WindowStoreContractTest {
         Supplier<WindowStore<Bytes, byte[]>> ours(final boolean duplicates) {
             final FoldbWindowStore.Order order = switch (this) {
                 case PLAIN, TIMESTAMPED -> FoldbWindowStore.Order.BY_KEY;
-                case TIME_ORDERED -> FoldbWindowStore.Order.BY_TIME;
-                case SLIDING -> FoldbWindowStore.Order.BY_TIME_WITHOUT_RANGES;
+                case SLIDING -> FoldbWindowStore.Order.BY_TIME;
             };
             return new FoldbWindowStoreSupplier(
                 "w", RETENTION, SIZE, duplicates, this != PLAIN, order)::get;
