@@ -763,7 +763,7 @@ foldb_write_options_t *foldb_write_options_new(void);
 void foldb_write_options_set_sync(foldb_write_options_t *options, bool sync);
 
 // Says whether to leave the log out. The write is then lost if the process ends before a flush.
-// Default: false.
+// Default: false. Together with sync the write fails with `FOLDB_INVALID_ARGUMENT`.
 void foldb_write_options_set_disable_wal(foldb_write_options_t *options, bool disable_wal);
 
 // Sets the longest time, in microseconds, that the write may wait for flushes and compactions. A

@@ -421,7 +421,7 @@ pub unsafe extern "C" fn foldb_write_options_set_sync(
 }
 
 /// Says whether to leave the log out. The write is then lost if the process ends before a flush.
-/// Default: false.
+/// Default: false. Together with sync the write fails with `FOLDB_INVALID_ARGUMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_write_options_set_disable_wal(
     options: *mut foldb_write_options_t,

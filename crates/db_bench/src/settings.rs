@@ -15,6 +15,9 @@ const ALL_TABLES: usize = 1 << 20;
 /// # Errors
 /// A value out of its range.
 pub(crate) fn check_workload(flags: &Flags) -> Result<(), Failure> {
+    if flags.sync && flags.disable_wal {
+        return Err(Failure::new("--sync needs the log: leave out --disable_wal"));
+    }
     let percent = 0..=100;
     let checks = [
         (flags.num >= 1, "num", "at least 1"),

@@ -44,6 +44,8 @@ fn readmissing_has_longer_keys_and_open_fewer_rounds() {
 
 #[test]
 fn write_options_come_from_the_flags() {
-    let write = sizes(Benchmark::Overwrite, &["--sync", "--disable_wal=1"]).write;
-    assert!(write.sync && write.disable_wal);
+    let write = sizes(Benchmark::Overwrite, &["--sync"]).write;
+    assert!(write.sync && !write.disable_wal);
+    let write = sizes(Benchmark::Overwrite, &["--disable_wal=1"]).write;
+    assert!(!write.sync && write.disable_wal);
 }

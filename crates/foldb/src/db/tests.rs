@@ -353,3 +353,19 @@ fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
         assert_eq!(told("num_levels"), policy.num_levels as u64, "{number}");
     }
 }
+
+/// Statistics waited as long as a batch of many megabytes took.
+#[test]
+fn statistics_do_not_wait_for_a_write_in_progress() {
+    let db = open(&MemFs::new()).unwrap();
+    db.put("a", "1").unwrap();
+    let (writing, reading) = (db.core().lock_writer(), db.clone());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let told = (reading.stats().puts, reading.explain_options().len());
+        sender.send(told).unwrap();
+    });
+    let told = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("no wait");
+    drop(writing);
+    assert_eq!(told.0, 1);
+}

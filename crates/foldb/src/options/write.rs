@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::error::{Error, Result};
 use crate::settings::Expires;
 
 /// Options of one write, and the guarantee that its return gives.
@@ -25,7 +26,8 @@ pub struct WriteOptions {
     /// false.
     pub sync: bool,
     /// Do not log. The write is lost if the process or the machine stops before its memtable is
-    /// flushed. Closing the database flushes it. Default: false.
+    /// flushed. Closing the database flushes it. Default: false. A write with `sync` needs the log:
+    /// both together fail with [`crate::ErrorKind::InvalidArgument`].
     pub disable_wal: bool,
     /// Longest time to wait before the write begins: for a flush of the write buffer, for a
     /// compaction of level 0, or while compaction is behind and writes are slowed. A write that
@@ -54,4 +56,23 @@ pub struct WriteOptions {
     /// Allowed only in keyspaces with [`KeyspaceOptions::expiry`](crate::KeyspaceOptions::expiry).
     /// A batch sets it with [`WriteBatch::set_expires`](crate::WriteBatch::set_expires) instead.
     pub expires: Option<Expires>,
+}
+
+impl WriteOptions {
+    /// Checks that the options do not contradict each other.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a synced write without the log.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.sync && self.disable_wal { Err(contradiction()) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn contradiction() -> Error {
+    Error::invalid_argument(
+        "WriteOptions::sync and disable_wal contradict each other: a write outside of the log is \
+         durable only after a flush; set one of them, or call Db::flush after the write",
+    )
 }

@@ -110,6 +110,11 @@ impl LogSync {
         self.file.memory_bytes() + self.noted.load(Ordering::Relaxed)
     }
 
+    /// Returns whether an append needs no system call.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.file.is_mapped()
+    }
+
     /// Sets the bytes of memory of the list that says where values lie in the log.
     #[inline]
     pub(crate) fn note_memory(&self, bytes: usize) {

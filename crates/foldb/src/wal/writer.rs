@@ -318,11 +318,6 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Returns whether an append needs no system call.
-    pub(crate) fn is_mapped(&self) -> bool {
-        self.sync.file.is_mapped()
-    }
-
     /// Ends the log: it takes no more writes.
     pub(crate) fn seal(self, values: Arc<SeparableValues>) -> SealedLog {
         self.sync.seal(self.extent());

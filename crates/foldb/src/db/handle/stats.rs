@@ -1,6 +1,6 @@
 //! Statistics and options of the handles.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -48,9 +48,12 @@ impl Core {
         stats
     }
 
-    /// Returns whether the current log is written through a mapping.
+    /// Returns whether the current log is written through a mapping. It does not wait for a write
+    /// in progress, which may be a batch of many megabytes.
     fn log_is_mapped(&self) -> bool {
-        self.lock_writer().log.is_mapped()
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = logs.last().and_then(|(_, sync)| sync.as_ref());
+        current.is_some_and(|sync| sync.is_mapped())
     }
 
     /// Returns the options in effect in a keyspace. Values that the database stores are marked as

@@ -258,6 +258,7 @@ impl Conditional<'_> {
     ) -> Result<T> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
+        self.options.check()?;
         let _noting = core.noting();
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);

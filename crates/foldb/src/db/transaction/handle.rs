@@ -104,6 +104,7 @@ static NEXT_WITH_SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 impl Transaction {
     pub(super) fn begin(db: &Db, options: TransactionOptions) -> Result<Transaction> {
         db.core().check_writable()?;
+        options.write.check()?;
         let state = State {
             snapshot: None,
             batch: WriteBatch::new(),

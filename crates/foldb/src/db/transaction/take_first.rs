@@ -46,6 +46,7 @@ impl Conditional<'_> {
     pub fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
+        self.options.check()?;
         let _noting = core.noting();
         let bounds = Bounds::of(&range);
         let start = Edge::at_start(bounds.as_refs().0);

@@ -280,7 +280,8 @@ impl Core {
 
     /// Handles a write without operations. If it asks for a sync, it makes earlier writes durable.
     fn write_nothing(&self, options: &WriteOptions) -> Result<()> {
-        let syncs = options.sync && !options.disable_wal && !planted(Fault::EmptySyncSyncsNothing);
+        options.check()?;
+        let syncs = options.sync && !planted(Fault::EmptySyncSyncsNothing);
         if syncs { self.sync() } else { self.check_writable() }
     }
 
@@ -292,6 +293,7 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
+        options.check()?;
         if let Writes::Batch(batch) = writes
             && batch.has_pending_stamps()
         {
@@ -318,6 +320,7 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
+        options.check()?;
         self.check_process()?;
         // Stores a new second before the lock is taken.
         self.time();
@@ -376,7 +379,7 @@ impl Core {
         writer: WriterGuard<'_, WriterState>,
         options: &WriteOptions,
     ) -> Result<()> {
-        if !options.sync || options.disable_wal {
+        if !options.sync {
             return Ok(());
         }
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());

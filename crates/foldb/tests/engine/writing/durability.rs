@@ -6,7 +6,7 @@ use std::path::Path;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, Options, WriteBatch, WriteOptions};
+use foldb::{Db, ErrorKind, Options, TransactionOptions, WriteBatch, WriteOptions};
 use tempfile::TempDir;
 
 use crate::support::only_appends;
@@ -671,4 +671,29 @@ fn tables_that_were_not_installed_are_removed() {
     fs.clear_faults();
     db.flush().unwrap();
     assert_eq!(tables().count(), 1);
+}
+
+/// The write was acknowledged, and a kill lost it.
+#[test]
+fn a_synced_write_outside_of_the_log_is_refused() {
+    let db = Db::open(PATH, options(&MemFs::new())).unwrap();
+    let keyspace = db.keyspace("default").unwrap();
+    let both = WriteOptions { sync: true, ..UNLOGGED };
+    let mut batch = WriteBatch::new();
+    batch.put("a", "1").put("b", "2");
+    let outcomes = [
+        db.put_opt("a", "1", &both),
+        db.delete_opt("a", &both),
+        keyspace.delete_range_opt("a".."b", &both),
+        keyspace.delete_range_opt("a".."a", &both),
+        db.write_opt(&batch, &both),
+        db.write_opt(&WriteBatch::new(), &both),
+        db.begin(TransactionOptions { write: both, ..Default::default() }).map(drop),
+        keyspace.conditional(&both).put_if_absent("a", "1").map(drop),
+        keyspace.conditional(&both).take_first(..).map(drop),
+    ];
+    for outcome in outcomes {
+        assert_error(outcome, ErrorKind::InvalidArgument, None);
+    }
+    assert!(db.is_empty().unwrap());
 }
