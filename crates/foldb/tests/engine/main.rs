@@ -29,6 +29,7 @@ mod disks {
 mod expiry {
     mod conditions;
     mod copies;
+    mod disks;
     mod in_flight;
     mod lifetimes;
     mod model;

@@ -83,12 +83,12 @@ impl SnapshotList {
         self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
     }
 
-    /// Returns the time up to which expired records may go: that of the oldest snapshot, or now.
-    /// Later snapshots have later times.
+    /// Returns the time up to which expired records may go: the stored one, or that of the oldest
+    /// snapshot if it is earlier. Later snapshots have later times.
     pub(crate) fn expired_through(&self, time: &DatabaseTime) -> Moment {
         let live = self.lock();
         let oldest = live.first_key_value().map(|(_, held)| held.time);
-        oldest.unwrap_or_else(|| time.last_seen())
+        oldest.map_or(time.last_stored(), |oldest| oldest.min(time.last_stored()))
     }
 
     /// Returns the sequence numbers of the live snapshots, oldest first.

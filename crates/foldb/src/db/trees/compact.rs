@@ -24,7 +24,7 @@ impl Core {
     pub(crate) fn begin_job(&self) -> Option<Claim> {
         if self.time.is_used() && self.time.is_end_due(&*self.options.env.clock) {
             // The tree's lock must be free, because a new second is stored under it.
-            self.time();
+            self.store_time_now();
         }
         let mut tree = self.lock_tree();
         if !self.background.may_begin_jobs() {
@@ -52,7 +52,7 @@ impl Core {
     /// Returns the earliest moment to come at which half of some table's records have expired.
     fn next_end(&self, tree: &Tree) -> Moment {
         let ends = tree.keyspaces.values().flat_map(KeyspaceTree::ends);
-        ends.filter(|end| *end > self.time.last_seen()).min().unwrap_or(NEVER)
+        ends.filter(|end| *end > self.time.last_stored()).min().unwrap_or(NEVER)
     }
 
     /// Ends a job: releases its claim.

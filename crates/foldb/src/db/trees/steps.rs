@@ -44,6 +44,7 @@ impl Core {
         {
             self.seal_for_memory(&mut writer)?;
         }
+        self.store_time_if_due();
         let soon = self.background.is_flush_due.load(Ordering::Acquire);
         let wanted = eager || soon || self.background.lock().flush_waiters > 0;
         let flushed = self.flush_step(wanted)?;
