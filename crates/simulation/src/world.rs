@@ -108,6 +108,7 @@ impl<'a> World<'a> {
         let Some(opened) = self.open_and_compare(&disk, life)? else {
             self.counts.add(Counted::OpenCut);
             self.end_by_stop(&disk, stop);
+            self.day.catch_up();
             return Ok(());
         };
         let before = self.counts.get(Counted::Operation);
@@ -136,6 +137,8 @@ impl<'a> World<'a> {
         self.end_by_stop(&disk, stop);
         // After the stop, every call of the disk fails for the database's threads.
         drop(opened);
+        // The last second may not be stored yet. Then the time falls if the clock was set back.
+        self.day.catch_up();
         Ok(())
     }
 
