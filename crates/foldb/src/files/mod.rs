@@ -7,6 +7,7 @@ mod closed;
 mod foreign;
 mod names;
 mod pool;
+mod remove;
 mod restoring;
 mod trash;
 
@@ -14,5 +15,8 @@ pub(crate) use closed::Closed;
 pub(crate) use foreign::refuse_foreign;
 pub(crate) use names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 pub(crate) use pool::{FilePool, HeldFiles, InUse, PooledFile};
+pub(crate) use remove::{
+    Content, Identity, LOST_AND_FOUND, Proof, is_linked_directory, remove, remove_empty,
+};
 pub(crate) use restoring::refuse_unfinished_restore;
 pub(crate) use trash::Trash;

@@ -19,6 +19,7 @@ use foldb_env::FileSystem;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
+use crate::files::{Proof, remove};
 use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
@@ -288,7 +289,7 @@ impl Drop for TableOutput<'_> {
     fn drop(&mut self) {
         for number in self.created.drain(..) {
             // The next open removes a file that cannot be removed now.
-            let _best_effort = self.fs.remove(&self.names.table(number));
+            let _best_effort = remove(&**self.fs, &self.names.table(number), Proof::Written);
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::encoding::format::{CLOSED, FORMAT_VERSION, MAGIC_LEN};
 use crate::encoding::{ByteReader, checksum};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::FileNames;
+use crate::files::{Proof, remove};
 use crate::wal::Extent;
 
 /// Where the manifest's extent begins.
@@ -85,7 +86,7 @@ impl CloseRecord {
     /// `Io` if the removal fails.
     pub(crate) fn invalidate(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let path = names.closed();
-        match fs.remove(&path) {
+        match remove(fs, &path, Proof::Listed) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::io(&path, "remove", &error))
             }

@@ -14,6 +14,7 @@ use crate::encoding::format::MANIFEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
+use crate::files::{Proof, remove};
 use crate::version::closed::CloseRecord;
 use crate::version::edit::Edit;
 use crate::wal::{Extent, LogHeader, LogReader, LogWriter, Tail};
@@ -81,8 +82,8 @@ impl Manifest {
             }
             // Failed attempts must not fill a full disk. A file that cannot be removed does no
             // harm.
-            let _best_effort = fs.remove(&path);
-            let _best_effort = fs.remove(&names.current_temporary());
+            let _best_effort = remove(&**fs, &path, Proof::Written);
+            let _best_effort = remove(&**fs, &names.current_temporary(), Proof::Written);
             return Err(error);
         }
         let base_len = log.len();

@@ -15,6 +15,7 @@ use foldb_env::{FileSystem, UnwritableFile, WritableFile};
 use crate::encoding::format::{FileFormat, LOG};
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
+use crate::files::{Proof, remove};
 use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, longest_payload};
 use crate::wal::record::LogHeader;
 use crate::wal::separable::{SealedLog, SeparableValues};
@@ -106,7 +107,7 @@ impl LogWriter {
             Err(error) => {
                 drop(log);
                 // A file that cannot be removed is a log without writes: the next open removes it.
-                let _best_effort = fs.remove(path);
+                let _best_effort = remove(&**fs, path, Proof::Written);
                 Err(error)
             }
         }

@@ -6,8 +6,11 @@
 use std::io;
 use std::path::Path;
 
+use foldb_env::FileSystem;
+
+use super::Backups;
 use super::record::{Record, StoredFile};
-use super::{Backups, id_in};
+use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::lifecycle::checkpoint::Moment;
 use crate::error::{Error, Result};
@@ -52,10 +55,16 @@ impl Backups {
     ///
     /// Reads every table and segment of the database to compare it with the directory, and copies
     /// only those that the directory lacks. A create that fails or is killed leaves earlier backups
-    /// whole, and adds none. The next create or delete removes what it left.
+    /// whole, and adds none. A failed create removes its files. After a kill, the next create or
+    /// delete removes them.
+    ///
+    /// The database is read through its own file system, and the backup is written through the
+    /// file system of these backups. The two may differ: the backup of a database whose file
+    /// system encrypts is plain if that of the backups is, and a restore is plain too.
     ///
     /// # Errors
-    /// `InvalidArgument` or `DatabaseExists` for a directory with other files in it. `Locked` while
+    /// `InvalidArgument` or `DatabaseExists` for a directory with other files in it, such as a
+    /// folder `shared` of the user's. `Locked` while
     /// another process changes the directory. `Corruption` for a damaged log, and for a missing
     /// file. `NoSpace`, `Io`, `ReadOnly`, `Closed`.
     pub fn create(&self, db: &Db) -> Result<BackupInfo> {
@@ -63,17 +72,27 @@ impl Backups {
         core.check_writable()?;
         let _lock = self.lock()?;
         self.sweep()?;
-        let names = self.names()?;
-        let ids =
-            names.iter().filter_map(|name| id_in(name, ".backup").or_else(|| id_in(name, ".own")));
-        let id = ids.max().unwrap_or(0) + 1;
+        let id = self.last_id()?.checked_add(1).ok_or_else(|| {
+            let message = "a backup has the largest id, so no later one can be made: use another \
+                           directory";
+            Error::invalid_argument(message).in_file(&self.directory)
+        })?;
+        let created = self.create_as(id, core);
+        if created.is_err() {
+            // A full disk gets its space back. The next create tries again.
+            let _best_effort = self.sweep();
+        }
+        created
+    }
+
+    fn create_as(&self, id: u64, core: &Core) -> Result<BackupInfo> {
         if core.has_unlogged() {
             core.flush()?;
         }
         let mut moment = core.note_moment()?;
         let mut record =
             Record { id, database: core.database, new_files: 0, new_bytes: 0, files: Vec::new() };
-        self.add_shared(&core.names, &moment, &mut record)?;
+        self.add_shared(core, &moment, &mut record)?;
         let own = FileNames::new(&self.own_directory(id));
         self.fs
             .create_dir_all(own.directory())
@@ -87,13 +106,14 @@ impl Backups {
     }
 
     /// Copies the tables and segments that the directory lacks.
-    fn add_shared(&self, from: &FileNames, moment: &Moment, record: &mut Record) -> Result<()> {
+    fn add_shared(&self, core: &Core, moment: &Moment, record: &mut Record) -> Result<()> {
+        let (fs, from) = (&*core.options.env.fs, &core.names);
         for (number, len) in moment.tables() {
-            self.share(&from.table(number), len, record)?;
+            self.share(fs, &from.table(number), len, record)?;
         }
         for version in &moment.versions {
             for (number, file) in version.segments.files() {
-                self.share(&from.segment(number), file.end, record)?;
+                self.share(fs, &from.segment(number), file.end, record)?;
             }
         }
         match planted(Fault::BackupSkipsSync) {
@@ -102,16 +122,16 @@ impl Backups {
         }
     }
 
-    /// Adds a file that does not change up to `len`.
-    fn share(&self, from: &Path, len: u64, record: &mut Record) -> Result<()> {
+    /// Adds a file of the database's file system that does not change up to `len`.
+    fn share(&self, fs: &dyn FileSystem, from: &Path, len: u64, record: &mut Record) -> Result<()> {
         let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        let digest = self.read_through(from, len, |_, _| Ok(()))?;
+        let digest = Backups::read_through(fs, from, len, |_, _| Ok(()))?;
         let file = StoredFile { is_own: false, name, len, digest };
         let to = self.place_of(record.id, &file);
         let found = self.fs.exists(&to).then(|| self.fs.len(&to).ok()).flatten();
         if found != Some(len) {
             let unfinished = self.shared_directory().join(format!("{}.tmp", file.shared_name()));
-            let copied = self.copy(from, &unfinished, len)?;
+            let copied = self.copy(fs, from, &unfinished, len)?;
             self.compare(&file, from, len, copied)?;
             self.fs.rename(&unfinished, &to).map_err(|error| Error::io(&to, "rename", &error))?;
             record.new_files += 1;
@@ -128,7 +148,7 @@ impl Backups {
         for name in names {
             let path = own.join(&name);
             let len = self.fs.len(&path).map_err(|error| Error::io(&path, "look at", &error))?;
-            let digest = self.read_through(&path, len, |_, _| Ok(()))?;
+            let digest = Backups::read_through(&*self.fs, &path, len, |_, _| Ok(()))?;
             record.files.push(StoredFile { is_own: true, name, len, digest });
             record.new_files += 1;
             record.new_bytes += len;

@@ -5,6 +5,7 @@
 //! shared/000012-DIGEST.tbl a table or a file of value segments, for all backups that name it
 //! 000003.own/              the logs, the manifest, CURRENT and CLOSED of backup 3
 //! 000003.backup            the record: which files make up backup 3
+//! 000003.deleted           empty: backup 3 was the newest, and no later one gets its id
 //! ```
 //!
 //! A backup is a checkpoint whose tables and segment files are named by their contents. A file that
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::error::{Error, Result};
+use crate::files::{Content, Proof};
 use crate::options::Options;
 use record::Record;
 
@@ -92,21 +94,55 @@ impl Backups {
     /// the error names; `Io`.
     pub fn list(&self) -> Result<Vec<BackupInfo>> {
         let ids = self.ids()?;
-        ids.into_iter().map(|id| Ok(BackupInfo::of(&self.read(id)?))).collect()
+        let mut all = Vec::with_capacity(ids.len());
+        for id in ids {
+            match self.read(id) {
+                Ok(record) => all.push(BackupInfo::of(&record)),
+                // A delete removed it meanwhile.
+                Err(_) if !self.fs.exists(&self.record_path(id)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
     }
 
     /// Deletes a backup. Removes each shared file that no other backup names.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such backup. `Locked` while another process changes the
-    /// directory; `Io`.
+    /// `InvalidArgument` if there is no such backup, or if the file of this name is no record of a
+    /// backup. `Locked` while another process changes the directory; `Io`.
     pub fn delete(&self, id: u64) -> Result<()> {
         self.find(Some(id))?;
         let _lock = self.lock()?;
         let path = self.record_path(id);
-        self.fs.remove(&path).map_err(|error| Error::io(&path, "remove", &error))?;
+        let content = Content::read_record(&*self.fs, &path).ok_or_else(|| {
+            let message = "this is no record of a backup, so it stays: remove it by hand if it is \
+                           a damaged one";
+            Error::invalid_argument(message).in_file(&path)
+        })?;
+        if self.last_id()? == id {
+            self.keep_id(id)?;
+        }
+        self.remove(&path, Proof::Content(&content))?;
         self.sync(&self.directory)?;
         self.sweep()
+    }
+
+    /// Notes, durably, that an id was given, so that no later backup gets it.
+    fn keep_id(&self, id: u64) -> Result<()> {
+        let path = self.directory.join(format!("{id:06}{DELETED}"));
+        let file = self.fs.create(&path).and_then(|file| file.sync().and_then(|()| file.close()));
+        file.map_err(|error| Error::io(&path, "create", &error))?;
+        self.sync(&self.directory)
+    }
+
+    /// Returns the largest id that was given; 0 if none was.
+    fn last_id(&self) -> Result<u64> {
+        let names = self.names()?;
+        let id_of = |name: &String| {
+            [".backup", ".own", DELETED].iter().find_map(|ending| id_in(name, ending))
+        };
+        Ok(names.iter().filter_map(id_of).max().unwrap_or(0))
     }
 
     /// Returns the ids of all backups, ascending.
@@ -173,6 +209,9 @@ impl Backups {
         synced.map_err(|error| Error::io(directory, "sync the directory", &error))
     }
 }
+
+/// The ending of the name of a file that keeps the id of a deleted backup.
+const DELETED: &str = ".deleted";
 
 /// Returns the id in a name, such as 3 in `000003.backup`.
 fn id_in(name: &str, ending: &str) -> Option<u64> {

@@ -58,7 +58,7 @@ impl Backups {
 
     fn copy_back(&self, id: u64, file: &StoredFile, to: &Path) -> Result<()> {
         let from = self.place_of(id, file);
-        let digest = self.copy(&from, to, file.len)?;
+        let digest = self.copy(&*self.fs, &from, to, file.len)?;
         let len = self.fs.len(&from).map_err(|error| Error::io(&from, "look at", &error))?;
         self.compare(file, &from, len, digest)
     }
@@ -72,22 +72,31 @@ impl Backups {
         let mut check = BackupCheck::default();
         let mut seen = BTreeSet::new();
         for id in self.ids()? {
-            check.backups += 1;
-            let record = match self.read(id) {
-                Ok(record) => record,
-                Err(error) => {
-                    check.faults.push(error);
-                    continue;
+            let mut own = BackupCheck { backups: 1, ..BackupCheck::default() };
+            let mut new = BTreeSet::new();
+            match self.read(id) {
+                Err(error) => own.faults.push(error),
+                Ok(record) => {
+                    for file in &record.files {
+                        let place = self.place_of(id, file);
+                        if seen.contains(&place) || !new.insert(place) {
+                            continue;
+                        }
+                        own.files += 1;
+                        own.bytes += file.len;
+                        own.faults.extend(self.check(id, file).err());
+                    }
                 }
-            };
-            for file in &record.files {
-                if !seen.insert(self.place_of(id, file)) {
-                    continue;
-                }
-                check.files += 1;
-                check.bytes += file.len;
-                check.faults.extend(self.check(id, file).err());
             }
+            // A delete may remove the backup meanwhile. Its record goes first.
+            if !own.faults.is_empty() && !self.fs.exists(&self.record_path(id)) {
+                continue;
+            }
+            seen.append(&mut new);
+            check.backups += own.backups;
+            check.files += own.files;
+            check.bytes += own.bytes;
+            check.faults.append(&mut own.faults);
         }
         Ok(check)
     }

@@ -21,6 +21,7 @@ use crate::db::handle::read_options::ReadOptions;
 use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
+use crate::files::{Proof, remove};
 use crate::fold::Definition;
 use crate::key::{Kind, NO_OPERATOR, OperatorId};
 use crate::options::{Options, WriteOptions};
@@ -304,7 +305,7 @@ impl Restore {
         self.new.db.close()?;
         let (fs, names) = (&self.new.db.core().options.env.fs, &self.new.db.core().names);
         let (mark, directory) = (names.restoring(), names.directory());
-        match fs.remove(&mark) {
+        match remove(&**fs, &mark, Proof::Written) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed.map_err(|error| Error::io(&mark, "remove", &error))?,
         }

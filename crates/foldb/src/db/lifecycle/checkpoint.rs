@@ -37,6 +37,7 @@ use crate::db::lifecycle::copying::refuse_used;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames};
+use crate::files::{Proof, remove, remove_empty};
 use crate::version::{CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
 
@@ -249,7 +250,7 @@ impl Target {
         });
         let lock = lock.inspect_err(|_| {
             if is_new {
-                let _best_effort = fs.remove_dir(directory);
+                let _best_effort = remove_empty(&**fs, directory);
             }
         })?;
         Ok(Target {
@@ -344,16 +345,16 @@ impl Drop for Target {
         }
         // Without CURRENT, files that cannot be removed are no database, so CURRENT goes first.
         let directory = self.names.directory();
-        let _best_effort = self.fs.remove(&self.names.current());
+        let _best_effort = remove(&*self.fs, &self.names.current(), Proof::Written);
         for name in self.fs.list(directory).unwrap_or_default() {
             if FileKind::parse(&name).is_some_and(|kind| kind != FileKind::Lock) {
-                let _best_effort = self.fs.remove(&directory.join(name));
+                let _best_effort = remove(&*self.fs, &directory.join(name), Proof::Written);
             }
         }
-        let _best_effort = self.fs.remove(&self.names.lock());
+        let _best_effort = remove(&*self.fs, &self.names.lock(), Proof::Written);
         self.lock = None;
         if self.is_new {
-            let _best_effort = self.fs.remove_dir(directory);
+            let _best_effort = remove_empty(&*self.fs, directory);
         }
     }
 }

@@ -7,7 +7,10 @@ use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::{check_platform, lock_error};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileKind, FileNames, refuse_foreign};
+use crate::files::{
+    Content, FileKind, FileNames, Identity, Proof, is_linked_directory, refuse_foreign, remove,
+    remove_empty,
+};
 use crate::options::Options;
 use crate::version::refuse_other_manifest;
 
@@ -34,9 +37,11 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
         return Ok(());
     }
     refuse_foreign(fs, &names)?;
-    if known_in(fs, path)?.0.is_empty() {
+    let found = Found::in_directory(fs, &names)?;
+    if found.names.is_empty() {
         return Ok(());
     }
+    found.refuse_unproven(fs, path)?;
     match refuse_other_manifest(fs, &names) {
         // The error may be temporary. If not, the check below reports it again.
         Err(error) if error.kind() == ErrorKind::Io => {}
@@ -49,33 +54,33 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     };
     // Another process may have held the lock until now, so the directory is listed only now.
     refuse_other_manifest(fs, &names)?;
-    let (known, is_all) = known_in(fs, path)?;
+    let found = Found::in_directory(fs, &names)?;
+    found.refuse_unproven(fs, path)?;
     // The close record is removed first, because it says that the database exists. CURRENT is
-    // removed next: without it there is no database. LOCK is removed last: until then no other
+    // removed next: without it there is no database. Manifests follow the files that they prove to
+    // be foldb's, so a later destroy can finish this one. LOCK is removed last: until then no other
     // process creates a database here.
-    let rank = |name: &str| match name {
-        "CLOSED" => 0,
-        "CURRENT" => 1,
-        "LOCK" => 3,
+    let rank = |kind: FileKind| match kind {
+        FileKind::Closed => 0,
+        FileKind::Current => 1,
+        FileKind::Manifest(_) => 3,
+        FileKind::Lock => 4,
         _ => 2,
     };
-    for rank_now in 0..=3 {
-        for name in known.iter().filter(|name| rank(name) == rank_now) {
-            let file = path.join(name);
-            match fs.remove(&file) {
-                // A file system that only grows removes the remains of a rename by itself.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed.map_err(|error| Error::io(&file, "remove", &error))?,
-            }
+    for rank_now in 0..=4 {
+        for (name, kind) in found.names.iter().filter(|(_, kind)| rank(*kind) == rank_now) {
+            found.remove(fs, &path.join(name), *kind)?;
         }
-        if rank_now == 1 {
-            // After a crash, files that are removed later may remain, but CURRENT does not return.
+        if matches!(rank_now, 1 | 2) {
+            // After a crash, files that are removed later may remain, but CURRENT does not return,
+            // nor does a file without its manifest.
             fs.sync_dir(path).map_err(|error| Error::io(path, "sync the directory", &error))?;
         }
     }
     drop(lock);
-    if is_all {
-        match fs.remove_dir(path) {
+    // A link stays, with the empty directory that it leads to.
+    if found.is_all && !is_linked_directory(fs, path) {
+        match remove_empty(fs, path) {
             // Another process created a database here, or removed the directory.
             Err(error)
                 if matches!(
@@ -88,14 +93,64 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the names of a database's files in a directory, and whether it holds no other files.
-fn known_in(fs: &dyn FileSystem, path: &Path) -> Result<(Vec<String>, bool)> {
-    let mut names = match fs.list(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        listed => listed.map_err(|error| Error::io(path, "list", &error))?,
-    };
-    let all = names.len();
-    names.retain(|name| FileKind::parse(name).is_some());
-    let is_all = names.len() == all;
-    Ok((names, is_all))
+/// The files of a directory that have names of a database's files.
+struct Found {
+    names: Vec<(String, FileKind)>,
+    /// Whether the directory has no other files.
+    is_all: bool,
+    /// What proves that all of them are foldb's.
+    identity: Option<Identity>,
+    /// Whether the bytes of at least one are foldb's.
+    has_content: bool,
+}
+
+impl Found {
+    fn in_directory(fs: &dyn FileSystem, names: &FileNames) -> Result<Found> {
+        let path = names.directory();
+        let listed = match fs.list(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            listed => listed.map_err(|error| Error::io(path, "list", &error))?,
+        };
+        let all = listed.len();
+        let parsed = |name: String| FileKind::parse(&name).map(|kind| (name, kind));
+        let known: Vec<_> = listed.into_iter().filter_map(parsed).collect();
+        let identity = Identity::of(fs, names);
+        let is_own = |(name, kind): &(String, FileKind)| {
+            let content = Content::read(fs, &path.join(name), *kind);
+            content.is_some_and(|content| !content.is_empty)
+        };
+        let has_content = identity.is_some() || known.iter().any(is_own);
+        Ok(Found { is_all: known.len() == all, names: known, identity, has_content })
+    }
+
+    /// Refuses files of which none is known to be foldb's. Empty files are what an interrupted
+    /// create or destroy leaves, and hold nothing of the user's.
+    fn refuse_unproven(&self, fs: &dyn FileSystem, path: &Path) -> Result<()> {
+        let is_unproven = |(name, kind): &&(String, FileKind)| {
+            Content::read(fs, &path.join(name), *kind).is_none()
+        };
+        match self.names.iter().find(is_unproven) {
+            Some((name, _)) if !self.has_content => Err(Error::invalid_argument(format!(
+                "the directory holds no database, and nothing proves that foldb wrote {name}, so \
+                 nothing is removed: if you mean it, remove the files by hand"
+            ))
+            .in_file(path)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes a file if it is foldb's.
+    fn remove(&self, fs: &dyn FileSystem, file: &Path, kind: FileKind) -> Result<()> {
+        let content = Content::read(fs, file, kind);
+        let proof = match (&self.identity, &content) {
+            (Some(identity), _) => Proof::Named(identity),
+            (None, Some(content)) => Proof::Content(content),
+            (None, None) => return Ok(()),
+        };
+        match remove(fs, file, proof) {
+            // A file system that only grows removes the remains of a rename by itself.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(|error| Error::io(file, "remove", &error)),
+        }
+    }
 }

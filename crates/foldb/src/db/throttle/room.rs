@@ -26,6 +26,7 @@ use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::StallReason;
 use crate::faults::{Fault, planted};
+use crate::files::{Proof, remove};
 use crate::memtable::Memtable;
 use crate::options::WriteOptions;
 use crate::runtime::{Balance, Work};
@@ -506,7 +507,7 @@ impl Core {
                 drop(log);
                 // Repeated attempts must not fill the disk. If the file cannot be removed, it stays
                 // as a log without writes.
-                let _best_effort = fs.remove(&path);
+                let _best_effort = remove(&**fs, &path, Proof::Written);
                 return Err(error);
             }
         };

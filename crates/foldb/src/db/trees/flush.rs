@@ -16,6 +16,7 @@ use crate::db::state::tree::Tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::faults::{Fault, planted};
+use crate::files::{Proof, remove};
 use crate::iterator::{CoverSource, Covers, MergingCursor, Source};
 use crate::key::{KeyspaceId, SeqNo};
 use crate::memtable::Memtable;
@@ -276,10 +277,12 @@ impl Core {
             }
             if !self.archive_log(*log) {
                 // A log that cannot be unlinked now is removed at the next open.
-                let _best_effort = self.options.env.fs.remove(&self.names.log(*log));
+                let _best_effort =
+                    remove(&*self.options.env.fs, &self.names.log(*log), Proof::Listed);
             }
             if planted(Fault::UnlinkAdoptedLog) {
-                let _segment = self.options.env.fs.remove(&self.names.segment(*log));
+                let _segment =
+                    remove(&*self.options.env.fs, &self.names.segment(*log), Proof::Listed);
             }
         }
         self.trim_archive();

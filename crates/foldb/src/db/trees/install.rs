@@ -15,6 +15,7 @@ use crate::db::state::tree::Tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileKind;
+use crate::files::{Proof, remove};
 use crate::key::SeqNo;
 use crate::version::{Edit, Manifest, TreeEdit, Version, check_order, check_structure};
 
@@ -145,7 +146,7 @@ impl Core {
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());
         // If the old manifest cannot be removed, it wastes only a few bytes until the next open.
-        let _best_effort = fs.remove(old.path());
+        let _best_effort = remove(&**fs, old.path(), Proof::Listed);
         Ok(())
     }
 
@@ -186,11 +187,12 @@ impl Core {
 
     /// Unlinks files. The caller has locked `self.lock`, which holds the directory's lock.
     fn unlink_locked(&self, files: impl Iterator<Item = FileKind>) {
+        let fs = &*self.options.env.fs;
         for file in files {
             let path = match file {
                 FileKind::Archive(number) => {
                     // The rename may have failed when the log was archived.
-                    let _best_effort = self.options.env.fs.remove(&self.names.log(number));
+                    let _best_effort = remove(fs, &self.names.log(number), Proof::Listed);
                     self.names.archive(number)
                 }
                 FileKind::Segment(number) => self.names.segment(number),
@@ -198,7 +200,7 @@ impl Core {
                 _ => continue,
             };
             // A file that cannot be unlinked now is removed at the next open.
-            let _best_effort = self.options.env.fs.remove(&path);
+            let _best_effort = remove(fs, &path, Proof::Listed);
         }
     }
 

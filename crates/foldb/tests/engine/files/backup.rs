@@ -359,3 +359,143 @@ fn a_crash_at_every_call_of_a_restore_leaves_the_database_whole_or_absent() {
     }
     assert!(absent > 10, "{absent}");
 }
+
+/// Documents of the user's in folders whose names a directory of backups has too.
+#[test]
+fn folders_of_the_user_are_refused_and_left() {
+    for (folder, file) in [
+        ("shared", "thesis.docx"),
+        ("shared", "000001.tbl"),
+        ("shared", "000001-notes.tbl"),
+        ("000003.own", "notes.txt"),
+    ] {
+        let fs = MemFs::new();
+        let db = create(&fs).unwrap();
+        fill(&db, 0, 5).unwrap();
+        let path = Path::new(DIR).join(folder).join(file);
+        fs.create_dir_all(path.parent().unwrap()).unwrap();
+        fs.create(&path).unwrap().write_at(b"mine", 0).unwrap();
+        let refused = backups(&fs).create(&db).map(|_| ());
+        let error = assert_error(refused, ErrorKind::InvalidArgument, None);
+        assert!(error.to_string().contains(file), "{error}");
+        assert_eq!(fs.read(&path).unwrap(), b"mine", "{}", path.display());
+    }
+}
+
+/// In a directory with backups, files of the user's and the folder of a mounted disk do no harm.
+#[test]
+fn files_of_the_user_beside_backups_stay() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    fill(&db, 0, 50).unwrap();
+    fs.create_dir_all(Path::new("backups/lost+found")).unwrap();
+    backups(&fs).create(&db).unwrap();
+    let mine = [
+        "backups/shared/notes.txt",
+        "backups/000009.own/notes.txt",
+        "backups/000009.own/000001.log",
+        "backups/000007.backup.tmp",
+    ];
+    fs.create_dir_all(Path::new("backups/000009.own")).unwrap();
+    for path in mine {
+        fs.create(Path::new(path)).unwrap().write_at(b"this is mine", 0).unwrap();
+    }
+    fs.create_dir_all(Path::new("backups/shared/folder")).unwrap();
+    let second = backups(&fs).create(&db).unwrap();
+    assert_eq!(second.id, 10, "the own directory takes its id");
+    backups(&fs).delete(1).unwrap();
+    for path in mine {
+        assert_eq!(fs.read(Path::new(path)).unwrap(), b"this is mine", "{path}");
+    }
+    assert!(fs.is_dir(Path::new("backups/shared/folder")));
+    check_backup(&fs, second.id, 50, "beside files of the user's");
+    assert!(backups(&fs).verify().unwrap().faults.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_shared_folder_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let on_disk = Options { create_if_missing: true, ..Options::default() };
+    let db = Db::open(path("db"), on_disk.clone()).unwrap();
+    db.put("key", "value").unwrap();
+    db.flush().unwrap();
+    let at = |name: &str| Backups::at(path(name), &on_disk);
+    at("one").create(&db).unwrap();
+    std::fs::create_dir(path("two")).unwrap();
+    std::os::unix::fs::symlink(path("one/shared"), path("two/shared")).unwrap();
+    let refused = at("two").create(&db).map(|_| ());
+    let error = assert_error(refused, ErrorKind::InvalidArgument, None);
+    assert!(error.to_string().contains("link 'shared'"), "{error}");
+    assert!(at("one").verify().unwrap().faults.is_empty(), "the files behind the link stay");
+}
+
+#[test]
+fn ids_are_not_used_again_and_run_out_with_an_error() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    fill(&db, 0, 5).unwrap();
+    for id in 1..=3 {
+        assert_eq!(backups(&fs).create(&db).unwrap().id, id);
+    }
+    backups(&fs).delete(3).unwrap();
+    backups(&fs).delete(2).unwrap();
+    assert_eq!(backups(&fs).create(&db).unwrap().id, 4);
+    backups(&fs).delete(4).unwrap();
+    assert_eq!(backups(&fs).create(&db).unwrap().id, 5);
+    assert_eq!(backups(&fs).create(&db).unwrap().id, 6);
+    let names = fs.list(Path::new(DIR)).unwrap();
+    assert!(!names.iter().any(|name| name.ends_with(".deleted")), "{names:?}");
+    let last = fs.create(Path::new("backups/18446744073709551615.backup")).unwrap();
+    last.write_at(b"not a record", 0).unwrap();
+    let full = backups(&fs).create(&db).map(|_| ());
+    let error = assert_error(full, ErrorKind::InvalidArgument, None);
+    assert!(error.to_string().contains("largest id"), "{error}");
+    let kept = backups(&fs).delete(u64::MAX);
+    assert_error(kept, ErrorKind::InvalidArgument, Some("backups/18446744073709551615.backup"));
+}
+
+/// A database whose file system gives its files another place, as an encrypting one gives its files
+/// other bytes.
+#[test]
+fn the_database_is_read_through_its_own_file_system() {
+    let (own, other) = (MemFs::new(), MemFs::new());
+    let db = create(&own).unwrap();
+    fill(&db, 0, 50).unwrap();
+    db.flush().unwrap();
+    fill(&db, 50, 60).unwrap();
+    let made = backups(&other).create(&db).unwrap();
+    assert!(!own.exists(Path::new(DIR)));
+    assert!(backups(&other).verify().unwrap().faults.is_empty());
+    check_backup(&other, made.id, 60, "in another file system");
+}
+
+#[test]
+fn a_failed_backup_leaves_no_bytes() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    fill(&db, 0, 50).unwrap();
+    backups(&fs).create(&db).unwrap();
+    let before = (files_in(&fs, DIR), files_in(&fs, "backups/shared"));
+    fill(&db, 50, 400).unwrap();
+    db.compact(..).unwrap();
+    let (mut point, mut failed) = (0, 0);
+    loop {
+        point += 1;
+        let left = fs.kill();
+        let db = Db::open(PATH, with(&left)).unwrap();
+        left.inject(Fault::on_mutation().nth(point));
+        if backups(&left).create(&db).is_ok() {
+            break;
+        }
+        if left.exists(Path::new("backups/000002.backup")) {
+            // The last sync failed.
+            continue;
+        }
+        failed += 1;
+        let after = (files_in(&left, DIR), files_in(&left, "backups/shared"));
+        assert_eq!(after, before, "call {point}");
+    }
+    assert!(failed > 10, "{failed}");
+}

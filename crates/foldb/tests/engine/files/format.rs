@@ -826,7 +826,7 @@ fn a_database_of_an_older_format_is_refused_and_not_touched() {
         assert!(contents(copy.path()) == before, "without {gone}");
     }
 
-    // It can be destroyed: destroy goes by the names of files.
+    // It can be destroyed: its manifest has a magic of foldb.
     let copy = copy_of(&older);
     Db::destroy(copy.path(), &Options::default()).unwrap();
     assert!(!copy.path().exists());

@@ -496,6 +496,75 @@ fn destroy_removes_only_files_it_knows() {
     assert!(!path.exists(), "destroy removes the empty directory");
 }
 
+/// A directory without a database, with files of the user's that have names like a database's.
+#[test]
+fn destroy_leaves_files_that_foldb_did_not_write() {
+    let mine = [
+        "000007.log",
+        "000008.tbl",
+        "000010.seg",
+        "000011.arc",
+        "MANIFEST-000009",
+        "CURRENT.tmp",
+        "CLOSED",
+        "LOCK",
+    ];
+    let text = "a text of the user's that is longer than all magics and footers: ".repeat(4);
+    for beside in [None, Some("CURRENT")] {
+        let dir = TempDir::new().unwrap();
+        for name in mine.into_iter().chain(beside) {
+            fs::write(dir.path().join(name), &text).unwrap();
+        }
+        let on_disk = Options { create_if_missing: true, ..Options::default() };
+        let refused = Db::destroy(dir.path(), &on_disk);
+        let error = assert_error(refused, ErrorKind::InvalidArgument, None);
+        assert!(error.to_string().contains("nothing is removed"), "{error}");
+        for name in mine.into_iter().chain(beside) {
+            assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), text, "{name}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn destroy_through_a_link_removes_the_database_and_leaves_the_link() {
+    let dir = TempDir::new().unwrap();
+    let (path, link) = (dir.path().join("db"), dir.path().join("link"));
+    let on_disk = Options { create_if_missing: true, ..Options::default() };
+    Db::open(&path, on_disk.clone()).unwrap().put("a", "1").unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    Db::destroy(&link, &on_disk).unwrap();
+    assert_eq!(names(&path), Vec::<String>::new());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+/// A destroy that stops at any call can be finished by another.
+#[test]
+fn an_interrupted_destroy_can_be_finished() {
+    let whole = MemFs::new();
+    let db = Db::open(PATH, options(&whole)).unwrap();
+    for n in 0..100 {
+        db.put(key(n), [b'v'; 60]).unwrap();
+    }
+    db.flush().unwrap();
+    db.put("logged", "value").unwrap();
+    drop(db);
+    for point in 1.. {
+        let left = whole.kill();
+        left.inject(Fault::on_mutation().nth(point).forever());
+        let done = Db::destroy(PATH, &options(&left)).is_ok();
+        for left in [left.kill(), left.crash_with(point)] {
+            Db::destroy(PATH, &options(&left)).unwrap();
+            let is_gone = !left.exists(Path::new(PATH));
+            assert!(is_gone || left.list(Path::new(PATH)).unwrap().is_empty(), "call {point}");
+        }
+        if done {
+            assert!(point > 4, "{point}");
+            break;
+        }
+    }
+}
+
 /// RocksDB and LevelDB use the same names for their files as foldb.
 #[test]
 fn destroy_and_open_leave_the_database_of_another_engine() {

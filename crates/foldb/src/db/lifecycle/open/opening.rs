@@ -37,6 +37,7 @@ use crate::events::{DroppedTail, Event, Events};
 use crate::faults::{Fault, planted};
 use crate::files::HeldFiles;
 use crate::files::{FileKind, FileNames};
+use crate::files::{Identity, Proof, remove};
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
@@ -234,7 +235,7 @@ impl BegunFiles {
         if !self.led {
             return Ok(());
         }
-        match self.fs.remove(&self.names.current()) {
+        match remove(&*self.fs, &self.names.current(), Proof::Written) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed?,
         }
@@ -254,7 +255,7 @@ impl Drop for BegunFiles {
         }
         for file in &self.files {
             // The next successful open removes files that cannot be removed now.
-            let _best_effort = self.fs.remove(file);
+            let _best_effort = remove(&*self.fs, file, Proof::Written);
         }
     }
 }
@@ -283,6 +284,7 @@ fn remove_unneeded(
     if planted(Fault::LeaveAttempts) {
         return Ok(());
     }
+    let Some(identity) = Identity::of(fs, names) else { return Ok(()) };
     for kind in present {
         let path = match *kind {
             FileKind::Table(number) if !stored.named.contains(&number) => names.table(number),
@@ -291,7 +293,7 @@ fn remove_unneeded(
             _ => continue,
         };
         // The end of the open tries again.
-        let _best_effort = fs.remove(&path);
+        let _best_effort = remove(fs, &path, Proof::Named(&identity));
     }
     Ok(())
 }
@@ -531,6 +533,8 @@ impl Core {
     /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
     fn remove_leftovers(&self, present: &[FileKind], log: u64, manifest: u64) {
         self.remove_logs_below(log);
+        let fs = &*self.options.env.fs;
+        let Some(identity) = Identity::of(fs, &self.names) else { return };
         let tree = self.lock_tree();
         let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
         let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
@@ -546,14 +550,14 @@ impl Core {
                 FileKind::Archive(number) if !self.keeps_log(number) => self.names.archive(number),
                 FileKind::Temporary => {
                     for path in self.names.temporaries() {
-                        let _best_effort = self.options.env.fs.remove(&path);
+                        let _best_effort = remove(fs, &path, Proof::Named(&identity));
                     }
                     continue;
                 }
                 _ => continue,
             };
             // The next open tries again to remove what cannot be removed now.
-            let _best_effort = self.options.env.fs.remove(&path);
+            let _best_effort = remove(fs, &path, Proof::Named(&identity));
         }
     }
 }

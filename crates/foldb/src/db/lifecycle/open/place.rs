@@ -12,6 +12,7 @@ use foldb_env::{FileLock, FileSystem};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::FileNames;
+use crate::files::{Content, FileKind, Proof, remove, remove_empty};
 use crate::options::Options;
 
 /// How often the open tries to create a directory that another process keeps removing.
@@ -95,17 +96,20 @@ impl<'a> Place<'a> {
     pub(crate) fn leave_as_found(mut self) {
         if self.lock.is_some() && !self.had_database {
             // Without CURRENT, remaining files are no database.
-            for file in [self.names.current(), self.names.current_temporary()] {
-                let _best_effort = self.fs.remove(&file);
+            for kind in [FileKind::Current, FileKind::Temporary] {
+                let file = self.names.of(kind);
+                if let Some(content) = Content::read(self.fs, &file, kind) {
+                    let _best_effort = remove(self.fs, &file, Proof::Content(&content));
+                }
             }
             if !self.had_lock_file {
-                let _best_effort = self.fs.remove(&self.names.lock());
+                let _best_effort = remove(self.fs, &self.names.lock(), Proof::Written);
             }
         }
         self.lock = None;
         for directory in &self.made {
             // A directory that is not empty is in use by now.
-            if self.fs.remove_dir(directory).is_err() {
+            if remove_empty(self.fs, directory).is_err() {
                 break;
             }
         }

@@ -15,6 +15,7 @@ use crate::db::lifecycle::open::files::list_files;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames};
+use crate::files::{Proof, remove, remove_empty};
 
 /// A copy in progress. Dropping it before [`Copy::keep`] removes it.
 pub(crate) struct Copy {
@@ -95,10 +96,13 @@ impl Drop for Copy {
             return;
         }
         for name in self.fs.list(&self.directory).unwrap_or_default() {
-            let _best_effort = self.fs.remove(&self.directory.join(name));
+            if FileKind::parse(&name).is_some() {
+                let path = self.directory.join(name);
+                let _best_effort = remove(&*self.fs, &path, Proof::Written);
+            }
         }
         if self.is_new {
-            let _best_effort = self.fs.remove_dir(&self.directory);
+            let _best_effort = remove_empty(&*self.fs, &self.directory);
         }
     }
 }
