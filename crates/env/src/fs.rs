@@ -39,6 +39,11 @@ pub trait FileSystem: Debug + Send + Sync {
     }
     /// Opens an existing file for positioned reads.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>>;
+    /// Does what [`FileSystem::open`] does, for a file that keeps its name until the handle is
+    /// dropped. Where file handles are few, the file system may close it and open it again.
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        self.open(path)
+    }
     /// Renames a file within one directory, replacing the target. Atomic; durable after `sync_dir`.
     ///
     /// # Errors

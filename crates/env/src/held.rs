@@ -55,6 +55,11 @@ impl FileSystem for HeldFs {
         self.fs.open(path)
     }
 
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        self.check(path)?;
+        self.fs.open_named(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.check(from)?;
         self.fs.rename(from, to)

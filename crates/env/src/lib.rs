@@ -135,6 +135,16 @@ impl Env {
     }
 }
 
+/// Returns how many files that are only read the process may have open at a time, over all
+/// databases: the tables and value segments. It is what the limit of the process leaves after a
+/// reserve of a quarter, or 64 (three fifths of a small limit), for the program and other files.
+pub fn file_budget() -> usize {
+    #[cfg(unix)]
+    return posix::budget();
+    #[cfg(not(unix))]
+    usize::MAX
+}
+
 impl Default for Env {
     fn default() -> Env {
         Env::system()

@@ -36,6 +36,10 @@ impl FileSystem for UnmappedFs {
         self.0.open(path)
     }
 
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        self.0.open_named(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.rename(from, to)
     }

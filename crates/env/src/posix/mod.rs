@@ -8,6 +8,7 @@
 //! and a second sync would then succeed although the pages are lost (P. Rebello et al., "Can
 //! Applications Recover from fsync Failures?", USENIX ATC 2020).
 
+mod descriptors;
 #[allow(unsafe_code)]
 mod forks;
 mod lock;
@@ -24,6 +25,8 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+pub(crate) use self::descriptors::budget;
+use self::descriptors::{NamedFile, with_room};
 pub(crate) use self::forks::word_of_process;
 use self::mapped::MappedFile;
 use crate::fs::{FileLock, FileSystem, RandomAccessFile, WritableFile, check_same_directory};
@@ -57,6 +60,10 @@ impl FileSystem for PosixFs {
         Ok(Arc::new(PosixFile(open_file(OpenOptions::new().read(true), path)?)))
     }
 
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        Ok(NamedFile::open(path)?)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         check_same_directory(from, to)?;
         fs::rename(from, to)
@@ -79,7 +86,7 @@ impl FileSystem for PosixFs {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        paths::list(path)
+        with_room(|| paths::list(path))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -99,7 +106,7 @@ impl FileSystem for PosixFs {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        with_room(|| File::open(path))?.sync_all()
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
@@ -111,7 +118,8 @@ impl FileSystem for PosixFs {
 /// waits for the pipe's other end.
 fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = options.custom_flags(flags as i32).open(path).map_err(|error| {
+    options.custom_flags(flags as i32);
+    let file = with_room(|| options.open(path)).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::LOOP) => paths::link_error(),
             // A pipe or socket opened for writing, without a reader at its other end.

@@ -180,6 +180,11 @@ pub struct Options {
     pub target_file_size: u64,
     /// Tables that are open at once, at most. Default: 1000. More: fewer tables opened again. Less:
     /// less memory for indexes and filters, fewer file handles. RocksDB: `max_open_files`.
+    ///
+    /// An open table needs no file handle of its own. All databases of the process together use at
+    /// most [`crate::env::file_budget`] handles for tables and value segments: what the limit of
+    /// the process (`ulimit -n`) leaves after a reserve for the program. They give handles back
+    /// when the system has none left.
     pub max_open_files: usize,
 
     /// The shape of the tree. Default: lazy leveled, which lies between the others. Leveled:

@@ -329,7 +329,7 @@ impl OpenSegments {
 
     fn open_own(&self, keyspace: KeyspaceId, file: &SegmentFile) -> Result<Arc<OpenFile>> {
         let path = self.names.segment(file.number());
-        let handle = self.fs.open(&path).map_err(|error| match error.kind() {
+        let handle = self.fs.open_named(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Error::corruption("the value segment is missing; restore it from a copy")
                     .in_file(&path)

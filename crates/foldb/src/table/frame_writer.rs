@@ -182,7 +182,7 @@ impl FrameWriter {
             self.write_chunk()?;
         }
         match later {
-            Some(later) => later.add(self.file, self.path),
+            Some(later) => later.add(self.file, self.path)?,
             None => {
                 self.sync()?;
                 self.file.close().map_err(|e| self.io_error("close table", &e))?;

@@ -15,12 +15,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldb_env::{Threads, WritableFile};
+use foldb_env::{Threads, WritableFile, file_budget};
 
 use crate::error::{Error, Result};
 
 /// Number of pending files at which a flush syncs them. Each pending file stays open.
 const MOST_PENDING: usize = 64;
+
+/// The share of the process's file handles that pending files may take, as a divisor.
+const SHARE_OF_HANDLES: usize = 8;
+
+fn most_pending() -> usize {
+    (file_budget() / SHARE_OF_HANDLES).clamp(1, MOST_PENDING)
+}
 
 /// Threads that sync beside the caller's.
 const HELPERS: usize = 7;
@@ -36,14 +43,25 @@ pub struct LaterSyncs(Mutex<Vec<Pending>>);
 type Pending = (Arc<dyn WritableFile>, PathBuf);
 
 impl LaterSyncs {
-    /// Leaves a file to be synced later.
-    pub fn add(&self, file: Arc<dyn WritableFile>, path: PathBuf) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((file, path));
+    /// Leaves a file to be synced later. If too many are left, syncs them.
+    ///
+    /// # Errors
+    /// `Io` if a sync fails: it is then unknown which files are durable.
+    pub fn add(&self, file: Arc<dyn WritableFile>, path: PathBuf) -> Result<()> {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push((file, path));
+        if pending.len() <= most_pending() {
+            return Ok(());
+        }
+        let files = std::mem::take(&mut *pending);
+        drop(pending);
+        Group::of(files).sync_alone()
     }
 
     /// Returns whether enough files are pending to sync them now.
     pub fn is_full(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_PENDING
+        let pending = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        pending >= most_pending()
     }
 
     /// Makes all pending files durable, except for their names.
@@ -53,7 +71,7 @@ impl LaterSyncs {
     pub fn sync_all(&self, threads: &dyn Threads) -> Result<()> {
         let files = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let helpers = if files.len() < FEW { 0 } else { HELPERS.min(files.len() - 1) };
-        let group = Arc::new(Group { files, next: AtomicUsize::new(0), failed: Mutex::default() });
+        let group = Arc::new(Group::of(files));
         let mut started = Vec::new();
         for _ in 0..helpers {
             let group = Arc::clone(&group);
@@ -64,11 +82,10 @@ impl LaterSyncs {
             };
             started.push(helper);
         }
-        group.sync();
+        let outcome = group.sync_alone();
         let panicked = started.into_iter().filter_map(|helper| helper.join().err()).count();
         assert_eq!(panicked, 0, "threads that sync tables do not panic");
-        let mut failed = group.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.take().map_or(Ok(()), Err)
+        outcome.and(group.outcome())
     }
 }
 
@@ -81,6 +98,21 @@ struct Group {
 }
 
 impl Group {
+    fn of(files: Vec<Pending>) -> Group {
+        Group { files, next: AtomicUsize::new(0), failed: Mutex::default() }
+    }
+
+    /// Syncs the files that no other thread syncs.
+    fn sync_alone(&self) -> Result<()> {
+        self.sync();
+        self.outcome()
+    }
+
+    fn outcome(&self) -> Result<()> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.take().map_or(Ok(()), Err)
+    }
+
     /// Syncs one file after the other until none is left.
     fn sync(&self) {
         while let Some((file, path)) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {

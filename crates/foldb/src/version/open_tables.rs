@@ -181,8 +181,10 @@ impl OpenTables {
     fn open_own(&self, file: &FileMeta) -> Result<Arc<TableReader>> {
         let shared = &*self.shared;
         let path = shared.names.table(file.number);
-        let handle =
-            shared.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
+        let handle = shared
+            .fs
+            .open_named(&path)
+            .map_err(|error| Error::io(&path, "open the table", &error))?;
         let (comparator, cache) = (Arc::clone(&self.comparator), Arc::clone(&shared.cache));
         let policy = self.filter_policy.clone();
         let table = TableReader::open(handle, &path, file.number, comparator, policy, cache)?;

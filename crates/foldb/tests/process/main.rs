@@ -4,6 +4,7 @@
 
 mod directories;
 mod forks;
+mod handles;
 
 use std::env;
 use std::path::{Path, PathBuf};
