@@ -119,8 +119,10 @@ fn the_time_goes_on_when_it_cannot_be_stored() {
     }
 }
 
+type Call = fn(&Db, &Keyspace, &WriteOptions) -> foldb::Result<()>;
+
 /// The calls that take a deadline, and those that only read.
-fn calls() -> Vec<(&'static str, fn(&Db, &Keyspace, &WriteOptions) -> foldb::Result<()>)> {
+fn calls() -> Vec<(&'static str, Call)> {
     fn within(options: &WriteOptions) -> TransactionOptions {
         let write = *options;
         TransactionOptions { deadline: options.deadline, write, ..Default::default() }
