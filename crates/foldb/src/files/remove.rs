@@ -78,6 +78,11 @@ impl Content {
     /// Reads what a file is, by the kind that its name says. `None` if its bytes are not foldb's,
     /// or cannot be read.
     pub(crate) fn read(fs: &dyn FileSystem, path: &Path, kind: FileKind) -> Option<Content> {
+        if kind == FileKind::Lock {
+            // To close a handle of a locked file may end this process's lock.
+            let is_empty = fs.len(path).map_or(!fs.exists(path), |len| len == 0);
+            return is_empty.then(|| Content { path: path.to_owned(), is_empty });
+        }
         let file = fs.open(path).ok()?;
         let len = file.len().ok()?;
         let mut start = vec![0; len.min(64) as usize];

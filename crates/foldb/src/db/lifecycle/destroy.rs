@@ -41,7 +41,12 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     if found.names.is_empty() {
         return Ok(());
     }
-    found.refuse_unproven(fs, path)?;
+    if let Err(error) = found.refuse_unproven(fs, path)
+        // Another process that has the lock may be creating or removing the files.
+        && !fs.exists(&names.lock())
+    {
+        return Err(error);
+    }
     match refuse_other_manifest(fs, &names) {
         // The error may be temporary. If not, the check below reports it again.
         Err(error) if error.kind() == ErrorKind::Io => {}
@@ -127,7 +132,9 @@ impl Found {
     /// create or destroy leaves, and hold nothing of the user's.
     fn refuse_unproven(&self, fs: &dyn FileSystem, path: &Path) -> Result<()> {
         let is_unproven = |(name, kind): &&(String, FileKind)| {
-            Content::read(fs, &path.join(name), *kind).is_none()
+            let file = path.join(name);
+            // Another process may have removed the file since.
+            Content::read(fs, &file, *kind).is_none() && fs.exists(&file)
         };
         match self.names.iter().find(is_unproven) {
             Some((name, _)) if !self.has_content => Err(Error::invalid_argument(format!(
