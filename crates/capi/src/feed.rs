@@ -157,6 +157,8 @@ pub unsafe extern "C" fn foldb_updates_next(
         // SAFETY: the caller keeps the rules of the header.
         let own = unsafe { arg_mut(updates, "updates")? };
         own.changes.clear();
+        // If the call fails, there is no update that `foldb_batch_add_update` could add.
+        own.current = None;
         own.current = own.updates.next().transpose()?;
         own.note_changes();
         // SAFETY: checked above.

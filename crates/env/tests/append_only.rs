@@ -128,6 +128,28 @@ fn a_torn_file_takes_no_bytes_until_it_is_cut() {
     assert_eq!(below.read(Path::new(FILE)).unwrap(), b"abcx");
 }
 
+/// The disk has no space for a copy without the failed bytes. The bytes before them can be synced.
+#[test]
+fn a_torn_file_can_be_synced() {
+    let (below, fs) = begin();
+    let file = fs.create(Path::new(FILE)).unwrap();
+    fs.sync_dir(Path::new("dir")).unwrap();
+    file.write_at(b"abc", 0).unwrap();
+    below.inject(Fault::on(Operation::Write).torn_at(2).kind(ErrorKind::StorageFull));
+    file.write_at(b"defg", 3).unwrap_err();
+    below.inject(Fault::on(Operation::Write).kind(ErrorKind::StorageFull));
+    assert_eq!(file.truncate(3).unwrap_err().kind(), ErrorKind::StorageFull);
+    file.sync().unwrap();
+    assert!(below.crash().read(Path::new(FILE)).unwrap().starts_with(b"abc"));
+    // The truncation ends after it closed the torn file. A sync then completes it.
+    below.inject(Fault::on(Operation::Rename));
+    file.truncate(3).unwrap_err();
+    file.sync().unwrap();
+    assert_eq!(below.crash().read(Path::new(FILE)).unwrap(), b"abc");
+    file.write_at(b"x", 3).unwrap();
+    assert_eq!(below.read(Path::new(FILE)).unwrap(), b"abcx");
+}
+
 /// At every step of a truncation a power loss leaves the synced bytes under the name.
 #[test]
 fn a_crash_during_a_truncation_keeps_the_head() {
@@ -205,6 +227,24 @@ fn a_reader_sees_what_a_renamed_file_gained_after_its_open() {
     let mut bytes = [0; 4];
     reader.read_exact_at(&mut bytes, 1).unwrap();
     assert_eq!(&bytes, b"bcde");
+}
+
+/// Another file took the name, as a truncation replaces a file. The reader may be one of another
+/// process.
+#[test]
+fn a_reader_goes_on_with_the_file_that_replaced_its_own() {
+    let (below, fs) = begin();
+    for fs_of_reader in [fs.clone(), over(&below)] {
+        let file = fs.create(Path::new(FILE)).unwrap();
+        file.write_at(b"abc failed", 0).unwrap();
+        let reader = fs_of_reader.open(Path::new(FILE)).unwrap();
+        file.truncate(3).unwrap();
+        file.write_at(b"defg", 3).unwrap();
+        assert_eq!(reader.len().unwrap(), 7);
+        let mut bytes = [0; 7];
+        reader.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"abcdefg");
+    }
 }
 
 #[test]

@@ -95,7 +95,8 @@ pub trait AppendedFile: Debug + Send {
     /// Appends all of `bytes`. They may stay in a buffer until [`AppendedFile::flush`].
     ///
     /// # Errors
-    /// After an error it is unknown which of the bytes the file has. The adapter then closes it.
+    /// After an error it is unknown which of the bytes the file has. The adapter appends nothing
+    /// more to it. It may still sync it, to make the bytes of earlier appends durable.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Hands buffered bytes to the system. A kill of the process then loses none of them.
     fn flush(&mut self) -> io::Result<()>;

@@ -1,6 +1,9 @@
 //! Reads of files that may still grow. A handle of the system below may see only the bytes that the
 //! file had when it was opened, for example through a mapping. So a read beyond them opens the file
 //! again, under the name that it has then.
+//!
+//! A truncation puts another file under the name. The two have the same bytes up to the cut. A
+//! reader of the old file goes on with the new one when it asks for the length.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,15 +95,15 @@ impl RandomAccessFile for Reader {
     }
 
     fn len(&self) -> io::Result<u64> {
-        let known = self.opened().len;
-        // A file that was removed still has the bytes that it had.
-        let path = self.path();
-        match self.fs.files.len(&path) {
-            Ok(len) => Ok(len.max(known)),
-            Err(error) => match self.fs.explain(&path, error) {
-                missing if missing.kind() == io::ErrorKind::NotFound => Ok(known),
-                error => Err(error),
-            },
+        match Opened::open(&self.fs, &self.path()) {
+            Ok(again) => {
+                let len = again.len;
+                *self.opened.write().unwrap_or_else(PoisonError::into_inner) = again;
+                Ok(len)
+            }
+            // A file that was removed still has the bytes that it had.
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(self.opened().len),
+            Err(error) => Err(error),
         }
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The copy is synced before the rename, so a file with this name has the bytes of 1 and 2 at every
-//! moment.
+//! moment. Until the copy is complete, syncs go to the torn file: 1 and 2 become durable even if the
+//! disk has no space for a copy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub(super) struct Writer {
 
 #[derive(Debug)]
 struct State {
-    /// `None` after the close or the removal, and after a truncation that failed.
+    /// `None` after the close or the removal, and after a rename in a truncation that failed.
     file: Option<Box<dyn AppendedFile>>,
     /// Whether the file was removed. No name leads to its bytes any more, so a sync does nothing.
     is_removed: bool,
@@ -65,12 +66,12 @@ impl Writer {
         let directory = directory_of(&self.path);
         let scratch = directory.join(SCRATCH_NAME);
         let files = &*self.fs.files;
-        // The old handle may still write what it has in its buffer.
         state.is_torn = true;
-        state.file = None;
         let _scratch = self.fs.lock_scratch();
         let copied = self.copy_head(&scratch, len);
         let copied = copied.and_then(|file| {
+            // The old handle may still write what it has in its buffer, to the file of this name.
+            state.file = None;
             files.rename(&scratch, &self.path)?;
             let reopened = files.append(&self.path)?;
             self.fs.sync_names(directory)?;
@@ -146,11 +147,13 @@ impl WritableFile for Writer {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.lock();
-        let is_removed = state.is_removed;
+        let State { len, is_removed, is_torn, .. } = *state;
         match &mut state.file {
             Some(file) => file.sync(),
             None if is_removed => Ok(()),
-            None => Err(io::Error::other("the file is closed, or a truncation of it failed")),
+            // The truncation failed after it had closed the file.
+            None if is_torn => self.write_anew(&mut state, len),
+            None => Err(io::Error::other("the file is closed")),
         }
     }
 

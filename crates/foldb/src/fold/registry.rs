@@ -432,6 +432,24 @@ impl Registry {
         }
     }
 
+    /// Returns the operator that reads the operands of a definition, without the wrapper of
+    /// operands that expire.
+    ///
+    /// # Errors
+    /// `UnknownOperator`.
+    pub(crate) fn implementation_of(
+        &self,
+        definition: &Definition,
+    ) -> Result<Arc<dyn MergeOperator>> {
+        let inner = definition.inner();
+        match self.standing_of(inner.as_ref().unwrap_or(definition)) {
+            Standing::Implemented(operator) | Standing::Upgraded { newer: operator, .. } => {
+                Ok(operator)
+            }
+            Standing::Unresolved => Err(self.unknown_operator(definition)),
+        }
+    }
+
     fn find(&self, definition: &Definition) -> Option<Arc<dyn MergeOperator>> {
         let custom = self.custom.iter().find(|operator| definition.describes(&***operator));
         if let Some(operator) = custom {

@@ -42,6 +42,8 @@ pub(crate) struct LogReader {
     hashed: u64,
     window: Vec<u8>,
     window_offset: u64,
+    /// The last frame that had been appended before the window was read, as far as the caller said.
+    appended: u64,
     /// Bytes read at once.
     read_ahead: usize,
 }
@@ -103,6 +105,7 @@ impl LogReader {
             hashed: 0,
             window: Vec::new(),
             window_offset: 0,
+            appended: 0,
             read_ahead: WINDOW,
         })
     }
@@ -170,11 +173,12 @@ impl LogReader {
         if self.frames >= last {
             return Ok(false);
         }
-        if self.next(record)? {
-            return Ok(true);
+        if last > self.appended {
+            // The window may have been read before the frames were appended. It may even hold
+            // frames of an append that failed, in their place.
+            self.look_again()?;
+            self.appended = last;
         }
-        // The window may have been read before the frames were appended.
-        self.look_again()?;
         if self.next(record)? {
             return Ok(true);
         }

@@ -41,7 +41,9 @@ mod expiry {
 
 /// The change feed, and the logs that are kept for it.
 mod feed {
+    mod append_only;
     mod archives;
+    mod copies;
     mod crashes;
     mod losses;
     mod reading;

@@ -23,6 +23,7 @@ use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::files::{Proof, remove};
 use crate::fold::Definition;
+use crate::fold::stamp::Stamp;
 use crate::key::{Kind, NO_OPERATOR, OperatorId};
 use crate::options::{Options, WriteOptions};
 
@@ -180,7 +181,27 @@ impl Restore {
         !expires(&self.new.keyspaces[self.keyspace])
     }
 
+    /// Checks what a keyspace with expiry stores of a value or operand. A dump from elsewhere may
+    /// have right checksums and no stamps.
+    ///
+    /// # Errors
+    /// `Corruption` if there is no stamp at the end.
+    fn check_stamp(&self, key: &[u8], stored: &[u8]) -> Result<()> {
+        let keyspace = &self.new.keyspaces[self.keyspace];
+        if !expires(keyspace) || Stamp::split(stored).is_some() {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "key '{}' of the keyspace '{}', whose entries expire: expected a stamp at the end of \
+             {} bytes, found none",
+            crate::key::shown(key),
+            keyspace.state().name,
+            stored.len()
+        )))
+    }
+
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_stamp(key, value)?;
         self.make_room(key.len() + value.len())?;
         self.counts.keys += 1;
         let keyspace = self.new.keyspaces[self.keyspace].state();
@@ -208,6 +229,7 @@ impl Restore {
         if !self.allow_unresolved {
             self.check_registered(id, &key)?;
         }
+        self.check_stamp(&key, operand)?;
         self.make_room(key.len() + operand.len())?;
         self.counts.operands += 1;
         let keyspace = self.new.keyspaces[self.keyspace].state();

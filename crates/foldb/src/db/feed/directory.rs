@@ -22,9 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::db::core::Core;
-use crate::db::feed::chain::{Archived, Frames, Link, Seen, lost, see_in};
+use crate::db::feed::chain::{Archived, Frames, Link, Seen, see_in};
 use crate::db::feed::position::Position;
 use crate::db::feed::recovery::{is_missing, link, read_lineage};
+use crate::db::feed::updates::not_kept;
 use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
 use crate::error::Result;
 use crate::version::CloseRecord;
@@ -153,7 +154,7 @@ impl Directory {
     /// Returns the oldest position at which the feed can begin.
     pub(crate) fn oldest(&mut self, core: &Core) -> Result<Position> {
         let chain = self.chain(core)?;
-        let oldest = chain.first().ok_or_else(|| lost("the database keeps no log"))?;
+        let oldest = chain.first().ok_or_else(not_kept)?;
         Ok(self.known[oldest].begin())
     }
 

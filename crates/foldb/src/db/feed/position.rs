@@ -1,11 +1,13 @@
 //! A place in the history of a database.
 //!
 //! ```text
-//! bytes: seqno u64 | log u64 | frame u64 | lineage u64, all big-endian
+//! bytes: log u64 | frame u64 | seqno u64 | lineage u64, all big-endian
 //! text:  SEQNO.LOG.FRAME.LINEAGE, three decimals and sixteen hexadecimal digits
 //! ```
 //!
-//! Within one history, positions, their bytes and their order of yielding agree. The *lineage* is
+//! Within one history, positions, their bytes and their order of yielding agree. Log and frame come
+//! first: a keyspace that is created or dropped has a frame and no sequence number, so its position
+//! may have a smaller number than that of an unlogged write before it. The *lineage* is
 //! the id of the log (`wal::lineage`). It says which history the numbers belong to: after a power
 //! loss, in a copy, or after a repair, the same numbers may come again for other writes.
 
@@ -42,11 +44,11 @@ use crate::key::SeqNo;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The last sequence number before this place.
-    pub(crate) seqno: SeqNo,
     pub(crate) log: u64,
     /// The last frame of the log before this place.
     pub(crate) frame: u64,
+    /// The last sequence number before this place.
+    pub(crate) seqno: SeqNo,
     pub(crate) lineage: u64,
 }
 
@@ -65,7 +67,7 @@ impl Position {
     /// Returns the position as bytes.
     pub fn to_bytes(&self) -> [u8; Position::LEN] {
         let mut bytes = [0; Position::LEN];
-        let words = [self.seqno, self.log, self.frame, self.lineage];
+        let words = [self.log, self.frame, self.seqno, self.lineage];
         for (part, word) in bytes.chunks_exact_mut(8).zip(words) {
             part.copy_from_slice(&word.to_be_bytes());
         }
@@ -89,7 +91,7 @@ impl Position {
                 .iter()
                 .fold(0, |word, &byte| word << 8 | u64::from(byte))
         };
-        Ok(Position { seqno: word(0), log: word(1), frame: word(2), lineage: word(3) })
+        Ok(Position { log: word(0), frame: word(1), seqno: word(2), lineage: word(3) })
     }
 }
 

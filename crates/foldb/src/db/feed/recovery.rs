@@ -42,8 +42,8 @@ pub(crate) struct Recovered {
 /// Returns the chain that ends with the newest replayed log. If a power loss took the logs to
 /// replay, it ends with `stored_end`, which the manifest names.
 ///
-/// # Errors
-/// `Io` if a file cannot be read.
+/// A log that cannot be read ends the walk: the chain begins after it, and followers at earlier
+/// positions get `PositionLost`. The open goes on, because tables hold what the log had.
 pub(crate) fn recover(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -51,7 +51,7 @@ pub(crate) fn recover(
     replayed: &mut [ReplayedLog],
     stored_end: Option<Predecessor>,
     now: Duration,
-) -> Result<Recovered> {
+) -> Recovered {
     let mut links = Vec::new();
     let (mut announced, mut newest_log) = (None, None);
     let (end, mut before) = match newest(replayed) {
@@ -80,16 +80,17 @@ pub(crate) fn recover(
                 let path = names.archive(log.log);
                 let bytes = fs.len(&path).unwrap_or(0);
                 let age = fs.age(&path).unwrap_or_default();
-                match read_lineage(fs, path, log.log)? {
-                    Some(found) => (found, Some(Archived { bytes, since: now, age })),
-                    None => break,
+                match read_lineage(fs, path, log.log) {
+                    Ok(Some(found)) => (found, Some(Archived { bytes, since: now, age })),
+                    // The feed cannot begin there. The database needs no archived log.
+                    Ok(None) | Err(_) => break,
                 }
             }
             // A crash came between the flush and the rename.
             None if logs.contains(&log.log) => {
-                match read_lineage(fs, names.log(log.log), log.log)? {
-                    Some(found) => (found, None),
-                    None => break,
+                match read_lineage(fs, names.log(log.log), log.log) {
+                    Ok(Some(found)) => (found, None),
+                    Ok(None) | Err(_) => break,
                 }
             }
             None => break,
@@ -108,9 +109,13 @@ pub(crate) fn recover(
             Some(_) => names.archive(end.log),
             None => names.log(end.log),
         };
-        announced = Some(Announced::before(end, LogReader::open(fs, &path, end.log)?)?);
+        match LogReader::open(fs, &path, end.log).and_then(|log| Announced::before(end, log)) {
+            Ok(found) => announced = Some(found),
+            // A follower cannot read that log either. It copies the database anew.
+            Err(_) => links.clear(),
+        }
     }
-    Ok(Recovered { links, end, announced })
+    Recovered { links, end, announced }
 }
 
 /// The newest log of the history among the replayed ones.
@@ -146,7 +151,8 @@ fn newest(replayed: &[ReplayedLog]) -> Newest<'_> {
 }
 
 /// Returns whether a database keeps logs: whether it has an archived log, or its newest log was
-/// begun for the feed.
+/// begun for the feed. A kill may leave a log that the open had just created and that says neither.
+/// Then the log before it decides.
 ///
 /// # Errors
 /// `Io` if the directory or the log cannot be read.
@@ -156,10 +162,11 @@ pub(crate) fn keeps_logs(fs: &dyn FileSystem, names: &FileNames) -> Result<bool>
         return Ok(true);
     }
     for number in logs_in(&present).into_iter().rev() {
-        match read_lineage(fs, names.log(number), number) {
+        match read_head(fs, names.log(number), number) {
             // A writer removed the log after it was listed.
             Err(error) if is_missing(&error) => {}
-            found => return Ok(found?.is_some()),
+            Ok(Head::Unfinished) => {}
+            found => return Ok(matches!(found?, Head::Kept(_))),
         }
     }
     Ok(false)
@@ -176,25 +183,42 @@ pub(super) fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -
     Link { number, id, predecessor, last_seqno, sync: None, archived }
 }
 
+/// What the first records of a log say of the feed.
+enum Head {
+    /// The log was begun for the feed.
+    Kept(Lineage),
+    /// The log was begun while logs were not kept.
+    NotKept,
+    /// The log ends before the record that decides.
+    Unfinished,
+}
+
 /// Reads the lineage record of a log; `None` if it has none, or is damaged.
 pub(super) fn read_lineage(
     fs: &dyn FileSystem,
     path: PathBuf,
     number: u64,
 ) -> Result<Option<Lineage>> {
+    match read_head(fs, path, number)? {
+        Head::Kept(lineage) => Ok(Some(lineage)),
+        Head::NotKept | Head::Unfinished => Ok(None),
+    }
+}
+
+fn read_head(fs: &dyn FileSystem, path: PathBuf, number: u64) -> Result<Head> {
     let mut log = LogReader::open(fs, &path, number)?.for_its_head();
     let mut record = Vec::new();
     for _header_then_lineage in 0..2 {
         match log.next(&mut record) {
             Ok(true) => {}
-            Ok(false) => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::Corruption => return Ok(None),
+            Ok(false) => return Ok(Head::Unfinished),
+            Err(error) if error.kind() == ErrorKind::Corruption => return Ok(Head::Unfinished),
             Err(error) => return Err(error),
         }
     }
     match LogRecord::decode(&record) {
-        Ok(LogRecord::Lineage(lineage)) => Ok(Some(lineage)),
-        _ => Ok(None),
+        Ok(LogRecord::Lineage(lineage)) => Ok(Head::Kept(lineage)),
+        _ => Ok(Head::NotKept),
     }
 }
 

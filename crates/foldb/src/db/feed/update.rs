@@ -10,6 +10,7 @@ use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::fold::stamp::{Rule, Stamp, time_of};
+use crate::fold::{Definition, Operator};
 use crate::key::{KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 use crate::operation::Operation;
 use crate::settings::Expiry;
@@ -82,7 +83,16 @@ pub struct BatchUpdate {
     /// The names of the keyspaces of the operations, by id.
     keyspaces: Vec<(KeyspaceId, Arc<str>)>,
     /// The operators of the operations, by id.
-    operators: Vec<(OperatorId, Arc<str>)>,
+    operators: Vec<(OperatorId, NamedOperator)>,
+}
+
+/// An operator of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct NamedOperator {
+    /// `NAME` or `NAME:PARAM`.
+    pub(super) spec: Arc<str>,
+    /// `None` if neither the logs nor the database define the operator.
+    pub(super) definition: Option<Definition>,
 }
 
 /// One write of a batch of the change feed.
@@ -135,8 +145,8 @@ pub enum UpdateOp<'a> {
 pub(super) trait Names {
     /// Returns the name of a keyspace.
     fn keyspace(&self, id: KeyspaceId) -> Result<Arc<str>>;
-    /// Returns the operator of an id as `NAME` or `NAME:PARAM`.
-    fn operator(&self, id: OperatorId) -> Result<Arc<str>>;
+    /// Returns the operator of an id.
+    fn operator(&self, id: OperatorId) -> NamedOperator;
 }
 
 impl BatchUpdate {
@@ -167,7 +177,7 @@ impl BatchUpdate {
             }
             let id = batch.operator_of(&operation);
             if let Err(at) = batch.operators.binary_search_by_key(&id, |known| known.0) {
-                batch.operators.insert(at, (id, names.operator(id)?));
+                batch.operators.insert(at, (id, names.operator(id)));
             }
         }
         if !bytes.is_empty() {
@@ -226,7 +236,7 @@ impl BatchUpdate {
             Kind::Put | Kind::Separated => UpdateOp::Put { keyspace, key, value, expires },
             Kind::Delete => UpdateOp::Delete { keyspace, key },
             Kind::Merge => {
-                let operator = name_of(&self.operators, self.operator_of(&operation));
+                let operator = self.named_operator(&operation).map_or("", |own| &own.spec);
                 UpdateOp::Merge { keyspace, key, operand: value, operator, expires }
             }
             Kind::DeleteRange => {
@@ -236,8 +246,23 @@ impl BatchUpdate {
         }
     }
 
-    /// Adds the writes to a batch for another database, which has keyspaces and operators of the
-    /// same names.
+    fn named_operator(&self, operation: &Operation<'_>) -> Option<&NamedOperator> {
+        let id = self.operator_of(operation);
+        let at = self.operators.binary_search_by_key(&id, |known| known.0).ok()?;
+        Some(&self.operators[at].1)
+    }
+
+    /// Returns the operator of another database that folds the operands of an operation.
+    fn operator_in(&self, db: &Db, operation: &Operation<'_>) -> Result<Operator> {
+        let Some(named) = self.named_operator(operation) else { return db.operator("") };
+        match &named.definition {
+            Some(definition) => db.core().operator_of(definition),
+            None => db.operator(&named.spec),
+        }
+    }
+
+    /// Adds the writes to a batch for another database, which has keyspaces of the same names, and
+    /// operators with the same names, versions and parameters.
     ///
     /// # Errors
     /// `KeyspaceMissing`, `UnknownOperator`, `Closed`. The batch then has some of the writes.
@@ -283,13 +308,14 @@ impl BatchUpdate {
                 UpdateOp::Delete { key, .. } => {
                     batch.delete_in(&keyspace, key);
                 }
-                UpdateOp::Merge { key, operator, .. } if has_stamp => {
-                    let operator = db.operator(operator)?;
+                UpdateOp::Merge { key, .. } if has_stamp => {
+                    let operator = self.operator_in(db, &operation)?;
                     let id = db.core().stored_operator(keyspace.state(), &operator)?;
                     batch.add_as_stored((Kind::Merge, id), keyspace.state(), key, stored);
                 }
-                UpdateOp::Merge { key, operand, operator, .. } => {
-                    batch.merge_with_in(&db.operator(operator)?, &keyspace, key, operand);
+                UpdateOp::Merge { key, operand, .. } => {
+                    let operator = self.operator_in(db, &operation)?;
+                    batch.merge_with_in(&operator, &keyspace, key, operand);
                 }
                 UpdateOp::DeleteRange { start, end, .. } => {
                     batch.delete_range_in(&keyspace, (start, end));
@@ -300,6 +326,6 @@ impl BatchUpdate {
     }
 }
 
-fn name_of<Id: Ord + Copy>(names: &[(Id, Arc<str>)], id: Id) -> &str {
+fn name_of(names: &[(KeyspaceId, Arc<str>)], id: KeyspaceId) -> &str {
     names.binary_search_by_key(&id, |known| known.0).map_or("", |at| &names[at].1)
 }

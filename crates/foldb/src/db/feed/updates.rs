@@ -21,10 +21,10 @@ use crate::db::feed::chain::{Chain, Seen, lost};
 use crate::db::feed::directory::Directory;
 use crate::db::feed::position::Position;
 use crate::db::feed::recovery::{is_missing, keeps_logs};
-use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, Names, Update};
+use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, NamedOperator, Names, Update};
 use crate::db::handle::database::Db;
 use crate::encoding::ByteReader;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::fold::Definition;
@@ -213,12 +213,7 @@ impl Core {
     /// # Errors
     /// `InvalidArgument` if the database keeps no logs for the feed.
     pub(crate) fn chain(&self) -> Result<&Chain> {
-        self.feed.as_ref().ok_or_else(|| {
-            Error::invalid_argument(
-                "the database keeps no logs for the change feed: set Options::wal_retention_bytes \
-                 or Options::wal_retention_seconds",
-            )
-        })
+        self.feed.as_ref().ok_or_else(not_kept)
     }
 
     /// Opens a log under its name, or as an archived log; `None` if it was removed.
@@ -231,6 +226,14 @@ impl Core {
         }
         Ok(None)
     }
+}
+
+/// Returns the error of a database without a feed.
+pub(super) fn not_kept() -> Error {
+    Error::invalid_argument(
+        "the database keeps no logs for the change feed: set Options::wal_retention_bytes or \
+         Options::wal_retention_seconds",
+    )
 }
 
 impl Updates {
@@ -334,17 +337,9 @@ impl Updates {
         if last <= self.at.frame && self.held.is_none() {
             return Ok(None);
         }
-        if self.reader.is_none() {
-            let removed = || lost("the log after it was removed");
-            self.reader = Some(core.open_kept_log(self.at.log)?.ok_or_else(removed)?);
-        }
         loop {
             if self.held.is_none() {
-                let Some(reader) = &mut self.reader else { return Ok(None) };
-                if !reader.next_through(last, &mut self.record)? {
-                    return Ok(None);
-                }
-                self.held = Some(reader.frames());
+                self.held = self.next_record(core, last)?;
             }
             let Some(frame) = self.held else { return Ok(None) };
             let record = std::mem::take(&mut self.record);
@@ -372,6 +367,36 @@ impl Updates {
                 Taken::NotYet => return Ok(None),
             }
         }
+    }
+
+    /// Reads the next record up to a frame of the log. Returns the record's last frame.
+    ///
+    /// Another process may have renamed the file, or put another one in its place. Where a file is
+    /// known by its name only, the open reader then misses frames. So it opens the log once more.
+    fn next_record(&mut self, core: &Core, last: u64) -> Result<Option<u64>> {
+        let is_new = self.reader.is_none();
+        match self.try_next_record(core, last) {
+            Err(error) if error.kind() == ErrorKind::Corruption && !is_new => {
+                self.reader = None;
+                self.try_next_record(core, last)
+            }
+            read => read,
+        }
+        .inspect_err(|_| self.reader = None)
+    }
+
+    fn try_next_record(&mut self, core: &Core, last: u64) -> Result<Option<u64>> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            None => {
+                let removed = || lost("the log after it was removed");
+                let mut reader = core.open_kept_log(self.at.log)?.ok_or_else(removed)?;
+                reader.copy_through(self.at.frame, |_, _| Ok(()))?;
+                self.reader.insert(reader)
+            }
+        };
+        let is_read = reader.next_through(last, &mut self.record)?;
+        Ok(is_read.then(|| reader.frames()))
     }
 
     /// Decides what to do with a record that ends at this frame.
@@ -549,12 +574,11 @@ impl Names for Lookup<'_> {
         })
     }
 
-    fn operator(&self, id: OperatorId) -> Result<Arc<str>> {
+    fn operator(&self, id: OperatorId) -> NamedOperator {
         let resolver = self.core.registry.resolver();
-        match (resolver.definition(id), self.known.operators.get(&id)) {
-            (None, Some(definition)) => Ok(definition.spec().into()),
-            _ => Ok(resolver.name(id).into()),
-        }
+        let definition = resolver.definition(id).or_else(|| self.known.operators.get(&id)).cloned();
+        let spec = definition.as_ref().map_or_else(|| resolver.name(id), Definition::spec);
+        NamedOperator { spec: spec.into(), definition }
     }
 }
 

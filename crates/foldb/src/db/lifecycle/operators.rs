@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, FailedMerge};
 use crate::faults::{Fault, planted};
 use crate::fold::expiring::Expiring;
-use crate::fold::{MergeOperator, Operator};
+use crate::fold::{Definition, MergeOperator, Operator};
 use crate::iterator::Iter;
 use crate::key::OperatorId;
 use crate::version::Edit;
@@ -189,6 +189,18 @@ impl Core {
     pub(crate) fn operator(self: &Arc<Core>, spec: &str) -> Result<Operator> {
         self.check_open()?;
         let implementation = self.registry.parse(spec)?;
+        let id = self.register(&*implementation)?;
+        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+    }
+
+    /// Returns the operator of a definition that another database may have stored. Parameters are
+    /// compared as bytes: not all of them are text, and two operators may share a name.
+    ///
+    /// # Errors
+    /// `UnknownOperator` if this program has no operator that reads its operands.
+    pub(crate) fn operator_of(self: &Arc<Core>, definition: &Definition) -> Result<Operator> {
+        self.check_open()?;
+        let implementation = self.registry.implementation_of(definition)?;
         let id = self.register(&*implementation)?;
         Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
     }

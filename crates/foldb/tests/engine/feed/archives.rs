@@ -331,3 +331,34 @@ fn a_repair_without_a_manifest_counts_no_operand_twice() {
     assert_eq!(crate::support::count(&db, "n"), 3);
     assert_eq!(db.keyspaces(), ["default"]);
 }
+
+/// The database needs no archived log. Followers at positions in it copy the database anew.
+#[test]
+fn an_archive_that_cannot_be_read_does_not_stop_an_open() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    write_logs(&db, 3);
+    db.close().unwrap();
+    drop(db);
+    let archives = files(&fs, ".arc");
+    for (index, name) in archives.iter().enumerate() {
+        let fs = fs.kill();
+        fs.inject(FileFault::on(Operation::Read).path(name).forever());
+        let db = open_keeping(&fs, 2);
+        assert_eq!(db.get("k0").unwrap().unwrap().len(), 1000);
+        assert_error(db.updates_since(&Position::BEGINNING), ErrorKind::PositionLost, None);
+        let oldest = db.oldest_position().unwrap();
+        assert!(oldest.sequence_number() > index as u64, "{oldest}");
+        assert!(since(&db, &oldest).len() <= archives.len() - index);
+    }
+}
+
+/// A reader is told how to turn the feed on, and not to copy the database.
+#[test]
+fn a_reader_of_a_database_without_feed_is_told_so() {
+    let fs = MemFs::new();
+    open(&fs).unwrap().close().unwrap();
+    let reader = Db::open_read_only(PATH, options(&fs)).unwrap();
+    let error = assert_error(reader.oldest_position(), ErrorKind::InvalidArgument, None);
+    assert!(error.to_string().contains("keeps no logs"), "{error}");
+}

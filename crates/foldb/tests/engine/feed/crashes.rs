@@ -108,3 +108,30 @@ fn archived_logs_survive_power_loss_at_every_call() {
 fn logs_beyond_the_bound_go_one_by_one_at_every_call() {
     crash_everywhere(400);
 }
+
+/// A tool that opens the database after the kill asks, and must not end the feed.
+#[test]
+fn a_kill_during_an_open_does_not_hide_the_feed() {
+    for closes in [false, true] {
+        let begun = MemFs::new();
+        let db = Db::open(PATH, keeping(&begun, 1)).unwrap();
+        db.put_opt("a", "1", &SYNC).unwrap();
+        if closes {
+            db.close().unwrap();
+        }
+        let calls = |fs: &MemFs| drop(Db::open(PATH, keeping(fs, 2)));
+        let whole = begun.kill();
+        let before = whole.counts().mutations();
+        calls(&whole);
+        for point in 1..=whole.counts().mutations() - before {
+            for torn in [0, 7, 60] {
+                let fs = begun.kill();
+                fs.inject(Fault::on_mutation().nth(point).torn_at(torn).forever());
+                calls(&fs);
+                let left = fs.kill();
+                let has_feed = Db::has_feed(PATH, &keeping(&left, 3)).unwrap();
+                assert!(has_feed, "closed {closes}, call {point}, {torn} bytes");
+            }
+        }
+    }
+}

@@ -4,8 +4,10 @@ use super::worked_example::PAGE;
 use crate::Options;
 use crate::db::Db;
 use crate::db::dump::format::{BlockKind, BlockReader, BlockWriter, Counts};
+use crate::db::dump::record::{Described, Entry};
 use crate::env::{Env, MemFs};
 use crate::error::{Error, ErrorKind};
+use crate::fold::Definition;
 use crate::testing::worked_example::bytes_on_the_page;
 
 /// Restores into nothing, and returns the error. Nothing is left of the new database.
@@ -141,6 +143,52 @@ fn contradictions_are_found() {
     for (what, blocks, counts, kind) in cases {
         let error = refusal(&written(&blocks, counts), what);
         assert_eq!(error.kind(), kind, "{what}: {error}");
+    }
+}
+
+/// Right checksums, and entries without the stamps of a keyspace with expiry.
+#[test]
+fn missing_stamps_are_found() {
+    let fs = MemFs::new();
+    let options =
+        Options { create_if_missing: true, env: Env::in_memory(fs), ..Options::default() };
+    let db = Db::open("db", options).unwrap();
+    let expiry = Some("after-last-write:3600".parse().unwrap());
+    let keyspace = crate::KeyspaceOptions { expiry, ..crate::KeyspaceOptions::default() };
+    let keyspace = db.create_keyspace("leases", keyspace).unwrap();
+    let described = |keyspace: &crate::Keyspace| {
+        let mut payload = Vec::new();
+        Described::of(keyspace.state()).encode(&mut payload);
+        payload
+    };
+    let mut operator = Vec::new();
+    let definition =
+        Definition { id: 128, name: "acme.tags".to_owned(), version: 3, parameters: Vec::new() };
+    definition.encode(&mut operator);
+    let bad_rule = [b"value".as_slice(), &[0; 8], &[9]].concat();
+    for stored in [&b""[..], b"12345678", b"longer than a stamp", &bad_rule] {
+        let entries = [
+            vec![Entry::Value { key: b"key", value: stored }],
+            vec![Entry::Unfolded { key: b"key", base: Some(stored) }],
+            vec![
+                Entry::Unfolded { key: b"key", base: None },
+                Entry::Operand { operator: 128, operand: stored },
+            ],
+        ];
+        for entries in entries {
+            let mut dump = Vec::new();
+            let mut writer = BlockWriter::begin(&mut dump).unwrap();
+            writer.block(BlockKind::Operator, &operator).unwrap();
+            writer.block(BlockKind::Keyspace, &described(db.default_keyspace())).unwrap();
+            writer.block(BlockKind::Keyspace, &described(&keyspace)).unwrap();
+            let mut payload = vec![1];
+            entries.iter().for_each(|entry| entry.encode(&mut payload));
+            writer.block(BlockKind::Entries, &payload).unwrap();
+            writer.finish(&Counts { keyspaces: 2, keys: 1, operands: 0 }).unwrap();
+            let error = refusal(&dump, "no stamp");
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{stored:?}: {error}");
+            assert!(error.to_string().contains("expected a stamp"), "{stored:?}: {error}");
+        }
     }
 }
 

@@ -117,7 +117,7 @@ impl Opening<'_> {
         let mut kept = Recovered::default();
         if settings.wal_retention.is_on() {
             let now = options.env.clock.now();
-            kept = recover(&*fs, &names, &present, &mut replayed.logs, stored.feed_end, now)?;
+            kept = recover(&*fs, &names, &present, &mut replayed.logs, stored.feed_end, now);
         }
         let last_seqno = stored.last_seqno_with(&replayed);
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
