@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::fold::chain::{Chain, Record};
 use crate::fold::expiring::alive;
 use crate::fold::stamp::{Moment, NEVER, STAMP_LEN, Stamp};
-use crate::key::Kind;
+use crate::key::{Kind, SeqNo};
 use crate::value::Value;
 
 /// The moment of a read.
@@ -44,14 +44,22 @@ impl ReadTime {
         Ok((!stamp.has_expired(self.now)).then_some(value))
     }
 
-    /// Notes the ends of all records of a chain. A later end of another record may hide some of
-    /// them, so the noted end may be too early.
-    pub(crate) fn note_ends_of(&self, chain: &Chain) {
-        for record in chain.records() {
-            if let Some((_, stamp)) = Stamp::split(&record.value) {
-                self.note_end(stamp.expires);
+    /// Notes when the records of a chain below `above` expire, folded. Newer records are the
+    /// reader's own: they count as written at its commit.
+    pub(crate) fn note_end_of(&self, chain: &Chain, above: SeqNo) {
+        if self.first_end.is_none() {
+            return;
+        }
+        let (mut base, mut operands) = (None, Stamps::new());
+        for Record { header, value } in chain.records().filter(|own| own.header.seqno < above) {
+            let Some((_, stamp)) = Stamp::split(value) else { continue };
+            match header.kind {
+                Kind::Merge => operands.push(stamp),
+                _ => base = Some(stamp),
             }
         }
+        operands.reverse();
+        self.note_end(alive(base, &operands).expires);
     }
 
     fn note_end(&self, end: Moment) {

@@ -22,23 +22,40 @@ use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::{Patience, busy};
 use crate::error::Result;
 
+/// Losses after which a transaction or conditional write gets a turn.
+pub(crate) const LOSSES_BEFORE_TURN: u32 = 8;
+/// The limit of the first turn. Each further turn of the same transaction is twice as long.
+const FIRST_TURN: Duration = Duration::from_millis(20);
+/// A closure that takes longer may lose for ever.
+const LONGEST_TURN: Duration = Duration::from_secs(10);
+
+/// Returns the limit of the turn that is due after some losses; `None` if none is due.
+pub(crate) fn turn_after(losses: u32) -> Option<Duration> {
+    let further = losses.checked_sub(LOSSES_BEFORE_TURN)?;
+    Some(FIRST_TURN.saturating_mul(1 << further.min(16)).min(LONGEST_TURN))
+}
+
 /// A turn in progress. Dropping it ends the turn.
-pub(crate) struct TurnGuard(Arc<Core>);
+pub(crate) struct TurnGuard {
+    core: Arc<Core>,
+    /// The turn of the same thread in which this one began. It goes on afterwards.
+    outer: Option<Turn>,
+}
 
 impl Drop for TurnGuard {
     fn drop(&mut self) {
-        let mut writer = self.0.lock_writer();
+        let mut writer = self.core.lock_writer();
         if writer.turn.is_some_and(|turn| turn.thread == thread::current().id()) {
-            writer.turn = None;
+            writer.turn = self.outer;
         }
         drop(writer);
-        self.0.transactions.turn_ended();
+        self.core.transactions.turn_ended();
     }
 }
 
 impl Core {
     /// Waits for the turn of another thread to end, and begins one of at most `limit` for this
-    /// thread.
+    /// thread. A turn inside another turn of this thread does not shorten it.
     ///
     /// # Errors
     /// `Busy` if patience ends first.
@@ -50,10 +67,12 @@ impl Core {
         self.check_process()?;
         let writer = self.lock_writer_for(patience)?;
         let mut writer = self.let_pass(writer, patience)?;
+        let outer = writer.turn;
         let until = self.options.env.clock.now() + limit;
+        let until = outer.map_or(until, |outer| outer.until.max(until));
         writer.turn = Some(Turn { thread: thread::current().id(), until });
         drop(writer);
-        Ok(TurnGuard(Arc::clone(self)))
+        Ok(TurnGuard { core: Arc::clone(self), outer })
     }
 
     /// Waits while another thread has a turn.

@@ -8,10 +8,12 @@
 //! b:      read k=1 ................................ lock: k changed | read k=2 ...
 //! ```
 //!
-//! After [`LOSSES_BEFORE_TURN`] losses the step gets a turn, as a transaction does.
+//! After [`LOSSES_BEFORE_TURN`] losses the step gets a turn, as a transaction does. Each further turn
+//! is longer, and after [`MOST_LOSSES`] losses the step gives up.
+//!
+//! [`LOSSES_BEFORE_TURN`]: crate::db::throttle::turn::LOSSES_BEFORE_TURN
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
@@ -19,9 +21,8 @@ use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::{Noted, RecentWrites};
 use crate::db::throttle::room::{Patience, busy};
-use crate::db::throttle::turn::TurnGuard;
+use crate::db::throttle::turn::{TurnGuard, turn_after};
 use crate::db::transaction::claims::range_of_key;
-use crate::db::transaction::transact::LOSSES_BEFORE_TURN;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::Moment;
@@ -30,8 +31,8 @@ use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::WriteOptions;
 use crate::value::Value;
 
-/// The limit of the turn of a step that lost several times.
-const TURN: Duration = Duration::from_millis(20);
+/// Losses after which a step gives up.
+const MOST_LOSSES: u32 = 100;
 
 /// The outcome of [`Conditional::compare_and_swap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ enum Next<'a> {
 /// other write to the key comes between its read and its write, by a transaction or not.
 ///
 /// The deadline of the options bounds the whole call. A call that other writes keep from writing
-/// until then fails with `Busy`, and has written nothing.
+/// until then, or a hundred times, fails with `Busy`, and has written nothing.
 ///
 /// # Example
 /// ```
@@ -328,17 +329,17 @@ impl Core {
     /// Takes a turn for a step that lost several times.
     ///
     /// # Errors
-    /// `Busy` if the step lost and patience is over.
+    /// `Busy` if the step lost and patience is over, or lost [`MOST_LOSSES`] times.
     pub(super) fn turn_after(
         self: &Arc<Core>,
         losses: u32,
         patience: Patience,
     ) -> Result<Option<TurnGuard>> {
-        if losses > 0 && patience.is_over(&*self.options.env.clock) {
+        let is_over = losses > 0 && patience.is_over(&*self.options.env.clock);
+        if is_over || losses >= MOST_LOSSES {
             return Err(busy("other writes kept changing the key"));
         }
-        let is_due = losses >= LOSSES_BEFORE_TURN;
-        is_due.then(|| self.take_turn(TURN, patience)).transpose()
+        turn_after(losses).map(|limit| self.take_turn(limit, patience)).transpose()
     }
 
     pub(super) fn noting(&self) -> Noting<'_> {
@@ -350,7 +351,7 @@ impl Core {
     ///
     /// # Errors
     /// `MergeFailed`.
-    fn merged(
+    pub(super) fn merged(
         &self,
         operator: &Operator,
         key: &[u8],

@@ -19,7 +19,7 @@ use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
-use crate::fold::stamp::NEVER;
+use crate::fold::stamp::{NEVER, moment_of};
 use crate::key::{AsKeyRange, Kind};
 use crate::limits;
 use crate::user_code::guarded;
@@ -74,6 +74,13 @@ pub struct Transaction {
     first_end: Arc<AtomicU32>,
 }
 
+/// Whether reads are claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    Claimed,
+    Unclaimed,
+}
+
 /// The state that calls of a transaction change.
 struct State {
     /// The moment that the transaction reads. Taken by the first read, or at the begin if the
@@ -103,7 +110,7 @@ static NEXT_WITH_SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 impl Transaction {
     pub(super) fn begin(db: &Db, options: TransactionOptions) -> Result<Transaction> {
-        db.core().check_writable()?;
+        db.core().check_open()?;
         options.write.check()?;
         let state = State {
             snapshot: None,
@@ -142,17 +149,30 @@ impl Transaction {
         self.lock().claims.clone()
     }
 
-    /// Reads a keyspace through the own writes.
+    /// Reads a keyspace through the own writes. The isolation says whether the read is claimed.
     pub(super) fn read<T>(
         &self,
+        keyspace: &Keyspace,
+        read: impl FnOnce(&OverSnapshot<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let reads = match self.options.isolation {
+            Isolation::Serializable => Reads::Claimed,
+            Isolation::Snapshot => Reads::Unclaimed,
+        };
+        self.read_as(reads, keyspace, read)
+    }
+
+    /// Reads a keyspace through the own writes, and claims the read or does not.
+    pub(super) fn read_as<T>(
+        &self,
+        reads: Reads,
         keyspace: &Keyspace,
         read: impl FnOnce(&OverSnapshot<'_>) -> Result<T>,
     ) -> Result<T> {
         self.check_own(keyspace)?;
         let mut state = self.lock();
         let now = self.snapshot(&mut state).time();
-        let claims_reads = self.options.isolation == Isolation::Serializable;
-        if claims_reads && state.claims.is_none() {
+        if reads == Reads::Claimed && state.claims.is_none() {
             let claims = Claims::new(self.options.max_read_bytes);
             state.claims = Some(Arc::new(Mutex::new(claims)));
         }
@@ -160,11 +180,17 @@ impl Transaction {
         let core = self.db.core();
         let pool = &core.runtime.ledger().arenas;
         let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver(), now)?;
-        let claims = state.claims.clone();
+        let claims = state.claims.clone().filter(|_| reads == Reads::Claimed);
         let snapshot = self.snapshot(&mut state).clone();
         drop(state);
-        let (claims, first_end) = (claims.as_ref(), &self.first_end);
+        let claims = claims.as_ref();
+        let first_end = claims.map(|_| &self.first_end);
         read(&OverSnapshot { keyspace, snapshot: &snapshot, own, claims, first_end })
+    }
+
+    /// Changes how the batch takes the writes that follow.
+    pub(super) fn change_batch(&self, change: impl FnOnce(&mut WriteBatch)) {
+        change(&mut self.lock().batch);
     }
 
     /// Adds writes to the batch. A write that fails adds nothing.
@@ -319,8 +345,22 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets a savepoint and those after it. Their writes stay.
-    #[doc(hidden)]
+    /// Forgets a savepoint and those after it. Their writes stay. A savepoint that was undone, or is
+    /// another transaction's, is no error.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = foldb::Db::create(dir.path().join("db"))?;
+    /// let transaction = db.begin(Default::default())?;
+    /// let savepoint = transaction.savepoint();
+    /// transaction.put("kept", "1")?;
+    /// transaction.release(savepoint);
+    /// assert!(transaction.rollback_to(savepoint).is_err());
+    /// transaction.commit()?;
+    /// assert!(db.contains_key("kept")?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
     pub fn release(&self, savepoint: Savepoint) {
         let mut state = self.lock();
         if savepoint.transaction == state.number {
@@ -350,8 +390,19 @@ impl Transaction {
         let clock = &*core.options.env.clock;
         let patience = Patience::of(&self.options.write, clock).or(patience);
         let write = || patience.limit(&self.options.write, clock);
-        if self.options.isolation == Isolation::Snapshot {
-            *claims = Some(Arc::new(Mutex::new(self.claims_of_writes(batch))));
+        if batch.is_empty() && !self.options.write.sync {
+            return core.check_open();
+        }
+        if self.options.isolation == Isolation::Snapshot
+            && let Some(snapshot) = &*snapshot
+        {
+            self.note_ends_of_writes(batch, snapshot)?;
+            let limit = self.options.max_read_bytes;
+            let claims = claims.get_or_insert_with(|| Arc::new(Mutex::new(Claims::new(limit))));
+            // A comparator that panicked may have lost claims; the lock below finds out.
+            if let Ok(mut claims) = claims.lock() {
+                self.claim_writes(batch, &mut claims);
+            }
         }
         let (Some(claims), Some(snapshot)) = (claims, snapshot) else {
             return core.write(batch, &write());
@@ -367,10 +418,9 @@ impl Transaction {
         for _ in 0..DOUBTS {
             let mut verdict = Verdict::Hold;
             let written = core.write_if(batch, &write(), |writer| {
-                verdict = match core.time.last_seen() < self.first_end.load(Ordering::Relaxed) {
-                    true => claims.check_noted(&writer.recent, since),
-                    // What the transaction read is gone by now.
-                    false => Verdict::Broken,
+                verdict = match self.has_ended() {
+                    false => claims.check_noted(&writer.recent, since),
+                    true => Verdict::Broken,
                 };
                 if verdict == Verdict::Hold { Ok(()) } else { Err(conflict()) }
             });
@@ -386,15 +436,46 @@ impl Transaction {
         Err(conflict())
     }
 
-    /// Returns what the writes claim: that no other transaction wrote the same keys.
-    fn claims_of_writes(&self, batch: &WriteBatch) -> Claims {
-        let mut claims = Claims::new(self.options.max_read_bytes);
+    /// Returns whether a value that the transaction depends on has expired. A commit to keyspaces
+    /// without expiry does not move the database's time, so this asks the clock too.
+    fn has_ended(&self) -> bool {
+        let end = self.first_end.load(Ordering::Relaxed);
+        let core = self.db.core();
+        let clock = || moment_of(core.options.env.clock.time_of_day());
+        end != NEVER && end <= core.time.last_seen().max(clock())
+    }
+
+    /// Notes when the values expire that the writes replace. Their end counts as a delete of the
+    /// key at that moment.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`.
+    fn note_ends_of_writes(&self, batch: &WriteBatch, snapshot: &Snapshot) -> Result<()> {
+        for keyspace in self.written(batch).iter().filter(|own| own.state().stamps) {
+            let id = keyspace.state().id;
+            let (claims, own, first_end) = (None, None, Some(&self.first_end));
+            let over = OverSnapshot { keyspace, snapshot, own, claims, first_end };
+            let written = batch.operations().filter(|operation| operation.keyspace == id);
+            for operation in written.filter(|operation| operation.kind != Kind::DeleteRange) {
+                over.note_end(operation.key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the keyspaces that the batch names, and the default one.
+    fn written(&self, batch: &WriteBatch) -> Vec<Keyspace> {
         let (core, default) = (self.db.core(), self.db.default_keyspace());
         let named = batch.named_keyspaces().filter_map(|id| {
             let state = core.find_keyspace(batch.keyspace_name(id));
             state.filter(|state| state.id == id).map(|state| default.sibling(state))
         });
-        let written: Vec<Keyspace> = std::iter::once(default.clone()).chain(named).collect();
+        std::iter::once(default.clone()).chain(named).collect()
+    }
+
+    /// Claims what is written: no other transaction wrote the same keys.
+    fn claim_writes(&self, batch: &WriteBatch, claims: &mut Claims) {
+        let written = self.written(batch);
         for operation in batch.operations() {
             let is_its = |keyspace: &&Keyspace| keyspace.state().id == operation.keyspace;
             let Some(keyspace) = written.iter().find(is_its) else {
@@ -410,7 +491,6 @@ impl Transaction {
                 _ => claims.add_key(keyspace, operation.key, hash, Forbids::Any),
             }
         }
-        claims
     }
 }
 

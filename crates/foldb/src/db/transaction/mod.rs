@@ -17,6 +17,7 @@
 //!   reader       the reads of the handle, as the trait `Reader`
 //!   reading      reads through the transaction's own writes, over its snapshot
 //!   own_writes   indexes the own writes: in memtables that only this transaction reads
+//!   inside       compare-and-swap and its kin in a transaction; reads that claim more or less
 //!   conditional  compare-and-swap and its kin, without a transaction object
 //!   take_first   the front of a queue
 //!   claims       keys and ranges, in bounded memory
@@ -28,6 +29,7 @@ mod check;
 mod claims;
 mod conditional;
 mod handle;
+mod inside;
 mod own_writes;
 mod reader;
 mod reading;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
 
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
@@ -13,7 +14,8 @@ use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
 use crate::db::transaction::walk::Walk;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fold::{Chain, ReadTime};
+use crate::fold::stamp::time_of;
+use crate::fold::{Chain, ReadTime, end_of};
 use crate::iterator::{
     Bounds, CoverSource, Covers, Effort, FoldedCursor, Iter, MergingCursor, Opened, Origin, Source,
     VisibleParts,
@@ -31,8 +33,8 @@ pub(super) struct OverSnapshot<'a> {
     pub(super) own: Option<OwnView>,
     /// Where reads are claimed; `None` if reads claim nothing.
     pub(super) claims: Option<&'a Arc<Mutex<Claims>>>,
-    /// When the first of the values read expires, if reads are claimed.
-    pub(super) first_end: &'a Arc<AtomicU32>,
+    /// When the first of the values read expires, if the commit depends on it.
+    pub(super) first_end: Option<&'a Arc<AtomicU32>>,
 }
 
 impl OverSnapshot<'_> {
@@ -58,7 +60,7 @@ impl OverSnapshot<'_> {
 
     /// Returns the moment of a read, if the keyspace has an expiry.
     fn time(&self) -> Option<ReadTime> {
-        let first_end = self.claims.map(|_| Arc::clone(self.first_end));
+        let first_end = self.first_end.cloned();
         let now = self.snapshot.time();
         let expires = self.keyspace.state().settings.expiry.is_some();
         expires.then_some(ReadTime { first_end, ..ReadTime::at(now) })
@@ -70,7 +72,7 @@ impl OverSnapshot<'_> {
         if chain.is_empty() {
             return Ok(None);
         }
-        let time = self.time().inspect(|time| time.note_ends_of(&chain));
+        let time = self.time().inspect(|time| time.note_end_of(&chain, FIRST_OWN));
         if let Some(time) = &time {
             time.drop_expired(&mut chain)?;
         }
@@ -81,14 +83,40 @@ impl OverSnapshot<'_> {
         }
         match time {
             None => value,
-            Some(time) => value?.map_or(Ok(None), |stored| time.show(stored)),
+            Some(time) => {
+                // The end of an own write begins at the commit.
+                let time = ReadTime { first_end: None, ..time };
+                value?.map_or(Ok(None), |stored| time.show(stored))
+            }
         }
+    }
+
+    /// Notes when a key expires, without reading its value.
+    pub(super) fn note_end(&self, key: &[u8]) -> Result<()> {
+        let mut chain = Chain::default();
+        collect_below(self.keyspace, self.snapshot, key, &mut chain)?;
+        if let Some(time) = self.time() {
+            time.note_end_of(&chain, FIRST_OWN);
+        }
+        Ok(())
+    }
+
+    /// Returns when a key expires; `None` if it is absent or never expires.
+    pub(super) fn expires_at(&self, key: &[u8]) -> Result<Option<SystemTime>> {
+        let mut chain = self.chain(key)?;
+        let Some(time) = self.time() else { return Ok(None) };
+        time.note_end_of(&chain, FIRST_OWN);
+        time.drop_expired(&mut chain)?;
+        let resolver = self.keyspace.core().registry.resolver();
+        let Some(stored) = chain.value(key, &resolver, &mut Vec::new())? else { return Ok(None) };
+        let end = end_of(&stored);
+        Ok(if end > time.now { time_of(end) } else { None })
     }
 
     /// Reads base and operands of a key, own ones included.
     pub(super) fn operands(&self, key: &[u8]) -> Result<Operands> {
         let chain = self.chain(key)?;
-        let time = self.time().inspect(|time| time.note_ends_of(&chain));
+        let time = self.time().inspect(|time| time.note_end_of(&chain, FIRST_OWN));
         self.keyspace.core().operands_of(chain, time)
     }
 
@@ -99,7 +127,7 @@ impl OverSnapshot<'_> {
         let as_stored = self.own.is_some();
         let below = self.keyspace.new_iter_at(bounds.clone(), &options, |time| ReadTime {
             as_stored,
-            first_end: self.claims.map(|_| Arc::clone(self.first_end)),
+            first_end: self.first_end.cloned(),
             ..time
         })?;
         let below = match self.claims {
@@ -143,7 +171,8 @@ impl OverSnapshot<'_> {
             records,
             covers,
             seqno: origin.own.newest,
-            time: self.time(),
+            // The iterator below notes when what it shows expires.
+            time: self.time().map(|time| ReadTime { first_end: None, ..time }),
             bounds,
             comparator: Arc::clone(&keyspace.comparator),
             resolver: core.registry.cached_resolver(),

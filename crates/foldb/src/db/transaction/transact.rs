@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::throttle::room::Patience;
+use crate::db::throttle::turn::turn_after;
 use crate::db::transaction::handle::Transaction;
 use crate::error::{ErrorKind, Result};
 use crate::options::WriteOptions;
@@ -70,15 +71,10 @@ impl Default for TransactionOptions {
     }
 }
 
-/// Losses after which a transaction gets a turn.
-pub(super) const LOSSES_BEFORE_TURN: u32 = 8;
 /// Losses after which a transaction pauses before it runs again.
 const LOSSES_BEFORE_PAUSE: u32 = 2;
 const FIRST_PAUSE: Duration = Duration::from_micros(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// The limit of the first turn. Each further turn of the same transaction is twice as long.
-const FIRST_TURN: Duration = Duration::from_millis(20);
-const LONGEST_TURN: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Counts a transaction as open, and makes sure that writes are noted from now on.
@@ -100,14 +96,15 @@ impl Db {
     /// Begins a transaction. The caller commits it, and runs it again after a `Conflict`.
     ///
     /// # Errors
-    /// `ReadOnly`, `Closed`, `Poisoned`.
+    /// `Closed`, `Forked`. A database that accepts no writes, because it is `Poisoned` or was opened
+    /// read-only, still begins transactions: those without writes succeed.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         Transaction::begin(self, options)
     }
 
-    /// Runs `work` in a transaction and commits it. After a conflict it runs `work` again, so
-    /// `work` should have no effects of its own. An error of `work` drops the transaction;
-    /// [`crate::Error::aborted`] makes one.
+    /// Runs `work` in a transaction and commits it. After a conflict of the commit it runs `work`
+    /// again, so `work` should have no effects of its own. An error of `work` drops the transaction
+    /// and is returned, a `Conflict` too; [`crate::Error::aborted`] makes one.
     ///
     /// A transaction that loses again and again is let through: after eight losses the other
     /// writers wait for it, up to 20 milliseconds at first.
@@ -160,28 +157,27 @@ impl Db {
         let patience = Patience::from_now(options.deadline, clock);
         let mut losses = 0_u32;
         loop {
-            let turn = match losses.checked_sub(LOSSES_BEFORE_TURN) {
+            let turn = match turn_after(losses) {
                 None => None,
-                Some(further) => {
-                    let limit = FIRST_TURN.saturating_mul(1 << further.min(16));
+                Some(limit) => {
                     let patience = Patience::of(&options.write, clock).or(patience);
-                    Some(self.core().take_turn(limit.min(LONGEST_TURN), patience)?)
+                    Some(self.core().take_turn(limit, patience)?)
                 }
             };
             let transaction = self.begin(options.clone())?;
-            let done = work(&transaction).and_then(|result| {
-                transaction.commit_within(patience)?;
-                Ok(result)
-            });
+            // An error of the closure is the caller's, whatever its kind: only a commit loses.
+            let result = work(&transaction)?;
+            let committed = transaction.commit_within(patience);
             drop(turn);
             losses += 1;
-            match done {
+            match committed {
+                Ok(()) => return Ok(result),
                 Err(error) if error.kind() == ErrorKind::Conflict => {
                     if losses >= options.max_attempts || patience.is_over(clock) {
                         return Err(error);
                     }
                 }
-                done => return done,
+                Err(error) => return Err(error),
             }
             if let Some(further) = losses.checked_sub(LOSSES_BEFORE_PAUSE) {
                 let longest = FIRST_PAUSE.saturating_mul(1 << further.min(16)).min(LONGEST_PAUSE);

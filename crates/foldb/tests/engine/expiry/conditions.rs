@@ -1,7 +1,7 @@
 //! Transactions and conditional writes over entries that expire.
 
 use foldb::env::MemFs;
-use foldb::{CompareAndSwap, ErrorKind, Expiry};
+use foldb::{CompareAndSwap, ErrorKind, Expires, Expiry, Isolation, TransactionOptions};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set};
 use crate::support::assert_error;
@@ -90,4 +90,75 @@ fn a_commit_after_a_value_expired_is_a_conflict() {
             false => transaction.commit().unwrap(),
         }
     }
+}
+
+/// An expiry counts as a delete of the key, also under snapshot isolation and before a new put.
+#[test]
+fn snapshot_isolation_conflicts_with_the_end_of_what_it_writes() {
+    for (put_anew, write, conflicts) in [(true, "a", true), (false, "a", true), (false, "b", false)]
+    {
+        let (fs, clock) = (MemFs::new(), clock());
+        let db = open(&fs, &clock);
+        let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+        own.put("a", "1").unwrap();
+        db.flush().unwrap();
+        let isolation = Isolation::Snapshot;
+        let transaction = db.begin(TransactionOptions { isolation, ..Default::default() }).unwrap();
+        let inside = transaction.keyspace(&own);
+        assert!(inside.get("a").unwrap().is_some());
+        inside.put(write, "2").unwrap();
+        set(&clock, 10);
+        if put_anew {
+            own.put("a", "9").unwrap();
+        }
+        match conflicts {
+            true => drop(assert_error(transaction.commit(), ErrorKind::Conflict, None)),
+            false => transaction.commit().unwrap(),
+        }
+    }
+}
+
+/// A commit to a keyspace without expiry asks for the time if the transaction read a lease.
+#[test]
+fn a_lease_that_ended_before_a_commit_elsewhere_is_a_conflict() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+    for (end, conflicts) in [(9, false), (20, true)] {
+        own.put("lease", "1").unwrap();
+        let transaction = db.begin(Default::default()).unwrap();
+        assert!(transaction.keyspace(&own).get("lease").unwrap().is_some());
+        transaction.put("done", "1").unwrap();
+        set(&clock, end);
+        match conflicts {
+            true => drop(assert_error(transaction.commit(), ErrorKind::Conflict, None)),
+            false => transaction.commit().unwrap(),
+        }
+    }
+}
+
+/// Only the end of the folded value counts: neither those of older merges, nor those of own writes.
+#[test]
+fn ends_that_later_writes_moved_do_not_conflict() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
+    for second in 0..10 {
+        set(&clock, second);
+        own.merge("a", "1").unwrap();
+    }
+    let transaction = db.begin(Default::default()).unwrap();
+    let inside = transaction.keyspace(&own);
+    assert!(inside.get("a").unwrap().is_some());
+    assert_eq!(inside.iter().unwrap().count(), 1);
+    inside.get_operands("a").unwrap();
+    transaction.set_expires(Some(Expires::After(seconds(2))));
+    inside.put("b", "1").unwrap();
+    assert!(inside.get("b").unwrap().is_some());
+    assert_eq!(inside.iter().unwrap().count(), 2);
+    set(&clock, 15);
+    transaction.commit().unwrap();
+    assert_eq!(read(&own, "b").as_deref(), Some("1"));
+    set(&clock, 17);
+    assert_eq!(read(&own, "b"), None);
 }

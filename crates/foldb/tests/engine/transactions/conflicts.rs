@@ -386,3 +386,20 @@ pub(super) fn serializable_a_walk_cut_short_by_a_panic_claims_its_range() {
         assert!(is_conflict(transaction.commit()), "{changed}");
     }
 }
+
+/// A caller may claim more or less than its isolation says.
+#[test]
+fn a_read_may_be_claimed_or_not_with_every_isolation() {
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        let claimed = |transaction: &Transaction| {
+            transaction.get_for_update("b")?;
+            transaction.put("z", "1")
+        };
+        check_each(isolation, claimed, [true; 4]);
+        let unclaimed = |transaction: &Transaction| {
+            transaction.get_unclaimed("b")?;
+            transaction.put("z", "1")
+        };
+        check_each(isolation, unclaimed, [false; 4]);
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use foldb::env::MemFs;
 use foldb::env::mem::{Fault, Operation};
-use foldb::{Db, Options, Transaction};
+use foldb::{Db, ErrorKind, Isolation, Options, Transaction, WriteOptions};
 use proptest::prelude::*;
 
 use crate::support::{PATH, options};
@@ -269,4 +269,66 @@ fn savepoints_nest() {
     assert_eq!(transaction.get("a").unwrap(), None);
     let error = transaction.rollback_to(second).unwrap_err();
     assert_eq!(error.kind(), foldb::ErrorKind::InvalidArgument);
+}
+
+/// A refused write leaves no trace: neither of the other database, nor of the keyspace.
+#[test]
+fn a_refused_write_leaves_the_transaction_as_it_was() {
+    let (db, other) = (open(), open());
+    let foreign = other.operator("stringappend:,").unwrap();
+    let dropped = db.create_keyspace("dropped", Default::default()).unwrap();
+    for own_first in [false, true] {
+        let transaction = db.begin(Default::default()).unwrap();
+        if own_first {
+            transaction.put("a", "1").unwrap();
+        }
+        transaction.merge_with(&foreign, "b", "2").unwrap_err();
+        let large = vec![0; foldb::limits::MAX_KEY_BYTES + 1];
+        transaction.keyspace(&dropped).put(large, "").unwrap_err();
+        transaction.put("b", "3").unwrap();
+        transaction.merge("b", "4").unwrap();
+        if own_first {
+            db.drop_keyspace("dropped").unwrap();
+        }
+        transaction.commit().unwrap();
+        assert_eq!(db.get("b").unwrap().unwrap(), b"3,4");
+    }
+}
+
+/// A database that accepts no writes still runs transactions that only read.
+#[test]
+fn a_poisoned_database_runs_transactions_that_only_read() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    db.put("a", "1").unwrap();
+    fs.inject(Fault::on(Operation::Sync).path(".log"));
+    let durable = WriteOptions { sync: true, ..WriteOptions::default() };
+    db.put_opt("b", "2", &durable).unwrap_err();
+    assert_eq!(db.put("c", "3").unwrap_err().kind(), ErrorKind::Poisoned);
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        let read = foldb::TransactionOptions { isolation, ..Default::default() };
+        let found = db.transact_opt(&read, |transaction| transaction.get("a")).unwrap();
+        assert_eq!(found.unwrap(), b"1");
+        let written = db.transact_opt(&read, |transaction| transaction.put("a", "2"));
+        assert_eq!(written.unwrap_err().kind(), ErrorKind::Poisoned);
+    }
+}
+
+/// Conditional writes in a transaction see the own writes, and a later step sees an earlier one.
+#[test]
+fn conditional_writes_in_a_transaction_see_its_writes() {
+    let db = open();
+    let transaction = db.begin(Default::default()).unwrap();
+    assert!(transaction.put_if_absent("a", "1").unwrap());
+    assert!(!transaction.put_if_absent("a", "2").unwrap());
+    assert_eq!(transaction.merge_get("a", "3").unwrap().unwrap(), b"1,3");
+    assert!(transaction.compare_and_swap("a", Some(b"1,3"), Some(b"4")).unwrap().is_swapped());
+    assert!(!transaction.compare_and_swap("a", Some(b"1"), None).unwrap().is_swapped());
+    assert_eq!(transaction.take_first(..).unwrap().unwrap(), (b"a".to_vec(), b"4"[..].into()));
+    assert!(transaction.take_first(..).unwrap().is_none());
+    assert_eq!(transaction.merge_get("b", "5").unwrap().unwrap(), b"5");
+    assert_eq!(transaction.take("b").unwrap().unwrap(), b"5");
+    assert_eq!(transaction.take("b").unwrap(), None);
+    transaction.commit().unwrap();
+    assert_eq!(db.iter().unwrap().count(), 0);
 }

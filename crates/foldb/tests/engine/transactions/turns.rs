@@ -130,3 +130,96 @@ fn a_deadline_ends_a_transaction_that_always_loses() {
     }
     assert_eq!(db.get("done").unwrap(), None);
 }
+
+/// Runs `work` while another thread writes a key all the time.
+fn beside_a_hot_key(db: &Db, work: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _stop = RaisedAtEnd(&stop);
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                db.put("hot", "x").unwrap();
+            }
+        });
+        work();
+    });
+}
+
+/// A closure that takes longer than the first turns gets a turn that is long enough.
+#[test]
+fn an_update_slower_than_its_first_turns_ends() {
+    let dir = TempDir::new().unwrap();
+    let db = Db::create(dir.path().join("db")).unwrap();
+    db.put("hot", "x").unwrap();
+    beside_a_hot_key(&db, || {
+        let mut calls = 0;
+        let new = db.update("hot", |_| {
+            calls += 1;
+            thread::sleep(Duration::from_millis(60));
+            Some(b"updated".to_vec())
+        });
+        assert_eq!(new.unwrap().unwrap(), b"updated");
+        assert!(calls <= 16, "{calls} calls");
+    });
+}
+
+/// An update that always loses gives up.
+#[test]
+fn an_update_that_always_loses_gives_up() {
+    let dir = TempDir::new().unwrap();
+    let db = Db::create(dir.path().join("db")).unwrap();
+    let mut calls = 0;
+    let outcome = db.update("key", |_| {
+        calls += 1;
+        db.put("key", "changed by the closure").unwrap();
+        Some(Vec::new())
+    });
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(calls, 100);
+}
+
+/// The turn of a transaction outlasts the turns of transactions that its closure runs.
+#[test]
+fn a_turn_goes_on_after_a_turn_inside_it() {
+    let dir = TempDir::new().unwrap();
+    let db = Db::create(dir.path().join("db")).unwrap();
+    beside_a_hot_key(&db, || {
+        let mut attempts = 0;
+        db.transact(|outer| {
+            attempts += 1;
+            outer.get("hot")?;
+            let mut losses = 0;
+            db.transact(|inner| {
+                inner.get("inner")?;
+                // It loses to its own thread, until it has had a turn.
+                losses += 1;
+                if losses < 10 {
+                    db.put("inner", "")?;
+                }
+                inner.put("inner", "")
+            })?;
+            thread::sleep(Duration::from_millis(2));
+            outer.put("done", "1")
+        })
+        .unwrap();
+        assert!(attempts <= 20, "{attempts} attempts");
+    });
+}
+
+/// Only the commit makes a transaction run again, not an error of its closure.
+#[test]
+fn a_conflict_of_the_closure_is_the_callers() {
+    let dir = TempDir::new().unwrap();
+    let db = Db::create(dir.path().join("db")).unwrap();
+    let mut attempts = 0;
+    let outcome = db.transact(|_| {
+        attempts += 1;
+        let other = db.begin(Default::default())?;
+        other.get("key")?;
+        other.put("done", "1")?;
+        db.put("key", "1")?;
+        other.commit()
+    });
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(attempts, 1);
+}

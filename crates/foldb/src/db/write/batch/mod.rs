@@ -54,9 +54,9 @@ pub struct WriteBatch {
     /// See [`WriteBatch::memtable_bytes`].
     memtable_bytes: usize,
     /// The registry whose ids the batch holds, if it names an operator or a keyspace.
-    registry: Option<Arc<Registry>>,
+    registry: Option<NamedAt<Arc<Registry>>>,
     /// The keyspaces that the batch names, by id.
-    keyspaces: Vec<(KeyspaceId, Arc<str>)>,
+    keyspaces: Vec<(KeyspaceId, NamedAt<Arc<str>>)>,
     /// Where the stored values and operands with pending stamps end in `encoded`, and the buckets
     /// of their keyspaces.
     stamped: Vec<(usize, Bucket)>,
@@ -64,6 +64,14 @@ pub struct WriteBatch {
     expires: Option<Expires>,
     /// The first mistake made while filling the batch; the write reports it.
     mistake: Option<Error>,
+}
+
+/// What a write of a batch was the first to name.
+#[derive(Clone, Debug)]
+struct NamedAt<T> {
+    named: T,
+    /// Where the write begins in the batch.
+    at: usize,
 }
 
 /// The end of a batch at an earlier moment.
@@ -358,7 +366,8 @@ impl WriteBatch {
         if keyspace.id != DEFAULT_KEYSPACE
             && let Err(at) = self.find_keyspace(keyspace.id)
         {
-            self.keyspaces.insert(at, (keyspace.id, Arc::clone(&keyspace.name)));
+            let named = NamedAt { named: Arc::clone(&keyspace.name), at: self.encoded.len() };
+            self.keyspaces.insert(at, (keyspace.id, named));
         }
         keyspace.id
     }
@@ -387,13 +396,15 @@ impl WriteBatch {
 
     /// Returns the name of a keyspace of the batch.
     pub(crate) fn keyspace_name(&self, id: KeyspaceId) -> &str {
-        self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1)
+        self.find_keyspace(id).map_or(DEFAULT_NAME, |at| &self.keyspaces[at].1.named)
     }
 
     /// Notes the registry of the ids in the batch. All ids must come from one database.
     fn is_for(&mut self, registry: &Arc<Registry>, what: &str) {
-        let own = self.registry.get_or_insert_with(|| Arc::clone(registry));
-        if !Arc::ptr_eq(own, registry) {
+        let at = self.encoded.len();
+        let first = || NamedAt { named: Arc::clone(registry), at };
+        let own = self.registry.get_or_insert_with(first);
+        if !Arc::ptr_eq(&own.named, registry) {
             self.mistake.get_or_insert_with(|| {
                 Error::invalid_argument(format!("the batch holds {what} of two databases"))
             });
@@ -493,13 +504,15 @@ impl WriteBatch {
         }
     }
 
-    /// Removes all writes and mistakes after a mark.
+    /// Removes all writes and mistakes after a mark, and what only these writes named.
     pub(crate) fn cut(&mut self, mark: BatchMark) {
         self.encoded.truncate(mark.bytes);
         self.len = mark.len;
         self.largest_put = mark.largest_put;
         self.memtable_bytes = mark.memtable_bytes;
         self.stamped.truncate(self.stamped.partition_point(|(end, _)| *end <= mark.bytes));
+        self.registry.take_if(|registry| registry.at >= mark.bytes);
+        self.keyspaces.retain(|(_, name)| name.at < mark.bytes);
         self.mistake = None;
     }
 
@@ -516,7 +529,7 @@ impl WriteBatch {
             return Err(mistake.clone());
         }
         match &self.registry {
-            Some(own) if !Arc::ptr_eq(own, registry) => Err(Error::invalid_argument(
+            Some(own) if !Arc::ptr_eq(&own.named, registry) => Err(Error::invalid_argument(
                 "the batch holds operators or keyspaces of another database",
             )),
             _ => Ok(()),
