@@ -111,6 +111,19 @@ native! {
 }
 
 native! {
+    /// Throws if the store operator cannot fold an operand.
+    fn Java_foldb_streams_engine_Native_checkOperand(
+        env,
+        store: Handle<Store>,
+        operand: Bytes,
+    ) -> () {
+        let mut scratch = Scratch::new();
+        let operand = env.required(operand, "operand", &mut scratch)?;
+        Ok(store.value()?.opened()?.check_operand(operand)?)
+    }
+}
+
+native! {
     /// Merges an operand into a key.
     fn Java_foldb_streams_engine_Native_merge(
         env,

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
-use foldb::{Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Result, Stats};
-use foldb::{Value, WriteBatch};
+use foldb::{
+    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, MergeOperator, Options, Result,
+};
+use foldb::{Stats, Value, WriteBatch};
 use parking_lot::Mutex;
 
 use crate::operators;
@@ -58,6 +60,8 @@ pub struct Store {
 pub struct Opened {
     db: Db,
     own: Keyspace,
+    /// The store operator, which checks operands before they enter a buffer.
+    operator: Option<Arc<dyn MergeOperator>>,
     forgets_offsets: bool,
     /// Whether the next write removes the stored offsets first.
     is_armed: AtomicBool,
@@ -80,12 +84,12 @@ impl Store {
     /// one that the store was created with.
     pub fn open(directory: &Path, options: &StoreOptions) -> Result<Store> {
         let share = Share::join(options.memory)?;
-        let operator = options.operator.as_deref().map(operators::engine_name).transpose()?;
+        let operator = options.operator.as_deref().map(operators::named).transpose()?;
         let db = Db::open(
             directory,
             Options {
                 create_if_missing: true,
-                merge_operator: operator,
+                merge_operator: operator.as_ref().map(|operator| operator.name().to_owned()),
                 operators: operators::all(),
                 runtime: Some(share.runtime.clone()),
                 ..Options::default()
@@ -97,6 +101,7 @@ impl Store {
         let opened = Opened {
             db,
             own,
+            operator,
             totals,
             own_writes: [AtomicU64::new(0), AtomicU64::new(0)],
             forgets_offsets: options.forgets_offsets,
@@ -238,6 +243,16 @@ impl Opened {
             self.put(key, None)?;
         }
         Ok(before)
+    }
+
+    /// Checks that the store operator can fold an operand. A buffered batch is written whole or
+    /// not at all, so a malformed operand in it would lose the well-formed ones.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a malformed operand. The message completes "an operand must be".
+    pub fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        let Some(operator) = &self.operator else { return Ok(()) };
+        operator.check_operand(operand).map_err(Error::invalid_argument)
     }
 
     /// Merges an operand into a key.

@@ -34,19 +34,21 @@ pub fn all() -> Vec<Arc<dyn MergeOperator>> {
     operators
 }
 
-/// Returns the engine's name of a store operator.
+/// Returns the store operator of a name.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown name. The message lists the known ones.
-pub fn engine_name(name: &str) -> Result<String> {
+pub fn named(name: &str) -> Result<Arc<dyn MergeOperator>> {
     let known = all();
-    let names = || known.iter().filter_map(|operator| operator.name().strip_prefix(PREFIX));
-    if names().any(|known| known == name) {
-        return Ok(format!("{PREFIX}{name}"));
+    let is_named =
+        |known: &&Arc<dyn MergeOperator>| known.name().strip_prefix(PREFIX) == Some(name);
+    if let Some(operator) = known.iter().find(is_named) {
+        return Ok(Arc::clone(operator));
     }
+    let names = known.iter().filter_map(|operator| operator.name().strip_prefix(PREFIX));
     Err(Error::invalid_argument(format!(
         "unknown merge operator '{name}': expected one of {}",
-        names().collect::<Vec<_>>().join(", ")
+        names.collect::<Vec<_>>().join(", ")
     )))
 }
 

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use foldb::laws::Check;
 use foldb::{Full, MergeOperator, hyperloglog, set};
 
-use super::{all, engine_name};
+use super::named;
 use crate::store::{Store, StoreOptions};
 
 fn by_name(name: &str) -> Arc<dyn MergeOperator> {
-    let engine_name = engine_name(name).unwrap();
-    all().into_iter().find(|operator| operator.name() == engine_name).unwrap()
+    named(name).unwrap()
 }
 
 fn stamped(stamp: i64, payload: &[u8]) -> Vec<u8> {
@@ -36,7 +35,7 @@ fn configured_names_are_the_names_of_operators() {
         assert_eq!(by_name(name).name(), format!("streams.{name}"));
     }
     assert_eq!(all().len(), 6);
-    let unknown = engine_name("product").unwrap_err().to_string();
+    let unknown = named("product").unwrap_err().to_string();
     assert!(unknown.contains("'product'") && unknown.contains("sum, min, max, app"), "{unknown}");
 }
 

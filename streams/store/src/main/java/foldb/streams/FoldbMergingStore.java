@@ -15,6 +15,7 @@ import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.kstream.internals.Change;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
@@ -93,6 +94,8 @@ final class FoldbMergingStore
      * @param key the key
      * @param timestamp the timestamp of the operand, in milliseconds
      * @param value the serialized value of the operand
+     * @throws StreamsException if the operator cannot fold the value, or the key or value is too
+     *     large; the store stays as it was
      * @throws ProcessorStateException if the database refuses the write
      */
     void merge(Bytes key, long timestamp, byte[] value) {
@@ -101,12 +104,22 @@ final class FoldbMergingStore
         byte[] operand = ByteBuffer.allocate(MergeOperator.STAMP_BYTES + value.length)
             .putLong(timestamp).put(value).array();
         wrapped().checkOpen();
+        if (operator.hasFormat()) {
+            check(operand);
+        }
         ProcessorRecordContext current = context.recordContext();
         synchronized (pending) {
-            pending.merge(key.get(), operand);
-            note(current);
-            if (pending.byteSize() >= BUFFER_BYTES) {
+            if (key.get().length + operand.length >= BUFFER_BYTES) {
                 writePending();
+                mergeAlone(key.get(), operand);
+                note(current);
+                updatePosition();
+            } else {
+                pending.merge(key.get(), operand);
+                note(current);
+                if (pending.byteSize() >= BUFFER_BYTES) {
+                    writePending();
+                }
             }
         }
         metrics.merged();
@@ -119,6 +132,27 @@ final class FoldbMergingStore
         }
         if (dirty.reaches(bounds)) {
             foldAll();
+        }
+    }
+
+    /** Refuses a malformed operand now: in the buffer it would fail the write of all others. */
+    private void check(byte[] operand) {
+        try {
+            wrapped().database().checkOperand(operand);
+        } catch (FoldbException e) {
+            throw new StreamsException("The operand of a merge into store " + name()
+                + " must be " + e.getMessage() + ": merge operands that SetOperands or"
+                + " SketchOperands made, or register another operator", e);
+        }
+    }
+
+    /** Merges what may exceed the database's limits, past the buffer: it loses no other merge. */
+    private void mergeAlone(byte[] key, byte[] operand) {
+        try {
+            wrapped().database().merge(key, operand);
+        } catch (FoldbException e) {
+            throw new ProcessorStateException(
+                "Error while merging into store " + name() + ": " + e.getMessage(), e);
         }
     }
 

@@ -61,6 +61,14 @@ enum MergeOperator {
     }
 
     /**
+     * Returns whether operands have a format that only the native library knows, so that it must
+     * check each one.
+     */
+    boolean hasFormat() {
+        return this == SET || this == HYPERLOGLOG;
+    }
+
+    /**
      * Checks the serialized value of an operand before it enters the store's buffer.
      *
      * @throws StreamsException if the value is {@code null}, or has a length that the operator

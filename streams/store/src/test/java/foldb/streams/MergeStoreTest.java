@@ -41,6 +41,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
+import org.apache.kafka.streams.state.internals.WrappedStateStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -293,13 +294,46 @@ class MergeStoreTest {
         MergeScenario scenario = startSketches();
         MergeStore<String, byte[]> store = sketches(scenario);
         store.merge("a", SketchOperands.of(new byte[] {1}), 1);
-        store.merge("b", new byte[] {9}, 1);
+        // Behind the store's back, so that its next write fails.
+        ((WrappedStateStore<?, ?, ?>) store).findInner(FoldbMergingStore.class)
+            .wrapped().database().close();
         // An interactive query meets the failure first, and its caller may ignore it.
         RuntimeException error = assertThrows(ProcessorStateException.class, () -> store.get("a"));
-        assertTrue(error.getMessage().contains("must be 8 bytes of timestamp, then a sketch"),
-            error.getMessage());
+        assertTrue(error.getMessage().contains("Error while merging"), error.getMessage());
         assertThrows(ProcessorStateException.class, () -> store.get("a"));
         assertThrows(ProcessorStateException.class, scenario::close, "the commit of a close");
+    }
+
+    @Test
+    void aMalformedOperandIsRefusedAndLosesNoOtherMerge() {
+        try (MergeScenario scenario = startSketches()) {
+            MergeStore<String, byte[]> store = sketches(scenario);
+            store.merge("a", SketchOperands.of(new byte[] {1}), 1);
+            StreamsException error = assertThrows(StreamsException.class,
+                () -> store.merge("b", new byte[] {9}, 1));
+            assertTrue(error.getMessage().contains("must be 8 bytes of timestamp, then a sketch"),
+                error.getMessage());
+            store.merge("a", SketchOperands.of(new byte[] {2}), 1);
+            scenario.commit(List.of(new Event("x", 1L, 1)));
+            assertEquals(2, SketchOperands.estimate(store.get("a")), 0.5);
+            assertNull(store.get("b"));
+        }
+    }
+
+    @Test
+    void aKeyThatIsTooLargeIsRefusedAndLosesNoOtherMerge() {
+        try (MergeScenario scenario = start(StreamsConfig.AT_LEAST_ONCE, sums(),
+                (store, record) -> { })) {
+            MergeStore<String, Long> store = store(scenario);
+            String fits = "k".repeat(20 << 10);
+            store.merge("a", 1L, 1);
+            assertThrows(StreamsException.class, () -> store.merge("k".repeat(1 << 20), 1L, 1));
+            store.merge(fits, 2L, 1);
+            store.merge(fits, 3L, 1);
+            scenario.commit(List.of(new Event("x", 1L, 1)));
+            assertEquals(1L, store.get("a"));
+            assertEquals(5L, store.get(fits));
+        }
     }
 
     @Test

@@ -147,6 +147,20 @@ public final class Database implements AutoCloseable {
     }
 
     /**
+     * Checks that the database's operator can fold an operand. The exception's message completes
+     * "an operand must be".
+     *
+     * @param operand the operand
+     */
+    public void checkOperand(final byte[] operand) {
+        try {
+            Native.checkOperand(handle, operand);
+        } finally {
+            Reference.reachabilityFence(this);
+        }
+    }
+
+    /**
      * Merges an operand into a key, and reads nothing.
      *
      * @param key the key

@@ -31,6 +31,8 @@ final class Native {
 
     static native byte[] delete(long store, byte[] key);
 
+    static native void checkOperand(long store, byte[] operand);
+
     static native void merge(long store, byte[] key, byte[] operand);
 
     static native void write(long store, byte[] batch, int length);
