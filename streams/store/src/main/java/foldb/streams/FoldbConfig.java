@@ -39,6 +39,13 @@ public final class FoldbConfig {
      */
     public static final String MAX_DIRTY_BYTES = "foldb.dirty.bytes.max";
 
+    /**
+     * The memory that the keys with such operands may take in all merge stores of the process, in
+     * bytes. From half of it on, the stores with the most of it fold early. Default: 64 MiB. Give
+     * all applications of a process the same value.
+     */
+    public static final String MAX_TOTAL_DIRTY_BYTES = "foldb.dirty.total.bytes.max";
+
     private FoldbConfig() {
     }
 

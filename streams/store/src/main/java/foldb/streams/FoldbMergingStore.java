@@ -62,6 +62,8 @@ final class FoldbMergingStore
     private final List<ProcessorRecordContext> merged = new ArrayList<>();
     private ProcessorStateException failure;
     private DirtyKeys dirty = new DirtyKeys();
+    /** What the dirty keys take of the process's bound; null while the store is closed. */
+    private DirtyTotal.Part part;
     private boolean folding;
     /** Whether no record was merged since the last flush, except by flushes of other stores. */
     private boolean flushed;
@@ -85,6 +87,9 @@ final class FoldbMergingStore
             : null;
         logged = above == null ? this : above;
         super.init(stateStoreContext, root);
+        if (part == null) {
+            part = DirtyTotal.PROCESS.join();
+        }
         metrics.register(context, FoldbKeyValueStore.METRICS_SCOPE, name());
     }
 
@@ -130,7 +135,9 @@ final class FoldbMergingStore
         } else if (flushed) {
             late.add(this);
         }
-        if (dirty.reaches(bounds)) {
+        boolean isTotalReached = part != null
+            && part.reaches(dirty.bytes(), bounds.maxTotalBytes());
+        if (isTotalReached || dirty.reaches(bounds)) {
             foldAll();
         }
     }
@@ -271,6 +278,7 @@ final class FoldbMergingStore
             }
         } finally {
             folding = false;
+            countDirty();
         }
     }
 
@@ -325,6 +333,13 @@ final class FoldbMergingStore
             merged.clear();
         }
         dirty = new DirtyKeys();
+        countDirty();
+    }
+
+    private void countDirty() {
+        if (part != null) {
+            part.count(dirty.bytes());
+        }
     }
 
     @Override
@@ -342,6 +357,10 @@ final class FoldbMergingStore
     @Override
     public void close() {
         clearCache();
+        if (part != null) {
+            part.leave();
+            part = null;
+        }
         failure = null;
         super.close();
     }

@@ -9,10 +9,12 @@ import org.apache.kafka.common.config.ConfigException;
  *
  * @param maxDirtyKeys the number of keys with unfolded operands at which a store folds them all
  * @param maxDirtyBytes the memory of such keys, in bytes, at which a store folds them all
+ * @param maxTotalBytes the memory that such keys of all stores may take, in bytes
  */
-record MergeConfig(int maxDirtyKeys, long maxDirtyBytes) {
+record MergeConfig(int maxDirtyKeys, long maxDirtyBytes, long maxTotalBytes) {
     private static final int DEFAULT_MAX_DIRTY_KEYS = 100_000;
     private static final long DEFAULT_MAX_DIRTY_BYTES = 32L << 20;
+    private static final long DEFAULT_MAX_TOTAL_BYTES = 64L << 20;
 
     /**
      * Reads the bounds.
@@ -22,7 +24,9 @@ record MergeConfig(int maxDirtyKeys, long maxDirtyBytes) {
     static MergeConfig of(Map<String, ?> configs) {
         long keys = positive(configs, FoldbConfig.MAX_DIRTY_KEYS, DEFAULT_MAX_DIRTY_KEYS);
         long bytes = positive(configs, FoldbConfig.MAX_DIRTY_BYTES, DEFAULT_MAX_DIRTY_BYTES);
-        return new MergeConfig((int) Math.min(keys, Integer.MAX_VALUE), bytes);
+        long total =
+            positive(configs, FoldbConfig.MAX_TOTAL_DIRTY_BYTES, DEFAULT_MAX_TOTAL_BYTES);
+        return new MergeConfig((int) Math.min(keys, Integer.MAX_VALUE), bytes, total);
     }
 
     /**

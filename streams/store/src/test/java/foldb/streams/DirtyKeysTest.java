@@ -56,9 +56,9 @@ class DirtyKeysTest {
     void eitherBoundIsReached() {
         DirtyKeys keys = new DirtyKeys();
         keys.add(key(1), context(1));
-        assertFalse(keys.reaches(new MergeConfig(2, 1 << 20)));
-        assertTrue(keys.reaches(new MergeConfig(2, 1000)));
+        assertFalse(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20)));
+        assertTrue(keys.reaches(new MergeConfig(2, 1000, 1 << 20)));
         keys.add(key(2), context(1));
-        assertTrue(keys.reaches(new MergeConfig(2, 1 << 20)));
+        assertTrue(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20)));
     }
 }

@@ -337,6 +337,39 @@ class MergeStoreTest {
     }
 
     @Test
+    void dirtyKeysOfAllStoresKeepOneBound() {
+        int stores = 8;
+        long bound = 1 << 20;
+        Properties properties = properties(StreamsConfig.AT_LEAST_ONCE);
+        properties.put(FoldbConfig.MAX_TOTAL_DIRTY_BYTES, bound);
+        long before = DirtyTotal.PROCESS.bytes();
+        try (MergeScenario scenario = MergeScenario.startWith(properties, topology -> {
+            String[] names = new String[stores];
+            for (int i = 0; i < stores; i++) {
+                names[i] = i == 0 ? "sums" : "sums" + i;
+                topology.addStateStore(FoldbStores.mergeStoreBuilder(
+                    names[i], "sum", Serdes.String(), Serdes.Long()));
+            }
+            events(topology).process(with((unused, record) -> { }), names);
+        })) {
+            long highest = 0;
+            for (int i = 0; i < stores; i++) {
+                @SuppressWarnings("unchecked")
+                MergeStore<String, Long> store = (MergeStore<String, Long>) scenario.driver()
+                    .getAllStateStores().get(i == 0 ? "sums" : "sums" + i);
+                for (int key = 0; key < 3000; key++) {
+                    store.merge("key" + key, 1L, 1);
+                    highest = Math.max(highest, DirtyTotal.PROCESS.bytes() - before);
+                }
+                assertEquals(1L, store.get("key2999"));
+            }
+            assertTrue(highest > bound / 2, "folds wait for half of the bound: " + highest);
+            assertTrue(highest <= bound, "all stores together: " + highest);
+        }
+        assertEquals(before, DirtyTotal.PROCESS.bytes(), "a closed store counts nothing");
+    }
+
+    @Test
     void anOperandThatSerializesToNullIsOneClearException() {
         Serde<Long> noBytes = Serdes.serdeFrom((topic, value) -> null, (topic, bytes) -> 0L);
         try (MergeScenario scenario = start(StreamsConfig.AT_LEAST_ONCE,
