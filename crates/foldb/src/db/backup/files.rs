@@ -81,7 +81,8 @@ impl Backups {
                 return refused(ErrorKind::InvalidArgument, shown(name), &self.directory);
             }
             let is_known = |inner: &String| match name == "shared" {
-                true => is_shared_name(inner),
+                // A crash over files that only grow leaves the scratch file.
+                true => is_shared_name(inner) || inner == SCRATCH_NAME,
                 false => FileKind::parse(inner).is_some(),
             };
             if !has_record && let Some(other) = self.list_of(&path)?.iter().find(|n| !is_known(n)) {

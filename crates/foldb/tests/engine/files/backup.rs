@@ -412,6 +412,18 @@ fn files_of_the_user_beside_backups_stay() {
     assert!(backups(&fs).verify().unwrap().faults.is_empty());
 }
 
+/// The simulation found it: a power cut before the first backup was whole left the scratch file of
+/// files that only grow, and every later backup was refused.
+#[test]
+fn the_scratch_file_of_a_crash_is_not_taken_for_the_users() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    db.put("key", "value").unwrap();
+    fs.create_dir_all(Path::new("backups/shared")).unwrap();
+    drop(fs.create(&Path::new("backups/shared").join(foldb::env::SCRATCH_NAME)).unwrap());
+    backups(&fs).create(&db).unwrap();
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_in_the_place_of_the_shared_folder_is_refused() {
