@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foldb::laws::Check;
 use foldb::{Full, MergeOperator, hyperloglog, set};
 
-use super::named;
+use super::{all, named};
 use crate::store::{Store, StoreOptions};
 
 fn by_name(name: &str) -> Arc<dyn MergeOperator> {
