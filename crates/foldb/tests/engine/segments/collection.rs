@@ -105,6 +105,25 @@ fn a_collection_on_demand_finds_what_the_tree_hides() {
     }
 }
 
+/// Deletes that no flush has written yet count too: those of keys, and those of ranges.
+#[test]
+fn a_collection_on_demand_sees_the_deletes_of_the_memtable() {
+    for by_range in [false, true] {
+        let fs = MemFs::new();
+        let db = Db::open(PATH, by_hand(&fs)).unwrap();
+        put_all(&db, 0..300, 0);
+        db.flush().unwrap();
+        if by_range {
+            db.delete_range(key(0)..key(299)).unwrap();
+        } else {
+            (0..299).for_each(|n| db.delete(key(n)).unwrap());
+        }
+        let report = db.collect_garbage(&GcOptions::default()).unwrap();
+        assert!(report.reduction_ratio() > 0.9, "by_range {by_range}: {report:?}");
+        check_all(&db, 300, |n| (n == 299).then_some(0));
+    }
+}
+
 #[test]
 fn the_background_keeps_dead_space_within_its_bound() {
     let fs = MemFs::new();

@@ -13,7 +13,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::throttle::give_way::Courtesy;
 use crate::db::trees::gc::step::{Collected, stopped};
 use crate::db::trees::gc::{GcOptions, GcProgress, GcReport};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gc::Bound;
 use crate::version::Version;
 
@@ -28,7 +28,8 @@ impl Db {
     /// garbage without this call ([`crate::Options::max_dead_fraction`]). Use the call for a lower
     /// bound, or to choose the time. Reads, writes and snapshots continue. While foreground
     /// operations run, the collection works one third of the time, or one sixth while synced writes
-    /// run. It does not flush memtables.
+    /// run. It flushes the memtables first, so that it knows which values their entries replace or
+    /// delete. If the disk has no space for this flush, it collects what the tables show.
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. The
@@ -71,6 +72,11 @@ impl Core {
                 "max_dead_fraction is {}, but must be between 0 and 1",
                 options.max_dead_fraction
             )));
+        }
+        match self.flush_sealed() {
+            // The collection may free the space that the flush needs.
+            Err(error) if error.kind() == ErrorKind::NoSpace => {}
+            flushed => flushed?,
         }
         OnDemand {
             core: self,
