@@ -127,6 +127,12 @@ fn to_lines(report: &RepairReport) -> Vec<String> {
     for segment in &report.lost_segments {
         lines.push(format!("lost {}: reads of the values in it fail", shown(segment)));
     }
+    if report.may_lack_newest {
+        lines.push(
+            "the newest tables may be missing: no log has writes that follow on those in tables"
+                .to_owned(),
+        );
+    }
     if report.lost_keyspace_names {
         lines.push("lost the names and options of keyspaces".to_owned());
     }
@@ -205,6 +211,7 @@ fn to_json(report: &RepairReport) -> Value {
         "lost_nothing": report.lost_nothing(),
         "copy": report.copy.as_ref().map(|copy| copy.display().to_string()),
         "cut_log": cut,
+        "may_lack_newest": report.may_lack_newest,
         "lost_keyspace_names": report.lost_keyspace_names,
         "rebuilt": report.rebuilt,
         "manifest": report.manifest.as_ref().map(ToString::to_string),

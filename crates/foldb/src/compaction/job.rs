@@ -50,6 +50,8 @@ pub(crate) struct JobContext<'a> {
     pub(crate) version: &'a Version,
     /// Last write that the version's tables hold.
     pub(crate) flushed_through: SeqNo,
+    /// Returns the tables that no version refers to and that may still exist.
+    pub(crate) gone: &'a dyn Fn() -> Vec<u64>,
     pub(crate) fs: &'a Arc<dyn FileSystem>,
     pub(crate) names: &'a FileNames,
     pub(crate) tables: &'a Arc<OpenTables>,
@@ -285,7 +287,8 @@ impl Job {
         let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
         let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
         let flushed_through = context.flushed_through;
-        let told = context.version.surroundings(&edits, comparator, flushed_through)?;
+        let told =
+            context.version.surroundings(&edits, comparator, flushed_through, &(context.gone)())?;
         output.set_surroundings(told);
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);

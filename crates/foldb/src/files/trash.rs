@@ -2,7 +2,12 @@
 //!
 //! The last reader of such a file only notes it here. A worker unlinks the file; a reader never
 //! unlinks files.
+//!
+//! Tables that the current version does not refer to stay listed here until they are unlinked. Each
+//! new table that describes the tree names them, because the table that said so first may be
+//! unlinked before them ([`Trash::gone`]).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,6 +20,10 @@ pub(crate) struct Trash {
     files: Mutex<Vec<FileKind>>,
     /// Tables that the current version does not refer to and a reader still holds.
     tables: AtomicUsize,
+    /// Tables that belong to no version from now on, and may still exist.
+    gone: Mutex<BTreeSet<u64>>,
+    /// Those of them that were unlinked since the last sync of the directory.
+    unlinked: Mutex<BTreeSet<u64>>,
     /// Called for each file by its last holder, whatever locks that thread holds.
     listener: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -34,8 +43,38 @@ impl Trash {
     }
 
     /// Notes that a table will arrive here as soon as its last reader drops it.
-    pub(crate) fn expect_table(&self) {
+    pub(crate) fn expect_table(&self, number: u64) {
+        self.note_gone(number);
         self.tables.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that a table belongs to no version, and may still exist.
+    pub(crate) fn note_gone(&self, number: u64) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+    }
+
+    /// Notes that a table was unlinked. It may come back after a power loss, until the directory is
+    /// synced.
+    pub(crate) fn note_unlinked(&self, number: u64) {
+        self.unlinked.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+    }
+
+    /// Syncs the directory by `sync`, and forgets the tables that were unlinked before.
+    pub(crate) fn synced<E>(&self, sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let unlinked = self.unlinked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        sync()?;
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut still = self.unlinked.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in unlinked {
+            gone.remove(&number);
+            still.remove(&number);
+        }
+        Ok(())
+    }
+
+    /// Returns the tables that belong to no version and may still exist, ascending.
+    pub(crate) fn gone(&self) -> Vec<u64> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
 
     /// Adds a table that was expected.

@@ -199,7 +199,10 @@ impl<'a> TableOutput<'a> {
         {
             if *cut != Edge::Highest {
                 self.flushed_through.inspect(|through| builder.set_flushed_with(*through));
-            } else if let Some(surroundings) = self.surroundings.take() {
+            } else if let Some(mut surroundings) = self.surroundings.take() {
+                // The other tables of this work have larger numbers than the tables of the tree.
+                surroundings.live.extend(self.finished.iter().map(|file| file.number));
+                surroundings.live.sort_unstable();
                 builder.set_surroundings(surroundings);
             }
             self.charge.set(builder.memory_bytes_at_end());

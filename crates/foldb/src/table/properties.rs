@@ -104,7 +104,8 @@ pub struct Properties {
 /// ```text
 /// flushed through varint | files varint | per file: number varint, pieces varint,
 ///                          per piece: lo, hi (length varint, bytes each), hi included u8
-/// | loads varint | per load: first file varint, seqno varint         only if there are loads
+/// | loads varint | per load: first file varint, seqno varint
+/// | live varint | per file: number varint, less that of the file before it
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
@@ -114,6 +115,8 @@ pub struct Surroundings {
     pub trimmed: Vec<(u64, Vec<Piece>)>,
     /// The sorted loads in the tree: the first file of each, and its sequence number.
     pub loads: Vec<(u64, SeqNo)>,
+    /// The files with visible parts, ascending. A repair notices by them that a table is missing.
+    pub live: Vec<u64>,
 }
 
 /// The part of a table in a sorted load.
@@ -154,12 +157,16 @@ impl Surroundings {
                 out.push(piece.hi_included.into());
             }
         }
-        if !self.loads.is_empty() {
-            put_varint(&mut out, self.loads.len() as u64);
-            for &(first, seqno) in &self.loads {
-                put_varint(&mut out, first);
-                put_varint(&mut out, seqno);
-            }
+        put_varint(&mut out, self.loads.len() as u64);
+        for &(first, seqno) in &self.loads {
+            put_varint(&mut out, first);
+            put_varint(&mut out, seqno);
+        }
+        put_varint(&mut out, self.live.len() as u64);
+        let mut before = 0;
+        for &file in &self.live {
+            put_varint(&mut out, file - before);
+            before = file;
         }
         out
     }
@@ -186,7 +193,13 @@ impl Surroundings {
             let first = bytes.varint("properties: first table of a load")?;
             loads.push((first, bytes.varint("properties: seqno of a load")?));
         }
-        Ok(Surroundings { flushed_through, trimmed, loads })
+        let count = if bytes.is_empty() { 0 } else { bytes.varint("properties: live files")? };
+        let (mut live, mut before) = (Vec::new(), 0u64);
+        for _ in 0..count {
+            before = before.saturating_add(bytes.varint("properties: live file")?);
+            live.push(before);
+        }
+        Ok(Surroundings { flushed_through, trimmed, loads, live })
     }
 }
 

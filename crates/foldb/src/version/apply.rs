@@ -138,13 +138,16 @@ impl Version {
 
     /// Returns the description of the tree after these edits, for a table to store. The edits must
     /// only remove. The description lists this version's files that are then not visible as a
-    /// whole, with their visible parts. A file of which no part is visible has an empty list. It
-    /// also lists the sequence numbers of the sorted loads in this version.
+    /// whole, with their visible parts. A file of which no part is visible has an empty list. So
+    /// has each table that an earlier edit replaced and that may still exist (`gone`): the table
+    /// whose description said so may be unlinked before it. It also lists the sequence numbers of
+    /// the sorted loads in this version.
     pub(crate) fn surroundings(
         &self,
         edits: &[TreeEdit],
         comparator: &dyn Comparator,
         flushed_through: SeqNo,
+        gone: &[u64],
     ) -> Result<Surroundings> {
         let after = self.apply(edits, comparator, &Arc::default())?;
         let mut files: BTreeMap<u64, Vec<&TableRef>> =
@@ -152,6 +155,12 @@ impl Version {
         for table in after.tables() {
             files.entry(table.file.number).or_default().push(table);
         }
+        for &number in gone {
+            files.entry(number).or_default();
+        }
+        let is_live = |shown: &Vec<&TableRef>| !shown.is_empty();
+        let live =
+            files.iter().filter(|(_, shown)| is_live(shown)).map(|(file, _)| *file).collect();
         files.retain(|_, shown| !matches!(shown[..], [table] if table.is_whole()));
         let trimmed = files.into_iter().map(|(number, mut shown)| {
             shown.sort_by(|a, b| comparator.compare(&a.lo, &b.lo));
@@ -166,7 +175,7 @@ impl Version {
             .tables()
             .filter_map(|table| table.file.loaded.map(|first| (first, table.file.largest_seqno)));
         let loads = loaded.collect::<BTreeSet<_>>().into_iter().collect();
-        Ok(Surroundings { flushed_through, trimmed: trimmed.collect(), loads })
+        Ok(Surroundings { flushed_through, trimmed: trimmed.collect(), loads, live })
     }
 
     /// Marks the files that this version refers to and `next` does not.

@@ -88,7 +88,7 @@ impl FileMeta {
     /// Marks the file as obsolete. The file is removed when its last reader drops it.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
-            self.trash.expect_table();
+            self.trash.expect_table(self.facts.number);
         }
     }
 }

@@ -102,6 +102,7 @@ mod repair {
     mod options;
     mod salvage;
     mod segments;
+    mod witnesses;
 }
 
 /// Values outside the tree.

@@ -49,6 +49,7 @@ impl<'a> Running<'a> {
     fn try_step(&self) -> Result<Option<FinishedSlice>> {
         let bench = self.bench;
         self.job.step(JobContext {
+            gone: &Vec::new,
             version: &self.version,
             flushed_through: 0,
             fs: &bench.fs,

@@ -89,9 +89,11 @@ impl Core {
         let resolver = self.registry.resolver();
         let next_number = || self.new_file_number();
         let memory = self.work_memory();
+        let gone = || self.segment_files.trash().gone();
         let context = JobContext {
             version: &version,
             flushed_through,
+            gone: &gone,
             fs: &self.options.env.fs,
             names: &self.names,
             tables: &keyspace.tables,

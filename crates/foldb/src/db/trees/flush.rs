@@ -241,7 +241,13 @@ impl Core {
             folder.fold_key(&mut records, &mut output)?;
         }
         let segments = output.finish_values()?;
-        output.set_surroundings(version.surroundings(&[], &*keyspace.comparator, through)?);
+        let gone = self.segment_files.trash().gone();
+        output.set_surroundings(version.surroundings(
+            &[],
+            &*keyspace.comparator,
+            through,
+            &gone,
+        )?);
         let (files, counts) = (output.finish()?, folder.counts);
         let bytes = files.iter().map(|file| file.len).sum();
         self.totals.add(Total::Flushes, memtables.len() as u64);

@@ -43,7 +43,8 @@ impl Core {
         }
         if names_files(&edit) && !planted(Fault::SkipDirSync) {
             let directory = self.names.directory();
-            let synced = self.options.env.fs.sync_dir(directory);
+            let trash = self.segment_files.trash();
+            let synced = trash.synced(|| self.options.env.fs.sync_dir(directory));
             synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
         }
         edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
@@ -200,7 +201,14 @@ impl Core {
                 _ => continue,
             };
             // A file that cannot be unlinked now is removed at the next open.
-            let _best_effort = remove(fs, &path, Proof::Listed);
+            let removed = remove(fs, &path, Proof::Listed);
+            if let FileKind::Table(number) = file {
+                let trash = self.segment_files.trash();
+                trash.note_gone(number);
+                if removed.is_ok() {
+                    trash.note_unlinked(number);
+                }
+            }
         }
     }
 

@@ -557,7 +557,10 @@ impl Core {
                 _ => continue,
             };
             // The next open tries again to remove what cannot be removed now.
-            let _best_effort = remove(fs, &path, Proof::Named(&identity));
+            let removed = remove(fs, &path, Proof::Named(&identity));
+            if let (FileKind::Table(number), Err(_)) = (kind, removed) {
+                self.segment_files.trash().note_gone(*number);
+            }
         }
     }
 }

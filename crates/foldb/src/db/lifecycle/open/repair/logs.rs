@@ -33,6 +33,8 @@ pub(crate) struct LogsTell {
     pub(crate) unflushed: BTreeMap<KeyspaceId, SeqNo>,
     /// The keyspaces whose logged writes have stamps.
     pub(crate) stamped: BTreeSet<KeyspaceId>,
+    /// The sequence numbers of batches in stretches without a gap, ascending.
+    pub(crate) stretches: Vec<(SeqNo, SeqNo)>,
     /// The largest id of an operator whose operands the logs hold.
     pub(crate) last_operator: OperatorId,
     /// Operators that the logs define, by id.
@@ -74,6 +76,7 @@ impl LogsTell {
                 }
                 LogRecord::Lineage(_) | LogRecord::Created(_) | LogRecord::Dropped(_) => {}
                 LogRecord::Batch(header, operations) => {
+                    self.note(header.first_seqno, u64::from(header.count));
                     let of_batch = header.default_operator;
                     let mut bytes = ByteReader::new(operations);
                     for seqno in (header.first_seqno..).take(header.count as usize) {
@@ -96,5 +99,16 @@ impl LogsTell {
             }
         }
         Ok(())
+    }
+
+    /// Notes the sequence numbers of a batch. Logs are read in the order of writes.
+    fn note(&mut self, first: SeqNo, count: u64) {
+        if count == 0 {
+            return;
+        }
+        match self.stretches.last_mut() {
+            Some((_, last)) if *last + 1 == first => *last += count,
+            _ => self.stretches.push((first, first + count - 1)),
+        }
     }
 }

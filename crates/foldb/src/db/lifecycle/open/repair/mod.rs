@@ -350,6 +350,8 @@ fn older_or_rebuilt(
     }
     report.rebuilt = true;
     report.lost_tables = survey.damaged.iter().cloned().map(LostTable::unknown).collect();
+    report.lost_tables.extend(survey.missing().into_iter().map(LostTable::unknown));
+    report.may_lack_newest = survey.may_lack_newest();
     let rebuilt = survey.rebuild()?;
     let keyspaces = rebuilt.recovered.edits.iter().flat_map(|edit| &edit.keyspaces);
     report.lost_keyspace_names = keyspaces.count() > 1;
@@ -518,7 +520,7 @@ impl Repair<'_> {
                 };
                 edits.push(TreeEdit::Carve { run: run.id, range: range_of(table) });
                 let flushed_through = self.stored.keyspaces[&own.id].flushed_through;
-                let surroundings = before.surroundings(&edits, comparator, flushed_through)?;
+                let surroundings = before.surroundings(&edits, comparator, flushed_through, &[])?;
                 let found = self.salvage_table(own, table, surroundings)?;
                 edits.extend(found.files.into_iter().map(|file| whole_file(run.id, file)));
                 self.report.lost_tables.push(LostTable {

@@ -5,9 +5,15 @@
 //! last write that tables hold. Visible parts only shrink, so all descriptions together give the
 //! final parts. So no folded record and no logged write counts twice (H1, H5).
 //!
-//! Tables whose visible keys overlap go into runs by age. Two things are lost. The names and
-//! options of keyspaces are lost. If a slice wrote no table, its effect on the visible parts is
-//! lost too.
+//! A replaced table may outlive the table whose description says so, for example while an iterator
+//! holds it. So each description also repeats which replaced tables may still exist.
+//!
+//! Each description lists the tables in use. Those that do not exist are reported: they are lost, or
+//! a slice replaced them without writing a table. Nothing lists the newest table, but the writes in
+//! logs follow directly on those in tables. If they do not, the report says so.
+//!
+//! Tables whose visible keys overlap go into runs by age. The names and options of keyspaces are
+//! lost.
 //!
 //! A segment that tables refer to but no file holds whole is placed in a file that does not exist.
 //! Reads of its values then report the loss, and all other reads work.
@@ -52,6 +58,12 @@ struct Told {
 }
 
 impl Told {
+    /// Returns whether the records of the table were logged, and it is no part of a flush that may
+    /// have been interrupted.
+    fn is_installed(&self) -> bool {
+        self.loaded.is_none() && self.flushed_with.is_none()
+    }
+
     /// Returns the keyspace of a loaded table, and its part in the load.
     fn load(&self) -> Option<(KeyspaceId, Loaded)> {
         self.loaded.map(|loaded| (self.keyspace, loaded))
@@ -108,6 +120,8 @@ pub(crate) struct Survey<'a> {
     told: Vec<Told>,
     sections: Sections,
     logs: LogsTell,
+    /// Tables of loads that are left out.
+    unfinished_loads: Vec<(PathBuf, Error)>,
     /// Damaged tables.
     pub(crate) damaged: Vec<(PathBuf, Error)>,
 }
@@ -134,6 +148,7 @@ impl<'a> Survey<'a> {
             told: Vec::new(),
             sections: BTreeMap::new(),
             logs: LogsTell::default(),
+            unfinished_loads: Vec::new(),
             damaged: Vec::new(),
         };
         for kind in present {
@@ -158,6 +173,61 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
+    /// Returns the tables that the newest description of a keyspace lists and that do not exist,
+    /// unless another description says that they were replaced. Also returns the last tables of
+    /// loads that are missing. They may hold lost data.
+    pub(crate) fn missing(&self) -> Vec<(PathBuf, Error)> {
+        let mut newest: BTreeMap<KeyspaceId, &Told> = BTreeMap::new();
+        let mut replaced = BTreeSet::new();
+        for told in &self.told {
+            let Some(said) = &told.surroundings else { continue };
+            let gone = said.trimmed.iter().filter(|(_, pieces)| pieces.is_empty());
+            replaced.extend(gone.map(|(file, _)| *file));
+            let known = newest.entry(told.keyspace).or_insert(told);
+            if told.facts.number > known.facts.number {
+                *known = told;
+            }
+        }
+        let live = newest.values().filter_map(|told| told.surroundings.as_ref());
+        let live: BTreeSet<u64> = live.flat_map(|said| said.live.iter().copied()).collect();
+        let is_there = |file: &u64| self.present.contains(&FileKind::Table(*file));
+        let missing = live.difference(&replaced).filter(|file| !is_there(file));
+        let error = |file: u64| {
+            let path = self.names.table(file);
+            let message = "the table is missing: a newer table says that it was in use";
+            (path.clone(), Error::corruption(message).in_file(&path))
+        };
+        missing.map(|file| error(*file)).chain(self.unfinished_loads.iter().cloned()).collect()
+    }
+
+    /// Returns whether the newest tables may be missing: the writes in logs do not follow directly
+    /// on those in tables. A load has a number that no log has.
+    pub(crate) fn may_lack_newest(&self) -> bool {
+        let described = self.described();
+        let mut installed = self.told.iter().filter(|told| told.is_installed());
+        if installed.any(|told| told.facts.largest_seqno > described[&told.keyspace]) {
+            return true;
+        }
+        let mut next = self.flushed().into_values().max().unwrap_or(0) + 1;
+        let loads: BTreeSet<SeqNo> = self
+            .told
+            .iter()
+            .filter(|told| told.loaded.is_some())
+            .map(|told| told.facts.largest_seqno)
+            .collect();
+        let mut is_followed = false;
+        for &(first, last) in &self.logs.stretches {
+            if last < next {
+                continue;
+            }
+            if (next..first).any(|seqno| !loads.contains(&seqno)) {
+                return true;
+            }
+            (next, is_followed) = (last + 1, true);
+        }
+        !is_followed
+    }
+
     /// Returns the expiry of a keyspace, as its newest table has it. Logs tell only whether there
     /// is one: with [`Expiry::per_write`] their entries keep their ends.
     fn expiry_of(&self, keyspace: KeyspaceId) -> Option<Expiry> {
@@ -174,15 +244,26 @@ impl<'a> Survey<'a> {
         Arc::clone(of_tables.map_or(&self.options.comparator, |told| &told.comparator))
     }
 
-    /// Returns the last write of each keyspace that is in tables.
+    /// Returns the last write of each keyspace that is in tables. Records beyond what descriptions
+    /// say are in tables too: the table that says so is missing.
     fn flushed(&self) -> BTreeMap<KeyspaceId, SeqNo> {
-        let mut flushed = BTreeMap::new();
-        for Told { keyspace, surroundings, .. } in &self.told {
-            let through = surroundings.as_ref().map_or(0, |told| told.flushed_through);
-            let known: &mut SeqNo = flushed.entry(*keyspace).or_default();
-            *known = through.max(*known);
+        let mut flushed = self.described();
+        for told in self.told.iter().filter(|told| told.is_installed()) {
+            let known: &mut SeqNo = flushed.entry(told.keyspace).or_default();
+            *known = told.facts.largest_seqno.max(*known);
         }
         flushed
+    }
+
+    /// Returns the last write of each keyspace that a description says is in tables.
+    fn described(&self) -> BTreeMap<KeyspaceId, SeqNo> {
+        let mut described = BTreeMap::new();
+        for Told { keyspace, surroundings, .. } in &self.told {
+            let through = surroundings.as_ref().map_or(0, |told| told.flushed_through);
+            let known: &mut SeqNo = described.entry(*keyspace).or_default();
+            *known = through.max(*known);
+        }
+        described
     }
 
     /// Leaves out the tables of flushes that a crash interrupted. Their records are in the logs
@@ -225,17 +306,33 @@ impl<'a> Survey<'a> {
         for (&load, &(found, expected)) in &files {
             if found == expected && !known.contains_key(&load) {
                 let newest = newest.entry(load.0).or_default();
-                *newest += 1;
-                known.insert(load, *newest);
+                let next = *newest + 1;
+                // If the table of a flush before the load is missing, but not its log, then the
+                // log's writes would come to lie above the load.
+                let is_logged = |stretch: &(SeqNo, SeqNo)| (stretch.0..=stretch.1).contains(&next);
+                if !self.logs.stretches.iter().any(is_logged) {
+                    *newest = next;
+                    known.insert(load, next);
+                }
             }
         }
+        let mut cut_short = BTreeSet::new();
         self.told.retain_mut(|told| {
             let Some((keyspace, loaded)) = told.load() else { return true };
-            let Some(&seqno) = known.get(&(keyspace, loaded.first)) else { return false };
+            let Some(&seqno) = known.get(&(keyspace, loaded.first)) else {
+                cut_short.insert(told.facts.number);
+                return false;
+            };
             told.facts.loaded = Some(loaded.first);
             (told.facts.smallest_seqno, told.facts.largest_seqno) = (seqno, seqno);
             true
         });
+        let cut_short = cut_short.into_iter().map(|file| {
+            let path = self.names.table(file);
+            let message = "its sorted load has no place: it was cut short, or a table is missing";
+            (path.clone(), Error::corruption(message).in_file(&path))
+        });
+        self.unfinished_loads = cut_short.collect();
     }
 
     /// Returns a number above that of every file and segment. One counter numbers both, and

@@ -25,6 +25,9 @@ pub struct RepairReport {
     /// Keyspaces with recovered values and perhaps unknown lost tables, if there was no manifest.
     /// The deletes, operands and inline values that only those tables held are lost.
     pub incomplete_keyspaces: Vec<String>,
+    /// Whether tables newer than all others may be missing, if there was no manifest. The report
+    /// says so unless writes in logs follow directly on the writes in tables.
+    pub may_lack_newest: bool,
     /// Whether keyspaces lost their names and options, because the manifest was rebuilt.
     pub lost_keyspace_names: bool,
     /// Damaged parts of logs, in the order of writes. The repair kept the intact writes around them.
@@ -58,6 +61,7 @@ impl RepairReport {
     /// elsewhere. Names and options of keyspaces count too; only the manifest has them.
     pub fn lost_nothing(&self) -> bool {
         !self.lost_keyspace_names
+            && !self.may_lack_newest
             && self.lost_tables.iter().all(LostTable::lost_nothing)
             && self.incomplete_keyspaces.is_empty()
             && self.skipped.iter().all(SkippedPart::lost_nothing)
