@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::fs::File;
 use std::path::Path;
 
-use foldb::{BackupInfo, Backups, Db, Error, Result};
+use foldb::{BackupInfo, Backups, Db, Error, Options, Result, check_output};
 
 use crate::boundary::{arg, call, check_out, path, store};
 use crate::database::foldb_t;
@@ -20,6 +20,7 @@ pub unsafe extern "C" fn foldb_dump(db: *const foldb_t, file: *const c_char) -> 
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (db, name) = unsafe { (arg(db, "db")?, path(file)?) };
+        check_output(&name, &Options::default())?;
         let to = File::create_new(&name).map_err(|error| Error::io(&name, "create", &error))?;
         let dumped = db.db.dump(&to).map_err(|error| error.in_file(&name));
         let dumped =

@@ -218,8 +218,16 @@ fn open_by<'a, D>(
     }
 }
 
-/// Creates a database at a free `path`.
+/// Creates a database at a free `path`, in a directory that exists: a path with a slip of the pen
+/// makes no directories.
 pub(crate) fn create(path: &Path, options: Options) -> Outcome<Db> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|parent| !parent.exists()) {
+        return Err(Exit::failed(format!(
+            "there is no directory {}: create it first, or correct the path",
+            shown(parent)
+        )));
+    }
     Ok(Db::open(path, Options { create_if_missing: true, error_if_exists: true, ..options })?)
 }
 

@@ -33,7 +33,7 @@ impl NewFile {
     /// Creates the unfinished file, or takes over that of a killed run.
     ///
     /// # Errors
-    /// Fails if `to` is a directory or no regular file, if another run writes it, or if the file
+    /// Fails if `to` is a directory or no regular file, if it is inside of a database or of backups, if another run writes it, or if the file
     /// cannot be created.
     pub(crate) fn begin(to: &Path) -> Outcome<NewFile> {
         if to.is_dir() {
@@ -42,6 +42,7 @@ impl NewFile {
         let mut unfinished = to.as_os_str().to_owned();
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
+        foldb::check_output(to, &foldb::Options::default())?;
         check_regular(to)?;
         check_regular(&unfinished)?;
         let failed = |error: io::Error| {

@@ -33,6 +33,7 @@ impl Staging {
     pub(crate) fn begin(to: &Path, from: &Path) -> Outcome<Staging> {
         check_free(to)?;
         check_outside(to, from)?;
+        foldb::check_output(to, &foldb::Options::default())?;
         let mut outer = to.components().as_path().as_os_str().to_owned();
         outer.push(".unfinished");
         let mut staging = Staging { to: to.to_owned(), outer: outer.into(), mark: None };
@@ -45,7 +46,9 @@ impl Staging {
         let failed = |doing: &str, error: &io::Error| {
             Exit::failed(format!("cannot {doing} {}: {error}", shown(outer)))
         };
-        let is_known = outer.join(MARK).is_file();
+        // A run that was killed early may have written a part of the text.
+        let text = fs::read(outer.join(MARK));
+        let is_known = text.is_ok_and(|text| TEXT.as_bytes().starts_with(&text));
         if !is_known && fs::read_dir(outer).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(Exit::failed(format!(
                 "{} is in the way, and was not made by foldb: move it away",
@@ -94,7 +97,10 @@ impl Staging {
 
     fn remove(&mut self) {
         if self.mark.is_some() {
-            let _best_effort = fs::remove_dir_all(&self.outer);
+            // Files of others in the outer directory stay.
+            let _best_effort = fs::remove_dir_all(self.path());
+            let _best_effort = fs::remove_file(self.outer.join(MARK));
+            let _best_effort = fs::remove_dir(&self.outer);
         }
         self.mark = None;
     }

@@ -89,7 +89,7 @@ pub use db::{
     Place, Position, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport,
     Savepoint, SkippedPart, Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace,
     TransactionOptions, Unfolded, Update, UpdateOp, Updates, UpdatesOptions, VerifiedFile,
-    VerifyProgress, VerifyReport, WriteBatch, verify, verify_with_progress,
+    VerifyProgress, VerifyReport, WriteBatch, check_output, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{DroppedTail, Event, EventListener, FailedMerge, StallReason};

@@ -4,6 +4,7 @@
 //! file to a file that it names in a path. Arrows between rooms point down in the table. In every
 //! crate, at most [`MOST_IN_A_CIRCLE`] files reach each other in a circle.
 
+mod removals;
 mod sources;
 mod table;
 

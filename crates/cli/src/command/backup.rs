@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::args::{Backup, BackupAction, Common};
 use crate::columns::{Side, align};
-use crate::command::checkpoint::check_outside;
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
 use crate::location::{self, shown};
@@ -40,7 +39,6 @@ fn at(dir: &Path, common: &Common) -> Backups {
 }
 
 fn create(db: &Path, dir: &Path, common: &Common) -> Outcome {
-    check_outside(db, dir)?;
     let started = Instant::now();
     let open = location::open(db, common.options())?;
     let spinner = progress::spinner("backing up", "{prefix} {spinner} {elapsed}");

@@ -1,7 +1,6 @@
 //! `checkpoint`: creates a second database from the files of the first.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::time::Instant;
 
 use foldb::CheckpointReport;
@@ -9,15 +8,14 @@ use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
 use crate::args::{Checkpoint, Common};
-use crate::exit::{Exit, Outcome};
+use crate::exit::Outcome;
 use crate::form::json::integer;
-use crate::location::{self, shown};
+use crate::location;
 use crate::output::Output;
 use crate::progress;
 
 /// Runs the command, and reports which files it used.
 pub(super) fn run(args: &Checkpoint, common: &Common) -> Outcome {
-    check_outside(&args.db, &args.dir)?;
     let db = location::open(&args.db, common.options())?;
     let started = Instant::now();
     let spinner = progress::spinner("checkpointing", "{prefix} {spinner} {elapsed}");
@@ -33,24 +31,6 @@ pub(super) fn run(args: &Checkpoint, common: &Common) -> Outcome {
         let _ = writeln!(io::stderr(), "checkpoint in {seconds:.1} s: {}", to_text(&report));
     }
     Ok(db.close()?)
-}
-
-/// Refuses a directory inside of the database: a removal of the database would remove it too.
-pub(super) fn check_outside(db: &Path, dir: &Path) -> Outcome {
-    let Ok(db_path) = db.canonicalize() else { return Ok(()) };
-    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    let inside = absolute
-        .ancestors()
-        .skip(1)
-        .any(|above| above.canonicalize().is_ok_and(|above| above == db_path));
-    match inside {
-        false => Ok(()),
-        true => Err(Exit::failed(format!(
-            "{} is inside of {}: it needs a directory of its own",
-            shown(dir),
-            shown(db)
-        ))),
-    }
 }
 
 fn to_text(report: &CheckpointReport) -> String {

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
     let (started, watch) = (Instant::now(), Watch::start());
     let report = if to_stdout {
         write(&db, io::stdout().lock(), &watch).map_err(|failed| match io_error(&failed) {
-            Some(error) => Exit::stdout(error),
+            Some(error) => incomplete(Exit::stdout(error)),
             None => failed.into(),
         })
     } else {
@@ -62,6 +62,15 @@ pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
     }?;
     db.close()?;
     tell("dumped", &report, started, common.json)
+}
+
+/// Turns the quiet end of a command whose reader closed standard output into a failure: the
+/// user may keep what arrived, and must learn that it is a part.
+pub(super) fn incomplete(exit: Exit) -> Exit {
+    match exit {
+        Exit::ClosedPipe => Exit::failed("standard output was closed: the dump is incomplete"),
+        other => other,
+    }
 }
 
 /// Opens the database. An error about a comparator says which program can dump the database.

@@ -16,6 +16,7 @@ use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, KeyspaceReader, Opt
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Common, Dump};
+use crate::command::dump::incomplete;
 use crate::command::keyspaces::check_name;
 use crate::command::scan::{Tally, Walk, once, value_of};
 use crate::exit::{Exit, Outcome};
@@ -79,6 +80,10 @@ pub(super) struct End {
 
 /// Prints a database.
 pub(super) fn run(args: &Dump, common: &Common) -> Outcome {
+    print_all(args, common).map_err(incomplete)
+}
+
+fn print_all(args: &Dump, common: &Common) -> Outcome {
     let db = location::open_to_read(&args.db, common.options())?;
     let names = db.keyspaces().into_iter();
     let all = names.map(|name| Shown::of(db.clone(), &args.db, &name));

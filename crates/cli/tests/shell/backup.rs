@@ -76,3 +76,22 @@ fn the_command_line_is_checked() {
     let message = shell.run("backup restore dir db").failed(1);
     assert!(message.contains("already holds a database"), "{message}");
 }
+
+/// Outputs that would replace files of the database or of the backups.
+#[test]
+fn outputs_inside_of_databases_and_backups_are_refused() {
+    let shell = Shell::new();
+    make(&shell);
+    shell.ok("backup create db dir");
+    for line in [
+        "dump db --output db/CURRENT",
+        "dump db --output dir/shared/dump",
+        "backup restore dir dir/in",
+        "checkpoint db dir/in",
+        "export db db/out --to leveldb",
+    ] {
+        assert!(shell.run(line).failed(1).contains("is inside of"), "{line}");
+    }
+    assert!(shell.ok("backup verify dir").is_empty());
+    shell.ok("verify db");
+}

@@ -244,7 +244,7 @@ fn small_mistakes_are_told_as_they_are() {
     );
     assert!(shell.run("keyspaces db --drop a --operator set").failed(2).contains("--operator"));
     assert!(shell.run("gc db --dead x").failed(2).contains("from 0 to 100"));
-    assert!(shell.run("checkpoint db db/sub").failed(1).contains("is inside of 'db'"));
+    assert!(shell.run("checkpoint db db/sub").failed(1).contains("is inside of a database"));
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub use feed::{
 pub use handle::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot};
 pub use handle::{verify, verify_with_progress};
 pub use lifecycle::checkpoint::CheckpointReport;
+pub use lifecycle::copying::check_output;
 pub use lifecycle::open::{
     CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport, SkippedPart,
 };

@@ -6,6 +6,7 @@
 mod closed;
 mod foreign;
 mod names;
+mod outputs;
 mod pool;
 mod remove;
 mod restoring;
@@ -14,6 +15,7 @@ mod trash;
 pub(crate) use closed::Closed;
 pub(crate) use foreign::refuse_foreign;
 pub(crate) use names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
+pub(crate) use outputs::refuse_inside;
 pub(crate) use pool::{FilePool, HeldFiles, InUse, PooledFile};
 pub(crate) use remove::{
     Content, Identity, LOST_AND_FOUND, Proof, is_linked_directory, remove, remove_empty,

@@ -15,7 +15,7 @@ use crate::db::handle::database::Db;
 use crate::db::lifecycle::checkpoint::Moment;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
-use crate::files::FileNames;
+use crate::files::{FileNames, refuse_inside};
 
 /// One backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +64,13 @@ impl Backups {
     ///
     /// # Errors
     /// `InvalidArgument` or `DatabaseExists` for a directory with other files in it, such as a
-    /// folder `shared` of the user's. `Locked` while
+    /// folder `shared` of the user's, and for one inside of a database. `Locked` while
     /// another process changes the directory. `Corruption` for a damaged log, and for a missing
     /// file. `NoSpace`, `Io`, `ReadOnly`, `Closed`.
     pub fn create(&self, db: &Db) -> Result<BackupInfo> {
         let core = db.core();
         core.check_writable()?;
+        refuse_inside(&*self.fs, &self.directory)?;
         let _lock = self.lock()?;
         self.sweep()?;
         let id = self.last_id()?.checked_add(1).ok_or_else(|| {
@@ -86,9 +87,6 @@ impl Backups {
     }
 
     fn create_as(&self, id: u64, core: &Core) -> Result<BackupInfo> {
-        if core.has_unlogged() {
-            core.flush()?;
-        }
         let mut moment = core.note_moment()?;
         let mut record =
             Record { id, database: core.database, new_files: 0, new_bytes: 0, files: Vec::new() };

@@ -21,7 +21,7 @@ use crate::db::handle::read_options::ReadOptions;
 use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
-use crate::files::{Proof, remove};
+use crate::files::{Proof, refuse_inside, remove};
 use crate::fold::Definition;
 use crate::fold::stamp::Stamp;
 use crate::key::{Kind, NO_OPERATOR, OperatorId};
@@ -57,6 +57,7 @@ impl Db {
         options: Options,
     ) -> Result<DumpReport> {
         let path = path.as_ref();
+        refuse_inside(&*options.env.fs, path)?;
         let mut created = false;
         restore(from, path, &options, &mut created).inspect_err(|_| {
             if created {

@@ -14,7 +14,8 @@
 //! So the manifest knows every keyspace and operator that the logs name, and no table of a flush is
 //! newer than `flushed_through` says. The logs have every write before a sorted load in the tree,
 //! because the load synced them and then changed the tree. Writers continue, and their later frames
-//! are not copied. The checkpoint waits for the write in progress, so that later reads of the
+//! are not copied. A moment has an unlogged write before each later logged one: see
+//! [`Core::note_moment`]. The checkpoint waits for the write in progress, so that later reads of the
 //! database see everything that the checkpoint has. No file vanishes before it is linked or copied:
 //! the versions keep the tables, and the open readers keep the logs.
 //!
@@ -36,10 +37,13 @@ use crate::db::lifecycle::copying::is_no_link;
 use crate::db::lifecycle::copying::refuse_used;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
-use crate::files::{FileKind, FileNames};
-use crate::files::{Proof, remove, remove_empty};
+use crate::events::holding_back;
+use crate::files::{FileKind, FileNames, Proof, refuse_inside, remove, remove_empty};
 use crate::version::{CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
+
+/// How often a moment is noted. The last round holds the writer lock.
+const ROUNDS: usize = 3;
 
 /// The files of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,14 +82,15 @@ impl Db {
     /// Tables become hard links, so a checkpoint takes little time and space; in another file
     /// system they are copied. The two databases share no file that is ever written to. Each may
     /// write, compact and be destroyed without effect on the other. Writers continue and do not
-    /// wait. Writes with [`crate::WriteOptions::disable_wal`] are flushed first. The checkpoint is
-    /// durable when this returns. A checkpoint that fails removes its files.
+    /// wait. Writes with [`crate::WriteOptions::disable_wal`] are flushed first; if other threads
+    /// make such writes all the time, writers wait for the last flush. The checkpoint is durable when this returns. A checkpoint that fails removes its files.
     ///
     /// The checkpoint has this database's identity, which all shared tables carry. Both databases
     /// reject files of a third database, but cannot tell their own files from each other's.
     ///
     /// # Errors
-    /// `InvalidArgument` for a directory that is not empty, `DatabaseExists` if it holds a
+    /// `InvalidArgument` for a directory that is not empty, or is inside of a database or of a
+    /// directory of backups. `DatabaseExists` if it holds a
     /// database; `NoSpace`, `Io`, `ReadOnly`, `Closed`. `Corruption` for a damaged log, and for a
     /// missing file of value segments that keys refer to.
     ///
@@ -181,9 +186,6 @@ impl Core {
     fn checkpoint(&self, directory: &Path) -> Result<CheckpointReport> {
         self.check_writable()?;
         let mut target = Target::begin(&self.options.env.fs, directory)?;
-        if self.has_unlogged() {
-            self.flush()?;
-        }
         let mut moment = self.note_moment()?;
         let report = target.fill(&self.names, self.database, &mut moment)?;
         target.is_whole = true;
@@ -197,7 +199,46 @@ impl Core {
         self.lock_writer().unlogged || self.sealed.any_unlogged()
     }
 
+    /// Notes a moment that came during this call. Every write of that moment is in tables or logs.
+    ///
+    /// Unlogged writes are only in tables. If one came after the flush and before a logged write
+    /// that the moment has, it is in a memtable, or a flush of it has changed the tree since:
+    ///
+    /// ```text
+    /// flush | unlogged a | logged b | the moment has b | a is unlogged, or tree.log is newer
+    /// ```
+    ///
+    /// Then the moment is noted again, and in the last round without writers.
     pub(crate) fn note_moment(&self) -> Result<Moment> {
+        for _ in 1..ROUNDS {
+            if self.has_unlogged() {
+                self.flush()?;
+            }
+            let moment = self.note_files()?;
+            // This waits for the write in progress: the last frame may belong to a write that no
+            // reader sees yet, and its writer holds the lock.
+            if !self.has_unlogged() && Some(self.lock_tree().log) == moment.edit.log {
+                return Ok(moment);
+            }
+        }
+        let last = || {
+            // A listener may write while its thread flushes, so this lock comes before the writer's.
+            let flushing = &self.background.flushing;
+            let _flushing = flushing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writer = self.lock_writer();
+            self.check_writable()?;
+            self.flush_all(&mut writer)?;
+            self.check_comparators()?;
+            self.note_files()
+        };
+        let (noted, events) = holding_back(last);
+        self.events.tell_held(&events);
+        self.tell_failed_callbacks();
+        noted
+    }
+
+    /// Notes the ends of the logs, then the tree.
+    fn note_files(&self) -> Result<Moment> {
         let tree = self.lock_tree();
         let syncs: Vec<_> = {
             let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,8 +254,6 @@ impl Core {
         let versions = tree.keyspaces.values().map(|own| Arc::clone(&own.version)).collect();
         let edit = self.describe(&tree);
         drop(tree);
-        // The last frame may belong to a write that no reader sees yet. Its writer holds the lock.
-        drop(self.lock_writer());
         Ok(Moment { edit, versions, logs })
     }
 }
@@ -237,6 +276,7 @@ impl Target {
     pub(crate) fn begin(fs: &Arc<dyn FileSystem>, directory: &Path) -> Result<Target> {
         let names = FileNames::at(&**fs, directory)?;
         let directory = names.directory();
+        refuse_inside(&**fs, directory)?;
         let is_new = !fs.exists(directory);
         if !is_new {
             refuse_used(&**fs, directory, |_| true)?;

@@ -161,7 +161,7 @@ impl Core {
     }
 
     /// Flushes all memtables. The caller holds `background.flushing`.
-    fn flush_all(&self, writer: &mut WriterState) -> Result<()> {
+    pub(crate) fn flush_all(&self, writer: &mut WriterState) -> Result<()> {
         if !writer.buffers.is_empty() {
             self.seal(writer)?;
         }

@@ -254,7 +254,7 @@ impl Core {
 
     /// # Errors
     /// `ComparatorFailed`.
-    fn check_comparators(&self) -> Result<()> {
+    pub(crate) fn check_comparators(&self) -> Result<()> {
         self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 

@@ -362,3 +362,32 @@ fn a_reader_of_a_database_without_feed_is_told_so() {
     let error = assert_error(reader.oldest_position(), ErrorKind::InvalidArgument, None);
     assert!(error.to_string().contains("keeps no logs"), "{error}");
 }
+
+/// The archived logs hold the only copy of what a lost table held. A repair that loses something
+/// keeps them under another name, and a repair that loses nothing does not.
+#[test]
+fn a_repair_that_loses_writes_keeps_the_archived_logs() {
+    for loses in [true, false] {
+        let fs = MemFs::new();
+        let db = open_keeping(&fs, 1);
+        write_logs(&db, 3);
+        db.close().unwrap();
+        drop(db);
+        let archives = files(&fs, ".arc");
+        assert_eq!(archives.len(), 3);
+        let bytes = |name: &str| fs.read(&Path::new(PATH).join(name)).unwrap();
+        let before: Vec<_> = archives.iter().map(|name| bytes(name)).collect();
+        if loses {
+            fs.remove(&Path::new(PATH).join(&files(&fs, ".tbl")[0])).unwrap();
+        }
+        let report = Db::repair(PATH, options(&fs)).unwrap();
+        assert_eq!(report.lost_nothing(), !loses);
+        let kept = files(&fs, ".arc.kept");
+        assert_eq!(kept.len(), if loses { 3 } else { 0 }, "{kept:?}");
+        for (name, before) in kept.iter().zip(&before) {
+            assert!(bytes(name) == *before, "{name}");
+        }
+        Db::open(PATH, options(&fs)).unwrap().close().unwrap();
+        assert_eq!(files(&fs, ".arc.kept"), kept, "an open leaves them");
+    }
+}

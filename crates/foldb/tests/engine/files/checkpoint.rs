@@ -13,8 +13,8 @@ use std::time::Duration;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs, Watch};
 use foldb::{
-    CompactionPreset, Compression, Db, ErrorKind, Full, Growth, KeyspaceOptions, MergeOperator,
-    Options, WriteBatch, WriteOptions,
+    Backups, CompactionPreset, Compression, Db, ErrorKind, Full, Growth, KeyspaceOptions,
+    MergeOperator, Options, RepairOptions, WriteBatch, WriteOptions, check_output,
 };
 
 use crate::support::skipped_where_files_only_grow;
@@ -593,4 +593,65 @@ fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
         let copy = Db::open_read_only(COPY, options.clone()).unwrap();
         assert_eq!(copy.get("key").unwrap().unwrap(), &read_behind_it[..]);
     });
+}
+
+/// Another thread makes an unlogged write before each logged one. A checkpoint that has the logged
+/// write has the unlogged one too.
+#[test]
+fn a_checkpoint_beside_unlogged_writes_shows_one_moment() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+            for n in 0u32.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                db.put_opt(format!("u{n}"), "", &unlogged).unwrap();
+                db.put(format!("v{n}"), "").unwrap();
+            }
+        });
+        for round in 0..12 {
+            let copy = format!("copy{round}");
+            db.checkpoint(&copy).unwrap();
+            let copy = Db::open(&copy, options(&fs)).unwrap();
+            let count = |from: &str, to: &str| copy.range(from..to).unwrap().count();
+            let (unlogged, logged) = (count("u", "v"), count("v", "w"));
+            assert!(unlogged == logged || unlogged == logged + 1, "{unlogged}, {logged}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Outputs among the files of a database or of backups, also through `..` and of another database.
+#[test]
+fn outputs_inside_of_databases_and_backups_are_refused() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("key", "value").unwrap();
+    let backups = Backups::at("backups", &options(&fs));
+    backups.create(&db).unwrap();
+    let other = Db::open("other", options(&fs)).unwrap();
+    let mut dump = Vec::new();
+    db.dump(&mut dump).unwrap();
+    for inside in ["db/new", "db/new/deeper", "other/../db/new", "backups/new", "backups/shared/x"]
+    {
+        let refused = |what: &str, outcome: foldb::Result<()>| {
+            let error = outcome.expect_err(&format!("{what} {inside}"));
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what} {inside}: {error}");
+            assert!(error.to_string().contains("is inside of a d"), "{what} {inside}: {error}");
+        };
+        refused("checkpoint", other.checkpoint(inside).map(|_| ()));
+        refused("backup", Backups::at(inside, &options(&fs)).create(&other).map(|_| ()));
+        refused("restore of a backup", backups.restore(None, inside).map(|_| ()));
+        refused("restore", Db::restore(&dump[..], inside, options(&fs)).map(|_| ()));
+        let repair = RepairOptions { copy_to: Some(inside.into()), ..RepairOptions::default() };
+        db.close().unwrap();
+        refused("repair", Db::repair_with(PATH, options(&fs), &repair).map(|_| ()));
+        refused("dump", check_output(inside, &options(&fs)));
+        assert!(!fs.exists(Path::new(inside)), "{inside}");
+    }
+    backups.restore(None, "whole").unwrap();
 }

@@ -52,7 +52,9 @@ use self::mend::{Mending, heads, logs_from};
 pub(crate) use self::rebuild::bounds;
 use self::rebuild::{Rebuilt, Survey, without_gaps};
 use self::values::{LostPart, Sought};
-use crate::db::lifecycle::open::files::{MISSING_TABLE, list_files, logs_in, next_number};
+use crate::db::lifecycle::open::files::{
+    MISSING_TABLE, archives_in, list_files, logs_in, next_number,
+};
 use crate::db::lifecycle::open::opening::{keyspace_parts, keyspace_trees};
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
@@ -167,9 +169,24 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     let report_to = &mut report;
     Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
         .run()?;
+    if !report.lost_nothing() {
+        put_archives_aside(&*options.env.fs, path)?;
+    }
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)
+}
+
+/// Renames the archived logs, because the open removes those that no change feed keeps. They may
+/// hold the only copy of lost writes.
+fn put_archives_aside(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    let names = FileNames::new(path);
+    for number in archives_in(&list_files(fs, &names)?) {
+        let archive = names.archive(number);
+        let renamed = fs.rename(&archive, &with_ending(&archive, "kept"));
+        renamed.map_err(|error| Error::io(&archive, "put aside", &error))?;
+    }
+    Ok(())
 }
 
 /// Replaces damaged logs by logs with their intact records, and reports what they lack. Returns
