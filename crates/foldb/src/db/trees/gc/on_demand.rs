@@ -29,7 +29,8 @@ impl Db {
     /// bound, or to choose the time. Reads, writes and snapshots continue. While foreground
     /// operations run, the collection works one third of the time, or one sixth while synced writes
     /// run. It flushes the memtables first, so that it knows which values their entries replace or
-    /// delete. If the disk has no space for this flush, it collects what the tables show.
+    /// delete. If the disk has no space for this flush, it collects what the tables show. Without
+    /// [`GcOptions::compact_first`] it does not flush.
     ///
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. The
@@ -73,10 +74,12 @@ impl Core {
                 options.max_dead_fraction
             )));
         }
-        match self.flush_sealed() {
-            // The collection may free the space that the flush needs.
-            Err(error) if error.kind() == ErrorKind::NoSpace => {}
-            flushed => flushed?,
+        if options.compact_first {
+            match self.flush_sealed() {
+                // The collection may free the space that the flush needs.
+                Err(error) if error.kind() == ErrorKind::NoSpace => {}
+                flushed => flushed?,
+            }
         }
         OnDemand {
             core: self,

@@ -18,9 +18,9 @@ pub struct GcOptions {
     /// [`crate::Options::gc_memory_budget`]. With more memory, the collection makes larger reads
     /// and writes.
     pub memory_budget: Option<usize>,
-    /// Whether to compact a tree first if it is small compared with its values. Only a compaction
-    /// finds the values that newer writes have replaced. Default: true. With false, less is
-    /// rewritten, and values that no compaction has found dead stay.
+    /// Whether to flush the memtables first, and then compact a tree if it is small compared with
+    /// its values. Only a compaction finds the values that newer writes have replaced. Default:
+    /// true. With false, less is rewritten, and values that no compaction has found dead stay.
     pub compact_first: bool,
     /// Receives the progress on the thread that collects. It must not collect garbage itself.
     /// Default: none.
