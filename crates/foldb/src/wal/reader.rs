@@ -238,7 +238,8 @@ impl LogReader {
                 }
             }
             let follows = offset == run_end && header.frame == last + 1;
-            beyond |= frames_fit && !follows;
+            // A failed write may have left frames behind the end. They prove nothing.
+            beyond |= frames_fit && !follows && header.synced_through > before;
             offset += (HEADER_LEN + length) as u64;
             if frames_fit {
                 (run_end, last) = (offset, header.frame);
@@ -246,7 +247,7 @@ impl LogReader {
         }
         (self.offset, self.frames) = (start, before);
         record.clear();
-        // Without an intact frame behind damage, the end is a torn tail.
+        // Without a frame that proves the damaged ones synced, the end is a torn tail.
         let (bytes, frames) = (run_end - start, last - before);
         *gap = beyond.then_some(LogGap { offset: start, bytes, frames });
         Ok(false)

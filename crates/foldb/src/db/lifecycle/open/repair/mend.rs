@@ -158,6 +158,8 @@ struct Walk {
     gaps: Vec<LogGap>,
     /// Frames so far, those in gaps included.
     frames: u64,
+    /// Where the last record that counts ends, and its last frame.
+    kept: (u64, u64),
     /// The last sequence number of the records so far, and of the logs before.
     last_seqno: SeqNo,
     /// Length and frames of the log, as a later log knows them.
@@ -173,7 +175,8 @@ impl Walk {
     ) -> Result<Walk> {
         let log = LogReader::open(&**mending.fs, &mending.names.log(number), number)?;
         let end = end.map(|next| (next.predecessor_len, next.predecessor_frames));
-        Ok(Walk { log, record: Vec::new(), gaps: Vec::new(), frames: 0, last_seqno, end })
+        let (record, gaps) = (Vec::new(), Vec::new());
+        Ok(Walk { log, record, gaps, frames: 0, kept: (0, 0), last_seqno, end })
     }
 
     /// Reads the next record that counts. Returns the number of its first frame; `None` at the end.
@@ -186,12 +189,14 @@ impl Walk {
             self.gaps.extend(gap);
             if !is_read {
                 self.frames += skipped.1;
-                self.note_missing_end(from + skipped.0);
+                let end = self.leave_torn_end(from + skipped.0, gap.is_some());
+                self.note_missing_end(end);
                 return Ok(None);
             }
             let (offset, first_frame) = (from + skipped.0, self.frames + skipped.1 + 1);
             self.frames = self.log.frames();
             if self.is_in_order()? {
+                self.kept = (self.log.offset(), self.frames);
                 return Ok(Some(first_frame));
             }
             let (bytes, frames) = (self.log.offset() - offset, self.frames + 1 - first_frame);
@@ -210,6 +215,19 @@ impl Walk {
         }
         self.last_seqno = batch.first_seqno + SeqNo::from(batch.count) - 1;
         Ok(true)
+    }
+
+    /// Forgets the gaps behind the last record that counts, unless a frame proves that they held
+    /// synced writes. Such an end is torn, or has what a failed write left, as after every kill.
+    /// Returns where the log ends.
+    fn leave_torn_end(&mut self, end: u64, is_proven: bool) -> u64 {
+        let (offset, frames) = self.kept;
+        if is_proven || self.log.max_synced() > frames {
+            return end;
+        }
+        self.gaps.retain(|gap| gap.offset < offset);
+        self.frames = frames;
+        offset
     }
 
     /// Notes that the log lacks frames at its end that a later log has counted.
