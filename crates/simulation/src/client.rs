@@ -300,6 +300,9 @@ impl<'a> Client<'a> {
     fn follow(&mut self) -> Answer<()> {
         let mut follower = self.stage.follower.lock().unwrap_or_else(PoisonError::into_inner);
         self.stage.counts.add(Counted::Followed);
+        if self.stage.disk.happened().failures > 0 {
+            follower.note_failures();
+        }
         follower.follow(self.stage.db, self.stage.features, self.rng.bool())
     }
 

@@ -17,12 +17,15 @@ pub struct Follower {
     /// Whether it read nothing yet, or last numbers that are in no log. A power cut may take such a
     /// position.
     is_loose: bool,
+    /// Whether calls of the disk failed. An open that cannot read an archived log shortens the feed.
+    is_lossy: bool,
 }
 
 impl Default for Follower {
     fn default() -> Follower {
         let position = Position::BEGINNING;
-        Follower { position, updates: None, fed: Vec::new(), is_loose: true }
+        let (is_loose, is_lossy) = (true, false);
+        Follower { position, updates: None, fed: Vec::new(), is_loose, is_lossy }
     }
 }
 
@@ -33,7 +36,9 @@ impl Follower {
     /// Errors of the feed.
     pub fn follow(&mut self, db: &Db, features: &Features, anew: bool) -> foldb::Result<()> {
         match self.read(db, features, anew) {
-            Err(error) if self.is_loose && error.kind() == ErrorKind::PositionLost => {
+            Err(error)
+                if (self.is_loose || self.is_lossy) && error.kind() == ErrorKind::PositionLost =>
+            {
                 let (_copied, position) = db.snapshot_and_position()?;
                 // From here on, a power cut leaves the position.
                 db.sync()?;
@@ -70,6 +75,11 @@ impl Follower {
         self.position = updates.position();
         self.updates = Some(updates);
         Ok(())
+    }
+
+    /// Notes that calls of the disk failed.
+    pub fn note_failures(&mut self) {
+        self.is_lossy = true;
     }
 
     /// Returns what it read since the last call, and closes its reader.

@@ -293,6 +293,7 @@ impl<'a> World<'a> {
     fn note_failures(&mut self, disk: &Disk) {
         if disk.happened().failures > 0 {
             self.checker.note_failures();
+            self.follower.lock().unwrap_or_else(PoisonError::into_inner).note_failures();
         }
     }
 
