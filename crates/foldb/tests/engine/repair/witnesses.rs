@@ -160,8 +160,8 @@ fn check(stopped: &Stopped, lost: &[PathBuf], wrong: &mut Vec<String>) -> bool {
     let found: State = entries.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
     if report.lost_nothing() && !stopped.states.contains(&found) {
         let differs = |key: &Vec<u8>| found.get(key) != stopped.states[0].get(key);
-        let keys = found.keys().chain(stopped.states[0].keys());
-        let first = keys.filter(|key| differs(key)).next().unwrap();
+        let mut keys = found.keys().chain(stopped.states[0].keys());
+        let first = keys.find(|key| differs(key)).unwrap();
         wrong.push(format!(
             "{}, without {lost:?}: {:?} is {:?}, not {:?}",
             stopped.call,
@@ -191,7 +191,7 @@ fn a_rebuilt_manifest_shows_no_replaced_table_or_says_so() {
             continue;
         }
         for table in files(fs, ".tbl") {
-            check(stopped, &[table.clone()], &mut wrong);
+            check(stopped, std::slice::from_ref(&table), &mut wrong);
             check(stopped, &[&both[..], &[table]].concat(), &mut wrong);
         }
     }
