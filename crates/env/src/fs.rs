@@ -80,6 +80,10 @@ pub trait FileSystem: Debug + Send + Sync {
     }
     /// Returns whether `path` is a directory.
     fn is_dir(&self, path: &Path) -> bool;
+    /// Returns whether `path` is a symbolic link. File systems without links return false.
+    fn is_link(&self, _path: &Path) -> bool {
+        false
+    }
     /// Returns the length of a file, in bytes.
     fn len(&self, path: &Path) -> io::Result<u64>;
     /// Returns how long ago the bytes of a file last changed. `None` if the file system does not

@@ -103,6 +103,10 @@ impl FileSystem for HeldFs {
         self.fs.is_dir(path)
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        self.fs.is_link(path)
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.fs.len(path)
     }

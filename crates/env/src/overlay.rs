@@ -199,6 +199,10 @@ impl FileSystem for OverlayFs {
         self.above.is_dir(path) || self.below.is_dir(path)
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        self.above.is_link(path) || self.below.is_link(path)
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         let place = self.find(path, &self.changes())?;
         match place {

@@ -52,6 +52,11 @@ pub(crate) fn age(path: &Path) -> Option<Duration> {
     std::fs::symlink_metadata(path).ok()?.modified().ok()?.elapsed().ok()
 }
 
+/// Returns whether a path is a symbolic link.
+pub(crate) fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 /// Returns the length of a file; a directory has none.
 pub(crate) fn len(path: &Path) -> io::Result<u64> {
     let metadata = std::fs::symlink_metadata(path)?;

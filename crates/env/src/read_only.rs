@@ -83,6 +83,10 @@ impl FileSystem for ReadOnlyFs {
         self.0.is_dir(path)
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        self.0.is_link(path)
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.0.len(path)
     }

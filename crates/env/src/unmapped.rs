@@ -76,6 +76,10 @@ impl FileSystem for UnmappedFs {
         self.0.is_dir(path)
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        self.0.is_link(path)
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.0.len(path)
     }

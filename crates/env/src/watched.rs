@@ -152,6 +152,10 @@ impl FileSystem for WatchedFs {
         self.fs.is_dir(path)
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        self.fs.is_link(path)
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         self.watch.before_look(path);
         self.fs.len(path)

@@ -123,13 +123,14 @@ void KilledServer() {
   if (server == 0) {
     DB* db = Open("served");
     report::Need("put", db->Put(WriteOptions(), "a", "1"));
-    const pid_t worker = fork();
-    if (worker == 0) {
+    if (fork() == 0) {
+      // The worker tells: only then has it left the lock that it inherited.
       alarm(60);
+      const pid_t worker = getpid();
+      if (write(begun[1], &worker, sizeof worker) != sizeof worker) abort();
       pause();
       _exit(0);
     }
-    if (write(begun[1], &worker, sizeof worker) != sizeof worker) abort();
     pause();
     _exit(0);
   }

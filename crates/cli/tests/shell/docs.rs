@@ -36,7 +36,9 @@ fn run(shell: &Shell, line: &str) -> String {
         .current_dir(shell.path(""))
         .output()
         .unwrap();
-    String::from_utf8(output.stdout).unwrap()
+    // Messages name files from the root. The document leaves out the directory of the example.
+    let directory = format!("{}/", shell.path("").display()).replace("//", "/");
+    String::from_utf8(output.stdout).unwrap().replace(&directory, "")
 }
 
 /// Whether `printed` matches `expected`, where `…` stands for any text.

@@ -97,6 +97,10 @@ impl FileSystem for PosixFs {
         path.is_dir()
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        paths::is_link(path)
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         paths::len(path)
     }

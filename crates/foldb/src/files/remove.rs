@@ -172,6 +172,5 @@ impl Identity {
 
 /// Returns whether a path is a link to a directory. Files behind it belong to another place.
 pub(crate) fn is_linked_directory(fs: &dyn FileSystem, path: &Path) -> bool {
-    // The length is that of the link itself, and a directory has none.
-    fs.is_dir(path) && fs.len(path).is_ok()
+    fs.is_dir(path) && fs.is_link(path)
 }
