@@ -201,11 +201,11 @@ pub trait CheckPlace: Debug + Send + Sync {
 pub struct LockHeld {
     /// The path of the file.
     pub path: PathBuf,
-    /// Who holds the lock.
+    /// The process that holds the lock.
     pub holder: Holder,
 }
 
-/// Who holds a lock.
+/// The process that holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A handle in the calling process.

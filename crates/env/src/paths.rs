@@ -1,5 +1,5 @@
-//! Code that `posix` and `portable` share: absolute paths, directories of paths, claims on paths, and the errors
-//! for files that are not regular.
+//! Code that `posix` and `portable` share: absolute paths, directories of paths, claims on paths,
+//! and the errors for files that are not regular.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -4,8 +4,8 @@
 //! A file that is only read, and that keeps its name, need not stay open: [`NamedFile`] opens it
 //! again when it is read. Two things close such files:
 //!
-//! - *The budget.* At most so many are open at a time; the one that was not used for longest goes
-//!   first (second chance).
+//! - *The budget.* It bounds how many are open at a time. The budget closes the file first that no
+//!   reader used for the longest time (second chance).
 //! - *Need.* If the system refuses a handle, whatever it is for, some of these files are closed and
 //!   the call is made again.
 //!
