@@ -32,6 +32,8 @@ public final class Main {
         all.put("windows", new Windows());
         all.put("restore", new Restore());
         all.put("same-output", new SameOutput());
+        all.put("changing-stores", new ChangingStores());
+        all.put("emit-on-close", new EmitOnClose());
         return all;
     }
 

@@ -8,6 +8,7 @@ import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KGroupedStream;
@@ -50,6 +51,17 @@ enum Topologies {
             KGroupedStream<String, Long> grouped = grouped(builder, in);
             tables(grouped, out);
             windows(grouped, out);
+        }
+    },
+    /** A count for each window, sent once the window is closed. The keys are those of the input. */
+    CLOSED(List.of("closed")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            grouped(builder, in).windowedBy(TimeWindows.ofSizeWithNoGrace(WINDOW))
+                .emitStrategy(EmitStrategy.onWindowClose())
+                .count(Materialized.as("closed"))
+                .toStream((windowed, count) -> windowed.key())
+                .to(topic(out, "closed"), Produced.with(Serdes.String(), LONG));
         }
     },
     /** A join of the input with itself: even values with odd ones that are near in time. */
