@@ -1,29 +1,10 @@
 //! Deletes and range deletes: what was deleted stays so.
 
 use foldb::env::MemFs;
-use foldb::{CompactionPreset, Compression, Db, Options};
+use foldb::{Db, Options};
 
-use crate::support::{PATH, open, options, reopen, steps, text};
+use crate::support::{PATH, PRESETS, open, options, reopen, sliced, steps, text};
 use crate::{everywhere, scan};
-
-/// Options under which compactions take many small slices.
-fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
-    Options {
-        compaction,
-        level0_compaction_trigger: 2,
-        target_file_size: 1024,
-        block_size: 256,
-        compression: Compression::None,
-        max_bytes_for_level_base: 2000,
-        max_bytes_for_level_multiplier: 2.0,
-        num_levels: 4,
-        tier_fan_in: 2,
-        ..options(fs)
-    }
-}
-
-const PRESETS: [CompactionPreset; 3] =
-    [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
 
 /// A compaction of a part of the keys brought deleted keys back: it left the delete in one level
 /// and took the put behind it to another. (google/leveldb#184)

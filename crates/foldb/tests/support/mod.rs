@@ -6,6 +6,7 @@ pub(crate) mod gates;
 pub(crate) mod model;
 pub(crate) mod mutator;
 pub(crate) mod operators;
+pub(crate) mod orders;
 pub(crate) mod quiet;
 pub(crate) mod segments;
 pub(crate) mod steps;
@@ -16,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{
-    Db, Error, ErrorKind, KeyspaceReader, Options, ReadOnlyDb, ReadOptions, Reader, Result,
+    CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceReader, Options, ReadOnlyDb,
+    ReadOptions, Reader, Result,
 };
 
 /// Path of databases in memory.
@@ -33,6 +35,26 @@ pub(crate) fn options(fs: &MemFs) -> Options {
         ..Options::default()
     }
 }
+
+/// Options whose compactions go by slices of a few keys.
+pub(crate) fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
+    Options {
+        compaction,
+        level0_compaction_trigger: 2,
+        target_file_size: 1024,
+        block_size: 256,
+        compression: Compression::None,
+        max_bytes_for_level_base: 2000,
+        max_bytes_for_level_multiplier: 2.0,
+        num_levels: 4,
+        tier_fan_in: 2,
+        ..options(fs)
+    }
+}
+
+/// Every policy of compaction.
+pub(crate) const PRESETS: [CompactionPreset; 3] =
+    [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
 
 /// Opens a database in memory with [`options`].
 pub(crate) fn open(fs: &MemFs) -> Result<Db> {

@@ -9,31 +9,14 @@ use std::sync::Arc;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    CompactionPreset, Compression, Db, ErrorKind, Full, MergeOperator, Options, Partial,
-    ReadOptions, WriteBatch, WriteOptions,
+    CompactionPreset, Db, ErrorKind, Full, MergeOperator, Options, Partial, ReadOptions,
+    WriteBatch, WriteOptions,
 };
 
 use crate::support;
-use crate::support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
-
-/// Options whose compactions go by slices of a few keys.
-fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
-    Options {
-        compaction,
-        level0_compaction_trigger: 2,
-        target_file_size: 1024,
-        block_size: 256,
-        compression: Compression::None,
-        max_bytes_for_level_base: 2000,
-        max_bytes_for_level_multiplier: 2.0,
-        num_levels: 4,
-        tier_fan_in: 2,
-        ..options(fs)
-    }
-}
-
-const PRESETS: [CompactionPreset; 3] =
-    [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
+use crate::support::{
+    PATH, PRESETS, assert_error, count, number, open, options, reopen, sliced, steps, text,
+};
 
 fn key(n: usize) -> String {
     format!("key-{n:04}")

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Comparator, Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, Reader};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, Reader};
 
+use crate::support::orders::Descending;
 use crate::support::{
     PATH, assert_error, count, error_of, number, open, options, reopen, steps, text,
 };
@@ -267,33 +268,12 @@ fn large_values_stay_in_the_tables_until_a_compaction() {
     assert!(db.verify().unwrap() > 0);
 }
 
-#[derive(Debug)]
-struct Backwards;
-
-impl Comparator for Backwards {
-    fn name(&self) -> &str {
-        "test.backwards"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        b.cmp(a)
-    }
-
-    fn bytewise_order(&self) -> bool {
-        false
-    }
-
-    fn bytewise_equality(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn a_load_follows_the_order_of_its_keyspace() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let backwards =
-        KeyspaceOptions { comparator: Some(Arc::new(Backwards)), ..KeyspaceOptions::default() };
+        KeyspaceOptions { comparator: Some(Arc::new(Descending)), ..KeyspaceOptions::default() };
     let keyspace = db.create_keyspace("backwards", backwards).unwrap();
     keyspace.put("b", "before").unwrap();
     let mut load = keyspace.sorted_load().unwrap();

@@ -1,39 +1,17 @@
 //! Keyspaces: several ordered maps over one log.
 
-use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    BatchOp, CompactionPreset, Comparator, Compression, Db, ErrorKind, Keyspace, KeyspaceOptions,
-    Options, ReadOptions, WriteBatch, WriteOptions,
+    BatchOp, CompactionPreset, Compression, Db, ErrorKind, Keyspace, KeyspaceOptions, Options,
+    ReadOptions, WriteBatch, WriteOptions,
 };
 
+use crate::support::orders::Descending;
 use crate::support::{PATH, assert_error, error_of, number, open, options, reopen, steps};
-
-/// The order of the bytes, descending.
-#[derive(Debug)]
-struct Descending;
-
-impl Comparator for Descending {
-    fn name(&self) -> &'static str {
-        "test.descending"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        b.cmp(a)
-    }
-
-    fn bytewise_order(&self) -> bool {
-        false
-    }
-
-    fn bytewise_equality(&self) -> bool {
-        true
-    }
-}
 
 fn with_operator(spec: &str) -> KeyspaceOptions {
     KeyspaceOptions { merge_operator: Some(spec.to_owned()), ..KeyspaceOptions::default() }

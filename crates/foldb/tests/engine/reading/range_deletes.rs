@@ -9,30 +9,14 @@ use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
 use foldb::{
-    Base, BatchOp, CompactionPreset, Comparator, Compression, Db, ErrorKind, Operator, Options,
-    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    Base, BatchOp, CompactionPreset, Comparator, Db, ErrorKind, Operator, Options, ReadOptions,
+    Snapshot, WriteBatch, WriteOptions,
 };
 
-use crate::support::{PATH, assert_error, count, number, open, options, reopen, steps, text};
-
-/// Options whose compactions go by slices of a few keys.
-fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
-    Options {
-        compaction,
-        level0_compaction_trigger: 2,
-        target_file_size: 1024,
-        block_size: 256,
-        compression: Compression::None,
-        max_bytes_for_level_base: 2000,
-        max_bytes_for_level_multiplier: 2.0,
-        num_levels: 4,
-        tier_fan_in: 2,
-        ..options(fs)
-    }
-}
-
-const PRESETS: [CompactionPreset; 3] =
-    [CompactionPreset::Leveled, CompactionPreset::Tiered, CompactionPreset::LazyLeveled];
+use crate::support::orders::Descending;
+use crate::support::{
+    PATH, PRESETS, assert_error, count, number, open, options, reopen, sliced, steps, text,
+};
 
 fn key(n: usize) -> String {
     format!("key-{n:04}")
@@ -439,22 +423,6 @@ fn h10_range_tombstones_over_much_data_are_debt() {
 /// Keys have the comparator's order, and no end needs a successor key.
 #[test]
 fn h10_ends_of_every_kind_in_every_order() {
-    #[derive(Debug)]
-    struct Descending;
-    impl Comparator for Descending {
-        fn name(&self) -> &'static str {
-            "test.descending"
-        }
-        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-            b.cmp(a)
-        }
-        fn bytewise_order(&self) -> bool {
-            false
-        }
-        fn bytewise_equality(&self) -> bool {
-            true
-        }
-    }
     let bounds = |key: &'static str| [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded];
     for descending in [false, true] {
         for (start, end) in
@@ -526,22 +494,6 @@ fn batches_show_their_range_deletes() {
 /// all and a crash. Its ends follow its own keyspace's order.
 #[test]
 fn h10_range_deletes_are_of_one_keyspace() {
-    #[derive(Debug)]
-    struct Descending;
-    impl Comparator for Descending {
-        fn name(&self) -> &'static str {
-            "test.descending"
-        }
-        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-            b.cmp(a)
-        }
-        fn bytewise_order(&self) -> bool {
-            false
-        }
-        fn bytewise_equality(&self) -> bool {
-            true
-        }
-    }
     let fs = MemFs::new();
     let open_both = |fs: &MemFs| {
         let mut options = options(fs);

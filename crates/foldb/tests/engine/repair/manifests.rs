@@ -1,35 +1,13 @@
 //! Repairs without `CURRENT` or without a manifest: what other files tell, and what the report says.
 
-use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldb::env::{FileSystem, MemFs};
 use foldb::{Comparator, Db, ErrorKind, KeyspaceOptions, Options};
 
+use crate::support::orders::Descending;
 use crate::support::{PATH, assert_error, count, number, options};
-
-/// The order of the bytes, descending.
-#[derive(Debug)]
-struct Descending;
-
-impl Comparator for Descending {
-    fn name(&self) -> &'static str {
-        "test.descending"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        b.cmp(a)
-    }
-
-    fn bytewise_order(&self) -> bool {
-        false
-    }
-
-    fn bytewise_equality(&self) -> bool {
-        true
-    }
-}
 
 fn by_hand(fs: &MemFs) -> Options {
     Options { disable_auto_compactions: true, ..options(fs) }
