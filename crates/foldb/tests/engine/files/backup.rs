@@ -1,12 +1,15 @@
 //! Incremental backups: what they share, what they restore, and what crashes and damage leave.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-use foldb::env::mem::Fault;
-use foldb::env::{FileSystem, MemFs};
+use foldb::env::mem::{Fault, Operation};
+use foldb::env::{Env, FileSystem, MemFs};
 use foldb::{Backups, Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
 
-use crate::support::{PATH, assert_error, number, options};
+use crate::support::{PATH, assert_error, number, options, watched};
 
 const DIR: &str = "backups";
 const NEW: &str = "new";
@@ -170,6 +173,43 @@ fn unlogged_writes_are_backed_up() {
 }
 
 /// Overwrites one byte of a file.
+/// A delete of a backup at any call of a verify is no damage.
+#[test]
+fn a_delete_beside_a_verify_is_no_fault() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    for n in 0..3 {
+        fill(&db, n * 40, n * 40 + 40).unwrap();
+        db.compact(..).unwrap();
+        backups(&fs).create(&db).unwrap();
+    }
+    for id in 1..=3 {
+        let mut moment = 0;
+        loop {
+            let fs = fs.kill();
+            let calls = AtomicU64::new(0);
+            let other = fs.clone();
+            let watch = Arc::new(move |_: Operation, _: &Path| {
+                if calls.fetch_add(1, Relaxed) == moment {
+                    backups(&other).delete(id).unwrap();
+                }
+                Ok(())
+            });
+            let options = Options {
+                env: Env { fs: watched(&fs, &watch), ..Env::in_memory(fs.clone()) },
+                ..with(&fs)
+            };
+            let checked = Backups::at(DIR, &options).verify().unwrap();
+            assert!(checked.faults.is_empty(), "deleted {id} at call {moment}: {checked:?}");
+            if backups(&fs).list().unwrap().len() == 3 {
+                break;
+            }
+            moment += 1;
+        }
+        assert!(moment > 10, "{moment} calls");
+    }
+}
+
 fn damage(fs: &MemFs, path: &Path, at: usize) {
     let mut bytes = fs.read(path).unwrap();
     bytes[at] ^= 1;
