@@ -12,6 +12,13 @@
 //! ```text
 //! 000007.log: 1 2 3 (torn)     000007.arc: 1 2 3, synced     edit     000007.log removed
 //! ```
+//!
+//! If that open is cut before its edit, replay still needs the log, and a power loss may take the
+//! frames of the log and leave the copy. So for a needed log only its replayed frames count:
+//!
+//! ```text
+//! 000007.log: 1 (2 3 lost)     000007.arc: 1 2 3     the database and the feed have 1
+//! ```
 
 use std::io;
 use std::path::PathBuf;
@@ -40,7 +47,8 @@ pub(crate) struct Recovered {
 }
 
 /// Returns the chain that ends with the newest replayed log. If a power loss took the logs to
-/// replay, it ends with `stored_end`, which the manifest names.
+/// replay, it ends with `stored_end`, which the manifest names. Replay needs the logs from
+/// `first_log` on.
 ///
 /// A log that cannot be read ends the walk: the chain begins after it, and followers at earlier
 /// positions get `PositionLost`. The open goes on, because tables hold what the log had.
@@ -49,12 +57,12 @@ pub(crate) fn recover(
     names: &FileNames,
     present: &[FileKind],
     replayed: &mut [ReplayedLog],
-    stored_end: Option<Predecessor>,
+    (first_log, stored_end): (u64, Option<Predecessor>),
     now: Duration,
 ) -> Recovered {
     let mut links = Vec::new();
     let (mut announced, mut newest_log) = (None, None);
-    let (end, mut before) = match newest(replayed) {
+    let (end, mut before) = match newest(replayed, first_log) {
         Newest::Log(log, lineage) => {
             links.push(link(log.number, lineage, None));
             newest_log = Some(log.number);
@@ -76,6 +84,8 @@ pub(crate) fn recover(
                 Some(own) if found.frames == log.frames => (own.clone(), None),
                 _ => break,
             },
+            // A power loss took its frames. An archived log of its number is the copy of a cut open.
+            None if log.log >= first_log => break,
             None if archives.contains(&log.log) => {
                 let path = names.archive(log.log);
                 let bytes = fs.len(&path).unwrap_or(0);
@@ -129,11 +139,11 @@ enum Newest<'a> {
 
 /// Returns the newest log with a place in the history. Logs without changes, which an open began,
 /// are passed over in two cases: a power loss took their lineage record, or it took frames of the
-/// log before them, which then ends elsewhere.
-fn newest(replayed: &[ReplayedLog]) -> Newest<'_> {
+/// log before them, which then ends elsewhere or is empty.
+fn newest(replayed: &[ReplayedLog], first_log: u64) -> Newest<'_> {
     let fits = |before: Predecessor| {
         let found = replayed.iter().find(|log| log.number == before.log);
-        found.is_none_or(|log| log.frames == before.frames)
+        found.map_or(before.log < first_log, |log| log.frames == before.frames)
     };
     for log in replayed.iter().rev() {
         let Some(lineage) = &log.lineage else {

@@ -135,3 +135,43 @@ fn a_kill_during_an_open_does_not_hide_the_feed() {
         }
     }
 }
+
+/// An open copies the replayed log to an archived log and stops before its edit. A power loss then
+/// takes the frames of the log and leaves the copy. The copy is no history of this database.
+#[test]
+fn the_copy_of_a_cut_open_does_not_bring_lost_writes_into_the_feed() {
+    let begun = MemFs::new();
+    let db = Db::open(PATH, keeping(&begun, 1)).unwrap();
+    db.put_opt("synced", "1", &SYNC).unwrap();
+    db.flush().unwrap();
+    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
+    assert_eq!(told(&mut updates), ["default:synced=1"]);
+    let position = updates.position();
+    for key in ["a", "b", "c"] {
+        db.put(key, "1").unwrap();
+    }
+    drop(updates);
+    let open = |fs: &MemFs, seed| Db::open(PATH, keeping(fs, seed));
+    let whole = begun.kill();
+    let before = whole.counts().mutations();
+    std::mem::forget(open(&whole, 2).unwrap());
+    let mut took = 0;
+    for point in 1..=whole.counts().mutations() - before {
+        let cut = begun.kill();
+        cut.inject(Fault::on_mutation().nth(point).forever());
+        drop(open(&cut, 2));
+        for seed in 0..16 {
+            let db = open(&cut.crash_with(seed), 3).unwrap();
+            let keys = ["a", "b", "c"].into_iter().filter(|key| db.get(key).unwrap().is_some());
+            let kept: Vec<_> = keys.map(|key| format!("default:{key}=1")).collect();
+            took += usize::from(kept.len() < 3);
+            let fed = since(&db, &position);
+            let fed: Vec<_> =
+                fed.into_iter().filter(|line| !line.starts_with("unlogged")).collect();
+            assert_eq!(fed, kept, "call {point}, seed {seed}");
+            db.put_opt("a", "2", &SYNC).unwrap();
+            assert_eq!(since(&db, &position).last().unwrap(), "default:a=2");
+        }
+    }
+    assert!(took > 0, "no power loss took a write");
+}

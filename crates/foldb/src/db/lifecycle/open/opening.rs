@@ -117,7 +117,8 @@ impl Opening<'_> {
         let mut kept = Recovered::default();
         if settings.wal_retention.is_on() {
             let now = options.env.clock.now();
-            kept = recover(&*fs, &names, &present, &mut replayed.logs, stored.feed_end, now);
+            let flushed = (stored.log, stored.feed_end);
+            kept = recover(&*fs, &names, &present, &mut replayed.logs, flushed, now);
         }
         let last_seqno = stored.last_seqno_with(&replayed);
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
