@@ -74,6 +74,21 @@ pub enum Event {
     /// The open found bytes after the end of the manifest or of a log and dropped them. Such bytes
     /// come from writes that were not synced when the machine lost power.
     TailDropped(DroppedTail),
+    /// A compaction met a part of a table that cannot be read, and the engine set the part aside.
+    /// Compactions go round its keys, and writes go on. Reads of these keys still fail with
+    /// `Corruption`. [`crate::Db::repair`] or a copy of the database mends it.
+    TableDamaged {
+        /// Name of the keyspace.
+        keyspace: Arc<str>,
+        /// The table.
+        file: PathBuf,
+        /// The first of the keys that compactions no longer touch; `None` for the lowest.
+        first_key: Option<Vec<u8>>,
+        /// The first key after them; `None` if they reach to the highest.
+        end_key: Option<Vec<u8>>,
+        /// Why the compaction failed.
+        error: Error,
+    },
     /// A step of background work failed. A worker tries it again, unless the database no longer
     /// takes writes.
     BackgroundError {
@@ -92,6 +107,7 @@ impl Event {
             Event::Stall { .. } => "stall",
             Event::MergeFailed(_) => "merge_failed",
             Event::TailDropped(_) => "tail_dropped",
+            Event::TableDamaged { .. } => "table_damaged",
             Event::BackgroundError { .. } => "background_error",
         }
     }
@@ -148,6 +164,17 @@ impl fmt::Display for Event {
                  {offset})",
                 file.display()
             ),
+            Event::TableDamaged { keyspace, first_key, end_key, error, .. } => {
+                let end = |key: &Option<Vec<u8>>| {
+                    key.as_ref().map_or(String::new(), |key| key.escape_ascii().to_string())
+                };
+                let (first, end) = (end(first_key), end(end_key));
+                write!(
+                    f,
+                    "a table of keyspace {keyspace} is damaged: compactions go round the keys from \
+                     '{first}' up to '{end}' until a repair ({error})"
+                )
+            }
             Event::BackgroundError { error } => write!(f, "background work failed: {error}"),
         }
     }
@@ -387,6 +414,9 @@ fn trace(event: &Event) {
         Event::TailDropped(DroppedTail { file, offset, bytes, frames, last_seqno }) => {
             let file = file.display();
             tracing::warn!(%file, offset, bytes, frames, last_seqno, "unsynced tail dropped");
+        }
+        Event::TableDamaged { keyspace, file, error, .. } => {
+            tracing::error!(%keyspace, file = %file.display(), %error, "{event}");
         }
         Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
     }

@@ -129,6 +129,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                     Count(stats.compaction_records_out),
                 ),
                 ("compaction_debt", "work still owed", Bytes(stats.compaction_debt)),
+                ("damaged_parts", "damaged, compacted around", Count(stats.damaged_parts)),
                 ("garbage_collections", "garbage collections", Count(stats.garbage_collections)),
                 ("bytes_reclaimed", "given back by them", Bytes(stats.bytes_reclaimed)),
             ],

@@ -191,6 +191,12 @@ impl Job {
         version.runs().map(|(_, run)| run).filter(takes_part).collect()
     }
 
+    /// Returns the tables that the job reads.
+    pub(crate) fn tables(&self, version: &Version, comparator: &dyn Comparator) -> Vec<TableRef> {
+        let runs = self.sources(version).into_iter();
+        runs.flat_map(|run| run.overlapping(comparator, &self.range)).cloned().collect()
+    }
+
     /// Returns whether a table overlaps nothing else in the job and lies inside its range.
     fn can_move(&self, table: &TableRef, context: &JobContext<'_>) -> bool {
         let comparator = &**context.comparator;

@@ -101,6 +101,9 @@ pub struct Stats {
     /// An estimate of the bytes that compactions must still read now, until the policy has no job
     /// left.
     pub compaction_debt: u64,
+    /// Parts of tables that compactions found damaged since the open and go round: see
+    /// [`crate::Event::TableDamaged`]. 0 says nothing about tables that no compaction read.
+    pub damaged_parts: u64,
     /// Whether the log is written through a mapping; false: by system calls. See
     /// [`crate::Options::map_log`].
     pub log_is_mapped: bool,

@@ -84,7 +84,7 @@ impl Stats {
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 14] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 15] {
         [
             (
                 "dropped_tail_bytes",
@@ -109,6 +109,11 @@ impl Stats {
                 "compaction_debt_bytes",
                 "Estimated bytes that compactions must still read.",
                 self.compaction_debt,
+            ),
+            (
+                "damaged_parts",
+                "Parts of tables that compactions found damaged and go round.",
+                self.damaged_parts,
             ),
             (
                 "log_is_mapped",

@@ -12,6 +12,7 @@ mod support;
 
 /// Work that runs without a call that asks for it.
 mod background {
+    mod damage;
     mod flush_of_many;
     mod replaced_files;
     mod rest;

@@ -14,7 +14,7 @@
 use crate::compaction::policy::decision::{Pick, Picker};
 use crate::compaction::policy::settings::Policy;
 use crate::compaction::policy::shape::{CutRange, RunningJob, TreeShape};
-use crate::compaction::policy::{reads, rest, whole};
+use crate::compaction::policy::{damage, reads, rest, whole};
 use crate::key::Comparator;
 
 /// The policy's input besides the tree's shape.
@@ -89,6 +89,20 @@ pub(crate) enum Urgency {
 impl Policy {
     /// Returns what the tree should do next.
     pub(crate) fn choose(
+        &self,
+        tree: &TreeShape,
+        signals: &Signals<'_>,
+        cmp: &dyn Comparator,
+    ) -> Decision {
+        if tree.damage.is_empty() {
+            self.choose_whole(tree, signals, cmp)
+        } else {
+            damage::choose(self, tree, signals, cmp)
+        }
+    }
+
+    /// Returns what a tree without damage should do next.
+    pub(super) fn choose_whole(
         &self,
         tree: &TreeShape,
         signals: &Signals<'_>,

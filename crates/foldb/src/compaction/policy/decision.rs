@@ -30,6 +30,8 @@ pub(crate) enum Reason {
     StagedBytes,
     /// Too many runs lie over a key range in staging.
     StagedDepth,
+    /// Several runs lie over a damaged part of a table, which they cannot pass.
+    AboveDamage,
     /// Level 0 stops writers, and no other rule wants its runs.
     WritersStopped,
     /// A sorted level is over its capacity.

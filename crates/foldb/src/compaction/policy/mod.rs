@@ -12,6 +12,8 @@
 //! lazy leveled  tier .. tier    (unused)   ..   staging       last
 //! ```
 //!
+//! Parts of tables that cannot be read divide the tree, and the policy goes round them ([`damage`]).
+//!
 //! Invariant: every job keeps each key's records in order of age. Walking levels down and runs
 //! newest first never meets a newer record after an older one. It holds by construction:
 //! [`decision`] computes the inputs of every job from where it begins and ends.
@@ -20,6 +22,7 @@
 //! Dayan and Idreos, "Dostoevsky" (SIGMOD 2018), with the last level fed slice by slice.
 
 mod choose;
+mod damage;
 mod dead_share;
 mod decision;
 mod estimate;
@@ -42,11 +45,12 @@ use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
 pub(crate) use choose::{Payment, Signals, Urgency, Verdict, Wish};
+pub(crate) use damage::gaps_between;
 pub(crate) use dead_share::DeadShare;
 pub(crate) use decision::{JobKind, OutputRun, Pick};
 pub(crate) use reads::BYTES_PER_GONE;
 pub(crate) use settings::Policy;
-pub(crate) use shape::{CutRange, RunShape, RunningJob, TableShape, TreeShape};
+pub(crate) use shape::{CutRange, Damage, RunShape, RunningJob, TableShape, TreeShape};
 
 use decision::{Need, Picker};
 use settings::LevelKind;
@@ -64,9 +68,15 @@ impl Policy {
 
     /// Estimates the bytes that jobs must still read until the policy rests; 0 at rest.
     pub(crate) fn debt(&self, tree: &TreeShape, jobs: &[RunningJob], cmp: &dyn Comparator) -> u64 {
-        let needs = self.needs(&self.picker(tree, jobs, cmp));
+        let of_tree = |tree: &TreeShape| -> u64 {
+            self.needs(&self.picker(tree, jobs, cmp)).iter().map(|need| need.debt).sum()
+        };
         let running: u64 = jobs.iter().map(|job| job.remaining_bytes).sum();
-        running + needs.iter().map(|need| need.debt).sum::<u64>()
+        let needed = match tree.damage.is_empty() {
+            true => of_tree(tree),
+            false => damage::pieces(tree, cmp).iter().map(of_tree).sum(),
+        };
+        running + needed
     }
 
     fn picker<'a>(

@@ -20,6 +20,17 @@ pub(crate) struct TreeShape {
     /// data: `(bytes in - bytes out) / bytes from above`, a moving average in 0..=1. It is 1 when
     /// unknown. Where it is low (new keys), staged bytes are not dead and may wait longer.
     pub dead_share: f64,
+    /// The parts that cannot be read.
+    pub damage: Vec<Damage>,
+}
+
+/// A part of a run that cannot be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Damage {
+    /// Id of the run.
+    pub run: u64,
+    /// The keys that it may hold, and a key on either side that can be read.
+    pub range: CutRange,
 }
 
 /// A sorted run: tables that do not overlap, in key order.
@@ -84,6 +95,19 @@ impl CutRange {
     /// Returns whether no key lies inside: the range ends before it begins.
     pub(crate) fn is_empty(&self, cmp: &dyn Comparator) -> bool {
         matches!((&self.lo, &self.hi), (Some(lo), Some(hi)) if cmp.compare(lo, hi).is_ge())
+    }
+
+    /// Returns the part of this range inside another one.
+    pub(crate) fn clipped(&self, other: &CutRange, cmp: &dyn Comparator) -> CutRange {
+        let pick = |a: &Option<Key>, b: &Option<Key>, wanted: Ordering| match (a, b) {
+            (Some(a), Some(b)) if cmp.compare(a, b) == wanted => Some(a.clone()),
+            (Some(a), None) => Some(a.clone()),
+            (_, b) => b.clone(),
+        };
+        CutRange {
+            lo: pick(&self.lo, &other.lo, Ordering::Greater),
+            hi: pick(&self.hi, &other.hi, Ordering::Less),
+        }
     }
 
     /// Returns whether some key lies in both ranges.

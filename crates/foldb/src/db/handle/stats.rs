@@ -39,6 +39,8 @@ impl Core {
         let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt(&self.lock_tree());
+        let parts = self.all_keyspaces().iter().map(|own| own.damage.list().len() as u64).sum();
+        stats.damaged_parts = parts;
         stats.segments = self.segment_stats();
         let archived = self.feed.as_ref().map(|feed| feed.archived());
         (stats.archived_logs, stats.archived_log_bytes) = archived.unwrap_or_default();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::compaction::policy::Policy;
+use crate::db::state::damage::DamagedParts;
 use crate::db::state::gc_turn::GcTurn;
 use crate::db::state::read_account::ReadAccount;
 use crate::db::state::view::{View, ViewCell};
@@ -61,6 +62,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) pace: Pace,
     /// The payments of reads: see [`crate::db::read::payments`].
     pub(crate) read_account: ReadAccount,
+    /// The parts of its tables that cannot be read, as far as compactions met them.
+    pub(crate) damage: DamagedParts,
     dropped: AtomicBool,
     /// How the comparator failed, if it did. The keyspace then takes no more writes.
     failure: OnceLock<Error>,
@@ -133,6 +136,7 @@ impl KeyspaceState {
             gc_turn: GcTurn::default(),
             pace: Pace::default(),
             read_account: ReadAccount::default(),
+            damage: DamagedParts::default(),
             dropped: AtomicBool::new(false),
             failure: OnceLock::new(),
             failure_told: AtomicBool::new(false),
@@ -140,6 +144,17 @@ impl KeyspaceState {
             filter_policy_name: parts.filter_policy_name,
             policy_failure_told: AtomicBool::new(false),
         })
+    }
+
+    /// Returns the runs of level 0 that compactions can take away now, for the triggers that slow
+    /// and stop writers. 0 if the comparator has failed.
+    pub(crate) fn level0_runs(&self, version: &Version) -> usize {
+        if self.damage.is_empty() {
+            return version.levels[0].runs.len();
+        }
+        let comparator = &*self.comparator;
+        let count = || Ok(self.damage.level0_runs(version, comparator));
+        self.guarded("the count of runs", count).unwrap_or(0)
     }
 
     /// Checks that the keyspace was not dropped. The caller loads the view *before* this call. So a

@@ -70,6 +70,16 @@ impl KeyspaceTree {
         }
     }
 
+    /// Forgets damage that the current version no longer shows.
+    pub(crate) fn forget_gone_damage(&self) {
+        let KeyspaceState { damage, comparator, .. } = &*self.keyspace;
+        if !damage.is_empty() {
+            let forget = || Ok(damage.keep_shown(&self.version, &**comparator));
+            // A comparator that fails here has failed its keyspace, which asks no policy any more.
+            let _failed = self.keyspace.guarded("a change of the tree", forget);
+        }
+    }
+
     /// Returns whether half of some table's records expire some day.
     pub(crate) fn has_ends(&self) -> bool {
         self.ends().any(|end| end != NEVER)

@@ -19,7 +19,7 @@ impl Core {
         let debt = own.debt(&self.refold());
         let lag = own.ask(|_, comparator| {
             let tree_bytes = runs.map(|run| run.bytes(comparator)).sum();
-            Some(Lag { level0_runs: levels[0].runs.len(), debt, tree_bytes })
+            Some(Lag { level0_runs: own.keyspace.level0_runs(&own.version), debt, tree_bytes })
         });
         if let Some(lag) = lag {
             own.keyspace.pace.set(lag.per_mib(&self.settings));

@@ -305,7 +305,7 @@ impl Core {
         }
         let stop = self.settings.tree.level0_stop_trigger;
         let is_deep = |own: &Arc<KeyspaceState>| {
-            !own.has_failed() && own.view.load().version.levels[0].runs.len() >= stop
+            !own.has_failed() && own.level0_runs(&own.view.load().version) >= stop
         };
         let stops = !self.settings.disable_auto_compactions && keyspaces.iter().any(is_deep);
         stops.then_some(StallReason::CompactionDebt)

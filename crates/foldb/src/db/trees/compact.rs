@@ -190,6 +190,9 @@ impl Core {
     /// Compacts a range of a keyspace into one run of the deepest level, and waits. Also rewrites
     /// tables in the range that hold operands and whose file numbers are below `operands_below`; 0
     /// rewrites none of these. Calls `stepped` after each slice.
+    ///
+    /// # Errors
+    /// `Corruption` if a part of a table in the range cannot be read. The rest is compacted then.
     pub(crate) fn compact_range(
         &self,
         keyspace: &KeyspaceState,
@@ -208,7 +211,8 @@ impl Core {
             Some(claim)
         };
         self.run_alone(next, stepped)?;
-        keyspace.check_comparator()
+        keyspace.check_comparator()?;
+        keyspace.guarded("a compaction", || self.check_damage(keyspace, &range))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod compact;
+mod damage;
 pub(crate) mod flush;
 pub(crate) mod gc;
 mod install;

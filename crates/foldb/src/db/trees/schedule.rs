@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::{
-    CutRange, JobKind, OutputRun, Payment, Pick, Policy, RunShape, RunningJob, Signals, TableShape,
-    TreeShape, Urgency, Verdict, Wish,
+    CutRange, Damage, JobKind, OutputRun, Payment, Pick, Policy, RunShape, RunningJob, Signals,
+    TableShape, TreeShape, Urgency, Verdict, Wish,
 };
 use crate::db::core::Core;
+use crate::db::state::damage::DamagedPart;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
@@ -161,7 +162,7 @@ impl Core {
         let stop = self.settings.tree.level0_stop_trigger;
         let is_stopped = |own: &&KeyspaceTree| {
             let is_idle = own.running.is_empty() && !own.keyspace.has_failed();
-            is_idle && own.version.levels[0].runs.len() >= stop
+            is_idle && own.keyspace.level0_runs(&own.version) >= stop
         };
         let stopped = tree.keyspaces.values().find(is_stopped)?;
         (!self.settings.disable_auto_compactions).then_some(stopped.keyspace.id)
@@ -300,7 +301,25 @@ impl KeyspaceTree {
         TreeShape {
             levels: levels.map(|level| level.runs.iter().map(&mut run).collect()).collect(),
             dead_share: self.dead_share.get(),
+            damage: self.damage_shape(),
         }
+    }
+
+    /// Returns where the parts that cannot be read lie.
+    fn damage_shape(&self) -> Vec<Damage> {
+        if self.keyspace.damage.is_empty() {
+            return Vec::new();
+        }
+        let comparator = &*self.keyspace.comparator;
+        let parts = self.keyspace.damage.list();
+        let of_run = |run: &Arc<Run>| {
+            let shown = |part: &&DamagedPart| {
+                run.tables.iter().any(|table| part.is_of(table) && part.meets(table, comparator))
+            };
+            let shape = |part: &DamagedPart| Damage { run: run.id, range: part.range.clone() };
+            parts.iter().filter(shown).map(shape).collect::<Vec<_>>()
+        };
+        self.version.runs().flat_map(|(_, run)| of_run(run)).collect()
     }
 
     fn table_shape(&self, table: &TableRef, refold: &Refold) -> TableShape {

@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// Runs the next slice of a job. Ends the job if it has no further slice, or if the slice
-    /// fails.
+    /// fails. A slice that met damage is no error once the damage is set aside.
     fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
         let Some(current) = job else { return Ok(()) };
         match self.job_step(current) {
@@ -121,8 +121,11 @@ impl Core {
                 self.end_job(job);
             }
             Err(error) => {
+                let found_damage = self.set_damage_aside(current, &error);
                 self.end_job(job);
-                return Err(error);
+                if !found_damage {
+                    return Err(error);
+                }
             }
         }
         Ok(())

@@ -33,7 +33,7 @@ impl Tenant for Core {
             Work::Order => 0.0,
             Work::Compaction => {
                 let slow = self.settings.tree.level0_slowdown_trigger;
-                let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+                let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
                 let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
                 // Databases whose writers are not slowed are equally urgent.
                 if deepest < slow {

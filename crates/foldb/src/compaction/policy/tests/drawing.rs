@@ -5,6 +5,7 @@
 //! L3: 2[a-m 64, n-z 64 *]                 to keys below m and with 60 % tombstones; sizes in MiB;
 //!                                         * holds records that a released snapshot kept apart
 //! job L2->L3 a..f                         a running job
+//! damage 2 m..o                           a part of run 2 that cannot be read
 //! ```
 //!
 //! Levels that are not drawn are empty.
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 use crate::compaction::policy::shape::Key;
 use crate::compaction::policy::{
-    CutRange, JobKind, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape, Verdict,
+    CutRange, Damage, JobKind, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape,
+    Verdict,
 };
 
 const MIB: f64 = (1 << 20) as f64;
@@ -28,7 +30,10 @@ pub(super) struct Drawing {
 impl Drawing {
     pub(super) fn new(levels: usize) -> Drawing {
         let levels = vec![Vec::new(); levels];
-        Drawing { tree: TreeShape { levels, dead_share: 1.0 }, jobs: Vec::new() }
+        Drawing {
+            tree: TreeShape { levels, dead_share: 1.0, damage: Vec::new() },
+            jobs: Vec::new(),
+        }
     }
 
     /// Adds a line. Returns false if the line is not part of a drawing.
@@ -39,6 +44,12 @@ impl Drawing {
         }
         if let Some(share) = line.strip_prefix("dead ") {
             self.tree.dead_share = share.parse().expect("a number");
+            return true;
+        }
+        if let Some(damage) = line.strip_prefix("damage ") {
+            let (run, range) = damage.split_once(' ').expect("RUN RANGE");
+            let run = run.parse().expect("a run's id");
+            self.tree.damage.push(Damage { run, range: parse_range(range) });
             return true;
         }
         let Some((level, runs)) = line.strip_prefix('L').and_then(|line| line.split_once(':'))

@@ -54,6 +54,11 @@ fn paid_by_scans() {
 }
 
 #[test]
+fn around_damage() {
+    check("damage.txt", include_str!("../testdata/damage.txt"));
+}
+
+#[test]
 fn released() {
     check("released.txt", include_str!("../testdata/released.txt"));
 }

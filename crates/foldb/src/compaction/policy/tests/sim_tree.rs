@@ -134,7 +134,7 @@ impl SimTree {
             tables: run.tables.iter().map(|table| table.shape(self.unit)).collect(),
         };
         let levels = self.levels.iter().map(|runs| runs.iter().map(run).collect()).collect();
-        TreeShape { levels, dead_share: self.dead_share.get() }
+        TreeShape { levels, dead_share: self.dead_share.get(), damage: Vec::new() }
     }
 
     /// Records in the tree.

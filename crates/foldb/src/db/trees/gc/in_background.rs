@@ -162,7 +162,7 @@ impl Core {
     fn level0_is_deep(&self) -> bool {
         let Options { level0_slowdown_trigger, level0_stop_trigger, .. } = self.options;
         let most = level0_slowdown_trigger.min(level0_stop_trigger);
-        let runs = |own: &Arc<KeyspaceState>| own.view.load().version.levels[0].runs.len();
+        let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
         self.all_keyspaces().iter().any(|own| !own.has_failed() && runs(own) >= most)
     }
 

@@ -1,0 +1,88 @@
+//! The damaged parts of a keyspace's tables that the engine has set aside.
+//!
+//! A compaction that meets damage finds out which keys it concerns ([`crate::db::trees::damage`])
+//! and notes them here. The policy then goes round these keys, and reads of them still fail. The
+//! notes live in memory: after an open, the first compaction that meets the damage finds it again.
+//!
+//! Invariant: writers and readers load one flag, which is false as long as there is no damage.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::compaction::policy::{CutRange, gaps_between};
+use crate::key::Comparator;
+use crate::version::{KeyRange, TableRef, Upper, Version};
+
+/// A part of a table that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DamagedPart {
+    /// The number of the table.
+    pub(crate) file: u64,
+    /// The keys that it may hold, and a key on either side that can be read.
+    pub(crate) range: CutRange,
+}
+
+/// The damaged parts of a keyspace's tables.
+#[derive(Debug, Default)]
+pub(crate) struct DamagedParts {
+    any: AtomicBool,
+    parts: Mutex<Arc<[DamagedPart]>>,
+}
+
+impl DamagedParts {
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn list(&self) -> Arc<[DamagedPart]> {
+        Arc::clone(&self.parts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds parts. Returns those that were not known.
+    pub(crate) fn add(&self, found: Vec<DamagedPart>) -> Vec<DamagedPart> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<_> = found.into_iter().filter(|part| !parts.contains(part)).collect();
+        *parts = parts.iter().chain(&new).cloned().collect();
+        self.any.store(!parts.is_empty(), Ordering::Release);
+        new
+    }
+
+    /// Forgets the parts that a version no longer shows.
+    pub(crate) fn keep_shown(&self, version: &Version, comparator: &dyn Comparator) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_shown = |part: &&DamagedPart| {
+            version.tables().any(|table| part.is_of(table) && part.meets(table, comparator))
+        };
+        *parts = parts.iter().filter(is_shown).cloned().collect();
+        self.any.store(!parts.is_empty(), Ordering::Release);
+    }
+
+    /// Returns the runs of level 0 that a compaction can take away. Between two damaged ranges the
+    /// policy shapes the tree as usual, so the piece with the most runs counts.
+    pub(crate) fn level0_runs(&self, version: &Version, comparator: &dyn Comparator) -> usize {
+        let runs = &version.levels[0].runs;
+        let damaged: Vec<CutRange> = self.list().iter().map(|part| part.range.clone()).collect();
+        let gaps = gaps_between(&damaged, comparator).into_iter().map(|gap| key_range(&gap));
+        let runs_in = |gap: KeyRange| {
+            runs.iter().filter(|run| run.overlapping(comparator, &gap).next().is_some()).count()
+        };
+        gaps.map(runs_in).max().unwrap_or(0)
+    }
+}
+
+impl DamagedPart {
+    /// Returns whether the part belongs to the file of a table.
+    pub(crate) fn is_of(&self, table: &TableRef) -> bool {
+        table.file.number == self.file
+    }
+
+    /// Returns whether a table shows keys of the part's range.
+    pub(crate) fn meets(&self, table: &TableRef, comparator: &dyn Comparator) -> bool {
+        key_range(&self.range).overlaps(comparator, &table.lo, &table.hi)
+    }
+}
+
+/// Returns the range as versions describe it.
+pub(crate) fn key_range(range: &CutRange) -> KeyRange {
+    KeyRange { lo: range.lo.clone(), hi: range.hi.clone().map(Upper::Excluded) }
+}

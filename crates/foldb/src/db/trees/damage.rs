@@ -1,0 +1,166 @@
+//! Sets the damaged parts of tables aside, so that the rest of the tree is still compacted.
+//!
+//! A compaction that fails with `Corruption` ends. The worker then reads the table that the error
+//! names, and notes which of its keys it cannot read ([`crate::db::state::damage`]). The policy goes
+//! round these keys from then on.
+//!
+//! Invariant: setting aside changes no file and no version. Reads of the damaged keys fail as
+//! before, and no older value shows through.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::compaction::policy::CutRange;
+use crate::db::core::Core;
+use crate::db::state::damage::{DamagedPart, key_range};
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::tree::Claim;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::Event;
+use crate::key::Comparator;
+use crate::table::{Gap, salvage};
+use crate::version::{Key, TableRef, Upper, Version};
+
+impl Core {
+    /// Looks for the damage that ended a job, and sets it aside. Returns whether it found damage
+    /// that was not known, so that the policy has other jobs now.
+    pub(crate) fn set_damage_aside(&self, Claim { keyspace, job }: &Claim, error: &Error) -> bool {
+        if error.kind() != ErrorKind::Corruption {
+            return false;
+        }
+        let version = {
+            let tree = self.lock_tree();
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return false };
+            Arc::clone(&own.version)
+        };
+        let found = keyspace.guarded("a search for damage", || {
+            let comparator = &*keyspace.comparator;
+            let named = |table: &TableRef| error.path() == Some(&*self.path_of(table));
+            for table in job.tables(&version, comparator).into_iter().filter(named) {
+                let damaged = self.damage_of(keyspace, &table, &version)?;
+                let new = keyspace.damage.add(damaged);
+                let mut in_job = new.iter().map(|part| key_range(&part.range));
+                let here = in_job.any(|range| match (&range.lo, &range.hi) {
+                    (Some(lo), Some(hi)) => job.range.overlaps(comparator, lo, hi),
+                    _ => true,
+                });
+                if !new.is_empty() {
+                    self.tell_damage(keyspace, &table, &new, error);
+                }
+                if here {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        });
+        if matches!(found, Ok(true))
+            && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
+        {
+            own.settled = false;
+            self.set_pace(own);
+        }
+        found.unwrap_or(false)
+    }
+
+    fn tell_damage(
+        &self,
+        keyspace: &KeyspaceState,
+        table: &TableRef,
+        parts: &[DamagedPart],
+        error: &Error,
+    ) {
+        for part in parts {
+            self.events.tell(&Event::TableDamaged {
+                keyspace: Arc::clone(&keyspace.name),
+                file: self.path_of(table),
+                first_key: part.range.lo.as_deref().map(<[u8]>::to_vec),
+                end_key: part.range.hi.as_deref().map(<[u8]>::to_vec),
+                error: error.clone(),
+            });
+        }
+    }
+
+    fn path_of(&self, table: &TableRef) -> PathBuf {
+        self.names.table(table.file.number)
+    }
+
+    /// Returns the parts of a table that cannot be read.
+    fn damage_of(
+        &self,
+        keyspace: &KeyspaceState,
+        table: &TableRef,
+        version: &Version,
+    ) -> Result<Vec<DamagedPart>> {
+        let comparator = &*keyspace.comparator;
+        let number = table.file.number;
+        let all = || {
+            let hi = end_of(&table.hi, version, comparator);
+            let range = CutRange { lo: Some(Arc::clone(&table.lo)), hi };
+            Ok(vec![DamagedPart { file: number, range }])
+        };
+        match keyspace.tables.get_owned(&table.file) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Corruption => return all(),
+            Err(error) => return Err(error),
+        }
+        let path = self.path_of(table);
+        let file = self.options.env.fs.open(&path);
+        let file = file.map_err(|error| Error::io(&path, "open the table", &error))?;
+        let order = Arc::clone(&keyspace.comparator);
+        let found = salvage(file, &path, number, order, &mut |_, _, _| Ok(()))?;
+        if found.lost_tombstones && table.has_range_tombstones() {
+            return all();
+        }
+        let parts = found.gaps.into_iter().map(|gap| DamagedPart {
+            file: number,
+            range: range_of(gap, table, version, comparator),
+        });
+        Ok(parts.filter(|part| part.meets(table, comparator)).collect())
+    }
+
+    /// Returns an error if damage lies in a range, for a caller whose compaction went round it.
+    pub(crate) fn check_damage(&self, keyspace: &KeyspaceState, range: &CutRange) -> Result<()> {
+        let comparator = &*keyspace.comparator;
+        let parts = keyspace.damage.list();
+        match parts.iter().find(|part| part.range.overlaps(range, comparator)) {
+            None => Ok(()),
+            Some(part) => Err(Error::corruption(
+                "everything else is compacted, but a part of this table cannot be read; \
+                 repair the database",
+            )
+            .in_file(&self.names.table(part.file))),
+        }
+    }
+}
+
+/// Returns the keys of a gap. Both of its ends can be read, and belong to it. So a compaction that
+/// ends before the range, or begins after it, reads no damaged block.
+fn range_of(gap: Gap, table: &TableRef, version: &Version, cmp: &dyn Comparator) -> CutRange {
+    let lo = gap.after.map_or_else(|| Arc::clone(&table.file.smallest), Key::from);
+    let hi = match gap.before {
+        Some(before) => key_after(&before, version, cmp),
+        None => end_of(&table.file.end, version, cmp),
+    };
+    CutRange { lo: Some(lo), hi }
+}
+
+fn end_of(end: &Upper, version: &Version, comparator: &dyn Comparator) -> Option<Key> {
+    match end {
+        Upper::Excluded(key) => Some(Arc::clone(key)),
+        Upper::Included(key) => key_after(key, version, comparator),
+    }
+}
+
+/// Returns the first key after this one in byte order. A comparator of the caller sees only keys
+/// that were written, so there it is the next key that the tree knows.
+fn key_after(key: &[u8], version: &Version, comparator: &dyn Comparator) -> Option<Key> {
+    if comparator.bytewise_order() {
+        return Some([key, &[0]].concat().into());
+    }
+    let known = version.tables().flat_map(|table| {
+        let ends = [&table.lo, table.hi.key()];
+        ends.into_iter().chain(table.file.samples.iter())
+    });
+    let behind = known.filter(|known| comparator.compare(known, key).is_gt());
+    behind.min_by(|a, b| comparator.compare(a, b)).cloned()
+}
