@@ -183,12 +183,16 @@ pub(crate) fn open_to_read(path: &Path, options: Options) -> Outcome<ReadOnlyDb>
     open_by(path, options, ReadOnlyDb::open)
 }
 
-/// Prints on standard error which unsynced bytes at the end of a log an open dropped.
+/// Prints on standard error what an open left out: unsynced bytes at the end of a log, and archived
+/// logs that it could not read.
 #[derive(Debug)]
-struct TellsOfTails;
+struct TellsOfLosses;
 
-impl EventListener for TellsOfTails {
+impl EventListener for TellsOfLosses {
     fn on_event(&self, event: &Event) {
+        if let Event::FeedShortened { .. } = event {
+            let _best_effort = writeln!(io::stderr(), "{event}");
+        }
         let Event::TailDropped(tail) = event else { return };
         let _best_effort = writeln!(
             io::stderr(),
@@ -211,7 +215,7 @@ fn open_by<'a, D>(
     match Location::of(path)? {
         Location::Database => {
             let mut options = options;
-            options.listeners.push(Arc::new(TellsOfTails));
+            options.listeners.push(Arc::new(TellsOfLosses));
             Ok(open(path, options)?)
         }
         Location::Free => Err(Exit::failed(format!("there is no database at {}", shown(path)))),

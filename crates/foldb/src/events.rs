@@ -89,6 +89,13 @@ pub enum Event {
         /// Why the compaction failed.
         error: Error,
     },
+    /// The open could not read an archived log, so the change feed begins after that log. Followers
+    /// at earlier positions get [`PositionLost`](crate::ErrorKind::PositionLost) and copy the
+    /// database anew. The database itself needs no archived log.
+    FeedShortened {
+        /// Why the log cannot be read. It names the file.
+        error: Error,
+    },
     /// A step of background work failed. A worker tries it again, unless the database no longer
     /// takes writes.
     BackgroundError {
@@ -108,6 +115,7 @@ impl Event {
             Event::MergeFailed(_) => "merge_failed",
             Event::TailDropped(_) => "tail_dropped",
             Event::TableDamaged { .. } => "table_damaged",
+            Event::FeedShortened { .. } => "feed_shortened",
             Event::BackgroundError { .. } => "background_error",
         }
     }
@@ -173,6 +181,12 @@ impl fmt::Display for Event {
                     f,
                     "a table of keyspace {keyspace} is damaged: compactions go round the keys from \
                      '{first}' up to '{end}' until a repair ({error})"
+                )
+            }
+            Event::FeedShortened { error } => {
+                write!(
+                    f,
+                    "the change feed begins after an archived log that cannot be read: {error}"
                 )
             }
             Event::BackgroundError { error } => write!(f, "background work failed: {error}"),
@@ -418,6 +432,7 @@ fn trace(event: &Event) {
         Event::TableDamaged { keyspace, file, error, .. } => {
             tracing::error!(%keyspace, file = %file.display(), %error, "{event}");
         }
+        Event::FeedShortened { error } => tracing::warn!(%error, "change feed shortened"),
         Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
     }
 }

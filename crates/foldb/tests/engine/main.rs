@@ -49,6 +49,7 @@ mod feed {
     mod losses;
     mod reading;
     mod support;
+    mod verification;
 }
 
 /// Files that other versions, other directories and other processes read.

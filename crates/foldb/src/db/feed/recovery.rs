@@ -21,7 +21,7 @@
 //! ```
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use foldb_env::FileSystem;
@@ -44,14 +44,21 @@ pub(crate) struct Recovered {
     pub(crate) end: Option<Predecessor>,
     /// The keyspaces that were announced there, if the log of the end is kept.
     pub(crate) announced: Option<Announced>,
+    /// Why earlier logs, which are in the directory, are not in the chain.
+    pub(crate) shortened: Option<Error>,
 }
+
+/// The error of an archived log that does not exist.
+pub(crate) const MISSING_ARCHIVE: &str = "the archived log is missing, and archived logs before it exist: the change feed begins after \
+     it, and followers at earlier positions copy the database anew";
 
 /// Returns the chain that ends with the newest replayed log. If a power loss took the logs to
 /// replay, it ends with `stored_end`, which the manifest names. Replay needs the logs from
 /// `first_log` on.
 ///
 /// A log that cannot be read ends the walk: the chain begins after it, and followers at earlier
-/// positions get `PositionLost`. The open goes on, because tables hold what the log had.
+/// positions get `PositionLost`. The open goes on, because tables hold what the log had. It raises
+/// an event ([`Recovered::shortened`]).
 pub(crate) fn recover(
     fs: &dyn FileSystem,
     names: &FileNames,
@@ -75,39 +82,22 @@ pub(crate) fn recover(
     if let Some(log) = replayed.iter_mut().find(|log| Some(log.number) == newest_log) {
         announced = Some(std::mem::take(&mut log.announced));
     }
-    let replayed = &*replayed;
-    let (archives, logs) = (archives_in(present), logs_in(present));
+    let kept = Kept { fs, names, archives: archives_in(present), logs: logs_in(present), now };
+    let mut shortened = None;
     while let Some(log) = before {
-        let found = replayed.iter().find(|replayed| replayed.number == log.log);
-        let (lineage, archived) = match found {
-            Some(found) => match &found.lineage {
-                Some(own) if found.frames == log.frames => (own.clone(), None),
-                _ => break,
-            },
+        let found = match replayed.iter().find(|replayed| replayed.number == log.log) {
+            Some(found) if found.frames == log.frames => {
+                found.lineage.clone().filter(|own| own.id == log.id).map(|own| (own, None))
+            }
+            Some(_) => None,
             // A power loss took its frames. An archived log of its number is the copy of a cut open.
-            None if log.log >= first_log => break,
-            None if archives.contains(&log.log) => {
-                let path = names.archive(log.log);
-                let bytes = fs.len(&path).unwrap_or(0);
-                let age = fs.age(&path).unwrap_or_default();
-                match read_lineage(fs, path, log.log) {
-                    Ok(Some(found)) => (found, Some(Archived { bytes, since: now, age })),
-                    // The feed cannot begin there. The database needs no archived log.
-                    Ok(None) | Err(_) => break,
-                }
-            }
-            // A crash came between the flush and the rename.
-            None if logs.contains(&log.log) => {
-                match read_lineage(fs, names.log(log.log), log.log) {
-                    Ok(Some(found)) => (found, None),
-                    Ok(None) | Err(_) => break,
-                }
-            }
-            None => break,
+            None if log.log >= first_log => None,
+            None => kept.find(log).unwrap_or_else(|error| {
+                shortened = Some(error);
+                None
+            }),
         };
-        if lineage.id != log.id {
-            break;
-        }
+        let Some((lineage, archived)) = found else { break };
         links.push(link(log.log, &lineage, archived));
         before = lineage.predecessor;
     }
@@ -122,10 +112,67 @@ pub(crate) fn recover(
         match LogReader::open(fs, &path, end.log).and_then(|log| Announced::before(end, log)) {
             Ok(found) => announced = Some(found),
             // A follower cannot read that log either. It copies the database anew.
-            Err(_) => links.clear(),
+            Err(error) => {
+                links.clear();
+                shortened = Some(error);
+            }
         }
     }
-    Recovered { links, end, announced }
+    Recovered { links, end, announced, shortened }
+}
+
+/// The logs of the directory that no open replays.
+struct Kept<'a> {
+    fs: &'a dyn FileSystem,
+    names: &'a FileNames,
+    archives: Vec<u64>,
+    logs: Vec<u64>,
+    now: Duration,
+}
+
+impl Kept<'_> {
+    /// Returns the place of a log in the history, and its file if it is archived; `None` if it was
+    /// removed with all logs before it.
+    ///
+    /// # Errors
+    /// `Io` or `Corruption` if the feed cannot read the log.
+    fn find(&self, log: Predecessor) -> Result<Option<(Lineage, Option<Archived>)>> {
+        let Kept { fs, names, now, .. } = *self;
+        let path = match self.archives.contains(&log.log) {
+            true => names.archive(log.log),
+            // A crash came between the flush and the rename.
+            false if self.logs.contains(&log.log) => names.log(log.log),
+            false if self.archives.first().is_none_or(|oldest| *oldest > log.log) => {
+                return Ok(None);
+            }
+            false => {
+                let missing = Error::corruption(MISSING_ARCHIVE);
+                return Err(missing.in_file(&names.archive(log.log)));
+            }
+        };
+        let lineage = lineage_of(fs, &path, log)?;
+        let archived = (path == names.archive(log.log)).then(|| {
+            let bytes = fs.len(&path).unwrap_or(0);
+            Archived { bytes, since: now, age: fs.age(&path).unwrap_or_default() }
+        });
+        Ok(Some((lineage, archived)))
+    }
+}
+
+/// Reads the lineage record of a log that another log follows.
+///
+/// # Errors
+/// `Corruption` if the record is damaged, or the log belongs to another history; `Io`.
+pub(crate) fn lineage_of(fs: &dyn FileSystem, path: &Path, log: Predecessor) -> Result<Lineage> {
+    let found = read_lineage(fs, path.to_owned(), log.log)?;
+    let id = found.as_ref().map_or(0, |lineage| lineage.id);
+    found.filter(|_| id == log.id).ok_or_else(|| {
+        Error::corruption(format!(
+            "expected the log of id {:016x}, which the log after it names, found {id:016x}",
+            log.id
+        ))
+        .in_file(path)
+    })
 }
 
 /// The newest log of the history among the replayed ones.
@@ -204,7 +251,7 @@ enum Head {
 }
 
 /// Reads the lineage record of a log; `None` if it has none, or is damaged.
-pub(super) fn read_lineage(
+pub(crate) fn read_lineage(
     fs: &dyn FileSystem,
     path: PathBuf,
     number: u64,

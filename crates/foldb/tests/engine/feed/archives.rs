@@ -9,10 +9,11 @@ use foldb::env::{FileSystem, ManualClock, MemFs};
 use foldb::{Db, ErrorKind, Options, Position};
 
 use super::support::{files, keeping, line, open_keeping, since, told};
+use super::verification::{open_and_hear, three_archives};
 use crate::support::{PATH, assert_error, open, options, skipped_where_files_only_grow, text};
 
 /// Writes and flushes `logs` logs of about 1 KiB each.
-fn write_logs(db: &Db, logs: usize) {
+pub(super) fn write_logs(db: &Db, logs: usize) {
     for n in 0..logs {
         db.put(format!("k{n}"), vec![b'x'; 1000]).unwrap();
         db.flush().unwrap();
@@ -335,16 +336,13 @@ fn a_repair_without_a_manifest_counts_no_operand_twice() {
 /// The database needs no archived log. Followers at positions in it copy the database anew.
 #[test]
 fn an_archive_that_cannot_be_read_does_not_stop_an_open() {
-    let fs = MemFs::new();
-    let db = open_keeping(&fs, 1);
-    write_logs(&db, 3);
-    db.close().unwrap();
-    drop(db);
-    let archives = files(&fs, ".arc");
+    let (fs, archives) = three_archives();
     for (index, name) in archives.iter().enumerate() {
         let fs = fs.kill();
         fs.inject(FileFault::on(Operation::Read).path(name).forever());
-        let db = open_keeping(&fs, 2);
+        let (db, why) = open_and_hear(&fs, 2);
+        let why = why.expect("an event says why the feed is shorter");
+        assert!(why.kind() == ErrorKind::Io && why.to_string().contains(name), "{why}");
         assert_eq!(db.get("k0").unwrap().unwrap().len(), 1000);
         assert_error(db.updates_since(&Position::BEGINNING), ErrorKind::PositionLost, None);
         let oldest = db.oldest_position().unwrap();

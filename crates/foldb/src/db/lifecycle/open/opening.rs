@@ -203,6 +203,9 @@ impl Opening<'_> {
             lock: lock.take(),
         }
         .into_core();
+        if let Some(error) = kept.shortened.take() {
+            core.events.tell(&Event::FeedShortened { error });
+        }
         if let Err(error) =
             core.take_over(&replayed, last_seqno, next_log, kept.end, kept.announced)
         {

@@ -1,9 +1,8 @@
 //! Verification of logs: every frame and operation, then all logs as an open would replay them.
-//! Archived logs are checked too, but an open does not replay them.
 
 use std::path::Path;
 
-use crate::db::lifecycle::open::files::{archives_in, check_log, logs_in};
+use crate::db::lifecycle::open::files::{check_log, logs_in};
 use crate::db::lifecycle::open::opening::replayed_keyspaces;
 use crate::db::lifecycle::open::verify::tables::Operands;
 use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
@@ -25,12 +24,8 @@ impl Verification<'_> {
             Some(closed) => closed.log(*log).is_some(),
             None => *log >= first,
         };
-        let needed = logs_in(&self.present).into_iter().filter(is_needed);
-        let needed = needed.map(|number| (number, self.names.log(number)));
-        let archived = archives_in(&self.present).into_iter();
-        let archived = archived.map(|number| (number, self.names.archive(number)));
-        let all: Vec<_> = needed.chain(archived).collect();
-        for (number, path) in all {
+        for number in logs_in(&self.present).into_iter().filter(is_needed) {
+            let path = self.names.log(number);
             let len = self.fs.len(&path).unwrap_or(0);
             let registry = told.map(|told| &*told.stored.registry);
             let checked = self.log(&path, number, registry);
@@ -46,6 +41,17 @@ impl Verification<'_> {
 
     fn log(&mut self, path: &Path, number: u64, registry: Option<&Registry>) -> Result<Checked> {
         let mut log = LogReader::open(&*self.fs, path, number)?;
+        let records = self.records(&mut log, registry)?;
+        let end = log.end_as(self.closed.as_ref().and_then(|closed| closed.log(number)))?;
+        Ok(Checked { bytes: end.offset, records })
+    }
+
+    /// Checks the records of a log up to its end. Returns their number.
+    pub(super) fn records(
+        &mut self,
+        log: &mut LogReader,
+        registry: Option<&Registry>,
+    ) -> Result<u64> {
         let (mut record, mut records, mut offset) = (Vec::new(), 0, 0);
         while log.next(&mut record)? {
             let checked = match LogRecord::decode(&record) {
@@ -64,11 +70,10 @@ impl Verification<'_> {
                 }
                 Err(error) => Err(error),
             };
-            checked.map_err(|error| error.at(path, offset))?;
+            checked.map_err(|error| error.at(log.path(), offset))?;
             offset = log.offset();
         }
-        let end = log.end_as(self.closed.as_ref().and_then(|closed| closed.log(number)))?;
-        Ok(Checked { bytes: end.offset, records })
+        Ok(records)
     }
 
     fn operations(

@@ -5,16 +5,18 @@
 //! - the manifest that `CURRENT` names, and the trees that its edits build ([`tables`]);
 //! - each table against itself, the manifest, its segments and the operators of its operands;
 //! - each value segment, record by record ([`segments`]);
-//! - each log that is needed, then all of them as an open would replay them, and each archived log
-//!   ([`logs`]).
+//! - each log that is needed, then all of them as an open would replay them ([`logs`]);
+//! - each archived log up to the end that the log after it names ([`archives`]).
 //!
 //! Without a readable manifest each file is checked on its own.
 
+mod archives;
 mod logs;
 mod report;
 mod segments;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,6 +68,7 @@ pub(crate) fn verify(
         runtime,
         present,
         closed: None,
+        of_feed: BTreeSet::new(),
         report: VerifyReport::default(),
         done: VerifyProgress::default(),
         progress,
@@ -83,6 +86,8 @@ struct Verification<'a> {
     present: Vec<FileKind>,
     /// The record of a clean close, if the database has one.
     closed: Option<CloseRecord>,
+    /// The logs that no open replays, and that the change feed reads.
+    of_feed: BTreeSet<u64>,
     report: VerifyReport,
     done: VerifyProgress,
     progress: &'a mut dyn FnMut(VerifyProgress),
@@ -117,6 +122,7 @@ impl Verification<'_> {
             None => self.files_alone(),
         }
         self.logs(told.as_ref());
+        self.archives(told.as_ref());
         self.leftovers(told.as_ref());
     }
 
@@ -228,7 +234,8 @@ impl Verification<'_> {
         for name in self.fs.list(directory).unwrap_or_default() {
             let is_needed = match FileKind::parse(&name) {
                 None | Some(FileKind::Temporary) => false,
-                Some(kind) => told.is_none_or(|told| needs(told, kind)),
+                Some(FileKind::Archive(number)) => self.of_feed.contains(&number),
+                Some(kind) => told.is_none_or(|told| self.needs(told, kind)),
             };
             if !is_needed {
                 leftovers.push(directory.join(name));
@@ -237,21 +244,21 @@ impl Verification<'_> {
         leftovers.sort();
         self.report.leftovers = leftovers;
     }
-}
 
-/// Returns whether a database needs one of its files.
-fn needs(told: &Told, kind: FileKind) -> bool {
-    let mut versions = told.parts.iter().map(|own| &own.version);
-    match kind {
-        FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Archive(_) => true,
-        FileKind::Restoring | FileKind::Temporary => false,
-        FileKind::Manifest(number) => told.stored.manifest == Some(number),
-        FileKind::Log(number) => number >= told.stored.log,
-        FileKind::Table(number) => {
-            versions.any(|version| version.tables().any(|table| table.file.number == number))
-        }
-        FileKind::Segment(number) => {
-            versions.any(|version| version.segments.iter().any(|it| it.placement.file == number))
+    /// Returns whether a database needs one of its files.
+    fn needs(&self, told: &Told, kind: FileKind) -> bool {
+        let mut versions = told.parts.iter().map(|own| &own.version);
+        match kind {
+            FileKind::Current | FileKind::Closed | FileKind::Lock => true,
+            FileKind::Restoring | FileKind::Temporary => false,
+            FileKind::Archive(number) => self.of_feed.contains(&number),
+            FileKind::Manifest(number) => told.stored.manifest == Some(number),
+            FileKind::Log(number) => number >= told.stored.log || self.of_feed.contains(&number),
+            FileKind::Table(number) => {
+                versions.any(|version| version.tables().any(|table| table.file.number == number))
+            }
+            FileKind::Segment(number) => versions
+                .any(|version| version.segments.iter().any(|it| it.placement.file == number)),
         }
     }
 }
