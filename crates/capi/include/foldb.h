@@ -104,6 +104,9 @@ typedef enum {
   // The directory of the open database was moved, removed or replaced. Nothing was written to
   // the new one. Put it back, or close the database and open it where it is now.
   FOLDB_DIRECTORY_LOST = 29,
+  // A callback of the program made this call, and the call would have waited for that callback.
+  // Nothing was written. Make the call on another thread, or after the callback has returned.
+  FOLDB_REENTRANT = 30,
 } foldb_code_t;
 
 // What a change of the feed is.

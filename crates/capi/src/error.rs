@@ -70,6 +70,9 @@ pub enum foldb_code_t {
     /// The directory of the open database was moved, removed or replaced. Nothing was written to
     /// the new one. Put it back, or close the database and open it where it is now.
     FOLDB_DIRECTORY_LOST = 29,
+    /// A callback of the program made this call, and the call would have waited for that callback.
+    /// Nothing was written. Make the call on another thread, or after the callback has returned.
+    FOLDB_REENTRANT = 30,
 }
 
 use foldb_code_t::*;
@@ -126,6 +129,7 @@ fn code_of(kind: ErrorKind) -> foldb_code_t {
         ErrorKind::PositionLost => FOLDB_POSITION_LOST,
         ErrorKind::Forked => FOLDB_FORKED,
         ErrorKind::DirectoryLost => FOLDB_DIRECTORY_LOST,
+        ErrorKind::Reentrant => FOLDB_REENTRANT,
         _ => FOLDB_OTHER,
     }
 }

@@ -103,6 +103,13 @@ impl Pins {
         seqno
     }
 
+    /// Returns whether a write is being applied that may change records in place. Only the thread
+    /// of the writer gets an answer that lasts.
+    pub fn is_applying(&self) -> bool {
+        // Relaxed: the thread that stored it asks.
+        self.written.phase.load(Ordering::Relaxed) % 2 == 1
+    }
+
     /// Marks that the writer is about to apply a write that may change records in place. Between
     /// this and the end of the phase the writer waits for nothing.
     #[inline]

@@ -86,6 +86,11 @@ pub enum ErrorKind {
     /// parent, which writes on; the child has none of its threads. Nothing was written. Use the
     /// database in the parent only, or open another one after the fork.
     Forked,
+    /// Code of the caller made this call while the engine ran it: a merge operator, comparator,
+    /// filter policy or listener. The call would have waited for that code to return, for ever.
+    /// Nothing was written. Make the call on another thread, without waiting for it, or after the
+    /// code has returned.
+    Reentrant,
     /// The directory of the open database was moved or removed, or another one was put in its
     /// place. Nothing was written to the other one. Put the directory back, or close the database
     /// and open it where it is now.
@@ -174,6 +179,16 @@ impl Error {
             ErrorKind::Forked,
             "this process is a fork of the one that opened the database: use the database in the \
              parent, or open another one after the fork",
+        )
+    }
+
+    /// Makes the error of a call that would wait for the code that makes it.
+    #[cold]
+    pub(crate) fn reentrant() -> Error {
+        Error::new(
+            ErrorKind::Reentrant,
+            "this call would wait for the listener, operator, comparator or filter policy that \
+             makes it: make the call on another thread, or after that code has returned",
         )
     }
 

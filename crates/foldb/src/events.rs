@@ -254,10 +254,10 @@ pub struct FailedMerge {
 ///
 /// A listener may call into its database. Reads, snapshots and iterators work as in other code. A
 /// write works while the write buffers have room. A write that would wait for a flush or compaction
-/// fails with `Busy`. Calls that wait for background work (`flush`, `compact`,
-/// `wait_for_background`, `collect_garbage`, `close`) fail with `InvalidArgument`, because that
-/// work may be waiting for the listener. If a listener drops the last handle, the database closes
-/// on another thread soon after.
+/// fails with `Reentrant`. So do calls that wait for background work (`flush`, `compact`,
+/// `wait_for_background`, `collect_garbage`, `checkpoint`, `close`), because that work may be
+/// waiting for the listener. If a listener drops the last handle, the database closes on another
+/// thread soon after.
 ///
 /// # Example
 /// ```

@@ -2,9 +2,10 @@
 //!
 //! Such code may panic. A guarded call then returns the panic's message. Such code may also call
 //! the database. Some of those calls wait for background work, which may itself wait for the
-//! callback to return. So each thread notes the databases whose callbacks it runs, and whether it
-//! is a worker. The engine refuses a call that would wait for its own caller, and closes on another
-//! thread.
+//! callback to return. So each thread notes the databases whose background steps and listeners it
+//! runs, and whether it is a worker. And the locks under which the engine calls such code note the
+//! thread that holds them. The engine refuses a call that would wait for its own caller, and closes
+//! on another thread.
 //!
 //! A program may close its databases while a thread, or the process, ends: in the destructor of a
 //! static object of C++, for example. The notes of the thread are gone by then. Calls then count as
@@ -13,6 +14,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Calls code from the caller and catches its panics.
 ///
@@ -44,9 +46,8 @@ pub(crate) fn become_worker() {
 
 /// Returns whether a wait on this thread for a database's background work may never end.
 pub(crate) fn must_not_wait(database: DatabaseMark) -> bool {
-    // On a worker, only calls of listeners are noted in `INSIDE`: noting each call of an operator
-    // or comparator would take too long. The engine itself never waits for background work on a
-    // worker.
+    // Steps and calls of listeners are noted in `INSIDE`: noting each call of an operator or
+    // comparator would take too long. The engine itself never waits for background work in a step.
     let inside = |inside: &RefCell<Vec<_>>| inside.borrow().contains(&database);
     IS_WORKER.get() || INSIDE.try_with(inside).unwrap_or(false)
 }
@@ -64,6 +65,37 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         let _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
+    }
+}
+
+/// Returns a value that tells threads apart, never 0. A new thread may get the value of an ended
+/// thread.
+#[inline]
+pub(crate) fn this_thread() -> usize {
+    IS_WORKER.with(|flag| std::ptr::from_ref(flag).addr())
+}
+
+/// The thread that holds a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Holder(AtomicUsize);
+
+impl Holder {
+    /// Notes that this thread has taken the lock.
+    #[inline]
+    pub(crate) fn note(&self) {
+        self.0.store(this_thread(), Ordering::Relaxed);
+    }
+
+    /// Notes that the thread is about to release the lock.
+    #[inline]
+    pub(crate) fn forget(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns whether this thread holds the lock. What other threads store never equals it.
+    #[inline]
+    pub(crate) fn is_this_thread(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == this_thread()
     }
 }
 

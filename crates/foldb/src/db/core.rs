@@ -2,10 +2,10 @@
 //!
 //! Locks, in the order in which a thread may take them:
 //!
-//! 1. `writer`: held while a write is logged, applied and published. It is never held during a
+//! 1. `background.flushing`: held while sealed memtables are flushed.
+//! 2. `writer`: held while a write is logged, applied and published. It is never held during a
 //!    stall. Its holder uses the disk only to append to the log, to begin the next log, or to
 //!    change keyspaces or operators.
-//! 2. `background.flushing`: held while sealed memtables are flushed.
 //! 3. `tree`: held while the manifest is written and the next version is made.
 //! 4. the locks of the views, the list of keyspaces, the sealed memtables and the background state:
 //!    held for a few instructions.
@@ -13,11 +13,16 @@
 //! A thread takes two more locks before these four: `background.alone` if a caller compacts on its
 //! own thread, and `background.collecting` for garbage collection of value segments. Readers take
 //! none of these locks.
+//!
+//! Operators and comparators run under all of them but the fourth kind, and may call the database.
+//! A call of theirs that would wait for a lock of their own thread is refused
+//! ([`Core::check_not_inside`]). It is refused even if it needs a lock of an earlier place in this
+//! order that another thread holds: that thread may wait for the later lock.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use crate::db::throttle::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
@@ -32,7 +37,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
-use crate::db::state::tree::Tree;
+use crate::db::state::tree::{TreeGuard, TreeLock};
 use crate::db::state::writer::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{DroppedTail, Events};
@@ -69,7 +74,7 @@ pub(crate) struct Core {
     pub(crate) pins: Pins,
     pub(crate) sealed: SealedGroups,
     pub(crate) snapshots: SnapshotList,
-    pub(crate) tree: Mutex<Tree>,
+    pub(crate) tree: TreeLock,
     pub(crate) next_file: AtomicU64,
     /// The logs on disk, by number. A log begun since the open has the handle that syncs it.
     pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
@@ -167,14 +172,61 @@ impl Core {
         let _already_poisoned = self.poison.set(cause.clone());
     }
 
-    pub(crate) fn lock_writer(&self) -> WriterGuard<'_, WriterState> {
+    /// Takes the writer lock.
+    ///
+    /// # Errors
+    /// `Reentrant`; see [`Core::check_not_inside`].
+    #[inline]
+    pub(crate) fn lock_writer(&self) -> Result<WriterGuard<'_, WriterState>> {
         scheduling_point();
-        self.writer.lock()
+        match self.writer.lock_unless_pressed() {
+            Some(writer) => Ok(writer),
+            None => self.wait_for_writer(),
+        }
     }
 
-    pub(crate) fn lock_tree(&self) -> MutexGuard<'_, Tree> {
+    #[cold]
+    fn wait_for_writer(&self) -> Result<WriterGuard<'_, WriterState>> {
+        self.check_not_inside()?;
+        Ok(self.writer.lock())
+    }
+
+    /// Takes the tree lock. A call that the caller's code may make inside a comparator comes here
+    /// only after [`Core::check_not_inside`].
+    pub(crate) fn lock_tree(&self) -> TreeGuard<'_> {
         scheduling_point();
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tree.lock()
+    }
+
+    /// Checks that this thread holds no lock under which the engine calls the caller's code.
+    ///
+    /// # Errors
+    /// `Reentrant` if it does. Then that code makes the call.
+    pub(crate) fn check_not_inside(&self) -> Result<()> {
+        match self.writer.is_held_here() || self.tree.is_held_here() {
+            true => Err(Error::reentrant()),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that this thread may pin, which waits for the end of a write in progress.
+    ///
+    /// # Errors
+    /// `Reentrant` inside an operator or comparator that this write calls.
+    pub(crate) fn check_may_pin(&self) -> Result<()> {
+        match self.writer.is_held_here() && self.pins.is_applying() {
+            true => Err(Error::reentrant()),
+            false => Ok(()),
+        }
+    }
+
+    /// Pins the last sequence number that reads may see.
+    ///
+    /// # Errors
+    /// See [`Core::check_may_pin`].
+    pub(crate) fn pin(&self) -> Result<SeqNo> {
+        self.check_may_pin()?;
+        Ok(self.pins.pin())
     }
 
     pub(crate) fn new_file_number(&self) -> u64 {

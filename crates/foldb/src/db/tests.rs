@@ -186,7 +186,7 @@ fn a_full_disk_under_the_manifest_heals() {
 fn removed_logs_are_closed() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    let first = Arc::downgrade(db.core().lock_writer().log.sync_handle());
+    let first = Arc::downgrade(db.core().lock_writer().unwrap().log.sync_handle());
     for n in 0..2000 {
         db.put(format!("{n:06}"), "x").unwrap();
     }
@@ -354,18 +354,19 @@ fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
     }
 }
 
-/// Statistics waited as long as a batch of many megabytes took.
+/// Statistics waited as long as a batch of many megabytes took, or a sync of the manifest.
 #[test]
-fn statistics_do_not_wait_for_a_write_in_progress() {
+fn statistics_do_not_wait_for_a_write_or_a_change_of_the_tree_in_progress() {
     let db = open(&MemFs::new()).unwrap();
     db.put("a", "1").unwrap();
-    let (writing, reading) = (db.core().lock_writer(), db.clone());
+    let (writing, reading) = (db.core().lock_writer().unwrap(), db.clone());
+    let changing = db.core().lock_tree();
     let (sender, receiver) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let told = (reading.stats().puts, reading.explain_options().len());
         sender.send(told).unwrap();
     });
     let told = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("no wait");
-    drop(writing);
+    drop((changing, writing));
     assert_eq!(told.0, 1);
 }

@@ -54,6 +54,13 @@ pub enum Growth {
 /// grows as the operator writes, so an operator that may write much more should answer
 /// [`Full::Fail`] before memory runs out.
 ///
+/// # Calls of the database
+/// An operator may run while a writer holds its lock, on any thread. A call of the database inside
+/// it should be the exception: other writers wait for it. A read of one key (`get`) always works. A
+/// call that would wait for the operator's own return fails with [`crate::ErrorKind::Reentrant`],
+/// and so does each read through a snapshot that could not be taken there. Never wait for another
+/// thread that calls the database: the engine cannot see that wait.
+///
 /// # Laws
 /// Byte for byte, for every base (or none) and all operands:
 /// - stepwise: `full(base, [a, b]) = full(full(base, [a]), [b])`;

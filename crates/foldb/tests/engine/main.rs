@@ -136,6 +136,7 @@ mod user_code {
     mod comparators;
     mod filter_policies;
     mod operators;
+    mod reentrant;
     mod rule_breakers;
     mod spellings;
 }

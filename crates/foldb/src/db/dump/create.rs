@@ -132,7 +132,7 @@ impl Description {
 
 /// Writes the definitions that the database lacks to its manifest.
 fn adopt(core: &Core, operators: &[Definition]) -> Result<()> {
-    let _writer = core.lock_writer();
+    let _writer = core.lock_writer()?;
     let mut tree = core.lock_tree();
     let mut edit = Edit::default();
     for definition in operators {

@@ -41,7 +41,7 @@ impl Db {
     pub fn position(&self) -> Result<Position> {
         let core = self.core();
         core.check_writable()?;
-        let writer = core.lock_writer();
+        let writer = core.lock_writer()?;
         core.position_of(&writer.log)
     }
 
@@ -75,7 +75,7 @@ impl Db {
         let core = self.core();
         for _ in 0..ATTEMPTS {
             core.check_writable()?;
-            let writer = core.lock_writer();
+            let writer = core.lock_writer()?;
             if writer.unlogged || core.sealed.any_unlogged() {
                 drop(writer);
                 core.flush()?;
@@ -180,9 +180,9 @@ impl Core {
 
     /// Logs which keyspaces were dropped and created after what was announced. Otherwise the next
     /// open logs it.
-    pub(crate) fn announce_since(&self, announced: &Announced) {
+    pub(crate) fn announce_since(&self, announced: &Announced) -> Result<()> {
         let (known, existing) = (self.known_to_readers(announced), self.all_keyspaces());
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_writer()?;
         for gone in known.iter().filter(|own| existing.iter().all(|other| other.id != own.id)) {
             encode_dropped(gone.id, writer.log.begin());
             self.append_best_effort(&mut writer.log);
@@ -192,6 +192,7 @@ impl Core {
                 self.log_created(&mut writer.log, &keyspace);
             }
         }
+        Ok(())
     }
 
     fn append_best_effort(&self, log: &mut LogWriter) {

@@ -360,9 +360,9 @@ impl Db {
     /// # Errors
     /// The error of the last flush or manifest edit. The database is closed despite the error.
     /// `Poisoned` if a sync had failed: some acknowledged writes may not be durable.
-    /// `InvalidArgument` on a thread inside a callback of the database (an
-    /// [`crate::EventListener`], an operator, a progress report): the close would wait for that
-    /// callback, so the database stays open.
+    /// `Reentrant` on a thread inside a callback of the database (an [`crate::EventListener`], an
+    /// operator, a progress report): the close would wait for that callback, so the database stays
+    /// open.
     pub fn close(&self) -> Result<()> {
         self.core().close()
     }

@@ -152,7 +152,7 @@ fn a_log_of_a_keyspace_never_created_is_damage() {
     drop(x);
     for (keyspace, expected) in [(1, None), (2, Some("expected a keyspace below 2, found 2"))] {
         {
-            let mut writer = db.core().lock_writer();
+            let mut writer = db.core().lock_writer().unwrap();
             let first_seqno = SeqNo::from(keyspace);
             let record = writer.log.begin();
             BatchHeader { default_operator: NO_OPERATOR, first_seqno, count: 1 }.encode(record);

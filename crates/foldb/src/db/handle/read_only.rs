@@ -195,7 +195,7 @@ impl ReadOnlyDb {
     /// iterators continue as after [`Db::close`]. Closing twice is no error.
     ///
     /// # Errors
-    /// `InvalidArgument` on a thread inside a callback of the database, which stays open.
+    /// `Reentrant` on a thread inside a callback of the database, which stays open.
     pub fn close(&self) -> Result<()> {
         self.db.close()
     }

@@ -7,6 +7,7 @@ use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::reader::{inherent_reads, read_with};
+use crate::error::{Error, Result};
 use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
 
@@ -15,6 +16,9 @@ use crate::key::SeqNo;
 /// keyspace; [`Snapshot::keyspace`] and [`ReadOptions::snapshot`] read any keyspace. Cloning is
 /// cheap. A snapshot keeps the database open. Versions that only the snapshot still sees keep their
 /// space.
+///
+/// A snapshot cannot be taken inside an operator or comparator that a write in progress calls, or in
+/// a fork of the process. All reads through such a snapshot fail, with `Reentrant` or `Forked`.
 ///
 /// # Example
 /// ```
@@ -33,15 +37,19 @@ pub struct Snapshot(Arc<Registered>);
 struct Registered {
     /// The default keyspace.
     default: Keyspace,
+    /// [`NOT_TAKEN`] if reads are to fail.
     seqno: SeqNo,
     /// The database's time at this moment.
     time: Moment,
 }
 
+/// The number of a snapshot that was not taken.
+const NOT_TAKEN: SeqNo = SeqNo::MAX;
+
 impl Drop for Registered {
     fn drop(&mut self) {
         let core = self.default.core();
-        // A fork's copy was never registered there.
+        // A fork's copy was never registered there, nor one that was not taken.
         if core.process.is_current() && core.snapshots.release(self.seqno) {
             core.wake();
         }
@@ -63,7 +71,11 @@ impl Snapshot {
         if core.time.is_used() {
             core.time();
         }
-        let (seqno, time) = core.snapshots.register(&core.pins, &core.time);
+        // Another thread may pin under the lock that registers, and wait for this thread's write.
+        let (seqno, time) = match core.check_may_pin() {
+            Ok(()) => core.snapshots.register(&core.pins, &core.time),
+            Err(_) => (NOT_TAKEN, core.time.shown()),
+        };
         Snapshot(Arc::new(Registered { default: default.clone(), seqno, time }))
     }
 
@@ -74,6 +86,15 @@ impl Snapshot {
 
     pub(crate) fn seqno(&self) -> SeqNo {
         self.0.seqno
+    }
+
+    /// Returns the sequence number for a read.
+    ///
+    /// # Errors
+    /// `Reentrant` if the snapshot was not taken.
+    #[inline]
+    pub(crate) fn seqno_to_read(&self) -> Result<SeqNo> {
+        if self.0.seqno == NOT_TAKEN { Err(Error::reentrant()) } else { Ok(self.0.seqno) }
     }
 
     pub(crate) fn time(&self) -> Moment {

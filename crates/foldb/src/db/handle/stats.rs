@@ -38,7 +38,7 @@ impl Core {
         stats.open_table_bytes = stats.memory.indexes + stats.memory.filters;
         let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
-        stats.compaction_debt = self.debt(&self.lock_tree());
+        stats.compaction_debt = self.debt();
         let parts = self.all_keyspaces().iter().map(|own| own.damage.list().len() as u64).sum();
         stats.damaged_parts = parts;
         stats.segments = self.segment_stats();

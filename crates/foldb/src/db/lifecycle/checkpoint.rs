@@ -185,6 +185,7 @@ fn copy_log(
 impl Core {
     fn checkpoint(&self, directory: &Path) -> Result<CheckpointReport> {
         self.check_writable()?;
+        self.check_may_wait()?;
         let mut target = Target::begin(&self.options.env.fs, directory)?;
         let mut moment = self.note_moment()?;
         let report = target.fill(&self.names, self.database, &mut moment)?;
@@ -195,8 +196,11 @@ impl Core {
     }
 
     /// Returns whether there are writes that are neither logged nor in tables.
-    pub(crate) fn has_unlogged(&self) -> bool {
-        self.lock_writer().unlogged || self.sealed.any_unlogged()
+    ///
+    /// # Errors
+    /// `Reentrant`.
+    pub(crate) fn has_unlogged(&self) -> Result<bool> {
+        Ok(self.lock_writer()?.unlogged || self.sealed.any_unlogged())
     }
 
     /// Notes a moment that came during this call. Every write of that moment is in tables or logs.
@@ -211,13 +215,13 @@ impl Core {
     /// Then the moment is noted again, and in the last round without writers.
     pub(crate) fn note_moment(&self) -> Result<Moment> {
         for _ in 1..ROUNDS {
-            if self.has_unlogged() {
+            if self.has_unlogged()? {
                 self.flush()?;
             }
             let moment = self.note_files()?;
             // This waits for the write in progress: the last frame may belong to a write that no
             // reader sees yet, and its writer holds the lock.
-            if !self.has_unlogged() && Some(self.lock_tree().log) == moment.edit.log {
+            if !self.has_unlogged()? && Some(self.lock_tree().log) == moment.edit.log {
                 return Ok(moment);
             }
         }
@@ -225,7 +229,7 @@ impl Core {
             // A listener may write while its thread flushes, so this lock comes before the writer's.
             let flushing = &self.background.flushing;
             let _flushing = flushing.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut writer = self.lock_writer();
+            let mut writer = self.lock_writer()?;
             self.check_writable()?;
             self.flush_all(&mut writer)?;
             self.check_comparators()?;

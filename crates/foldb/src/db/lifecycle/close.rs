@@ -40,23 +40,20 @@ impl Core {
 
     /// Returns whether this thread runs code that background work of this database may wait for.
     pub(crate) fn must_not_wait(&self) -> bool {
-        must_not_wait(self.events.mark())
+        must_not_wait(self.events.mark()) || self.check_not_inside().is_err()
     }
 
     /// Checks that a call may wait for background work.
     ///
     /// # Errors
-    /// `Forked` in a fork, which has no workers. `InvalidArgument` on a worker, and inside a callback
-    /// of this database.
+    /// `Forked` in a fork, which has no workers. `Reentrant` on a worker, and inside the caller's code
+    /// that this database calls in the background or under a lock.
     pub(crate) fn check_may_wait(&self) -> Result<()> {
         self.check_process()?;
         if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             return Ok(());
         }
-        Err(Error::invalid_argument(
-            "this call waits for background work, which may be waiting for the listener, operator \
-             or comparator that makes it: make the call on another thread",
-        ))
+        Err(Error::reentrant())
     }
 
     /// Closes, or waits for another caller's close. Each caller receives the outcome of the close.
@@ -67,13 +64,14 @@ impl Core {
     }
 
     fn close_once(&self) -> Result<()> {
-        let flushed = if self.needs_flush() { self.flush() } else { Ok(()) };
+        let flushed =
+            self.needs_flush().and_then(|needs| if needs { self.flush() } else { Ok(()) });
         self.closed.store(true, Ordering::Release);
         self.leave_runtime();
         self.wait_for_callers();
         // Writer and tree stay locked until the lock is released. So the close record stays
         // correct, and an install either ends before it or finds the database closed.
-        let (mut writer, mut tree) = (self.lock_writer(), self.lock_tree());
+        let (mut writer, mut tree) = (self.lock_writer()?, self.lock_tree());
         let written = self.write_last(&mut writer.log, &mut tree);
         // The worker that removes files has ended, and the files would take space until the next
         // open.
@@ -94,8 +92,8 @@ impl Core {
     }
 
     /// Returns whether a close without a flush would lose unlogged writes.
-    fn needs_flush(&self) -> bool {
-        self.poison.get().is_none() && self.has_unlogged()
+    fn needs_flush(&self) -> Result<bool> {
+        Ok(self.poison.get().is_none() && self.has_unlogged()?)
     }
 
     /// Stores the totals, releases reserved space, syncs manifest and logs, and writes the close

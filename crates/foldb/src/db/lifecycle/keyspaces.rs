@@ -157,7 +157,8 @@ impl Core {
 
     /// Creates a keyspace of these parts, with the next id. The name and the parts were checked.
     pub(crate) fn install_keyspace(&self, parts: KeyspaceParts) -> Result<Arc<KeyspaceState>> {
-        let mut writer = self.lock_writer();
+        self.check_not_inside()?;
+        let mut writer = self.lock_writer()?;
         self.check_writable()?;
         if self.find_keyspace(&parts.name).is_some() {
             let name = &parts.name;
@@ -206,7 +207,8 @@ impl Core {
             return Err(Error::invalid_argument("the keyspace 'default' cannot be dropped"));
         }
         self.check_process()?;
-        let mut writer = self.lock_writer();
+        self.check_not_inside()?;
+        let mut writer = self.lock_writer()?;
         self.check_writable()?;
         let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;
         // The drop survives a power loss. The program may have copied the contents to another

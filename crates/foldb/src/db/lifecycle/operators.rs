@@ -175,6 +175,7 @@ impl Core {
     /// Removes a keyspace's default operator: writes a new manifest without it.
     pub(crate) fn unset_default_operator(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.check_writable()?;
+        self.check_not_inside()?;
         let mut tree = self.lock_tree();
         keyspace.check_exists()?;
         if keyspace.unset_operator(true) {
@@ -232,8 +233,9 @@ impl Core {
     /// database.
     fn register(&self, operator: &dyn MergeOperator) -> Result<OperatorId> {
         self.check_process()?;
+        self.check_not_inside()?;
         // While this thread holds the writer lock, no log without the definition begins.
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_writer()?;
         self.check_open()?;
         let id = match self.registry.id_of(operator) {
             Some(id) => id,

@@ -97,7 +97,7 @@ impl Core {
     ) -> Result<Option<SeqNo>> {
         // A listener may write while its thread flushes, so this lock comes before the writer's.
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut writer = self.lock_writer();
+        let mut writer = self.lock_writer()?;
         self.check_writable()?;
         keyspace.check_comparator()?;
         if !writer.buffers.contains(keyspace.id) {

@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use foldb_chains::{Cursor, Pins};
+use foldb_chains::Cursor;
 
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
@@ -118,7 +118,8 @@ impl Keyspace {
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
+        let seqno =
+            core.read_seqno(keyspace, &ReadOptions::default(), |core| Ok(core.published()))?;
         let comparator = &*keyspace.comparator;
         let Some(range) = key_range(bounds, comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
@@ -138,7 +139,8 @@ impl Keyspace {
         keyspace.check_ends(bounds.as_refs())?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::published)?;
+        let seqno =
+            core.read_seqno(keyspace, &ReadOptions::default(), |core| Ok(core.published()))?;
         let comparator = &*keyspace.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use foldb_chains::Pins;
-
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
@@ -178,7 +176,7 @@ impl Keyspace {
         keyspace.check_key(key)?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Pins::pin)?;
+        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Core::pin)?;
         let (mut found, places) = core.records_of(keyspace, &view, key, seqno)?;
         if keyspace.settings.expiry.is_some() {
             found.iter_mut().for_each(Found::leave_out_stamp);

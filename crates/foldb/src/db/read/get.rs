@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::Guard;
-use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
 use crate::counters::Total;
@@ -67,7 +66,7 @@ impl Core {
         // The view first, the sequence number second (H3).
         let early = planted(Fault::NumberBeforeView).then(|| self.published());
         scheduling_point();
-        let now = |pins: &Pins| early.unwrap_or(pins.published());
+        let now = |core: &Core| Ok(early.unwrap_or(core.published()));
         let (view, time, seqno) = self.begin_read(keyspace, options, now)?;
         let mut chain = Chain::default();
         self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
@@ -98,7 +97,7 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         options: &ReadOptions,
-        now: impl Fn(&Pins) -> SeqNo,
+        now: impl Fn(&Core) -> Result<SeqNo>,
     ) -> Result<(Guard<Arc<View>>, Option<ReadTime>, SeqNo)> {
         loop {
             // The view first, the sequence number second (H3).
@@ -238,18 +237,18 @@ impl Core {
     /// Returns the sequence number at which a read sees a keyspace. The caller loads the view
     /// first. This call then fails if a drop of the keyspace emptied that view.
     ///
-    /// A read of several keys, or of one key more than once, passes [`Pins::pin`] for `now`. For
-    /// one read of one key [`Pins::published`] is enough (H2).
+    /// A read of several keys, or of one key more than once, passes [`Core::pin`] for `now`. For
+    /// one read of one key [`Core::published`] is enough (H2).
     pub(crate) fn read_seqno(
         &self,
         keyspace: &KeyspaceState,
         options: &ReadOptions,
-        now: impl FnOnce(&Pins) -> SeqNo,
+        now: impl FnOnce(&Core) -> Result<SeqNo>,
     ) -> Result<SeqNo> {
         keyspace.check_exists()?;
         match &options.snapshot {
-            None => Ok(now(&self.pins)),
-            Some(snapshot) if std::ptr::eq(&**snapshot.core(), self) => Ok(snapshot.seqno()),
+            None => now(self),
+            Some(snapshot) if std::ptr::eq(&**snapshot.core(), self) => snapshot.seqno_to_read(),
             Some(_) => Err(Error::invalid_argument("the snapshot belongs to another database")),
         }
     }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use foldb_chains::Pins;
-
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
@@ -36,7 +34,7 @@ impl Keyspace {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keyspace.check_key(key)?;
-        let (view, time, seqno) = core.begin_read(keyspace, options, Pins::pin)?;
+        let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
         let mut chain = Chain::default();
         core.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         keyspace.resolve(&view.version, key, &mut chain)?;

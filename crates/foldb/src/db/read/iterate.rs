@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use foldb_chains::Pins;
 
+use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::keyspace::KeyspaceState;
@@ -75,7 +75,7 @@ impl Keyspace {
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         // The view and the sequence number first, the memtables' key lists second (H17).
-        let (view, time, seqno) = core.begin_read(keyspace, options, Pins::pin)?;
+        let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
         let (view, time) = (Guard::into_inner(view), time.map(adapt));
         let fill_cache = options.fill_cache;
         let origin = Arc::new(ViewOrigin { keyspace: self.clone(), view, fill_cache });

@@ -8,8 +8,6 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use foldb_chains::Pins;
-
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
@@ -42,7 +40,7 @@ impl Keyspace {
         let (core, keyspace) = (self.core(), self.state());
         core.check_open()?;
         keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
-        let (view, time, seqno) = core.begin_read(keyspace, options, Pins::pin)?;
+        let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
         let mut reads: Vec<KeyRead<'_>> =
             keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();

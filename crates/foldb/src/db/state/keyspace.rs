@@ -1,7 +1,7 @@
 //! The state of one keyspace: its order, its settings, and the view that readers load.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::compaction::policy::Policy;
@@ -58,6 +58,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) growing: GrowingFiles,
     /// When garbage collection checks the keyspace's segments again.
     pub(crate) gc_turn: GcTurn,
+    /// The compaction debt at the last look, in bytes.
+    pub(crate) last_debt: AtomicU64,
     /// The pace of its writes.
     pub(crate) pace: Pace,
     /// The payments of reads: see [`crate::db::read::payments`].
@@ -134,6 +136,7 @@ impl KeyspaceState {
             view: ViewCell::new(View::of(parts.version)),
             growing: GrowingFiles::default(),
             gc_turn: GcTurn::default(),
+            last_debt: AtomicU64::new(0),
             pace: Pace::default(),
             read_account: ReadAccount::default(),
             damage: DamagedParts::default(),

@@ -25,8 +25,8 @@
 //! Only keyspaces with expiry ask for the time. At most once a second a worker then stores it, or
 //! the caller if there are no workers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, TryLockError};
 
 use foldb_env::Clock;
 
@@ -203,12 +203,10 @@ impl Core {
             self.wake();
             return;
         }
-        match self.tree.try_lock() {
-            Ok(mut tree) => self.store_time(&mut tree),
-            Err(TryLockError::Poisoned(poisoned)) => self.store_time(&mut poisoned.into_inner()),
-            // The call that holds the lock is one of a later second, or the next second stores
-            // this one too.
-            Err(TryLockError::WouldBlock) => {}
+        // Otherwise the call that holds the lock is one of a later second, or the next second stores
+        // this one too.
+        if let Some(mut tree) = self.tree.try_lock() {
+            self.store_time(&mut tree);
         }
     }
 

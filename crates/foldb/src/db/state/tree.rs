@@ -1,7 +1,8 @@
 //! The data that the tree lock guards: the current versions of all keyspaces, and the jobs on them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use crate::compaction::job::Job;
@@ -9,7 +10,74 @@ use crate::compaction::policy::DeadShare;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::fold::stamp::{Moment, NEVER};
 use crate::key::{KeyspaceId, SeqNo};
+use crate::user_code::Holder;
 use crate::version::{KeyspaceEdit, Manifest, RunId, Version};
+
+/// The lock around the trees. Comparators run under it.
+pub(crate) struct TreeLock {
+    tree: Mutex<Tree>,
+    holder: Holder,
+}
+
+/// Holds the lock.
+pub(crate) struct TreeGuard<'a> {
+    guard: MutexGuard<'a, Tree>,
+    holder: &'a Holder,
+}
+
+impl TreeLock {
+    pub(crate) fn new(tree: Tree) -> TreeLock {
+        TreeLock { tree: Mutex::new(tree), holder: Holder::default() }
+    }
+
+    /// Takes the lock.
+    ///
+    /// # Panics
+    /// If this thread holds it already.
+    pub(crate) fn lock(&self) -> TreeGuard<'_> {
+        assert!(!self.is_held_here(), "a comparator's call would wait for that comparator");
+        self.held(self.tree.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the lock if it is free.
+    pub(crate) fn try_lock(&self) -> Option<TreeGuard<'_>> {
+        match self.tree.try_lock() {
+            Ok(guard) => Some(self.held(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.held(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Returns whether this thread holds the lock.
+    pub(crate) fn is_held_here(&self) -> bool {
+        self.holder.is_this_thread()
+    }
+
+    fn held<'a>(&'a self, guard: MutexGuard<'a, Tree>) -> TreeGuard<'a> {
+        self.holder.note();
+        TreeGuard { guard, holder: &self.holder }
+    }
+}
+
+impl Deref for TreeGuard<'_> {
+    type Target = Tree;
+
+    fn deref(&self) -> &Tree {
+        &self.guard
+    }
+}
+
+impl DerefMut for TreeGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Tree {
+        &mut self.guard
+    }
+}
+
+impl Drop for TreeGuard<'_> {
+    fn drop(&mut self) {
+        self.holder.forget();
+    }
+}
 
 /// The current versions of all keyspaces, and the jobs on them.
 pub(crate) struct Tree {

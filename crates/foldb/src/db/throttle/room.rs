@@ -14,7 +14,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use foldb_env::Clock;
-use parking_lot::MutexGuard;
 
 use crate::counters::Total;
 use crate::db::core::Core;
@@ -22,6 +21,7 @@ use crate::db::state::background::Awaited;
 use crate::db::state::buffers::{Needs, SealedGroup, Slowed};
 use crate::db::state::keyspace::{KeyspaceState, dropped};
 use crate::db::state::writer::WriterState;
+use crate::db::throttle::writer_lock::WriterGuard;
 use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::StallReason;
@@ -141,7 +141,7 @@ impl Core {
         &self,
         writes: Writes<'_>,
         patience: Patience,
-    ) -> Result<MutexGuard<'_, WriterState>> {
+    ) -> Result<WriterGuard<'_, WriterState>> {
         self.check_process()?;
         let mut writer = self.lock_writer_for(patience)?;
         self.check_writable()?;
@@ -165,15 +165,19 @@ impl Core {
     pub(crate) fn lock_writer_for(
         &self,
         patience: Patience,
-    ) -> Result<MutexGuard<'_, WriterState>> {
+    ) -> Result<WriterGuard<'_, WriterState>> {
         match patience.until {
-            None => Ok(self.lock_writer()),
+            None => self.lock_writer(),
             Some(_) => self.lock_writer_in_time(patience),
         }
     }
 
     #[cold]
-    fn lock_writer_in_time(&self, patience: Patience) -> Result<MutexGuard<'_, WriterState>> {
+    fn lock_writer_in_time(&self, patience: Patience) -> Result<WriterGuard<'_, WriterState>> {
+        if let Some(writer) = self.writer.lock_unless_pressed() {
+            return Ok(writer);
+        }
+        self.check_not_inside()?;
         let left = patience.left(&*self.options.env.clock).unwrap_or(Duration::MAX);
         let locked = self.writer.try_lock_for(left, LOCK_HOLD);
         locked.ok_or_else(|| busy("another call holds the writer lock for too long"))
@@ -182,10 +186,10 @@ impl Core {
     #[cold]
     fn wait_for_room<'a>(
         &'a self,
-        mut writer: MutexGuard<'a, WriterState>,
+        mut writer: WriterGuard<'a, WriterState>,
         writes: Writes<'_>,
         patience: Patience,
-    ) -> Result<MutexGuard<'a, WriterState>> {
+    ) -> Result<WriterGuard<'a, WriterState>> {
         let mut waited = Waited::default();
         loop {
             let room = self.make_room(&mut writer, writes, &mut waited)?;
@@ -314,7 +318,7 @@ impl Core {
     /// Waits until the memtables of these keyspaces may be sealed.
     ///
     /// # Errors
-    /// `Busy` if patience ends first, or inside a callback.
+    /// `Busy` if patience ends first; `Reentrant` inside a callback.
     pub(crate) fn wait_for_buffer(
         &self,
         keyspaces: &[Arc<KeyspaceState>],
@@ -322,9 +326,7 @@ impl Core {
     ) -> Result<()> {
         let Some(reason) = self.lack_of_room(keyspaces) else { return Ok(()) };
         if self.must_not_wait() {
-            return Err(busy(
-                "the write would wait for a flush or compaction, which waits for this callback",
-            ));
+            return Err(Error::reentrant());
         }
         let clock = &self.options.env.clock;
         let start = clock.now();

@@ -14,12 +14,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
-
 use crate::db::core::Core;
 use crate::db::state::transactions::Turn;
 use crate::db::state::writer::WriterState;
 use crate::db::throttle::room::{Patience, busy};
+use crate::db::throttle::writer_lock::WriterGuard;
 use crate::error::Result;
 
 /// Losses after which a transaction or conditional write gets a turn.
@@ -44,7 +43,8 @@ pub(crate) struct TurnGuard {
 
 impl Drop for TurnGuard {
     fn drop(&mut self) {
-        let mut writer = self.core.lock_writer();
+        // The code that took the turn ends it, under the same locks.
+        let Ok(mut writer) = self.core.lock_writer() else { return };
         if writer.turn.is_some_and(|turn| turn.thread == thread::current().id()) {
             writer.turn = self.outer;
         }
@@ -82,9 +82,9 @@ impl Core {
     #[cold]
     pub(crate) fn let_pass<'a>(
         &'a self,
-        mut writer: MutexGuard<'a, WriterState>,
+        mut writer: WriterGuard<'a, WriterState>,
         patience: Patience,
-    ) -> Result<MutexGuard<'a, WriterState>> {
+    ) -> Result<WriterGuard<'a, WriterState>> {
         let clock = &*self.options.env.clock;
         let own = thread::current().id();
         while let Some(turn) = writer.turn.filter(|turn| turn.thread != own) {

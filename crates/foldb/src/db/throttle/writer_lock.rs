@@ -29,13 +29,43 @@
 //! press. It never waits for a turn.
 
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use foldb_env::nap;
 use parking_lot::{Mutex, MutexGuard};
 
-pub(crate) type WriterGuard<'a, T> = MutexGuard<'a, T>;
+use crate::user_code::{Holder, this_thread};
+
+/// Holds the lock.
+pub(crate) struct WriterGuard<'a, T> {
+    guard: MutexGuard<'a, T>,
+    holder: &'a Holder,
+}
+
+impl<T> Deref for WriterGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for WriterGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+impl<T> Drop for WriterGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.holder.forget();
+    }
+}
 
 /// How long the owner of a turn keeps writing while other threads wait in the queue. A turn has
 /// thousands of writes, and moving the cache lines takes only some microseconds.
@@ -58,15 +88,11 @@ thread_local! {
     static LAST_WAIT: Cell<Option<(usize, Instant)>> = const { Cell::new(None) };
 }
 
-/// Returns a value that tells threads apart. A new thread may get the value of an ended thread,
-/// which delays the new thread by one turn at most.
-fn this_thread() -> usize {
-    LAST_WAIT.with(|last| std::ptr::from_ref(last).addr())
-}
-
 /// The lock around the state of the current writer.
 pub(crate) struct WriterLock<T> {
     mutex: Mutex<T>,
+    /// Beside the mutex, whose cache line the holder has anyway.
+    holder: Holder,
     waiting: Waiting,
 }
 
@@ -78,7 +104,8 @@ struct Waiting {
     /// Held by the first waiter in the queue; the other waiters sleep until they get it.
     first: Mutex<()>,
     born: Instant,
-    /// The thread whose turn it is; 0 before the first turn.
+    /// The thread whose turn it is; 0 before the first turn. A new thread with the value of an ended
+    /// one is delayed by one turn at most.
     owner: AtomicUsize,
     /// When the turn began, in nanoseconds since `born`.
     turn_began: AtomicU64,
@@ -140,22 +167,33 @@ impl<T> WriterLock<T> {
             owner: AtomicUsize::new(0),
             turn_began: AtomicU64::new(0),
         };
-        WriterLock { mutex: Mutex::new(state), waiting }
+        WriterLock { mutex: Mutex::new(state), holder: Holder::default(), waiting }
     }
 
+    /// Takes the lock. A thread that holds it already would wait for ever.
     #[inline]
     pub(crate) fn lock(&self) -> WriterGuard<'_, T> {
         self.lock_unless_pressed().unwrap_or_else(|| self.wait())
     }
 
+    /// Takes the lock if this needs no wait.
     #[inline]
-    fn lock_unless_pressed(&self) -> Option<WriterGuard<'_, T>> {
-        if self.waiting.is_pressed() { None } else { self.mutex.try_lock() }
+    pub(crate) fn lock_unless_pressed(&self) -> Option<WriterGuard<'_, T>> {
+        if self.waiting.is_pressed() { None } else { self.try_lock() }
     }
 
+    /// Takes the lock if it is free, even if other waiters press.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<WriterGuard<'_, T>> {
-        self.mutex.try_lock()
+        let guard = self.mutex.try_lock()?;
+        self.holder.note();
+        Some(WriterGuard { guard, holder: &self.holder })
+    }
+
+    /// Returns whether this thread holds the lock.
+    #[inline]
+    pub(crate) fn is_held_here(&self) -> bool {
+        self.holder.is_this_thread()
     }
 
     /// Takes the lock, or gives up after the longer of `queueing` and `holding`. The waiter queues
@@ -200,7 +238,7 @@ impl<T> WriterLock<T> {
     /// Takes the lock before all writers that do not press.
     fn press(&self, limit: Limit) -> Option<WriterGuard<'_, T>> {
         let _pressing = Press::begin(&self.waiting);
-        self.look_until(limit, || self.mutex.try_lock())
+        self.look_until(limit, || self.try_lock())
     }
 
     /// Takes the lock back once the pressing waiters have written.

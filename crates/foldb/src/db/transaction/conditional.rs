@@ -260,7 +260,7 @@ impl Conditional<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
         self.options.check()?;
-        let _noting = core.noting();
+        let _noting = core.noting()?;
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);
         let mut losses = 0;
@@ -342,9 +342,9 @@ impl Core {
         turn_after(losses).map(|limit| self.take_turn(limit, patience)).transpose()
     }
 
-    pub(super) fn noting(&self) -> Noting<'_> {
-        self.begin_noting();
-        Noting(self)
+    pub(super) fn noting(&self) -> Result<Noting<'_>> {
+        self.begin_noting()?;
+        Ok(Noting(self))
     }
 
     /// Returns a value with one operand merged onto it.

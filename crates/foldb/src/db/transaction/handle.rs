@@ -125,7 +125,7 @@ impl Transaction {
         let state = Mutex::new(state);
         let transaction = Transaction { db: db.clone(), options, state, first_end };
         if transaction.options.isolation == Isolation::Snapshot {
-            transaction.snapshot(&mut transaction.lock());
+            transaction.snapshot(&mut transaction.lock())?;
         }
         Ok(transaction)
     }
@@ -136,11 +136,21 @@ impl Transaction {
 
     /// Returns the snapshot, and takes it at the first call. Writes are noted before it is taken,
     /// so every write that it does not see is noted.
-    fn snapshot<'a>(&self, state: &'a mut State) -> &'a Snapshot {
-        state.snapshot.get_or_insert_with(|| {
-            self.db.core().begin_noting();
-            self.db.snapshot()
-        })
+    ///
+    /// # Errors
+    /// `Reentrant`.
+    fn snapshot<'a>(&self, state: &'a mut State) -> Result<&'a Snapshot> {
+        let taken = match state.snapshot.take() {
+            Some(taken) => taken,
+            None => {
+                let core = self.db.core();
+                core.begin_noting()?;
+                let snapshot = self.db.snapshot();
+                snapshot.seqno_to_read().inspect_err(|_| core.transactions.end())?;
+                snapshot
+            }
+        };
+        Ok(state.snapshot.insert(taken))
     }
 
     /// Returns the claims of the reads so far.
@@ -171,7 +181,7 @@ impl Transaction {
     ) -> Result<T> {
         self.check_own(keyspace)?;
         let mut state = self.lock();
-        let now = self.snapshot(&mut state).time();
+        let now = self.snapshot(&mut state)?.time();
         if reads == Reads::Claimed && state.claims.is_none() {
             let claims = Claims::new(self.options.max_read_bytes);
             state.claims = Some(Arc::new(Mutex::new(claims)));
@@ -181,7 +191,7 @@ impl Transaction {
         let pool = &core.runtime.ledger().arenas;
         let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver(), now)?;
         let claims = state.claims.clone().filter(|_| reads == Reads::Claimed);
-        let snapshot = self.snapshot(&mut state).clone();
+        let snapshot = self.snapshot(&mut state)?.clone();
         drop(state);
         let claims = claims.as_ref();
         let first_end = claims.map(|_| &self.first_end);

@@ -47,7 +47,7 @@ impl Conditional<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
         self.options.check()?;
-        let _noting = core.noting();
+        let _noting = core.noting()?;
         let bounds = Bounds::of(&range);
         let start = Edge::at_start(bounds.as_refs().0);
         let clock = &*core.options.env.clock;
@@ -67,7 +67,7 @@ impl Conditional<'_> {
             let Some(Ok((key, value))) = first else {
                 // A key may have come before the front. Then the rest does not matter.
                 if let Some(front) = front
-                    && !self.is_still_empty(&start, &front)
+                    && !self.is_still_empty(&start, &front)?
                 {
                     core.fronts.forget(keyspace.id, &start, &front);
                     continue;
@@ -102,15 +102,15 @@ impl Conditional<'_> {
 
     /// Returns whether the range before the front is as empty as when the front was left, and moves
     /// the front to the present.
-    fn is_still_empty(&self, start: &Edge, front: &Front) -> bool {
+    fn is_still_empty(&self, start: &Edge, front: &Front) -> Result<bool> {
         let core = self.keyspace.core();
-        let writer = core.lock_writer();
+        let writer = core.lock_writer()?;
         let is_untouched = self.is_untouched(&writer.recent, start, front);
         if is_untouched {
             let front = Front { key: front.key.clone(), seqno: core.published() };
             core.fronts.set(self.keyspace.state().id, start, front);
         }
-        is_untouched
+        Ok(is_untouched)
     }
 
     /// Returns whether no key before the front was written after the front was left.

@@ -78,17 +78,22 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 impl Core {
     /// Counts a transaction as open, and makes sure that writes are noted from now on.
-    pub(crate) fn begin_noting(&self) {
-        if !self.transactions.begin() {
-            self.start_noting();
+    ///
+    /// # Errors
+    /// `Reentrant`, and no transaction is counted.
+    pub(crate) fn begin_noting(&self) -> Result<()> {
+        if self.transactions.begin() {
+            return Ok(());
         }
+        self.start_noting().inspect_err(|_| self.transactions.end())
     }
 
     #[cold]
-    fn start_noting(&self) {
-        let mut writer = self.lock_writer();
+    fn start_noting(&self) -> Result<()> {
+        let mut writer = self.lock_writer()?;
         writer.recent.turn_on(self.published());
         self.transactions.started_noting();
+        Ok(())
     }
 }
 

@@ -27,6 +27,7 @@ use crate::rewriting::output::TableOutput;
 use crate::rewriting::range_deletes::{PassedOn, passed_on};
 use crate::segment::{AdoptedLog, NewSegments};
 use crate::table::LaterSyncs;
+use crate::user_code::Inside;
 use crate::version::{Edit, FileFacts, KeyRange, KeyspaceEdit, TreeEdit, Version};
 
 /// Most groups of sealed memtables that one flush takes.
@@ -55,6 +56,7 @@ impl Core {
 
     /// Does what [`Core::flush_step`] does. The caller holds `background.flushing`.
     pub(crate) fn flush_oldest(&self, eager: bool) -> Result<bool> {
+        let _inside = Inside::enter(self.events.mark());
         self.remove_unreferenced_tables();
         let wanted = if eager { 1 } else { self.settings.write_buffers.flushed_together };
         let sealed = self.sealed.len();

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::{
@@ -169,9 +170,18 @@ impl Core {
     }
 
     /// Returns the compaction debt: the bytes that compactions must still read until none is due.
-    pub(crate) fn debt(&self, tree: &Tree) -> u64 {
-        let refold = self.refold();
-        tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
+    /// While another call changes the trees, and waits for a disk perhaps, it is the debt at the
+    /// last look.
+    pub(crate) fn debt(&self) -> u64 {
+        match self.tree.try_lock() {
+            Some(tree) => {
+                let refold = self.refold();
+                tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
+            }
+            None => {
+                self.all_keyspaces().iter().map(|own| own.last_debt.load(Ordering::Relaxed)).sum()
+            }
+        }
     }
 
     fn claim_of(&self, choice: &Choice, tree: &Tree) -> Claim {
@@ -271,7 +281,9 @@ impl KeyspaceTree {
         let debt = self.ask(|policy, comparator| {
             Some(policy.debt(&self.shape(refold), &self.running_jobs(), comparator))
         });
-        debt.unwrap_or(0)
+        let debt = debt.unwrap_or(0);
+        self.keyspace.last_debt.store(debt, Ordering::Relaxed);
+        debt
     }
 
     pub(crate) fn shape(&self, refold: &Refold) -> TreeShape {

@@ -22,6 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
 use crate::faults::{Fault, planted};
 use crate::runtime::Work;
+use crate::user_code::Inside;
 
 impl Core {
     /// Returns whether threads do the background work.
@@ -114,6 +115,7 @@ impl Core {
     /// fails. A slice that met damage is no error once the damage is set aside.
     fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
         let Some(current) = job else { return Ok(()) };
+        let _inside = Inside::enter(self.events.mark());
         match self.job_step(current) {
             Ok(true) => {}
             Ok(false) => {
@@ -205,7 +207,7 @@ impl Core {
         let most = self.settings.write_buffers.most;
         loop {
             {
-                let mut writer = self.lock_writer();
+                let mut writer = self.lock_writer()?;
                 // A writer may have sealed them in the meantime.
                 let is_sealed = self.sealed.newest_through().is_some_and(|last| last >= written);
                 if is_sealed || writer.buffers.is_empty() {

@@ -493,7 +493,7 @@ impl Core {
     pub(crate) fn sync(&self) -> Result<()> {
         self.check_writable()?;
         let (sync, frame) = {
-            let writer = self.lock_writer();
+            let writer = self.lock_writer()?;
             (Arc::clone(writer.log.sync_handle()), writer.log.frames())
         };
         self.sync_through(&sync, frame)

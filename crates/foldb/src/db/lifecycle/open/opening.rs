@@ -29,7 +29,7 @@ use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
-use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::db::state::tree::{KeyspaceTree, Tree, TreeLock};
 use crate::db::state::writer::WriterState;
 use crate::db::trees::flush::Flushed;
 use crate::error::{Error, Result};
@@ -350,7 +350,7 @@ impl Assembly {
             pins: Pins::new(last_seqno),
             sealed: SealedGroups::default(),
             snapshots: SnapshotList::default(),
-            tree: Mutex::new(Tree {
+            tree: TreeLock::new(Tree {
                 manifest: self.manifest,
                 next_run: stored.next_run,
                 next_keyspace: stored.next_keyspace,
@@ -501,7 +501,7 @@ impl Core {
         announced: Option<Announced>,
     ) -> Result<()> {
         {
-            let mut writer = self.lock_writer();
+            let mut writer = self.lock_writer()?;
             let WriterState { log, defined, .. } = &mut *writer;
             let link = self.begin_lineage(log, predecessor, announced.as_ref())?;
             self.define_operators(log, defined)?;
@@ -529,7 +529,7 @@ impl Core {
         self.install_flushed(flushed, log, last_seqno)?;
         // A reader takes a log with these records for one whose open succeeded.
         if let Some(announced) = announced {
-            self.announce_since(&announced);
+            self.announce_since(&announced)?;
         }
         Ok(())
     }

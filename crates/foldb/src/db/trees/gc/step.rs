@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
+use crate::user_code::Inside;
 use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
 /// The outcome of one step.
@@ -61,6 +62,7 @@ impl Core {
         progress: &dyn Fn(u64) -> Result<()>,
     ) -> Result<Collected> {
         self.check_writable()?;
+        let _inside = Inside::enter(self.events.mark());
         let start = self.options.env.clock.now();
         let version = {
             let tree = self.lock_tree();

@@ -40,7 +40,7 @@ fn fill(db: &Db, generation: u8) {
         db.put(format!("key{n:04}"), [generation; 200]).unwrap();
     }
     let core = db.core();
-    core.seal(&mut core.lock_writer()).unwrap();
+    core.seal(&mut core.lock_writer().unwrap()).unwrap();
     assert!(core.flush_work(true).unwrap());
 }
 
