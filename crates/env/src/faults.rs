@@ -10,11 +10,26 @@ pub enum Fault {
     LockWithoutName,
     /// A write to a log fails if the log cannot be mapped.
     MapOrFail,
+    /// A forked child counts as the process that opened the database.
+    ForkIsParent,
+    /// A forked child keeps its copies of locked descriptors.
+    LockOutlivesFork,
+    /// A relative path stays relative.
+    PathStaysRelative,
+    /// A directory counts as held wherever its lock file is.
+    MoveUnnoticed,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Fault; 2] = [Fault::LockWithoutName, Fault::MapOrFail];
+    pub const ALL: [Fault; 6] = [
+        Fault::LockWithoutName,
+        Fault::MapOrFail,
+        Fault::ForkIsParent,
+        Fault::LockOutlivesFork,
+        Fault::PathStaysRelative,
+        Fault::MoveUnnoticed,
+    ];
 
     /// Returns the fault of a name, as [`std::fmt::Debug`] writes it.
     pub fn from_name(name: &str) -> Option<Fault> {

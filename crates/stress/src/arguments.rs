@@ -35,6 +35,9 @@ pub(crate) enum Command {
     /// A process that `run` starts several times at once: each opens and destroys one database.
     #[command(hide = true)]
     Rival(Rival),
+    /// A process that a worker starts: it must be refused at the open database, and may read it.
+    #[command(hide = true)]
+    Visitor(Visitor),
 }
 
 /// A whole run.
@@ -145,6 +148,20 @@ pub(crate) struct Rival {
     /// Milliseconds to run.
     #[arg(long)]
     pub millis: u64,
+    /// A deliberate bug to switch on.
+    #[arg(long)]
+    pub plant: Option<String>,
+}
+
+/// Another program at an open database.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Visitor {
+    /// Directory of the database.
+    #[arg(long)]
+    pub database: PathBuf,
+    /// Seed of the database.
+    #[arg(long)]
+    pub seed: u64,
     /// A deliberate bug to switch on.
     #[arg(long)]
     pub plant: Option<String>,

@@ -42,10 +42,19 @@ pub(crate) enum Counted {
     InterruptedWriteKept,
     Transaction,
     Conditional,
+    ChangedDirectory,
+    RelativePath,
+    Link,
+    FewHandles,
+    Signals,
+    Fork,
+    LingeringChild,
+    MovedDirectory,
+    Visitor,
 }
 
 impl Counted {
-    pub(crate) const ALL: [Counted; 33] = [
+    pub(crate) const ALL: [Counted; 42] = [
         Counted::Write,
         Counted::Batch,
         Counted::RangeDelete,
@@ -79,6 +88,15 @@ impl Counted {
         Counted::InterruptedWriteKept,
         Counted::Transaction,
         Counted::Conditional,
+        Counted::ChangedDirectory,
+        Counted::RelativePath,
+        Counted::Link,
+        Counted::FewHandles,
+        Counted::Signals,
+        Counted::Fork,
+        Counted::LingeringChild,
+        Counted::MovedDirectory,
+        Counted::Visitor,
     ];
 
     pub(crate) fn name(self) -> String {

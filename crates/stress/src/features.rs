@@ -10,6 +10,8 @@ use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
 pub(crate) use foldb_stress::{Operator, draws};
 use foldb_stress::{at_the_edges, small_options};
 
+use crate::surroundings::Surroundings;
+
 /// The trouble of a database's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadDisk {
@@ -70,6 +72,8 @@ pub(crate) struct Features {
     pub edges: bool,
     /// Whether threads make some writes in transactions, and some as conditional writes.
     pub transactions: bool,
+    /// What happens around the engine in its process.
+    pub surroundings: Surroundings,
 }
 
 /// Keys of one block.
@@ -110,9 +114,14 @@ impl Features {
             },
             edges: rng.u8(..4) == 0,
             transactions: draws(seed, "transactions", &[]).bool(),
+            surroundings: Surroundings::draw(seed),
         };
         // A large batch on a bad disk takes longer than a run.
-        Features { bulk: features.bulk && features.disk == BadDisk::Nothing, ..features }
+        let bulk = features.bulk && features.disk == BadDisk::Nothing;
+        // Checkpoints and read-only opens find no directory while it is away.
+        let stays = !features.surroundings.moves();
+        let (checkpoints, read_only) = (features.checkpoints && stays, features.read_only && stays);
+        Features { bulk, checkpoints, read_only, ..features }
     }
 
     /// Returns the order of keys.

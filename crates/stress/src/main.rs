@@ -15,11 +15,11 @@
 //! [`soak`] is one long life without kills: the database's memory, files and latency must not grow.
 //!
 //! Some lives end in a close instead. Some databases are on a bad disk that fails, hangs or is slow
-//! ([`features::BadDisk`]).
+//! ([`features::BadDisk`]). Around half of them the process itself is disturbed ([`surroundings`]).
 //!
 //! Invariant: threads own disjoint keys, so each thread must read its own last write.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arguments;
 mod check;
@@ -33,6 +33,7 @@ mod rivals;
 mod soak;
 mod stage;
 mod supervisor;
+mod surroundings;
 mod thread;
 mod way;
 mod worker;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Worker(life) => worker::run(&life),
         Command::Rival(rival) => rivals::compete(&rival),
+        Command::Visitor(visitor) => surroundings::visit(&visitor),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

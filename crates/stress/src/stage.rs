@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, Trouble, WatchedFs};
 use foldb::{
@@ -13,6 +14,7 @@ use crate::check::{Wrong, told};
 use crate::coverage::{Counted, Counts};
 use crate::features::{BadDisk, Features, Operator};
 use crate::last_handle::LastHandle;
+use crate::surroundings;
 use crate::write::{Operation, TALLY_KEYSPACE, bulk_value};
 
 /// The database that all threads work on.
@@ -25,6 +27,8 @@ pub(crate) struct Stage {
     operators: Vec<(Operator, foldb::Operator)>,
     /// The current trouble of the disk.
     pub trouble: Arc<Trouble>,
+    /// Whether the directory was moved in this life.
+    pub moved: AtomicBool,
 }
 
 /// The keyspaces that threads check: as they are now, at a snapshot, or in a read-only database.
@@ -78,7 +82,8 @@ impl Stage {
         }
         let tally = keyspace(TALLY_KEYSPACE, &Operator::Add.name(), Arc::new(BytewiseComparator));
         let tally = tally.map_err(told("cannot open the keyspace of tallies"))?;
-        Ok(Stage { features, db, keyspaces, tally, operators, trouble })
+        let moved = AtomicBool::new(false);
+        Ok(Stage { features, db, keyspaces, tally, operators, trouble, moved })
     }
 
     /// Opens the database at `path` read-only: a copy of this database, or this database itself.
@@ -114,10 +119,16 @@ impl Stage {
         }
     }
 
-    /// Returns whether the disk may have caused this error of a changing call.
+    /// Returns whether the disk or a moved directory may have caused this error of a changing call.
     pub(crate) fn is_excused(&self, error: &Error) -> bool {
         let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned, ErrorKind::Busy];
         self.features.disk.fails() && kinds.contains(&error.kind())
+            || self.was_moved() && surroundings::excuses(error)
+    }
+
+    /// Returns whether the directory was moved in this life.
+    pub(crate) fn was_moved(&self) -> bool {
+        self.moved.load(Ordering::SeqCst)
     }
 
     /// Returns the database's operator.

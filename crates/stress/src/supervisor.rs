@@ -32,6 +32,8 @@ pub(crate) fn run(run: &Run) -> Result<(), String> {
             temporary.path().to_owned()
         }
     };
+    // Workers change their working directories.
+    let directory = std::path::absolute(&directory).map_err(|error| error.to_string())?;
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     let progress = ProgressBar::new(run.databases * u64::from(run.kills));

@@ -19,6 +19,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
+use crate::faults::{Fault, planted};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The word where the kernel wipes no page.
@@ -73,6 +74,9 @@ fn watch_forks() {
 
 extern "C" fn in_child() {
     ORDINARY.store(0, Ordering::Relaxed);
+    if planted(Fault::LockOutlivesFork) {
+        return;
+    }
     let mut next = FIRST.load(Ordering::Acquire);
     // SAFETY: entries are never freed.
     while let Some(entry) = unsafe { next.as_ref() } {
