@@ -5,6 +5,9 @@
 //!
 //! An append that fails may leave whole frames after the log's end. A reader would take these
 //! frames for the next records. So the writer clears them, durably, before it writes there again.
+//!
+//! A record that describes what has happened already, such as a keyspace's creation, may fail too.
+//! The log then *owes* it, and takes no batch before it.
 
 use std::io;
 use std::path::Path;
@@ -42,6 +45,8 @@ pub(crate) struct LogWriter {
     digest: u64,
     /// End of the bytes that a failed append may have left after `offset`.
     left_behind: Option<u64>,
+    /// Records that could not be appended. They come before the next batch.
+    owed: Vec<Vec<u8>>,
     /// The frame being built: header space, then payload. It is reused for the next record.
     buffer: Vec<u8>,
 }
@@ -136,6 +141,7 @@ impl LogWriter {
             frames,
             digest,
             left_behind: None,
+            owed: Vec::new(),
             buffer: Vec::new(),
         }
     }
@@ -217,6 +223,35 @@ impl LogWriter {
         }
         (self.offset, self.frames, self.digest) = (offset, number, digest);
         self.left_behind = None;
+        Ok(())
+    }
+
+    /// Appends the record begun. If that fails, the log owes the record.
+    pub(crate) fn append_or_owe(&mut self) {
+        self.owed.push(self.buffer[HEADER_LEN..].to_vec());
+        let _tried_again_before_a_batch = self.append_owed();
+    }
+
+    /// Returns whether there are records that must come before the next batch.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
+    /// Appends the records that the log owes.
+    ///
+    /// # Errors
+    /// As [`LogWriter::append`]. The log then still owes what it could not append.
+    #[cold]
+    pub(crate) fn append_owed(&mut self) -> Result<()> {
+        let owed = std::mem::take(&mut self.owed);
+        for (index, record) in owed.iter().enumerate() {
+            self.begin().extend_from_slice(record);
+            if let Err(error) = self.append() {
+                self.owed = owed[index..].to_vec();
+                return Err(error);
+            }
+        }
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::record::StoredFile;
 use super::{Backups, DELETED, id_in};
+use crate::db::lifecycle::copying::list_directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{
     Content, FileKind, FileNames, Identity, LOST_AND_FOUND, Proof, is_linked_directory, remove,
@@ -77,15 +78,15 @@ impl Backups {
                 let what = format!("the link '{name}'");
                 return refused(ErrorKind::InvalidArgument, what, &self.directory);
             }
-            if !self.fs.is_dir(&path) {
+            let Some(within) = list_directory(&*self.fs, &path)? else {
                 return refused(ErrorKind::InvalidArgument, shown(name), &self.directory);
-            }
+            };
             let is_known = |inner: &String| match name == "shared" {
                 // A crash over files that only grow leaves the scratch file.
                 true => is_shared_name(inner) || inner == SCRATCH_NAME,
                 false => FileKind::parse(inner).is_some(),
             };
-            if !has_record && let Some(other) = self.list_of(&path)?.iter().find(|n| !is_known(n)) {
+            if !has_record && let Some(other) = within.iter().find(|inner| !is_known(inner)) {
                 return refused(ErrorKind::InvalidArgument, shown(other), &path);
             }
         }

@@ -28,6 +28,8 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
+use crate::db::feed::recovery::is_missing;
+use crate::db::lifecycle::copying::list_directory;
 use crate::error::{Error, Result};
 use crate::files::{Content, Proof};
 use crate::options::Options;
@@ -147,12 +149,15 @@ impl Backups {
 
     /// Returns the ids of all backups, ascending.
     fn ids(&self) -> Result<Vec<u64>> {
-        if !self.fs.is_dir(&self.directory) {
-            let message = "there is no directory of backups at this path";
-            return Err(Error::invalid_argument(message).in_file(&self.directory));
-        }
-        let mut ids: Vec<u64> =
-            self.names()?.iter().filter_map(|name| id_in(name, ".backup")).collect();
+        let names = match list_directory(&*self.fs, &self.directory) {
+            Ok(Some(names)) => names,
+            Err(error) if !is_missing(&error) => return Err(error),
+            Ok(None) | Err(_) => {
+                let message = "there is no directory of backups at this path";
+                return Err(Error::invalid_argument(message).in_file(&self.directory));
+            }
+        };
+        let mut ids: Vec<u64> = names.iter().filter_map(|name| id_in(name, ".backup")).collect();
         ids.sort_unstable();
         Ok(ids)
     }

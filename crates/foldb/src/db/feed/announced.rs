@@ -1,8 +1,8 @@
 //! The keyspaces that the records of the logs announced, up to a place in the history.
 //!
 //! The manifest keeps a creation durably, and the record of it in the log may be lost: to a power
-//! loss, a kill between the two, or a full disk. The next open compares what was announced with
-//! the keyspaces that exist, and writes the missing records:
+//! loss, to a kill between the two, or to a full disk before the next batch. The next open compares
+//! what was announced with the keyspaces that exist, and writes the missing records:
 //!
 //! ```text
 //! log 7: lineage [] | a.PUT.1 | (created x, lost)     log 9: lineage [] | created x
@@ -10,12 +10,8 @@
 //!
 //! So a follower learns of the keyspace in log 9 even if it cannot compare with log 7.
 
-use std::collections::BTreeSet;
-
-use crate::encoding::ByteReader;
 use crate::error::Result;
 use crate::key::KeyspaceId;
-use crate::operation::Operation;
 use crate::wal::{Lineage, LogReader, LogRecord, NamedKeyspace, Predecessor};
 
 /// The keyspaces that a log announced.
@@ -23,9 +19,6 @@ use crate::wal::{Lineage, LogReader, LogRecord, NamedKeyspace, Predecessor};
 pub(crate) struct Announced {
     /// Those of the log's list, with the creations and without the drops after it.
     pub(super) listed: Vec<NamedKeyspace>,
-    /// Those that a batch names: a reader announces them before the batch.
-    pub(super) written: BTreeSet<KeyspaceId>,
-    last_written: Option<KeyspaceId>,
 }
 
 impl Announced {
@@ -40,13 +33,6 @@ impl Announced {
 
     pub(crate) fn drop_id(&mut self, id: KeyspaceId) {
         self.listed.retain(|own| own.id != id);
-    }
-
-    /// Notes that a batch names a keyspace.
-    pub(crate) fn write(&mut self, id: KeyspaceId) {
-        if self.last_written.replace(id) != Some(id) {
-            self.written.insert(id);
-        }
     }
 
     /// Reads a log up to its end.
@@ -64,16 +50,10 @@ impl Announced {
 
     fn note(&mut self, record: &[u8]) -> Result<()> {
         match LogRecord::decode(record)? {
-            LogRecord::Header(_) | LogRecord::Definition(_) => {}
+            LogRecord::Header(_) | LogRecord::Definition(_) | LogRecord::Batch(..) => {}
             LogRecord::Lineage(lineage) => self.list(&lineage),
             LogRecord::Created(keyspace) => self.create(keyspace),
             LogRecord::Dropped(id) => self.drop_id(id),
-            LogRecord::Batch(header, operations) => {
-                let mut bytes = ByteReader::new(operations);
-                for _ in 0..header.count {
-                    self.write(Operation::decode_logged(&mut bytes)?.keyspace);
-                }
-            }
         }
         Ok(())
     }

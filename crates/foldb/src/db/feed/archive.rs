@@ -121,7 +121,7 @@ impl Core {
         let id = checksum(self.options.env.random_seed(), &place).max(1);
         let last_seqno = self.published();
         let keyspaces = match announced {
-            Some(announced) => self.known_to_readers(announced),
+            Some(announced) => announced.listed.clone(),
             None => self.all_keyspaces().iter().map(|keyspace| named(keyspace)).collect(),
         };
         encode_lineage(&Lineage { id, predecessor, last_seqno, keyspaces }, log.begin());
@@ -149,12 +149,12 @@ impl Core {
         }
     }
 
-    /// Logs that a keyspace was created, if logs are kept. If the append fails, the reader learns
-    /// of the keyspace from the next log.
+    /// Logs that a keyspace was created, if logs are kept. If the append fails, the log takes no
+    /// batch before the record.
     pub(crate) fn log_created(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
         if self.feed.is_some() {
             encode_created(&named(keyspace), log.begin());
-            self.append_best_effort(log);
+            self.append_now_or_later(log);
         }
     }
 
@@ -162,30 +162,17 @@ impl Core {
     pub(crate) fn log_dropped(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
         if self.feed.is_some() {
             encode_dropped(keyspace.id, log.begin());
-            self.append_best_effort(log);
+            self.append_now_or_later(log);
         }
     }
 
-    /// Returns the keyspaces that readers of the history know.
-    fn known_to_readers(&self, announced: &Announced) -> Vec<NamedKeyspace> {
-        let mut known = announced.listed.clone();
-        for keyspace in self.all_keyspaces() {
-            let is_listed = known.iter().any(|own| own.id == keyspace.id);
-            if !is_listed && announced.written.contains(&keyspace.id) {
-                known.push(named(&keyspace));
-            }
-        }
-        known
-    }
-
-    /// Logs which keyspaces were dropped and created after what was announced. Otherwise the next
-    /// open logs it.
+    /// Logs which keyspaces were dropped and created after what was announced.
     pub(crate) fn announce_since(&self, announced: &Announced) -> Result<()> {
-        let (known, existing) = (self.known_to_readers(announced), self.all_keyspaces());
+        let (known, existing) = (&announced.listed, self.all_keyspaces());
         let mut writer = self.lock_writer()?;
         for gone in known.iter().filter(|own| existing.iter().all(|other| other.id != own.id)) {
             encode_dropped(gone.id, writer.log.begin());
-            self.append_best_effort(&mut writer.log);
+            self.append_now_or_later(&mut writer.log);
         }
         for keyspace in existing {
             if known.iter().all(|own| own.id != keyspace.id) {
@@ -195,9 +182,9 @@ impl Core {
         Ok(())
     }
 
-    fn append_best_effort(&self, log: &mut LogWriter) {
+    fn append_now_or_later(&self, log: &mut LogWriter) {
         let before = log.len();
-        let _best_effort = log.append();
+        log.append_or_owe();
         self.totals.add_exclusive(Total::BytesLog, log.len() - before);
     }
 

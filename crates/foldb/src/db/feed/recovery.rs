@@ -49,8 +49,8 @@ pub(crate) struct Recovered {
 }
 
 /// The error of an archived log that does not exist.
-pub(crate) const MISSING_ARCHIVE: &str = "the archived log is missing, and archived logs before it exist: the change feed begins after \
-     it, and followers at earlier positions copy the database anew";
+pub(crate) const MISSING_ARCHIVE: &str = "the archived log is missing, but older ones exist: \
+     followers at positions before it copy the database anew";
 
 /// Returns the chain that ends with the newest replayed log. If a power loss took the logs to
 /// replay, it ends with `stored_end`, which the manifest names. Replay needs the logs from
@@ -90,7 +90,7 @@ pub(crate) fn recover(
                 found.lineage.clone().filter(|own| own.id == log.id).map(|own| (own, None))
             }
             Some(_) => None,
-            // A power loss took its frames. An archived log of its number is the copy of a cut open.
+            // A power loss took its frames. An archive of its number is the copy of a cut open.
             None if log.log >= first_log => None,
             None => kept.find(log).unwrap_or_else(|error| {
                 shortened = Some(error);
@@ -230,7 +230,7 @@ pub(crate) fn keeps_logs(fs: &dyn FileSystem, names: &FileNames) -> Result<bool>
 }
 
 /// Returns whether a file does not exist.
-pub(super) fn is_missing(error: &Error) -> bool {
+pub(crate) fn is_missing(error: &Error) -> bool {
     let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
     source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }

@@ -16,20 +16,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::db::core::Core;
-use crate::db::feed::archive::named;
 use crate::db::feed::chain::{Chain, Seen, lost};
 use crate::db::feed::directory::Directory;
 use crate::db::feed::position::Position;
 use crate::db::feed::recovery::{is_missing, keeps_logs};
 use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, NamedOperator, Names, Update};
 use crate::db::handle::database::Db;
-use crate::encoding::ByteReader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::fold::Definition;
 use crate::key::{KeyspaceId, OperatorId, SeqNo};
-use crate::operation::Operation;
 use crate::options::Options;
 use crate::wal::{BatchHeader, LogReader, LogRecord, NamedKeyspace};
 
@@ -440,16 +437,8 @@ impl Updates {
             return Ok(Taken::Passed);
         }
         let names = Lookup { known: &self.names, core };
-        let error = match BatchUpdate::read(header, operations, &names) {
-            Ok(batch) => return Ok(Taken::Yield(last, Change::Batch(batch))),
-            Err(error) => error,
-        };
-        // The record of a keyspace's creation may be missing, because the disk was full.
-        let created = names.unlisted(&header, operations)?;
-        match created.and_then(|keyspace| self.names.create(keyspace)) {
-            Some(change) => Ok(Taken::Before(seqno, change)),
-            None => Err(error),
-        }
+        let batch = BatchUpdate::read(header, operations, &names)?;
+        Ok(Taken::Yield(last, Change::Batch(batch)))
     }
 
     /// Returns the update for numbers up to `last` that no logged batch has.
@@ -549,21 +538,6 @@ impl Known {
 struct Lookup<'a> {
     known: &'a Known,
     core: &'a Core,
-}
-
-impl Lookup<'_> {
-    /// Returns a keyspace of the database that operations name and the logs do not.
-    fn unlisted(&self, header: &BatchHeader, operations: &[u8]) -> Result<Option<NamedKeyspace>> {
-        let mut bytes = ByteReader::new(operations);
-        for _ in 0..header.count {
-            let id = Operation::decode_logged(&mut bytes)?.keyspace;
-            if self.known.keyspaces.as_ref().is_some_and(|known| !known.contains_key(&id)) {
-                let all = self.core.all_keyspaces();
-                return Ok(all.iter().find(|own| own.id == id).map(|own| named(own)));
-            }
-        }
-        Ok(None)
-    }
 }
 
 impl Names for Lookup<'_> {

@@ -42,10 +42,9 @@ pub(crate) fn refuse_used(
     directory: &Path,
     counts: fn(&str) -> bool,
 ) -> Result<()> {
-    if !fs.is_dir(directory) {
-        return Err(Error::invalid_argument("this is a file, not a directory").in_file(directory));
-    }
-    let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
+    let list = list_directory(fs, directory)?.ok_or_else(|| {
+        Error::invalid_argument("this is a file, not a directory").in_file(directory)
+    })?;
     if !list.iter().any(|name| name != LOST_AND_FOUND && counts(name)) {
         return Ok(());
     }
@@ -55,6 +54,20 @@ pub(crate) fn refuse_used(
     };
     let message = format!("the directory {what}: it must be empty or not exist");
     Err(Error::new(kind, message).in_file(directory))
+}
+
+/// Lists a directory. Returns `None` for a file. `FileSystem::is_dir` would take a failed look for a
+/// file.
+///
+/// # Errors
+/// `Io` if the directory cannot be listed.
+pub(crate) fn list_directory(fs: &dyn FileSystem, path: &Path) -> Result<Option<Vec<String>>> {
+    match fs.list(path) {
+        Ok(names) => Ok(Some(names)),
+        // A directory has no length.
+        Err(_) if fs.len(path).is_ok() => Ok(None),
+        Err(error) => Err(Error::io(path, "list", &error)),
+    }
 }
 
 /// Returns whether a link failed because the file system has no links between these places.

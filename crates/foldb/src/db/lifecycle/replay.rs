@@ -367,7 +367,6 @@ impl Replayer<'_> {
                 operation.operator = header.default_operator;
             }
             let seqno = header.first_seqno + index;
-            self.announced.write(operation.keyspace);
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
                     self.check_operator(&operation)?;

@@ -397,6 +397,10 @@ impl Core {
         let count = u32::try_from(writes.count())
             .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
         let before = writer.log.len();
+        if writer.log.owes() {
+            // A reader must learn of a keyspace before a write that names it.
+            writer.log.append_owed()?;
+        }
         let header = BatchHeader { default_operator, first_seqno, count };
         if writes.may_be_separable(&writer.buffers) {
             append_separable(writer, writes, &header)?;

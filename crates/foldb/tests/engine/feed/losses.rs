@@ -8,10 +8,12 @@ use foldb::env::{FileSystem, MemFs};
 use foldb::{Db, ErrorKind, LogCut, Options, Position, RepairOptions, WriteOptions};
 
 use super::support::{files, keeping, open_keeping, since, told, unsynced_since};
-use crate::support::{PATH, assert_error};
+use crate::support::{PATH, assert_error, skipped_where_files_only_grow};
 
 const SYNC: WriteOptions =
     WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+/// Why a test does not run over files that only grow.
+const OTHER_MOMENTS: &str = "the adapter writes the log at other moments";
 
 /// A power loss takes back unsynced writes, and their numbers come again for others.
 #[test]
@@ -264,20 +266,86 @@ fn keyspaces_whose_records_a_power_loss_took_are_announced() {
     assert_eq!(found[2..], ["default:a=2"]);
 }
 
-/// The record of a creation fails on a full disk, and a write names the keyspace. After the next
-/// open the keyspace is neither dropped nor created again.
+/// The records of a creation and of a drop fail on a full disk. They come before the next write,
+/// and once: after the next open the keyspace is neither dropped nor created again.
 #[test]
-fn a_keyspace_that_a_write_announced_stays_after_an_open() {
+fn the_record_of_a_creation_comes_before_the_next_write() {
+    if skipped_where_files_only_grow(OTHER_MOMENTS) {
+        return;
+    }
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
+    let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
+    let all = foldb::UpdatesOptions { include_unsynced: true };
+    let mut follower = beside.updates_since(&Position::BEGINNING, &all).unwrap();
     fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
     let x = db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
     x.put_opt("k", "1", &SYNC).unwrap();
-    let created = [r#"dropped [] created ["x"]"#, "x:k=1"];
-    assert_eq!(since(&db, &Position::BEGINNING), created);
+    fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
+    db.drop_keyspace("x").unwrap();
+    db.put_opt("a", "1", &SYNC).unwrap();
+    let created = r#"dropped [] created ["x"]"#;
+    let expected = [created, "x:k=1", r#"dropped ["x"] created []"#, "default:a=1"];
+    assert_eq!(since(&db, &Position::BEGINNING), expected);
+    assert_eq!(told(&mut follower), expected, "beside");
     drop((x, db));
     let db = open_keeping(&fs.kill(), 2);
-    db.put_opt("a", "1", &SYNC).unwrap();
-    let all = [created[0], created[1], "default:a=1"];
+    db.put_opt("a", "2", &SYNC).unwrap();
+    let all = [&expected[..], &["default:a=2"]].concat();
     assert_eq!(since(&db, &Position::BEGINNING), all);
+}
+
+/// While the disk stays full, no write comes before the records. A new log lists the keyspaces.
+#[test]
+fn no_write_comes_before_the_record_of_a_creation() {
+    if skipped_where_files_only_grow(OTHER_MOMENTS) {
+        return;
+    }
+    for seals in [false, true] {
+        let fs = MemFs::new();
+        let db = open_keeping(&fs, 1);
+        db.put_opt("a", "1", &SYNC).unwrap();
+        let full = || FileFault::on(Operation::Write).path(".log").forever();
+        fs.inject(full());
+        let x = db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
+        db.create_keyspace("y", foldb::KeyspaceOptions::default()).unwrap();
+        assert_error(x.put("k", "1"), ErrorKind::Io, None);
+        assert_error(db.put("a", "2"), ErrorKind::Io, None);
+        db.drop_keyspace("y").unwrap();
+        fs.clear_faults();
+        if seals {
+            db.flush().unwrap();
+        }
+        x.put_opt("k", "2", &SYNC).unwrap();
+        let found = since(&db, &Position::BEGINNING);
+        let created = r#"dropped [] created ["x"]"#;
+        let records = match seals {
+            true => vec![created],
+            false => vec![created, r#"dropped [] created ["y"]"#, r#"dropped ["y"] created []"#],
+        };
+        assert_eq!(found, [&["default:a=1"], &records[..], &["x:k=2"]].concat());
+    }
+}
+
+/// The database closes before a write comes. The next open announces the keyspace.
+#[test]
+fn an_open_announces_a_keyspace_whose_record_is_missing() {
+    if skipped_where_files_only_grow(OTHER_MOMENTS) {
+        return;
+    }
+    for closes in [false, true] {
+        let fs = MemFs::new();
+        let db = open_keeping(&fs, 1);
+        db.put_opt("a", "1", &SYNC).unwrap();
+        fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
+        db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
+        if closes {
+            db.close().unwrap();
+        }
+        drop(db);
+        let db = open_keeping(&fs.kill(), 2);
+        db.sync().unwrap();
+        let found = since(&db, &Position::BEGINNING);
+        assert_eq!(found, ["default:a=1", r#"dropped [] created ["x"]"#]);
+    }
 }

@@ -9,9 +9,7 @@ use foldb::env::{MemFs, SystemClock};
 use foldb::{Change, Db, ErrorKind, KeyspaceOptions, Options, Position, WriteBatch, WriteOptions};
 
 use super::support::{files, keeping, line, open_keeping, since, told, unsynced_since};
-use crate::support::{
-    PATH, assert_error, number, only_appends, open, skipped_where_files_only_grow,
-};
+use crate::support::{PATH, assert_error, number, only_appends, open};
 
 const UNLOGGED: WriteOptions =
     WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
@@ -201,32 +199,6 @@ fn keyspaces_come_and_go_in_their_place() {
     let Change::Keyspaces { created, .. } = &updates[0].change else { panic!() };
     assert_eq!(created[0].merge_operator.as_deref(), Some("uint64add"));
     assert_eq!(created[0].comparator, "foldb.bytewise");
-}
-
-/// The record of a creation fails on a full disk, the creation itself does not.
-#[test]
-fn a_keyspace_whose_record_is_missing_is_announced_before_its_first_write() {
-    if skipped_where_files_only_grow("the adapter writes the log at other moments") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open_keeping(&fs, 1);
-    fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
-    let x = db.create_keyspace("x", KeyspaceOptions::default()).unwrap();
-    x.put("k", "1").unwrap();
-    db.sync().unwrap();
-    assert_eq!(since(&db, &Position::BEGINNING), [r#"dropped [] created ["x"]"#, "x:k=1"]);
-    let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
-    assert_eq!(told(&mut updates).len(), 2);
-    fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
-    db.drop_keyspace("x").unwrap();
-    db.put("a", "1").unwrap();
-    db.flush().unwrap();
-    db.sync().unwrap();
-    assert_eq!(told(&mut updates), ["default:a=1", r#"dropped ["x"] created []"#]);
-    // A name that only the failed record had is gone now.
-    let mut again = db.updates_since(&Position::BEGINNING).unwrap();
-    assert_error(again.next().unwrap(), ErrorKind::PositionLost, None);
 }
 
 #[test]

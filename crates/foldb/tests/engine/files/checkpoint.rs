@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{FileSystem, MemFs, Watch};
+use foldb::env::{AppendOnlyFs, FileSystem, MemFs, RestrictedFs, Watch};
 use foldb::{
     Backups, CompactionPreset, Compression, Db, ErrorKind, Full, Growth, KeyspaceOptions,
     MergeOperator, Options, RepairOptions, WriteBatch, WriteOptions, check_output,
@@ -654,4 +654,36 @@ fn outputs_inside_of_databases_and_backups_are_refused() {
         assert!(!fs.exists(Path::new(inside)), "{inside}");
     }
     backups.restore(None, "whole").unwrap();
+}
+
+/// Some file systems list a directory to know that it is one. A failed list is an error of the disk,
+/// and no file in the place of the directory.
+#[test]
+fn a_directory_that_cannot_be_listed_is_taken_for_no_file() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    let below = RestrictedFs::new(Arc::new(fs.clone()));
+    options.env.fs = Arc::new(AppendOnlyFs::new(Arc::new(below)));
+    let db = Db::open(PATH, options.clone()).unwrap();
+    db.put("k", "1").unwrap();
+    let backups = Backups::at("backups", &options);
+    backups.create(&db).unwrap();
+    let mut failed = 0;
+    for nth in 1..12 {
+        let copies: [(&str, &dyn Fn() -> foldb::Result<()>); 3] = [
+            ("copy", &|| db.checkpoint(format!("copy{nth}")).map(drop)),
+            ("backups", &|| backups.create(&db).map(drop)),
+            ("backups", &|| backups.list().map(drop)),
+        ];
+        for (what, (path, copy)) in copies.iter().enumerate() {
+            fs.inject(Fault::on(Operation::List).path(path).nth(nth));
+            let copied = copy();
+            fs.clear_faults();
+            if let Err(error) = copied {
+                failed += 1;
+                assert_eq!(error.kind(), ErrorKind::Io, "list {nth} of copy {what}: {error}");
+            }
+        }
+    }
+    assert!(failed > 4, "{failed} lists failed");
 }

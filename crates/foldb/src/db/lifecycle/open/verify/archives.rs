@@ -106,7 +106,7 @@ impl Verification<'_> {
         let len = self.fs.len(path).map_err(|error| Error::io(path, "read the length", &error))?;
         if bytes < len {
             return Err(Error::corruption(format!(
-                "expected the end of the log after frame {frames}, found {} bytes that are no frame",
+                "expected the end of the log after frame {frames}, found {} other bytes",
                 len - bytes
             ))
             .at(path, bytes));
