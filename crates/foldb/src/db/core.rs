@@ -139,7 +139,7 @@ impl Core {
     }
 
     /// # Errors
-    /// `Forked`, `Closed`, `ReadOnly`, or `Poisoned` after a failed sync or a panic in the background.
+    /// `Forked`, `Closed`, `ReadOnly`; see [`Core::check_sound`].
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
@@ -153,13 +153,18 @@ impl Core {
     }
 
     /// # Errors
-    /// `Poisoned` after a failed sync or a panic in the background.
+    /// `Poisoned` after a failed sync or a panic in the background. `DirectoryLost` if the directory
+    /// was elsewhere in the middle of a change.
     #[inline]
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
             // A panic's error already says what to do.
             Some(cause) if cause.kind() == ErrorKind::Poisoned => Err(cause.clone()),
+            Some(cause) if cause.kind() == ErrorKind::DirectoryLost => Err(Error::new(
+                ErrorKind::DirectoryLost,
+                format!("{cause}; this was noticed during a change, so reopen the database"),
+            )),
             Some(cause) => Err(Error::new(
                 ErrorKind::Poisoned,
                 format!("a sync failed ({cause}), so durability is unknown; reopen the database"),
@@ -170,6 +175,14 @@ impl Core {
     /// Makes all later writes fail: data that had to be durable may not be, or memory may be wrong.
     pub(crate) fn poison(&self, cause: &Error) {
         let _already_poisoned = self.poison.set(cause.clone());
+    }
+
+    /// Notes that a sync of a log failed. All later writes fail, because it is unknown which writes
+    /// are durable. Only a sync that found the directory elsewhere may be tried again.
+    pub(crate) fn note_failed_sync(&self, cause: &Error) {
+        if cause.kind() != ErrorKind::DirectoryLost {
+            self.poison(cause);
+        }
     }
 
     /// Takes the writer lock.

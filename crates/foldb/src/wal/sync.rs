@@ -195,7 +195,7 @@ impl LogSync {
     ///
     /// # Errors
     /// `Io` if a sync fails. It is then unknown which writes are durable, and every later call
-    /// fails too.
+    /// fails too. `DirectoryLost` until the directory is back in its place.
     pub(crate) fn sync_through(&self, frame: u64) -> Result<()> {
         if self.synced() >= frame {
             return Ok(());
@@ -300,9 +300,12 @@ impl<'a> Lead<'a> {
         Lead { sync }
     }
 
-    /// Ends the lead with the outcome of its sync.
+    /// Ends the lead with the outcome of its sync. If the directory is elsewhere, the bytes are
+    /// durable and the name is not yet: a later sync may still make it so.
     fn end(self, synced: &Result<()>) {
-        if let Err(error) = synced {
+        if let Err(error) = synced
+            && error.kind() != ErrorKind::DirectoryLost
+        {
             self.sync.lock().failed = Some(error.clone());
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use foldb::{Db, Error, ErrorKind, Options, verify};
+use foldb::{Db, Error, ErrorKind, Options, WriteOptions, verify};
 
 use crate::{alone, count, key, small};
 
@@ -123,6 +123,30 @@ fn a_directory_that_moved_away_is_told_and_its_successor_stays_whole() {
             assert_sound(&moved, written as usize + 2);
         },
     );
+}
+
+/// A sync of a new log syncs its directory too. Not to find the directory once ended all writes for
+/// good, as if a sync had lost some.
+#[test]
+fn a_sync_during_a_move_fails_and_works_again_after_it() {
+    alone("directories::a_sync_during_a_move_fails_and_works_again_after_it", |base| {
+        let (path, moved) = (base.join("db"), base.join("moved"));
+        let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+        let db = Db::open(&path, small()).unwrap();
+        db.put("first", "1").unwrap();
+        db.flush().unwrap(); // The next log has no durable name yet.
+        db.put("second", "2").unwrap();
+        fs::rename(&path, &moved).unwrap();
+        assert_lost(&db.sync().unwrap_err(), &path, Some(&moved));
+        assert_lost(&db.put_opt("third", "3", &synced).unwrap_err(), &path, Some(&moved));
+        db.put("fourth", "4").unwrap();
+        fs::rename(&moved, &path).unwrap();
+        db.put_opt("fifth", "5", &synced).unwrap();
+        db.sync().unwrap();
+        db.close().unwrap();
+        drop(db);
+        assert_sound(&path, 5);
+    });
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl Core {
         }
         for log in groups.iter().filter_map(|group| group.log.as_ref()) {
             log.sync.trim(log.len)?;
-            log.sync.sync_all().inspect_err(|error| self.poison(error))?;
+            log.sync.sync_all().inspect_err(|error| self.note_failed_sync(error))?;
         }
         Ok(())
     }

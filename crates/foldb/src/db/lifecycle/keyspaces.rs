@@ -214,7 +214,7 @@ impl Core {
         // The drop survives a power loss. The program may have copied the contents to another
         // keyspace, so those earlier writes must survive too.
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
-        sync.sync_through(frame).inspect_err(|error| self.poison(error))?;
+        sync.sync_through(frame).inspect_err(|error| self.note_failed_sync(error))?;
         let mut tree = self.lock_tree();
         self.append_edit(&mut tree, &Edit { dropped: vec![state.id], ..Edit::default() })?;
         writer.buffers.remove(state.id);
