@@ -459,8 +459,8 @@ typedef struct {
 typedef void (*foldb_event_fn)(void *state, const char *name, const char *text);
 
 // A listener for the events of databases. The names are `flush`, `compaction`,
-// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped`, `table_damaged` and
-// `background_error`; later versions may add more.
+// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped`, `table_damaged`, `clock_jumped`
+// and `background_error`; later versions may add more.
 //
 // Any thread may call the function, several at the same time, and the database waits for it. It
 // may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function
@@ -1468,6 +1468,17 @@ foldb_error_t *foldb_repair(const char *directory,
                             const foldb_options_t *options,
                             const char *copy,
                             size_t *lost);
+
+// Stores the time by which entries expire and the machine's time, in seconds since 1970. Nothing
+// expires while the first is ahead of the second.
+foldb_error_t *foldb_clock(const foldb_t *db, int64_t *database, int64_t *machine);
+
+// Sets the time by which entries expire back to the machine's, if it is ahead. Call this after the
+// machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time was
+// ahead; `seconds` may be NULL. Entries that had expired by the false time are back until their end,
+// except those that a flush or compaction has dropped.
+foldb_error_t *foldb_reset_clock(const foldb_t *db,
+                                 uint64_t *seconds);
 
 // Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with
 // `foldb_string_free`.

@@ -4,8 +4,8 @@
 //! Invariant: a handle of a read-only open refuses every change with `ReadOnly`.
 
 use foldb::{
-    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader, Position, ReadOnlyDb,
-    ReadOptions, Result, Snapshot, Stats, TableInfo, Updates, UpdatesOptions, Value,
+    ClockReading, Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader, Position,
+    ReadOnlyDb, ReadOptions, Result, Snapshot, Stats, TableInfo, Updates, UpdatesOptions, Value,
 };
 
 use crate::bytes::ForeignRange;
@@ -138,6 +138,13 @@ impl OpenDb {
         match self {
             OpenDb::Writable(db) => db.stats(),
             OpenDb::ReadOnly(db) => db.stats(),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> ClockReading {
+        match self {
+            OpenDb::Writable(db) => db.clock(),
+            OpenDb::ReadOnly(db) => db.clock(),
         }
     }
 

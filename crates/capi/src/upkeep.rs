@@ -2,6 +2,7 @@
 //! statistics.
 
 use std::ffi::c_char;
+use std::time::SystemTime;
 
 use foldb::{Db, GcOptions, Options, RepairOptions};
 
@@ -170,6 +171,53 @@ pub unsafe extern "C" fn foldb_repair(
         unsafe { store(lost, count + report.lost_segments.len() + report.cut.len()) };
         Ok(())
     })
+}
+
+/// Stores the time by which entries expire and the machine's time, in seconds since 1970. Nothing
+/// expires while the first is ahead of the second.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_clock(
+    db: *const foldb_t,
+    database: *mut i64,
+    machine: *mut i64,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(database, "database")?;
+        check_out(machine, "machine")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let reading = unsafe { arg(db, "db")? }.db.clock();
+        // SAFETY: checked above.
+        unsafe {
+            store(database, unix_seconds(reading.database));
+            store(machine, unix_seconds(reading.machine));
+        }
+        Ok(())
+    })
+}
+
+/// Sets the time by which entries expire back to the machine's, if it is ahead. Call this after the
+/// machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time was
+/// ahead; `seconds` may be NULL. Entries that had expired by the false time are back until their end,
+/// except those that a flush or compaction has dropped.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_reset_clock(
+    db: *const foldb_t,
+    seconds: *mut u64,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let before = unsafe { arg(db, "db")? }.db.to_change()?.reset_clock()?;
+        if !seconds.is_null() {
+            // SAFETY: the caller keeps the rules of the header.
+            unsafe { store(seconds, before.ahead().as_secs()) };
+        }
+        Ok(())
+    })
+}
+
+fn unix_seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with

@@ -96,6 +96,8 @@ pub enum Event {
         /// Why the log cannot be read. It names the file.
         error: Error,
     },
+    /// The machine's time of day jumped.
+    ClockJumped(ClockJump),
     /// A step of background work failed. A worker tries it again, unless the database no longer
     /// takes writes.
     BackgroundError {
@@ -116,6 +118,7 @@ impl Event {
             Event::TailDropped(_) => "tail_dropped",
             Event::TableDamaged { .. } => "table_damaged",
             Event::FeedShortened { .. } => "feed_shortened",
+            Event::ClockJumped(_) => "clock_jumped",
             Event::BackgroundError { .. } => "background_error",
         }
     }
@@ -189,6 +192,14 @@ impl fmt::Display for Event {
                     "the change feed begins after an archived log that cannot be read: {error}"
                 )
             }
+            Event::ClockJumped(ClockJump { forward, by, ahead }) => {
+                let way = if *forward { "forward" } else { "back" };
+                write!(f, "the machine's clock jumped {way} by {} s", by.as_secs())?;
+                match ahead.as_secs() {
+                    0 => Ok(()),
+                    ahead => write!(f, ": nothing expires for {ahead} s, unless a reset ends that"),
+                }
+            }
             Event::BackgroundError { error } => write!(f, "background work failed: {error}"),
         }
     }
@@ -236,6 +247,24 @@ pub struct DroppedTail {
     pub frames: u64,
     /// Last sequence number that the database kept.
     pub last_seqno: u64,
+}
+
+/// A jump of the machine's time of day, by which entries expire: it went more than two seconds
+/// further than the monotonic clock, or stayed that much behind it.
+///
+/// A database with keyspaces that have an expiry looks for jumps in each second in which it is used.
+/// The first look of an open compares the clock with the stored time of the database, and finds
+/// only clocks that are behind it. On most systems a machine that was suspended has jumped forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockJump {
+    /// Whether the clock jumped forward. Entries that have expired by then are gone for readers.
+    pub forward: bool,
+    /// How far the clock jumped.
+    pub by: Duration,
+    /// How far the database's time is ahead of the clock after the jump. It does not fall, so
+    /// nothing expires for so long, unless [`crate::Db::reset_clock`] resets it.
+    pub ahead: Duration,
 }
 
 /// A key whose operands cannot be folded, and the operator that rejects them.
@@ -433,6 +462,9 @@ fn trace(event: &Event) {
             tracing::error!(%keyspace, file = %file.display(), %error, "{event}");
         }
         Event::FeedShortened { error } => tracing::warn!(%error, "change feed shortened"),
+        Event::ClockJumped(ClockJump { forward, by, ahead }) => {
+            tracing::warn!(forward, ?by, ?ahead, "clock jumped");
+        }
         Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
     }
 }

@@ -796,6 +796,17 @@ static void upkeep(foldb_t *db, const char *dir) {
   OK(foldb_wait_for_background(db));
 
   char *text;
+  int64_t of_database = 0, of_machine = 0;
+  OK(foldb_clock(db, &of_database, &of_machine));
+  CHECK(of_database == of_machine && of_machine > 1577836800);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_clock(db, NULL, &of_machine));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_clock(db, &of_database, NULL));
+  uint64_t ahead = 7;
+  OK(foldb_reset_clock(db, &ahead));
+  CHECK(ahead == 0);
+  OK(foldb_reset_clock(db, NULL));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_reset_clock(NULL, &ahead));
+
   OK(foldb_stats(db, &text));
   CHECK(strstr(text, "foldb_") != NULL);
   foldb_string_free(text);

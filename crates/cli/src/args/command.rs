@@ -3,9 +3,9 @@
 use clap::Subcommand;
 
 use super::{
-    Backup, Checkpoint, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export, Finalize,
-    Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats, Updates,
-    Verify,
+    Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export,
+    Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats,
+    Updates, Verify,
 };
 
 /// The commands.
@@ -278,6 +278,22 @@ Example:
   foldb finalize words.db"
     )]
     Finalize(Finalize),
+    /// Shows the time by which entries expire; --reset ends the effect of a clock that was ahead
+    #[command(
+        override_usage = "foldb clock DB [--reset] [FLAGS]",
+        after_help = "\
+The time of a database follows the machine's clock and does not fall. While it is ahead, nothing
+expires. --reset sets it back to the machine's clock, so check that clock first. Entries that have
+expired by the false time are back until their end, except those that are no longer stored. No other
+program may have the database open for --reset; a program that has it open can call Db::reset_clock.
+Times are in seconds since 1970.
+
+Examples:
+  foldb clock words.db
+  foldb clock words.db --json
+  foldb clock words.db --reset"
+    )]
+    Clock(Clock),
     /// Creates a separate database in DIR with the current contents of this one
     #[command(
         override_usage = "foldb checkpoint DB DIR [FLAGS]",

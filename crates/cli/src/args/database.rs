@@ -143,6 +143,17 @@ pub(crate) struct Finalize {
     pub db: PathBuf,
 }
 
+/// `clock`.
+#[derive(Debug, Args)]
+pub(crate) struct Clock {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// Set the time of the database back to that of the machine
+    #[arg(long)]
+    pub reset: bool,
+}
+
 /// `checkpoint`.
 #[derive(Debug, Args)]
 pub(crate) struct Checkpoint {

@@ -15,8 +15,8 @@ mod usage;
 
 pub(crate) use self::command::Command;
 pub(crate) use self::database::{
-    Checkpoint, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats, Updates,
-    Verify,
+    Checkpoint, Clock, Compact, Completions, Finalize, Gc, Keyspaces, Options, Repair, Stats,
+    Updates, Verify,
 };
 pub(crate) use self::entries::{
     Delete, Dump, Ends, Explain, Get, Merge, Put, Restore, Scan, Within,

@@ -2,6 +2,7 @@
 
 mod backup;
 mod checkpoint;
+mod clock;
 mod compact;
 mod completions;
 mod count;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Gc(args) => gc::run(args, common),
         Command::Repair(args) => repair::run(args, common),
         Command::Verify(args) => verify::run(args, common),
+        Command::Clock(args) => clock::run(args, common),
         Command::Finalize(args) => finalize::run(args, common),
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),

@@ -147,6 +147,18 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
             ],
         ),
         (
+            "time",
+            vec![
+                ("clock_jumps_forward", "clock jumped forward", Count(stats.clock_jumps_forward)),
+                ("clock_jumps_back", "clock jumped back", Count(stats.clock_jumps_back)),
+                (
+                    "time_ahead_seconds",
+                    "seconds until entries expire again",
+                    Count(stats.time_ahead_seconds),
+                ),
+            ],
+        ),
+        (
             "space",
             vec![
                 ("memtable_bytes", "in memtables", Bytes(stats.memtable_bytes)),

@@ -1,6 +1,7 @@
 //! Black-box tests of the `foldb` binary.
 
 mod backup;
+mod clock;
 mod completions;
 mod count;
 mod custom_operators;

@@ -38,9 +38,11 @@ pub(crate) enum Total {
     GarbageCollections,
     BytesReclaimed,
     BytesAdopted,
+    ClockJumpsForward,
+    ClockJumpsBack,
 }
 
-const COUNT: usize = Total::BytesAdopted as usize + 1;
+const COUNT: usize = Total::ClockJumpsBack as usize + 1;
 
 /// Totals since the database was created. The manifest stores the bytes written into each of
 /// [`MAX_LEVELS`] levels, then these totals in order. So new ones can go to the end.
@@ -138,6 +140,8 @@ impl Totals {
             bytes_gc_read: get(Total::BytesGcRead),
             garbage_collections: get(Total::GarbageCollections),
             bytes_reclaimed: get(Total::BytesReclaimed),
+            clock_jumps_forward: get(Total::ClockJumpsForward),
+            clock_jumps_back: get(Total::ClockJumpsBack),
             bytes_adopted: get(Total::BytesAdopted),
             ..Stats::default()
         }

@@ -2,7 +2,8 @@
 //!
 //! Locks, in the order in which a thread may take them:
 //!
-//! 1. `background.flushing`: held while sealed memtables are flushed.
+//! 1. `background.flushing`: held while sealed memtables are flushed. Then `background.dropping`:
+//!    held during a slice of a compaction.
 //! 2. `writer`: held while a write is logged, applied and published. It is never held during a
 //!    stall. Its holder uses the disk only to append to the log, to begin the next log, or to
 //!    change keyspaces or operators.

@@ -49,6 +49,7 @@ pub use lifecycle::open::{
 };
 pub use lifecycle::open::{VerifiedFile, VerifyProgress, VerifyReport};
 pub use lifecycle::operators::Finalized;
+pub use lifecycle::reset_time::ClockReading;
 pub use load::{LoadReport, SortedLoad};
 pub use read::approximate::ApproximateCount;
 pub use read::explain::{Explained, ExplainedRecord, Place, RecordKind, Unfolded};

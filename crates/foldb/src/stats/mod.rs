@@ -86,6 +86,13 @@ pub struct Stats {
     pub dropped_tail_bytes: u64,
     /// Whole log frames among the dropped bytes.
     pub dropped_tail_frames: u64,
+    /// How often the machine's clock jumped forward: see [`crate::ClockJump`].
+    pub clock_jumps_forward: u64,
+    /// How often the machine's clock jumped back.
+    pub clock_jumps_back: u64,
+    /// How many seconds the database's time is ahead of the machine's clock now. Nothing expires
+    /// until the clock catches up: see [`crate::Db::reset_clock`].
+    pub time_ahead_seconds: u64,
     /// Archived logs now, which the change feed reads: see
     /// [`crate::Options::wal_retention_bytes`].
     pub archived_logs: u64,

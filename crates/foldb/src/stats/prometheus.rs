@@ -43,7 +43,7 @@ impl Stats {
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 28] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 30] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
@@ -81,10 +81,16 @@ impl Stats {
             ("block_cache_hits", "Blocks found in the cache.", self.block_cache_hits),
             ("block_cache_misses", "Blocks read and decoded.", self.block_cache_misses),
             ("filter_negatives", "Table lookups that a filter ruled out.", self.filter_negatives),
+            (
+                "clock_jumps_forward",
+                "Jumps of the machine's clock forward.",
+                self.clock_jumps_forward,
+            ),
+            ("clock_jumps_back", "Jumps of the machine's clock back.", self.clock_jumps_back),
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 15] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 16] {
         [
             (
                 "dropped_tail_bytes",
@@ -95,6 +101,11 @@ impl Stats {
                 "dropped_tail_frames",
                 "Whole log frames among the dropped bytes.",
                 self.dropped_tail_frames,
+            ),
+            (
+                "time_ahead_seconds",
+                "How far the database's time is ahead of the machine's clock.",
+                self.time_ahead_seconds,
             ),
             ("archived_logs", "Archived logs, which the change feed reads.", self.archived_logs),
             ("archived_log_bytes", "Bytes of archived logs.", self.archived_log_bytes),

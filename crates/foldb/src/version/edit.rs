@@ -15,7 +15,8 @@
 //!
 //!  24 end of the feed   log u64 | its id u64 | its frames u64: the log before field 2, see
 //!                       `wal::lineage`. A field 2 without it says that no log was kept
-//!  25 time              varint: the last second of the database's time, see `db::state::time`
+//!  25 time              varint: the last second of the database's time, see `db::state::time`; an
+//!                       edit with an earlier one resets it
 //!
 //!  10 keyspace          varint: the keyspace of the fields after it
 //!  11 name              UTF-8: the keyspace is created

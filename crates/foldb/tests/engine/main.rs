@@ -35,6 +35,7 @@ mod expiry {
     mod lifetimes;
     mod model;
     mod operators;
+    mod resets;
     mod rules;
     mod space;
     mod support;

@@ -110,6 +110,8 @@ impl Core {
             totals: Some(self.totals.to_vec()),
             last_seqno: Some(self.published()),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            // A worker may not have stored the last second yet.
+            time: Some(self.time.last_seen()).filter(|time| *time > 0),
             ..Edit::default()
         };
         self.append_unsynced(tree, &edit)?;

@@ -8,3 +8,4 @@ mod keyspaces;
 pub(crate) mod open;
 pub(crate) mod operators;
 pub(crate) mod replay;
+pub(crate) mod reset_time;

@@ -4,7 +4,7 @@
 //! or a flush.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use foldb_env::scheduling_point;
@@ -41,6 +41,9 @@ pub(crate) struct Background {
     pub(crate) poke: Arc<AtomicBool>,
     /// Held during a flush. Two flushes of one memtable would apply its operands twice.
     pub(crate) flushing: Mutex<()>,
+    /// Held for reading during a slice of a compaction, which may drop expired records. Held for
+    /// writing while the database's time is reset.
+    pub(crate) dropping: RwLock<()>,
     /// Held during garbage collection of value segments.
     pub(crate) collecting: Mutex<()>,
     /// Callers that want to collect garbage. While there are any, a background collection does not

@@ -28,25 +28,39 @@ struct Queue {
     front: Front,
 }
 
-/// The fronts of all keyspaces, the one used last at the end.
+/// The fronts of all keyspaces.
 #[derive(Debug, Default)]
-pub(crate) struct Fronts(Mutex<Vec<Queue>>);
+pub(crate) struct Fronts(Mutex<Queues>);
+
+#[derive(Debug, Default)]
+struct Queues {
+    /// The one used last at the end.
+    list: Vec<Queue>,
+    /// No front was seen at or before this number.
+    after: SeqNo,
+}
 
 impl Fronts {
-    fn lock(&self) -> MutexGuard<'_, Vec<Queue>> {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all fronts, and those up to this number that a thread has not set yet. Entries
+    /// before them may be back.
+    pub(crate) fn forget_all(&self, through: SeqNo) {
+        *self.lock() = Queues { list: Vec::new(), after: through };
     }
 
     pub(crate) fn find(&self, keyspace: KeyspaceId, start: &Edge) -> Option<Front> {
         let queues = self.lock();
-        let own = queues.iter().find(|queue| queue.is(keyspace, start))?;
+        let own = queues.list.iter().find(|queue| queue.is(keyspace, start))?;
         Some(own.front.clone())
     }
 
     /// Removes a front, unless another thread has set a newer one.
     pub(crate) fn forget(&self, keyspace: KeyspaceId, start: &Edge, front: &Front) {
         let is_stale = |queue: &Queue| queue.front.seqno <= front.seqno;
-        self.lock().retain(|queue| !(queue.is(keyspace, start) && is_stale(queue)));
+        self.lock().list.retain(|queue| !(queue.is(keyspace, start) && is_stale(queue)));
     }
 
     /// Sets the front, unless another thread has set a newer one.
@@ -54,7 +68,10 @@ impl Fronts {
         if start.key_len() + front.key.len() > LONGEST {
             return;
         }
-        let mut queues = self.lock();
+        let Queues { list: queues, after } = &mut *self.lock();
+        if front.seqno <= *after {
+            return;
+        }
         let known = queues.iter().position(|queue| queue.is(keyspace, start));
         let known = known.map(|at| queues.remove(at).front);
         if known.is_none() && queues.len() >= MOST {

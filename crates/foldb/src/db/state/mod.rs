@@ -5,6 +5,7 @@
 
 pub(crate) mod background;
 pub(crate) mod buffers;
+pub(crate) mod clock_jumps;
 pub(crate) mod damage;
 pub(crate) mod disjoint_ranges;
 pub(crate) mod fronts;

@@ -27,7 +27,8 @@ pub(crate) struct SnapshotList {
 #[derive(Debug)]
 struct Held {
     count: usize,
-    /// The database's time at the first of the snapshots at this number.
+    /// The database's time at the first of the snapshots at this number, or that of a later reset
+    /// if it is earlier. Larger numbers have later times.
     time: Moment,
     /// Whether the snapshots at this number keep records of tables unfolded.
     keeps_apart: bool,
@@ -89,6 +90,19 @@ impl SnapshotList {
         let live = self.lock();
         let oldest = live.first_key_value().map(|(_, held)| held.time);
         oldest.map_or(time.last_stored(), |oldest| oldest.min(time.last_stored()))
+    }
+
+    /// Makes the time fall to a moment that is stored. A later write has a moment from then on, and
+    /// may come in time to a value that has expired in an older snapshot. So all snapshots hold
+    /// back drops as if they were made now:
+    ///
+    /// ```text
+    /// snapshot at 1000, reset to 50: a.MERGE@60 comes in time to a.PUT@5 (to 100)
+    /// ```
+    pub(crate) fn reset(&self, time: &DatabaseTime, moment: Moment) {
+        let mut live = self.lock();
+        time.reset(moment);
+        live.values_mut().for_each(|held| held.time = held.time.min(moment));
     }
 
     /// Returns the sequence numbers of the live snapshots, oldest first.

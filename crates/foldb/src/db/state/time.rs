@@ -1,10 +1,10 @@
 //! The database's own time, by which entries expire.
 //!
-//! It follows the machine's time of day, in whole seconds, and never falls while the database is
-//! open. Readers and writers see it in memory: no call waits for a disk to learn the time, and no
-//! failure of a disk stops it. A worker stores each second that a call saw in the manifest. So
-//! after a crash the time begins at least at the last stored second, even if the machine's clock
-//! was set back.
+//! It follows the machine's time of day, in whole seconds, and falls only when a caller resets it
+//! ([`crate::Db::reset_clock`]). Readers and writers see it in memory: no call waits for a disk to
+//! learn the time, and no failure of a disk stops it. A worker stores each second that a call saw
+//! in the manifest. So after a crash the time begins at least at the last stored second, even if the
+//! machine's clock was set back.
 //!
 //! Invariant: expired records are dropped only up to a stored second. After every crash, later
 //! writes have moments at or after it, so no operand comes in time to a value that is gone:
@@ -24,13 +24,17 @@
 //!
 //! Only keyspaces with expiry ask for the time. At most once a second a worker then stores it, or
 //! the caller if there are no workers.
+//!
+//! A reset makes the time fall. So whoever must know whether the time changed compares *readings*,
+//! which count the resets in their upper half, and a reading never falls.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use foldb_env::Clock;
 
 use crate::db::core::Core;
+use crate::db::state::clock_jumps::JumpDetector;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
 use crate::faults::{Fault, planted};
@@ -38,10 +42,33 @@ use crate::fold::stamp::{CommitTime, Moment, NEVER, moment_of};
 use crate::memtable::Memtable;
 use crate::version::Edit;
 
+/// The resets so far, in the upper half, and a moment. It never falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reading(u64);
+
+impl Reading {
+    fn new(resets: u32, moment: Moment) -> Reading {
+        Reading(u64::from(resets) << 32 | u64::from(moment))
+    }
+
+    fn resets(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(crate) fn moment(self) -> Moment {
+        self.0 as Moment
+    }
+}
+
 /// The time that readers and writers see.
 #[derive(Debug)]
 pub(crate) struct DatabaseTime {
-    seen: AtomicU32,
+    /// The latest [`Reading`] that a call made.
+    seen: AtomicU64,
+    /// The second of the machine's clock that a call noted last; [`NEVER`] before the first.
+    noted: AtomicU32,
+    /// Finds jumps of the machine's clock.
+    jumps: JumpDetector,
     /// The last second that is in the manifest, durably.
     stored: AtomicU32,
     /// Whether a worker should store the time.
@@ -60,7 +87,9 @@ impl DatabaseTime {
     /// Begins at the stored time.
     pub(crate) fn new(stored: Moment) -> DatabaseTime {
         DatabaseTime {
-            seen: AtomicU32::new(stored),
+            seen: AtomicU64::new(Reading::new(0, stored).0),
+            noted: AtomicU32::new(NEVER),
+            jumps: JumpDetector::default(),
             stored: AtomicU32::new(stored),
             is_store_due: AtomicBool::new(false),
             is_used: AtomicBool::new(false),
@@ -74,7 +103,7 @@ impl DatabaseTime {
         // The order matters: see `Core::expired_through`.
         self.writing.store(0, Ordering::SeqCst);
         // 0 says that the moment is not chosen yet.
-        let moment = self.seen.load(Ordering::SeqCst).max(1);
+        let moment = self.last_seen().max(1);
         self.writing.store(moment, Ordering::SeqCst);
         MomentOfWrite { time: self, moment }
     }
@@ -103,20 +132,42 @@ impl DatabaseTime {
     /// Returns the time that readers see, without asking the clock. A reader that takes it before
     /// its sequence number sees every write with an earlier moment.
     pub(crate) fn shown(&self) -> Moment {
+        self.shown_reading().moment()
+    }
+
+    /// Returns what [`DatabaseTime::shown`] does, with the resets before it.
+    fn shown_reading(&self) -> Reading {
         loop {
-            let seen = self.seen.load(Ordering::SeqCst);
+            let seen = self.last_reading();
             match self.writing.load(Ordering::SeqCst) {
                 // A writer needs a few instructions to choose its moment.
                 0 => std::thread::yield_now(),
-                moment => return seen.min(moment),
+                moment => return Reading::new(seen.resets(), seen.moment().min(moment)),
             }
         }
+    }
+
+    /// Returns the latest reading of a call, without asking the clock.
+    #[inline]
+    pub(crate) fn last_reading(&self) -> Reading {
+        Reading(self.seen.load(Ordering::SeqCst))
     }
 
     /// Returns the last second that a call saw, without asking the clock.
     #[inline]
     pub(crate) fn last_seen(&self) -> Moment {
-        self.seen.load(Ordering::SeqCst)
+        self.last_reading().moment()
+    }
+
+    /// Makes the time fall to a moment that is stored. The caller holds the locks that
+    /// `Core::reset_time` takes.
+    pub(crate) fn reset(&self, moment: Moment) {
+        let resets = self.last_reading().resets().wrapping_add(1);
+        self.stored.store(moment, Ordering::SeqCst);
+        self.seen.store(Reading::new(resets, moment).0, Ordering::SeqCst);
+        self.noted.store(NEVER, Ordering::SeqCst);
+        self.next_end.store(0, Ordering::Relaxed);
+        self.jumps.forget();
     }
 
     /// Returns the last stored second. It is never later than [`DatabaseTime::last_seen`].
@@ -148,11 +199,17 @@ impl Core {
     /// Returns the time now.
     #[inline]
     pub(crate) fn time(&self) -> Moment {
+        self.time_reading().moment()
+    }
+
+    /// Returns the time now, to be compared with a later [`DatabaseTime::last_reading`].
+    #[inline]
+    pub(crate) fn time_reading(&self) -> Reading {
         let clock = moment_of(self.options.env.clock.time_of_day());
-        if clock > self.time.last_seen() {
-            self.advance_time(clock);
+        if clock != self.time.noted.load(Ordering::SeqCst) {
+            self.note_clock();
         }
-        self.time.shown()
+        self.time.shown_reading()
     }
 
     /// Returns the time now, for an entry whose life begins.
@@ -179,7 +236,7 @@ impl Core {
     ) -> Option<Moment> {
         keyspace.settings.expiry?;
         self.store_time_now();
-        let through = self.snapshots.expired_through(&self.time);
+        let through = self.droppable_through();
         let through = through.min(self.time.writing.load(Ordering::SeqCst));
         if planted(Fault::DropExpiredBelowMerge) {
             return Some(through);
@@ -190,14 +247,37 @@ impl Core {
         Some(newer.map(|memtable| memtable.merged_since()).fold(through, Moment::min))
     }
 
-    /// Shows a later second, and has it stored. This call waits for no disk if there are workers.
+    /// Returns the time up to which expired records may go, as far as the time itself decides. The
+    /// clock may be behind the time, because it was ahead by mistake before. Until it catches up,
+    /// records stay that a reset of the time would bring back.
+    pub(crate) fn droppable_through(&self) -> Moment {
+        let clock = moment_of(self.options.env.clock.time_of_day());
+        self.snapshots.expired_through(&self.time).min(clock)
+    }
+
+    /// Notes another second of the machine's clock. If it is later than the time, shows it and has
+    /// it stored. This call waits for no disk if there are workers.
     #[cold]
-    fn advance_time(&self, clock: Moment) {
-        let before = self.time.seen.fetch_max(clock, Ordering::SeqCst);
-        // The handle of a reader writes nothing. The writer's time is in the manifest.
-        if before >= clock || self.read_only {
-            return;
+    fn note_clock(&self) {
+        let time = &self.time;
+        // The reading comes before the clock. So a clock that was read before a reset does not make
+        // the time rise after it.
+        let before = time.last_reading();
+        let clock = moment_of(self.options.env.clock.time_of_day());
+        let jump = time.jumps.look(&*self.options.env.clock, time.last_seen());
+        let now = Reading::new(before.resets(), clock);
+        let before = Reading(time.seen.fetch_max(now.0, Ordering::SeqCst));
+        time.noted.store(clock, Ordering::SeqCst);
+        if before < now && !self.read_only {
+            self.store_soon();
         }
+        if let Some(jump) = jump {
+            self.tell_jump(jump);
+        }
+    }
+
+    /// Has the time stored: by a worker, or by this call if there are none.
+    fn store_soon(&self) {
         if self.has_workers() {
             self.time.is_store_due.store(true, Ordering::Release);
             self.wake();

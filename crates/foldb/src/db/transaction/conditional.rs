@@ -20,12 +20,12 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::{Noted, RecentWrites};
+use crate::db::state::time::Reading;
 use crate::db::throttle::room::{Patience, busy};
 use crate::db::throttle::turn::{TurnGuard, turn_after};
 use crate::db::transaction::claims::range_of_key;
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fold::stamp::Moment;
 use crate::fold::{Chain, Operator};
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::WriteOptions;
@@ -242,13 +242,14 @@ impl Conditional<'_> {
     }
 
     /// Returns the time, if entries of the keyspace expire.
-    pub(super) fn time(&self) -> Option<Moment> {
-        self.keyspace.state().settings.expiry.map(|_| self.keyspace.core().time())
+    pub(super) fn time(&self) -> Option<Reading> {
+        self.keyspace.state().settings.expiry.map(|_| self.keyspace.core().time_reading())
     }
 
-    /// Returns whether the entry that was read at this time may have expired since then.
-    pub(super) fn is_later(&self, time: Option<Moment>) -> bool {
-        time.is_some_and(|time| self.keyspace.core().time.last_seen() > time)
+    /// Returns whether the entry that was read at this time may have expired since then, or come
+    /// back by a reset of the time.
+    pub(super) fn is_later(&self, time: Option<Reading>) -> bool {
+        time.is_some_and(|time| self.keyspace.core().time.last_reading() > time)
     }
 
     /// Reads the key, asks `decide`, and writes, until no other write came in between.

@@ -428,7 +428,7 @@ impl Transaction {
         for _ in 0..DOUBTS {
             let mut verdict = Verdict::Hold;
             let written = core.write_if(batch, &write(), |writer| {
-                verdict = match self.has_ended() {
+                verdict = match self.has_ended(snapshot) {
                     false => claims.check_noted(&writer.recent, since),
                     true => Verdict::Broken,
                 };
@@ -447,10 +447,14 @@ impl Transaction {
     }
 
     /// Returns whether a value that the transaction depends on has expired. A commit to keyspaces
-    /// without expiry does not move the database's time, so this asks the clock too.
-    fn has_ended(&self) -> bool {
+    /// without expiry does not move the database's time, so this asks the clock too. After a reset
+    /// of the time to before the snapshot, values that had expired in it may be back.
+    fn has_ended(&self, snapshot: &Snapshot) -> bool {
         let end = self.first_end.load(Ordering::Relaxed);
         let core = self.db.core();
+        if snapshot.time() > core.time.last_seen() {
+            return true;
+        }
         let clock = || moment_of(core.options.env.clock.time_of_day());
         end != NEVER && end <= core.time.last_seen().max(clock())
     }

@@ -1,8 +1,8 @@
 //! The database's part in compaction: it chooses the next job, and installs slices.
 
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::compaction::job::{FinishedSlice, JobContext, assert_inputs_in_order};
 use crate::compaction::policy::CutRange;
@@ -14,7 +14,7 @@ use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
-use crate::fold::stamp::{Moment, NEVER};
+use crate::fold::stamp::{Moment, NEVER, moment_of};
 use crate::key::{Comparator, KeyBounds};
 use crate::limits;
 use crate::version::{Edit, KeyspaceEdit};
@@ -52,7 +52,8 @@ impl Core {
     /// Returns the earliest moment to come at which half of some table's records have expired.
     fn next_end(&self, tree: &Tree) -> Moment {
         let ends = tree.keyspaces.values().flat_map(KeyspaceTree::ends);
-        ends.filter(|end| *end > self.time.last_stored()).min().unwrap_or(NEVER)
+        let now = self.time.last_stored().min(moment_of(self.options.env.clock.time_of_day()));
+        ends.filter(|end| *end > now).min().unwrap_or(NEVER)
     }
 
     /// Ends a job: releases its claim.
@@ -77,6 +78,7 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
+        let _dropping = self.background.dropping.read().unwrap_or_else(PoisonError::into_inner);
         let expired_through = self.expired_through(keyspace, &[]);
         // The version comes after the memtables, so an operand that left them is in it. The
         // snapshots come later, too: see `write_memtables`.

@@ -71,7 +71,7 @@ impl Choice {
 impl Core {
     pub(crate) fn refold(&self) -> Refold {
         let is_used = self.time.is_used();
-        let expired_through = is_used.then(|| self.snapshots.expired_through(&self.time));
+        let expired_through = is_used.then(|| self.droppable_through());
         Refold { snapshots: self.snapshots.live(), operands_below: 0, expired_through }
     }
 

@@ -63,6 +63,8 @@ enum Step {
     Snapshot,
     Release,
     Crash,
+    /// Sets the database's time back to the clock.
+    Reset,
     Check,
 }
 
@@ -91,6 +93,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Snapshot),
         1 => Just(Step::Release),
         1 => Just(Step::Crash),
+        1 => Just(Step::Reset),
         2 => Just(Step::Check),
     ]
 }
@@ -101,7 +104,7 @@ struct World {
     clock: Arc<ManualClock>,
     /// The clock's second, which may fall.
     second: u64,
-    /// The database's second, which does not.
+    /// The database's second, which falls only by a reset.
     time: u64,
     db: Option<Db>,
     model: Entries,
@@ -173,8 +176,24 @@ impl World {
                 self.db = None;
                 self.db = Some(open(&self.fs, &self.clock));
             }
+            Step::Reset => self.reset(),
             Step::Check => self.check(),
         }
+    }
+
+    /// Resets the time. What had expired by the time before is back, unless a flush or compaction
+    /// has dropped it.
+    fn reset(&mut self) {
+        let _keyspace = self.keyspace(0);
+        let before = self.time.max(self.second);
+        self.db().reset_clock().unwrap();
+        self.time = self.second;
+        let mut model = std::mem::take(&mut self.model);
+        model.retain(|(at, key), entry| {
+            let is_doubtful = entry.end <= before && entry.end > self.time;
+            !is_doubtful || self.keyspace(*at).contains_key([*key]).unwrap()
+        });
+        self.model = model;
     }
 
     fn write(&mut self, at: usize, write: Write, lifetime: Option<u64>) {

@@ -122,7 +122,7 @@ impl Stored {
         self.next_run = edit.next_run.unwrap_or(self.next_run);
         self.next_keyspace = edit.next_keyspace.unwrap_or(self.next_keyspace);
         self.last_seqno = edit.last_seqno.unwrap_or(self.last_seqno);
-        self.time = edit.time.map_or(self.time, |time| self.time.max(time));
+        self.time = edit.time.unwrap_or(self.time);
         for definition in &edit.operators {
             self.registry.adopt(definition)?;
         }

@@ -1,0 +1,132 @@
+//! Resets the database's time, after the machine's clock was ahead by mistake.
+//!
+//! The time never falls otherwise, so one reading ten years ahead would end expiry for ten years.
+//! A reset makes the time fall to the machine's clock. Entries that had expired by the false time,
+//! and that no flush or compaction has dropped, are alive again.
+//!
+//! Invariant: an entry that a reader sees after a reset does not vanish before its end. The reset
+//! waits for flushes and slices that may drop up to the false time, and no other begins meanwhile.
+//! They are installed before the time falls, so a view from before them never meets the new time:
+//!
+//! ```text
+//! compaction: drops a.PUT (to 100) by the time 1000 ........ installs
+//! reset:      to 50 ....................................... waits; then the time falls
+//! reader:     its view is the current one before and after it takes the time
+//! ```
+//!
+//! Later drops go up to the new time at most, also those below older snapshots: see
+//! [`SnapshotList::reset`](crate::db::state::snapshots::SnapshotList::reset).
+
+use std::sync::PoisonError;
+use std::time::{Duration, SystemTime};
+
+use crate::db::core::Core;
+use crate::db::handle::database::Db;
+use crate::db::handle::read_only::ReadOnlyDb;
+use crate::error::Result;
+use crate::fold::stamp::{moment_of, time_of};
+use crate::version::Edit;
+
+/// The time of a database, and that of the machine, in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockReading {
+    /// The time by which entries expire.
+    pub database: SystemTime,
+    /// The machine's time of day; 2020-01-01 if it is earlier.
+    pub machine: SystemTime,
+}
+
+impl ClockReading {
+    /// Returns how far the database's time is ahead of the machine's clock. Nothing expires until
+    /// the clock catches up.
+    pub fn ahead(&self) -> Duration {
+        self.database.duration_since(self.machine).unwrap_or_default()
+    }
+}
+
+impl Core {
+    pub(crate) fn clock(&self) -> ClockReading {
+        let machine = moment_of(self.options.env.clock.time_of_day());
+        let database = self.time.last_seen().max(machine);
+        // Neither is the moment that stands for never.
+        let time = |moment| time_of(moment).unwrap_or(SystemTime::UNIX_EPOCH);
+        ClockReading { database: time(database), machine: time(machine) }
+    }
+
+    fn reset_time(&self) -> Result<ClockReading> {
+        self.check_writable()?;
+        self.check_may_wait()?;
+        let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _dropping = self.background.dropping.write().unwrap_or_else(PoisonError::into_inner);
+        // No write has its moment while this lock is held.
+        let writer = self.lock_writer();
+        let mut tree = self.lock_tree();
+        self.check_writable()?;
+        let before = self.clock();
+        let moment = moment_of(self.options.env.clock.time_of_day());
+        if moment >= self.time.last_seen() {
+            return Ok(before);
+        }
+        self.append_edit(&mut tree, &Edit { time: Some(moment), ..Edit::default() })?;
+        self.snapshots.reset(&self.time, moment);
+        self.fronts.forget_all(self.published());
+        tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+        drop((tree, writer));
+        self.wake();
+        Ok(before)
+    }
+}
+
+impl Db {
+    /// Returns the time by which entries expire, and the machine's.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// assert!(db.clock().ahead().is_zero());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn clock(&self) -> ClockReading {
+        self.core().clock()
+    }
+
+    /// Sets the database's time back to the machine's clock, if it is ahead. Call this after the
+    /// machine's clock was ahead by mistake and was corrected. Returns the two times before the
+    /// call.
+    ///
+    /// Entries that had expired by the false time are back until their end, except those that a
+    /// flush or compaction has dropped meanwhile: these are gone. Entries written under the false
+    /// time keep the ends that they got from it. Open snapshots keep their time. The commit of a
+    /// transaction whose time is later than the new one fails with
+    /// [`Conflict`](crate::ErrorKind::Conflict). docs/expiry.md has the whole list.
+    ///
+    /// The call waits for the flush and the slice of a compaction in progress, and writes wait for
+    /// one synced edit of the manifest. The new time is durable when the call returns.
+    ///
+    /// # Errors
+    /// `Closed`, `Poisoned`, `NoSpace`, `Io`; `Reentrant` in a callback of the database.
+    /// After an error the time has not changed, or is stored and takes effect at the next open.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// let before = db.reset_clock()?;
+    /// println!("the time was {} s ahead", before.ahead().as_secs());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn reset_clock(&self) -> Result<ClockReading> {
+        self.core().reset_time()
+    }
+}
+
+impl ReadOnlyDb {
+    /// Returns the time by which entries expire, and the machine's.
+    pub fn clock(&self) -> ClockReading {
+        self.db().clock()
+    }
+}
