@@ -60,7 +60,7 @@ impl Core {
         let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let _dropping = self.background.dropping.write().unwrap_or_else(PoisonError::into_inner);
         // No write has its moment while this lock is held.
-        let writer = self.lock_writer();
+        let writer = self.lock_writer()?;
         let mut tree = self.lock_tree();
         self.check_writable()?;
         let before = self.clock();
