@@ -22,6 +22,11 @@ pub(crate) enum Command {
     /// A run works on several databases. Each has its own settings and features, drawn from the
     /// seed, and is killed several times. To see one database again, give its seed with
     /// `--databases 1`.
+    ///
+    /// The seed also draws what happens to the process around the database: relative and linked
+    /// paths, a changed working directory, forks, children that outlive a killed parent, 40 file
+    /// handles, a directory moved away and back, jumps of the clock, storms of signals, backups,
+    /// and a second process that tries to open, destroy and repair, that reads and follows.
     Run(Run),
     /// Writes many bytes in a moving window of keys; exits with 1 if the database grows or slows
     /// down.
@@ -35,9 +40,9 @@ pub(crate) enum Command {
     /// A process that `run` starts several times at once: each opens and destroys one database.
     #[command(hide = true)]
     Rival(Rival),
-    /// A process that a worker starts: it must be refused at the open database, and may read it.
+    /// A process that `run` starts beside a worker, which has the database open.
     #[command(hide = true)]
-    Visitor(Visitor),
+    Visit(Visit),
 }
 
 /// A whole run.
@@ -153,9 +158,9 @@ pub(crate) struct Rival {
     pub plant: Option<String>,
 }
 
-/// Another program at an open database.
+/// A second process beside a worker.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Visitor {
+pub(crate) struct Visit {
     /// Directory of the database.
     #[arg(long)]
     pub database: PathBuf,

@@ -72,7 +72,8 @@ pub(crate) struct Features {
     pub edges: bool,
     /// Whether threads make some writes in transactions, and some as conditional writes.
     pub transactions: bool,
-    /// What happens around the engine in its process.
+    /// Whether logs are kept for followers.
+    pub followed: bool,
     pub surroundings: Surroundings,
 }
 
@@ -114,14 +115,15 @@ impl Features {
             },
             edges: rng.u8(..4) == 0,
             transactions: draws(seed, "transactions", &[]).bool(),
+            followed: draws(seed, "followed", &[]).bool(),
             surroundings: Surroundings::draw(seed),
         };
         // A large batch on a bad disk takes longer than a run.
         let bulk = features.bulk && features.disk == BadDisk::Nothing;
-        // Checkpoints and read-only opens find no directory while it is away.
-        let stays = !features.surroundings.moves();
-        let (checkpoints, read_only) = (features.checkpoints && stays, features.read_only && stays);
-        Features { bulk, checkpoints, read_only, ..features }
+        // An iterator holds a handle of each run, for as long as the program keeps it.
+        let has_handles = !features.surroundings.few_handles;
+        let threads = if has_handles { features.threads } else { features.threads.min(2) };
+        Features { bulk, threads, iterators: features.iterators && has_handles, ..features }
     }
 
     /// Returns the order of keys.
@@ -151,6 +153,7 @@ impl Features {
             operators: Operator::own(),
             comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
+            wal_retention_bytes: if self.followed { 1 << 20 } else { 0 },
             ..options
         }
     }

@@ -14,8 +14,10 @@
 //!
 //! [`soak`] is one long life without kills: the database's memory, files and latency must not grow.
 //!
+//! [`surroundings`] is what happens to the process: forks, signals, moved directories, visitors.
+//!
 //! Some lives end in a close instead. Some databases are on a bad disk that fails, hangs or is slow
-//! ([`features::BadDisk`]). Around half of them the process itself is disturbed ([`surroundings`]).
+//! ([`features::BadDisk`]).
 //!
 //! Invariant: threads own disjoint keys, so each thread must read its own last write.
 
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Worker(life) => worker::run(&life),
         Command::Rival(rival) => rivals::compete(&rival),
-        Command::Visitor(visitor) => surroundings::visit(&visitor),
+        Command::Visit(visit) => surroundings::visitor::visit(&visit),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

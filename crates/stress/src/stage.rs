@@ -2,19 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, Trouble, WatchedFs};
 use foldb::{
-    BytewiseComparator, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, Options,
-    ReadOnlyDb, ReadOptions, Snapshot, WriteBatch,
+    BytewiseComparator, Comparator, Db, Error, ErrorKind, Expiry, Keyspace, KeyspaceOptions,
+    KeyspaceReader, Options, ReadOnlyDb, ReadOptions, Snapshot, WriteBatch,
 };
 
 use crate::check::{Wrong, told};
 use crate::coverage::{Counted, Counts};
 use crate::features::{BadDisk, Features, Operator};
 use crate::last_handle::LastHandle;
-use crate::surroundings;
+use crate::surroundings::{Around, LEASE_KEYSPACE, LONG_LIFE};
 use crate::write::{Operation, TALLY_KEYSPACE, bulk_value};
 
 /// The database that all threads work on.
@@ -24,11 +23,12 @@ pub(crate) struct Stage {
     /// The keyspaces of the features, in their order.
     pub keyspaces: Vec<Keyspace>,
     pub tally: Keyspace,
+    /// Entries that live for an hour, if the clock jumps.
+    pub leases: Option<Keyspace>,
     operators: Vec<(Operator, foldb::Operator)>,
     /// The current trouble of the disk.
     pub trouble: Arc<Trouble>,
-    /// Whether the directory was moved in this life.
-    pub moved: AtomicBool,
+    pub around: Around,
 }
 
 /// The keyspaces that threads check: as they are now, at a snapshot, or in a read-only database.
@@ -47,13 +47,15 @@ impl Stage {
     /// Opens the database, and creates missing keyspaces. On a bad disk some opens fail. The disk
     /// works again when this returns.
     pub(crate) fn open(
-        path: &Path,
+        around: Around,
         features: Features,
         counts: &Arc<Counts>,
         last: &Arc<LastHandle>,
     ) -> Result<Stage, Wrong> {
+        let path = &around.name;
         let trouble = Arc::new(Trouble::default());
         let mut options = features.options();
+        options.env = around.env(options.env);
         options.listeners.push(Arc::clone(counts) as _);
         options.listeners.push(Arc::clone(last) as _);
         if features.disk != BadDisk::Nothing {
@@ -67,13 +69,19 @@ impl Stage {
         let operators = Operator::ALL.iter().map(|own| Ok((*own, db.operator(&own.name())?)));
         let operators = operators.collect::<Result<_, _>>();
         let operators = operators.map_err(told("cannot define an operator"))?;
-        let keyspace = |name: &str, operator: &str, comparator| match db.keyspace(name) {
+        let jumps = features.surroundings.clock_jumps;
+        let expiry = jumps.then(|| Expiry::after_last_write(LONG_LIFE));
+        let create = |name: &str, options| match db.keyspace(name) {
             Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
-                let (merge_operator, comparator) = (Some(operator.to_owned()), Some(comparator));
-                let options = KeyspaceOptions { merge_operator, comparator, ..Default::default() };
                 db.create_keyspace(name, options)
             }
             outcome => outcome,
+        };
+        let keyspace = |name: &str, operator: &str, comparator| {
+            let (merge_operator, comparator) = (Some(operator.to_owned()), Some(comparator));
+            let options =
+                KeyspaceOptions { merge_operator, comparator, expiry, ..Default::default() };
+            create(name, options)
         };
         let mut keyspaces = vec![db.default_keyspace().clone()];
         for (at, &operator) in features.operators.iter().enumerate().skip(1) {
@@ -82,17 +90,25 @@ impl Stage {
         }
         let tally = keyspace(TALLY_KEYSPACE, &Operator::Add.name(), Arc::new(BytewiseComparator));
         let tally = tally.map_err(told("cannot open the keyspace of tallies"))?;
-        let moved = AtomicBool::new(false);
-        Ok(Stage { features, db, keyspaces, tally, operators, trouble, moved })
+        let comparator: Option<Arc<dyn Comparator>> = Some(Arc::new(BytewiseComparator));
+        let options = KeyspaceOptions { expiry, comparator, ..KeyspaceOptions::default() };
+        let leases = jumps.then(|| create(LEASE_KEYSPACE, options)).transpose();
+        let leases = leases.map_err(told("cannot open the keyspace of leases"))?;
+        Ok(Stage { features, db, keyspaces, tally, leases, operators, trouble, around })
     }
 
     /// Opens the database at `path` read-only: a copy of this database, or this database itself.
-    pub(crate) fn look(&self, path: &Path) -> Result<Shown<'_>, Wrong> {
+    /// Returns `None` if the process has few handles: such an open holds a handle of each table, and
+    /// would leave none to the calls of other threads.
+    pub(crate) fn look(&self, path: &Path) -> Result<Option<Shown<'_>>, Wrong> {
+        if self.features.surroundings.few_handles {
+            return Ok(None);
+        }
         let db = ReadOnlyDb::open(path, self.features.options());
         let db = db.map_err(told("cannot open to read only"))?;
         let again = |own: &Keyspace| db.keyspace(own.name()).map_err(told("a keyspace is missing"));
         let keyspaces = self.keyspaces.iter().map(again).collect::<Result<_, _>>()?;
-        Ok(Shown { features: &self.features, keyspaces })
+        Ok(Some(Shown { features: &self.features, keyspaces }))
     }
 
     /// Returns the keyspaces as they are now.
@@ -119,16 +135,14 @@ impl Stage {
         }
     }
 
-    /// Returns whether the disk or a moved directory may have caused this error of a changing call.
+    /// Returns whether the disk, or a move of the directory, may have caused this error of a changing
+    /// call.
     pub(crate) fn is_excused(&self, error: &Error) -> bool {
+        if self.features.surroundings.moves && error.kind() == ErrorKind::DirectoryLost {
+            return true;
+        }
         let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned, ErrorKind::Busy];
         self.features.disk.fails() && kinds.contains(&error.kind())
-            || self.was_moved() && surroundings::excuses(error)
-    }
-
-    /// Returns whether the directory was moved in this life.
-    pub(crate) fn was_moved(&self) -> bool {
-        self.moved.load(Ordering::SeqCst)
     }
 
     /// Returns the database's operator.

@@ -14,6 +14,7 @@ use crate::coverage::{Counted, Totals};
 use crate::features::{Features, draws};
 use crate::report::{Line, Progress};
 use crate::rivals;
+use crate::surroundings::{self, visitor};
 
 /// A worker whose check takes longer than this counts as hanging.
 const LONGEST_CHECK: Duration = Duration::from_secs(120);
@@ -32,8 +33,7 @@ pub(crate) fn run(run: &Run) -> Result<(), String> {
             temporary.path().to_owned()
         }
     };
-    // Workers change their working directories.
-    let directory = std::path::absolute(&directory).map_err(|error| error.to_string())?;
+    let directory = std::path::absolute(directory).map_err(|error| error.to_string())?;
     std::fs::create_dir_all(&directory)
         .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     let progress = ProgressBar::new(run.databases * u64::from(run.kills));
@@ -148,7 +148,10 @@ impl<'a> Database<'a> {
         }
         self.live(self.run.kills, &End::Check)?;
         // The check also follows a clean close.
-        self.live(self.run.kills + 1, &End::Check)
+        self.live(self.run.kills + 1, &End::Check)?;
+        let orphans = surroundings::orphans(&self.path)?;
+        *self.totals.entry(Counted::Orphan.name()).or_default() += orphans;
+        Ok(())
     }
 
     /// Starts a worker and follows it to its end.
@@ -158,9 +161,13 @@ impl<'a> Database<'a> {
         let (begun, has_begun) = mpsc::channel();
         let before = self.threads.clone();
         let reader = thread::spawn(move || read_lines(stdout, before, &begun));
+        let mut visited = Ok(());
         let ended = match end {
             End::Kill(time) => {
                 let begun = has_begun.recv_timeout(LONGEST_CHECK).is_ok();
+                if begun {
+                    visited = self.visit();
+                }
                 begun && ends_within(&mut child, *time)
             }
             End::Close(_) | End::Check => ends_within(&mut child, LONGEST_CHECK),
@@ -172,6 +179,7 @@ impl<'a> Database<'a> {
         if let Some(message) = told.wrong {
             return Err(format!("life {life}: {message}"));
         }
+        visited.map_err(|message| format!("life {life}: {message}"))?;
         if !told.checked {
             return Err(format!("life {life}: the worker ended or hung before its check was done"));
         }
@@ -185,6 +193,15 @@ impl<'a> Database<'a> {
         self.threads = told.threads;
         for (name, count) in told.counts {
             *self.totals.entry(name).or_default() += count;
+        }
+        Ok(())
+    }
+
+    /// Lets a second process use the database, if the seed says so.
+    fn visit(&mut self) -> Result<(), String> {
+        if Features::draw(self.seed).surroundings.visitors {
+            visitor::start(&self.path, self.seed, self.run.plant.as_deref())?;
+            *self.totals.entry(Counted::Visit.name()).or_default() += 1;
         }
         Ok(())
     }
@@ -223,7 +240,13 @@ impl<'a> Database<'a> {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name == prefix || name.starts_with(&format!("{prefix}.")) {
-                std::fs::remove_dir_all(entry.path()).map_err(|error| error.to_string())?;
+                let path = entry.path();
+                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let removed = match is_directory {
+                    true => std::fs::remove_dir_all(path),
+                    false => std::fs::remove_file(path),
+                };
+                removed.map_err(|error| error.to_string())?;
             }
         }
         Ok(())

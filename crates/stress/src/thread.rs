@@ -1,5 +1,7 @@
 //! One thread of a worker: it makes the writes of its seed, and reads them back.
 
+mod copies;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +16,7 @@ use crate::mistakes;
 use crate::model::Model;
 use crate::report::Line;
 use crate::stage::Stage;
+use crate::surroundings;
 use crate::way::{self, Way};
 use crate::write::{Operation, Write};
 
@@ -50,6 +53,8 @@ pub(crate) struct Worker<'a> {
     model: Model,
     /// Number of the next write.
     next: u64,
+    /// Number of writes in this life.
+    writes: u64,
     rng: fastrand::Rng,
     /// An earlier view, the model then, and the number of the write before which they are compared.
     held: Option<(Held, Model, u64)>,
@@ -68,7 +73,7 @@ impl<'a> Worker<'a> {
         let rng = draws(life.seed, "reads", &[life.life.into(), thread.into()]);
         let Found { model, progress, .. } = found;
         let next = progress.acknowledged;
-        Worker { stage, counts, life, watched, thread, model, next, rng, held: None }
+        Worker { stage, counts, life, watched, thread, model, next, writes: 0, rng, held: None }
     }
 
     /// Works until the life ends, or until the disk allows no more writes.
@@ -96,6 +101,7 @@ impl<'a> Worker<'a> {
             self.beat();
             self.read_now_and_then()?;
             self.work_now_and_then()?;
+            self.disturb_now_and_then()?;
             self.beat();
         }
         Ok(())
@@ -106,6 +112,7 @@ impl<'a> Worker<'a> {
     }
 
     fn read_now_and_then(&mut self) -> Result<(), Wrong> {
+        let _here = self.stage.around.in_place();
         match self.rng.u8(..) {
             0..25 => self.read_own_key()?,
             25..40 => self.read_pairs()?,
@@ -118,12 +125,14 @@ impl<'a> Worker<'a> {
     }
 
     fn work_now_and_then(&mut self) -> Result<(), Wrong> {
+        let _here = self.stage.around.in_place();
         let features = &self.stage.features;
         match self.rng.u32(..1000) {
             0..10 if self.held.is_none() => self.hold(),
             10 if features.manual_work => self.work_by_hand(),
             11 if features.checkpoints => self.checkpoint(),
             12 if features.read_only => self.read_only(),
+            6 if features.surroundings.visitors => self.back_up(),
             13..16 if features.mistakes => {
                 self.counts.add(Counted::Mistake);
                 mistakes::make_one(self.stage, &mut self.rng)
@@ -136,6 +145,39 @@ impl<'a> Worker<'a> {
             7 => check::own_keys(&self.stage.now(), self.thread, &self.model),
             _ => Ok(()),
         }
+    }
+
+    /// Disturbs the process: forks, moves the database, lets the clock jump. A thread does each
+    /// once after its first writes, and again at random.
+    fn disturb_now_and_then(&mut self) -> Result<(), Wrong> {
+        self.writes += 1;
+        let draw = self.rng.u32(..2000);
+        let now = |number: u64| self.writes == 5 * number || u64::from(draw) == number;
+        let (stage, counts) = (self.stage, self.counts);
+        let drawn = stage.features.surroundings;
+        if drawn.changes_directory && now(1) {
+            stage.around.change_directory(&mut self.rng)?;
+            counts.add(Counted::ChangedDirectory);
+        }
+        if drawn.forks && now(2) {
+            let _here = stage.around.in_place();
+            surroundings::fork(stage, self.thread, &self.model)?;
+            counts.add(Counted::Fork);
+        }
+        if drawn.forks && now(3) {
+            surroundings::leave_an_orphan(stage, self.thread, &self.model)?;
+        }
+        if drawn.moves && now(4) {
+            surroundings::move_away_and_back(stage, &self.life.database, &mut self.rng)?;
+            counts.add(Counted::MovedAway);
+        }
+        if let Some(leases) = stage.leases.as_ref().filter(|_| now(5)) {
+            let _here = stage.around.in_place();
+            if surroundings::jump(stage, leases, self.thread, &mut self.rng)? {
+                counts.add(Counted::ClockJump);
+            }
+        }
+        Ok(())
     }
 
     /// Makes some calls to the disk hang, or some syncs fail.
@@ -200,6 +242,7 @@ impl<'a> Worker<'a> {
     /// Reads after a failed write: they still work, and show whether the write is visible.
     fn after_failure(&self, write: &Write) -> Result<Written, Wrong> {
         self.counts.add(Counted::FailedWrite);
+        let _here = self.stage.around.in_place();
         let compare = |model: &Model| check::own_keys(&self.stage.now(), self.thread, model);
         let Err(without) = compare(&self.model) else { return Ok(Written::No) };
         let mut model = self.model.clone();
@@ -346,34 +389,5 @@ impl<'a> Worker<'a> {
             }
         };
         self.excused("background work on demand failed", outcome).map(drop)
-    }
-
-    /// Makes a checkpoint, and checks that this thread's keys in it equal the current ones.
-    fn checkpoint(&mut self) -> Result<(), Wrong> {
-        let name = format!("checkpoint-{}-{}", self.life.life, self.thread);
-        let path = self.life.database.with_extension(name);
-        let _from_an_earlier_life = std::fs::remove_dir_all(&path);
-        if !self.excused("a checkpoint failed", self.stage.db.checkpoint(&path).map(drop))? {
-            let _what_it_left = std::fs::remove_dir_all(&path);
-            return Ok(());
-        }
-        let copy = self.stage.look(&path)?;
-        check::own_keys(&copy, self.thread, &self.model)
-            .and_then(|()| check::pairs(&copy).map(drop))
-            .map_err(|wrong| format!("in a checkpoint, {wrong}"))?;
-        drop(copy);
-        std::fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        self.counts.add(Counted::CheckpointCheck);
-        Ok(())
-    }
-
-    /// Opens the database read-only while its writers work.
-    fn read_only(&mut self) -> Result<(), Wrong> {
-        let look = self.stage.look(&self.life.database)?;
-        check::own_keys(&look, self.thread, &self.model)
-            .and_then(|()| check::pairs(&look).map(drop))
-            .map_err(|wrong| format!("opened to read only, {wrong}"))?;
-        self.counts.add(Counted::ReadOnlyCheck);
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! One life of a database: open, compare, write until the kill, or until it is closed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::features::Features;
 use crate::last_handle::{self, LastHandle};
 use crate::report::{Line, tell_counts};
 use crate::stage::Stage;
-use crate::surroundings::Disturber;
+use crate::surroundings::Around;
 use crate::thread::{Watched, Worker};
 
 /// A thread that is in one call for longer than this counts as hanging.
@@ -61,8 +61,8 @@ fn live(life: &Life) -> Result<(), Wrong> {
     let counts = Arc::new(Counts::default());
     let slot = Arc::new(LastHandle::default());
     let features = Features::draw(life.seed);
-    let path = features.surroundings.enter(&life.database, &counts)?;
-    let stage = Stage::open(&path, features, &counts, &slot)?;
+    let around = Around::begin(&life.database, &features, &counts)?;
+    let stage = Stage::open(around, features, &counts, &slot)?;
     let found = check::whole(&stage, &life.threads)?;
     for (thread, found) in found.iter().enumerate() {
         if found.kept_interrupted {
@@ -89,24 +89,17 @@ fn live(life: &Life) -> Result<(), Wrong> {
 fn work(stage: &Stage, counts: &Counts, life: &Life, found: Vec<Found>) -> Result<(), Wrong> {
     let watched: Vec<Watched> = found.iter().map(|_| Watched::default()).collect();
     let end = life.close_after.map(|millis| Instant::now() + Duration::from_millis(millis));
-    let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for ((thread, found), watched) in (0..).zip(found).zip(&watched) {
             let mut worker = Worker::new((stage, counts, life), watched, thread, found);
             let handle = scope.spawn(move || {
-                match worker.work() {
-                    // A read met no directory. The next life checks the writes of this thread.
-                    Err(message) if stage.was_moved() && tells_a_move(&message) => {}
-                    Err(message) => fail(message),
-                    Ok(()) => {}
+                if let Err(message) = worker.work() {
+                    fail(message);
                 }
             });
             threads.push(Watch { handle: Some(handle), watched, seen: (0, Instant::now()) });
         }
-        let mut disturber = Disturber::new(stage, counts, life);
-        let ended = &ended;
-        scope.spawn(move || disturber.disturb(ended).unwrap_or_else(|message| fail(message)));
         loop {
             thread::sleep(Duration::from_millis(20));
             tell_counts(counts);
@@ -115,16 +108,10 @@ fn work(stage: &Stage, counts: &Counts, life: &Life, found: Vec<Found>) -> Resul
             }
             threads.iter_mut().for_each(Watch::look);
             if end.is_some() && threads.iter().all(|watch| watch.handle.is_none()) {
-                ended.store(true, Ordering::Relaxed);
                 return Ok(());
             }
         }
     })
-}
-
-/// Returns whether a message is of a read that met no directory.
-fn tells_a_move(message: &str) -> bool {
-    ["not the directory that was opened", "No such file"].iter().any(|text| message.contains(text))
 }
 
 /// Reports an error and ends the process, with all threads.

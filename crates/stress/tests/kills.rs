@@ -21,11 +21,35 @@ fn run(directory: &Path, more: &[&str]) -> Output {
 #[test]
 fn kills_lose_nothing_that_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
-    let outcome = run(directory.path(), &["--databases", "4"]);
+    let outcome = run(directory.path(), &["--databases", "2", "--seed", "100"]);
     assert!(outcome.status.success(), "{}", text(&outcome.stderr));
     assert!(text(&outcome.stdout).contains("kills survived"), "{}", text(&outcome.stdout));
     let left = std::fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(left, 0, "databases that passed are removed");
+}
+
+/// A unit test checks that these seeds draw each kind.
+#[test]
+fn a_short_run_meets_all_that_happens_around_the_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let outcome = run(directory.path(), &["--databases", "9"]);
+    assert!(outcome.status.success(), "{}", text(&outcome.stderr));
+    let counts = text(&outcome.stdout);
+    for name in [
+        "RelativePath",
+        "LinkedPath",
+        "ChangedDirectory",
+        "Fork",
+        "Orphan",
+        "FewHandles",
+        "MovedAway",
+        "ClockJump",
+        "Signals",
+        "Visit",
+    ] {
+        let count = counts.lines().find_map(|line| line.trim().strip_suffix(&format!("  {name}")));
+        assert!(count.is_some_and(|count| count != "0"), "{name} never happened: {counts}");
+    }
 }
 
 #[test]

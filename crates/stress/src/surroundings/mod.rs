@@ -1,269 +1,231 @@
-//! What happens around the engine in its process: another working directory, links, forks, few file
-//! handles, a directory that moves away and back, signals, and other programs at the database.
+//! The process around the engine: how it names the database, its working directory, its forks,
+//! handles, signals and clock, and other processes that use the database.
 //!
-//! A program is more than its database. Each of these cost a user of some store data, and no
-//! sequence of the engine's own calls shows them.
+//! A seed draws what happens ([`Surroundings`]). [`Around`] is the state of one worker.
 //!
-//! Invariant: the writes of a life are as without its surroundings. Only a moved directory excuses
-//! errors, and only errors of the engine.
+//! ```text
+//!  seed-5             the database
+//!  seed-5.link        a link to the directory of seed-5, and now and then to seed-5.elsewhere
+//!  seed-5.elsewhere   a directory with another database of the same name, which must not change
+//!  seed-5.moved       the database, while it is away from its place
+//!  seed-5.child-N     the report of the forked child N
+//!  seed-5.backups     backups, which the worker makes and a visitor reads
+//! ```
+//!
+//! Invariant: while the database is away from its place, no check of the worker reads it. Writes
+//! and background work go on, and may fail with `DirectoryLost` only.
 
-#[cfg(unix)]
-mod unix;
-mod visitor;
+mod calls;
+mod child;
+mod clock;
+mod moving;
+mod signals;
+pub(crate) mod visitor;
 
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use foldb::{Error, ErrorKind};
+use foldb::env::Env;
 
-use crate::check::{Wrong, told};
+use self::child::Orphan;
+pub(crate) use self::child::{fork, leave_an_orphan, orphans};
+use self::clock::JumpingClock;
+pub(crate) use self::clock::{LEASE_KEYSPACE, LONG_LIFE, jump};
+use self::moving::Decoy;
+pub(crate) use self::moving::move_away_and_back;
+use crate::check::Wrong;
 use crate::coverage::{Counted, Counts};
-use crate::features::draws;
-use crate::stage::Stage;
-pub(crate) use visitor::visit;
+use crate::features::{Features, draws};
 
-/// Something that happens again and again while threads work.
+/// Handles of a process that has few.
+const FEW_HANDLES: u64 = 40;
+
+/// How the program names the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Disturbance {
-    /// The process changes its working directory.
-    ChangeDirectory,
-    /// The process forks. The child uses the database, and ends.
-    Fork,
-    /// The process forks. The child outlives its parent.
-    Linger,
-    /// The database's directory moves away, and back.
-    Move,
-    /// Another program opens, repairs and destroys the database, and must be refused. It reads.
-    Visit,
+pub(crate) enum Naming {
+    Absolute,
+    /// Relative to the working directory at the open. The program changes the directory afterwards.
+    Relative,
+    /// By a path with a symbolic link.
+    Linked,
 }
 
-impl Disturbance {
-    const ALL: [Disturbance; 5] = [
-        Disturbance::ChangeDirectory,
-        Disturbance::Fork,
-        Disturbance::Linger,
-        Disturbance::Move,
-        Disturbance::Visit,
-    ];
-}
-
-/// The surroundings of one database.
-#[derive(Clone, Debug, Default)]
+/// What happens to the process around the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    seed: u64,
-    /// Whether the database is opened by a relative path.
-    relative: bool,
-    /// Whether the database is opened through a symbolic link.
-    link: bool,
-    /// Whether the process may open few files.
-    few_handles: bool,
-    /// Whether a timer interrupts system calls.
-    signals: bool,
-    disturbances: Vec<Disturbance>,
+    pub naming: Naming,
+    /// Whether the working directory changes.
+    pub changes_directory: bool,
+    pub forks: bool,
+    /// Whether the process may have 40 open files only.
+    pub few_handles: bool,
+    /// Whether the directory of the database is moved away and back, or its link is switched.
+    pub moves: bool,
+    pub clock_jumps: bool,
+    pub signals: bool,
+    /// Whether a second process opens, destroys, repairs, reads and follows the database.
+    pub visitors: bool,
 }
-
-/// File handles of a process that may open few.
-#[cfg(unix)]
-const FEW_HANDLES: u64 = 64;
-/// The ending of the name of a directory that moved away.
-const AWAY: &str = "away";
 
 impl Surroundings {
-    /// Draws the surroundings of a database. Half of the databases have none.
     pub(crate) fn draw(seed: u64) -> Surroundings {
         let mut rng = draws(seed, "surroundings", &[]);
-        if rng.bool() {
-            return Surroundings::default();
-        }
-        let mut disturbances = Disturbance::ALL.to_vec();
-        disturbances.retain(|_| rng.u8(..3) == 0);
-        let moves = disturbances.contains(&Disturbance::Move);
-        // A visitor finds no database while the directory is away.
-        disturbances.retain(|&one| cfg!(unix) && !(moves && one == Disturbance::Visit));
+        let mut one_in = |n: u8| rng.u8(..n) == 0;
+        let naming = match (one_in(3), one_in(3)) {
+            (true, _) => Naming::Relative,
+            (false, true) => Naming::Linked,
+            (false, false) => Naming::Absolute,
+        };
+        let moves = one_in(4);
         Surroundings {
-            seed,
-            relative: rng.bool(),
-            link: cfg!(unix) && rng.u8(..3) == 0,
-            few_handles: cfg!(unix) && rng.u8(..3) == 0,
-            signals: cfg!(unix) && rng.u8(..3) == 0,
-            disturbances,
+            naming,
+            changes_directory: naming == Naming::Relative || one_in(4),
+            forks: one_in(3),
+            few_handles: one_in(5),
+            moves,
+            clock_jumps: one_in(3),
+            signals: one_in(4),
+            // A visitor finds the database by its path.
+            visitors: one_in(3) && !moves,
         }
     }
+}
 
-    /// Returns whether the database's directory moves away and back.
-    pub(crate) fn moves(&self) -> bool {
-        self.disturbances.contains(&Disturbance::Move)
-    }
+/// The surroundings of one worker.
+#[derive(Debug)]
+pub(crate) struct Around {
+    drawn: Surroundings,
+    /// The absolute path of the database.
+    database: PathBuf,
+    /// The path by which the worker opens the database.
+    pub name: PathBuf,
+    clock: Arc<JumpingClock>,
+    /// Held by readers while the database must be in its place.
+    place: RwLock<Option<Decoy>>,
+    /// A child that may outlive this process.
+    orphan: Mutex<Option<Orphan>>,
+    /// Held during a backup.
+    pub backing_up: Mutex<()>,
+    /// Standard output of children.
+    nowhere: File,
+}
 
-    /// Prepares the process, and returns the path by which to open the database at `database`.
-    pub(crate) fn enter(&self, database: &Path, counts: &Counts) -> Result<PathBuf, Wrong> {
-        let away = database.with_extension(AWAY);
-        // A kill met the last life while the directory was away.
-        if away.exists() {
-            let _another_was_there = std::fs::remove_dir(database);
-            std::fs::rename(&away, database).map_err(wrong(&away))?;
+impl Around {
+    /// Prepares the process for the open: its handles, its directory, the path to open.
+    pub(crate) fn begin(
+        database: &Path,
+        features: &Features,
+        counts: &Counts,
+    ) -> Result<Around, Wrong> {
+        let drawn = features.surroundings;
+        moving::put_back(database)?;
+        let decoy = match drawn.moves {
+            true => Some(Decoy::new(database)?),
+            false => None,
+        };
+        if drawn.few_handles {
+            calls::limit_handles(FEW_HANDLES).map_err(wrong("cannot limit handles"))?;
+            counts.add(Counted::FewHandles);
         }
-        let mut path = database.to_owned();
-        #[cfg(unix)]
-        {
-            if self.few_handles {
-                unix::limit_handles(FEW_HANDLES)?;
-                counts.add(Counted::FewHandles);
+        if drawn.signals {
+            signals::begin().map_err(wrong("cannot send signals"))?;
+            counts.add(Counted::Signals);
+        }
+        let name = match drawn.naming {
+            Naming::Absolute => database.to_owned(),
+            Naming::Relative => {
+                let (parent, name) = split(database)?;
+                std::env::set_current_dir(parent).map_err(wrong("cannot change the directory"))?;
+                counts.add(Counted::RelativePath);
+                name
             }
-            if self.signals {
-                unix::begin_signals()?;
-                counts.add(Counted::Signals);
+            Naming::Linked => {
+                counts.add(Counted::LinkedPath);
+                moving::link(database)?
             }
-            if self.link {
-                path = unix::link_to(database)?;
-                counts.add(Counted::Link);
+        };
+        Ok(Around {
+            drawn,
+            database: database.to_owned(),
+            name,
+            clock: Arc::default(),
+            place: RwLock::new(decoy),
+            orphan: Mutex::default(),
+            backing_up: Mutex::default(),
+            nowhere: File::create("/dev/null").map_err(wrong("/dev/null"))?,
+        })
+    }
+
+    /// Returns the machine as the engine sees it.
+    pub(crate) fn env(&self, env: Env) -> Env {
+        match self.drawn.clock_jumps {
+            true => Env { clock: Arc::clone(&self.clock) as _, ..env },
+            false => env,
+        }
+    }
+
+    /// Waits until the database is in its place, and keeps it there.
+    pub(crate) fn in_place(&self) -> RwLockReadGuard<'_, impl Sized + use<>> {
+        self.place.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the working directory of the process, at times to one that is removed at once.
+    pub(crate) fn change_directory(&self, rng: &mut fastrand::Rng) -> Result<(), Wrong> {
+        let (parent, _) = split(&self.database)?;
+        let change = |to: &Path| std::env::set_current_dir(to);
+        let outcome = match rng.u8(..3) {
+            0 => change(&parent),
+            1 => change(Path::new("/")),
+            _ => {
+                let gone = self.database.with_extension("gone");
+                fs::create_dir_all(&gone)
+                    .and_then(|()| change(&gone))
+                    .and_then(|()| fs::remove_dir(&gone))
             }
-        }
-        if self.relative {
-            let (parent, name) = (path.parent(), path.file_name());
-            let (Some(parent), Some(name)) = (parent, name) else {
-                return Err(format!("{} has no parent", path.display()));
-            };
-            std::env::set_current_dir(parent).map_err(wrong(parent))?;
-            counts.add(Counted::RelativePath);
-            return Ok(name.into());
-        }
-        Ok(path)
-    }
-}
-
-fn wrong(path: &Path) -> impl Fn(std::io::Error) -> Wrong {
-    move |error| format!("{}: {error}", path.display())
-}
-
-/// Disturbs the process until the life ends.
-pub(crate) struct Disturber<'a> {
-    disturbances: Vec<Disturbance>,
-    seed: u64,
-    stage: &'a Stage,
-    counts: &'a Counts,
-    database: &'a Path,
-    plant: Option<&'a str>,
-    rng: fastrand::Rng,
-}
-
-impl<'a> Disturber<'a> {
-    pub(crate) fn new(
-        stage: &'a Stage,
-        counts: &'a Counts,
-        life: &'a crate::arguments::Life,
-    ) -> Disturber<'a> {
-        let surroundings = &stage.features.surroundings;
-        let rng = draws(surroundings.seed, "disturbances", &[life.life.into()]);
-        let mut disturbances = surroundings.disturbances.clone();
-        // A visitor that outlives a killed worker would rightly open and destroy the database.
-        disturbances.retain(|&one| life.close_after.is_some() || one != Disturbance::Visit);
-        let (database, plant, seed) = (&life.database, life.plant.as_deref(), life.seed);
-        Disturber { disturbances, seed, stage, counts, database, plant, rng }
-    }
-
-    /// Disturbs now and then, until `ends`.
-    pub(crate) fn disturb(&mut self, ends: &AtomicBool) -> Result<(), Wrong> {
-        while !ends.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(self.rng.u64(1..30)));
-            let Some(&one) = self.rng.choice(&self.disturbances) else {
-                return Ok(());
-            };
-            match one {
-                Disturbance::ChangeDirectory => self.change_directory()?,
-                Disturbance::Visit => self.visit()?,
-                Disturbance::Move => self.move_away()?,
-                #[cfg(unix)]
-                Disturbance::Fork => {
-                    unix::use_in_a_child(self.stage)?;
-                    self.counts.add(Counted::Fork);
-                }
-                #[cfg(unix)]
-                Disturbance::Linger => {
-                    unix::leave_a_child()?;
-                    self.counts.add(Counted::LingeringChild);
-                    // Each of them stays for seconds.
-                    thread::sleep(Duration::from_millis(300));
-                }
-                #[cfg(not(unix))]
-                Disturbance::Fork | Disturbance::Linger => {}
+        };
+        match outcome {
+            // Two threads remove one directory, or the process has no handle left for it.
+            Err(error) if error.kind() != io::ErrorKind::NotFound && !self.drawn.few_handles => {
+                Err(format!("cannot change the directory: {error}"))
             }
+            _ => Ok(()),
         }
-        Ok(())
-    }
-
-    fn change_directory(&mut self) -> Result<(), Wrong> {
-        let parent = self.database.parent().unwrap_or(self.database);
-        let place = if self.rng.bool() { std::env::temp_dir() } else { parent.to_owned() };
-        std::env::set_current_dir(&place).map_err(wrong(&place))?;
-        self.counts.add(Counted::ChangedDirectory);
-        Ok(())
-    }
-
-    fn visit(&self) -> Result<(), Wrong> {
-        visitor::run(self.database, self.seed, self.plant)?;
-        self.counts.add(Counted::Visitor);
-        Ok(())
-    }
-
-    /// Moves the directory away and back. Nothing may appear in its old place meanwhile, nor in
-    /// another directory there.
-    fn move_away(&mut self) -> Result<(), Wrong> {
-        let away = self.database.with_extension(AWAY);
-        self.stage.moved.store(true, Ordering::SeqCst);
-        std::fs::rename(self.database, &away).map_err(wrong(self.database))?;
-        let other = self.rng.bool();
-        if other {
-            // A call that looked at the lock before the move ends first.
-            thread::sleep(Duration::from_millis(10));
-            std::fs::create_dir(self.database).map_err(wrong(self.database))?;
-        }
-        thread::sleep(Duration::from_millis(self.rng.u64(1..40)));
-        if other {
-            // This fails unless the directory is empty.
-            std::fs::remove_dir(self.database).map_err(wrong(self.database))?;
-        }
-        if self.database.exists() {
-            return Err("the engine wrote to the old place of a moved directory".to_owned());
-        }
-        std::fs::rename(&away, self.database).map_err(wrong(&away))?;
-        self.counts.add(Counted::MovedDirectory);
-        Ok(())
     }
 }
 
-/// Returns whether a moved directory may have caused an error of a changing call.
-pub(crate) fn excuses(error: &Error) -> bool {
-    let kinds = [ErrorKind::DirectoryLost, ErrorKind::Poisoned, ErrorKind::Io];
-    kinds.contains(&error.kind())
+/// Returns the directory of a path, and its last name.
+fn split(path: &Path) -> Result<(PathBuf, PathBuf), Wrong> {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok((parent.to_owned(), name.into())),
+        _ => Err(format!("{} is no path of a database", path.display())),
+    }
 }
 
-/// Makes the calls of a child of the process that opened the database. Each must be refused, or
-/// read what it may.
-#[cfg(unix)]
-fn calls_of_a_child(stage: &Stage) -> Result<(), Wrong> {
-    let db = &stage.db;
-    let refused = |what: &str, outcome: foldb::Result<()>| match outcome {
-        Err(error) if error.kind() == ErrorKind::Forked => Ok(()),
-        Err(error) => Err(told(what)(error)),
-        Ok(()) => Err(format!("{what} succeeded in a forked child")),
-    };
-    refused("put", stage.tally.put("child", "1"))?;
-    refused("merge", stage.tally.merge("child", 1u64.to_le_bytes()))?;
-    refused("delete_range", db.delete_range(..))?;
-    refused("flush", db.flush())?;
-    refused("sync", db.sync())?;
-    refused("compact", db.compact(..))?;
-    refused("transact", db.transact(|own| own.put("child", "1")))?;
-    for keyspace in &stage.keyspaces {
-        match keyspace.get(stage.features.stored_key(b"child")) {
-            Ok(None) => {}
-            Ok(Some(_)) => return Err("a child read a key that nothing wrote".to_owned()),
-            Err(error) if error.kind() == ErrorKind::Forked => {}
-            Err(error) => return Err(told("a get in a child")(error)),
-        }
+fn wrong(what: &str) -> impl Fn(io::Error) -> Wrong {
+    move |error| format!("{what}: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seeds of the short run in `tests/kills.rs`.
+    #[test]
+    fn a_few_seeds_draw_everything_that_happens_around_the_engine() {
+        let drawn: Vec<_> = (1..=9).map(Surroundings::draw).collect();
+        let any = |what: &str, has: fn(&Surroundings) -> bool| {
+            assert!(drawn.iter().any(has), "{what}");
+        };
+        any("a relative path", |drawn| drawn.naming == Naming::Relative);
+        any("a linked path", |drawn| drawn.naming == Naming::Linked);
+        any("a changed directory", |drawn| drawn.changes_directory);
+        any("forks", |drawn| drawn.forks);
+        any("few handles", |drawn| drawn.few_handles);
+        any("moves", |drawn| drawn.moves && drawn.naming != Naming::Linked);
+        any("jumps of the clock", |drawn| drawn.clock_jumps);
+        any("signals", |drawn| drawn.signals);
+        any("visitors", |drawn| drawn.visitors);
     }
-    refused("close", db.close())
 }
