@@ -571,6 +571,9 @@ typedef struct {
   const char *merge_operator;
   // The name of the comparator of a created keyspace.
   const char *comparator;
+  // The option `expiry` of a created keyspace, as `foldb_keyspace_options_set` takes it; NULL if
+  // its entries do not expire.
+  const char *expiry;
   // When the value expires after the put or merge, in milliseconds since 1970; -1 if the write
   // sets no time.
   int64_t expires_millis;

@@ -92,6 +92,9 @@ pub struct foldb_change_t {
     pub merge_operator: *const c_char,
     /// The name of the comparator of a created keyspace.
     pub comparator: *const c_char,
+    /// The option `expiry` of a created keyspace, as `foldb_keyspace_options_set` takes it; NULL if
+    /// its entries do not expire.
+    pub expiry: *const c_char,
     /// When the value expires after the put or merge, in milliseconds since 1970; -1 if the write
     /// sets no time.
     pub expires_millis: i64,
@@ -341,6 +344,7 @@ const EMPTY: foldb_change_t = foldb_change_t {
     value: foldb_bytes_t { data: ptr::null(), len: 0 },
     merge_operator: ptr::null(),
     comparator: ptr::null(),
+    expiry: ptr::null(),
     expires_millis: NEVER,
     first: 0,
     last: 0,
@@ -369,6 +373,10 @@ impl foldb_updates_t {
                         None => ptr::null(),
                     },
                     comparator: name(names, &own.comparator),
+                    expiry: match &own.expiry {
+                        Some(expiry) => name(names, &expiry.to_string()),
+                        None => ptr::null(),
+                    },
                     ..EMPTY
                 }));
             }

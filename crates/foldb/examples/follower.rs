@@ -3,12 +3,15 @@
 //! The follower stores the position of each update in the same batch as its changes. So after a
 //! kill it continues exactly where it was, and applies no operand twice.
 
+use std::cmp::Ordering;
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use foldb::{
-    Change, Db, ErrorKind, Keyspace, KeyspaceOptions, Options, Position, Update, Updates,
-    WriteBatch,
+    BytewiseComparator, Change, Comparator, Db, ErrorKind, Expiry, Keyspace, KeyspaceOptions,
+    Options, Position, Update, Updates, WriteBatch,
 };
 
 /// A database that follows another one.
@@ -54,8 +57,11 @@ impl Follower {
                     }
                 }
                 for keyspace in created {
+                    // Its entries expire in the copy too, and its keys have the same order.
                     let options = KeyspaceOptions {
                         merge_operator: keyspace.merge_operator.clone(),
+                        expiry: keyspace.expiry,
+                        comparator: Some(comparator_of(&keyspace.comparator)?),
                         ..KeyspaceOptions::default()
                     };
                     self.copy.keyspace_or_create(&keyspace.name, options)?;
@@ -69,6 +75,43 @@ impl Follower {
     }
 }
 
+/// The orders of the program's own, which both databases register.
+pub(crate) fn comparators() -> Vec<Arc<dyn Comparator>> {
+    vec![Arc::new(Descending)]
+}
+
+/// Returns the order of this name.
+fn comparator_of(name: &str) -> foldb::Result<Arc<dyn Comparator>> {
+    let built_in: Arc<dyn Comparator> = Arc::new(BytewiseComparator);
+    let mut known = comparators().into_iter().chain([built_in]);
+    known.find(|known| known.name() == name).ok_or_else(|| {
+        let message = format!("the copy has no comparator '{name}'");
+        foldb::Error::new(ErrorKind::UnknownComparator, message)
+    })
+}
+
+/// The order of the bytes, turned round.
+#[derive(Debug)]
+struct Descending;
+
+impl Comparator for Descending {
+    fn name(&self) -> &str {
+        "follower.descending"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        b.cmp(a)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
 /// Opens the first database, which keeps its logs for the follower.
 pub(crate) fn open_first(path: &Path) -> foldb::Result<Db> {
     Db::open(
@@ -76,6 +119,7 @@ pub(crate) fn open_first(path: &Path) -> foldb::Result<Db> {
         Options {
             create_if_missing: true,
             merge_operator: Some("uint64add".to_owned()),
+            comparators: comparators(),
             wal_retention_bytes: 64 << 20,
             ..Options::default()
         },
@@ -91,7 +135,21 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     tags.put("page", "draft")?;
     first.sync()?; // the feed yields only what a power loss cannot take back
 
-    let copy = Db::create(dir.path().join("copy.db"))?;
+    let newest_first = first.create_keyspace(
+        "newest first",
+        KeyspaceOptions {
+            comparator: Some(Arc::new(Descending)),
+            expiry: Some(Expiry::after_last_write(Duration::from_secs(3600))),
+            ..KeyspaceOptions::default()
+        },
+    )?;
+    newest_first.put("2026-01", "snow")?;
+    newest_first.put("2026-07", "sun")?;
+    first.sync()?;
+
+    let options =
+        Options { create_if_missing: true, comparators: comparators(), ..Options::default() };
+    let copy = Db::open(dir.path().join("copy.db"), options)?;
     let mut follower = Follower::open(&first, copy.clone())?;
     println!("{} updates", follower.catch_up()?);
     first.merge("visits", 41u64.to_le_bytes())?;
@@ -101,6 +159,9 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
     assert_eq!(copy.get("page")?.as_deref(), Some(&b"text"[..]));
     assert_eq!(copy.get("visits")?.as_deref(), Some(&42u64.to_le_bytes()[..]));
+    let newest_first = copy.keyspace("newest first")?;
+    assert_eq!(newest_first.first()?.map(|(key, _)| key), Some(b"2026-07".to_vec()));
+    assert!(newest_first.expires_at("2026-07")?.is_some());
     assert_eq!(copy.keyspace("tags")?.get("page")?.as_deref(), Some(&b"draft"[..]));
     Ok(())
 }

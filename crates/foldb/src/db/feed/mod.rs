@@ -29,7 +29,7 @@ mod directory;
 mod position;
 pub(crate) mod recovery;
 mod update;
-mod updates;
+pub(crate) mod updates;
 
 pub use position::Position;
 pub use update::{BatchUpdate, Change, CreatedKeyspace, Update, UpdateOp};

@@ -235,7 +235,7 @@ pub(crate) fn is_missing(error: &Error) -> bool {
     source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }
 
-pub(super) fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
+pub(crate) fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
     let Lineage { id, predecessor, last_seqno, .. } = *lineage;
     Link { number, id, predecessor, last_seqno, sync: None, archived }
 }

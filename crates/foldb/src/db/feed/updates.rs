@@ -226,7 +226,7 @@ impl Core {
 }
 
 /// Returns the error of a database without a feed.
-pub(super) fn not_kept() -> Error {
+pub(crate) fn not_kept() -> Error {
     Error::invalid_argument(
         "the database keeps no logs for the change feed: set Options::wal_retention_bytes or \
          Options::wal_retention_seconds",

@@ -172,7 +172,8 @@ impl Db {
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<ReadOnlyDb> {
         let own = options.clone();
         let open = || open::open_read_only(path.as_ref(), options);
-        open::with_comparators(&own, "the open", open).map(|core| ReadOnlyDb::of(Db::of(core)))
+        let (core, shown) = open::with_comparators(&own, "the open", open)?;
+        Ok(ReadOnlyDb::of(Db::of(core), shown))
     }
 
     fn of(core: Arc<Core>) -> Db {

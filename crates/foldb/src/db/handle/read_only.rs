@@ -3,16 +3,18 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::db::feed::updates::not_kept;
 use crate::db::feed::{Position, Updates, UpdatesOptions};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace_reader::KeyspaceReader;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::db::handle::snapshot::Snapshot;
+use crate::db::lifecycle::open::Shown;
 use crate::db::read::approximate::ApproximateCount;
 use crate::db::read::explain::Explained;
 use crate::db::read::tables::TableInfo;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::events::FailedMerge;
 use crate::fold::Operator;
 use crate::key::AsKeyRange;
@@ -52,6 +54,7 @@ pub struct ReadOnlyDb {
     /// Refuses to write.
     db: Db,
     default: KeyspaceReader,
+    shown: Shown,
 }
 
 read_with!(ReadOnlyDb, |own| own.default.keyspace, &own.default.options);
@@ -66,9 +69,9 @@ impl ReadOnlyDb {
         Db::open_read_only(path, options)
     }
 
-    pub(crate) fn of(db: Db) -> ReadOnlyDb {
+    pub(crate) fn of(db: Db, shown: Shown) -> ReadOnlyDb {
         let default = db.default_keyspace().reader(ReadOptions::default());
-        ReadOnlyDb { db, default }
+        ReadOnlyDb { db, default, shown }
     }
 
     /// Returns the handle that refuses to write.
@@ -98,6 +101,57 @@ impl ReadOnlyDb {
     /// moment of the open.
     pub fn snapshot(&self) -> Snapshot {
         self.db.snapshot()
+    }
+
+    /// Returns a snapshot of what this handle shows, and the position of the same moment. A new
+    /// follower in another process than the writer copies the snapshot and then follows from the
+    /// position: it gets each later write exactly once. The feed may announce a keyspace again that
+    /// the snapshot has.
+    ///
+    /// A power loss takes the position back together with unsynced writes before it.
+    ///
+    /// # Errors
+    /// - `InvalidArgument` if the database keeps no logs.
+    /// - `Busy` if the writer has writes without the log
+    ///   ([`crate::WriteOptions::disable_wal`]) in its memory, or loaded sorted tables since its
+    ///   last flush. Open the database again after the flush.
+    /// - `Closed`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// # let options = || foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     wal_retention_bytes: 64 << 20,
+    /// #     ..foldb::Options::default()
+    /// # };
+    /// use foldb::{Db, ReadOnlyDb, UpdatesOptions};
+    ///
+    /// let db = Db::open(&path, options())?; // in another process
+    /// db.put("a", "1")?;
+    ///
+    /// let shown = ReadOnlyDb::open(&path, options())?;
+    /// let (snapshot, position) = shown.snapshot_and_position()?;
+    /// assert_eq!(snapshot.iter()?.count(), 1);
+    /// db.put("b", "2")?;
+    /// let all = UpdatesOptions { include_unsynced: true };
+    /// assert_eq!(shown.updates_since(&position, &all)?.count(), 1);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn snapshot_and_position(&self) -> Result<(Snapshot, Position)> {
+        self.db.core().check_open()?;
+        match self.shown {
+            Shown::At(position) => Ok((self.snapshot(), position)),
+            Shown::NotKept => Err(not_kept()),
+            Shown::Without(number) => Err(Error::new(
+                ErrorKind::Busy,
+                format!(
+                    "the write of number {number} is in no log and in no table yet, and the next \
+                     ones are: open the database again after the writer's next flush"
+                ),
+            )),
+        }
     }
 
     /// Returns the keys whose operands cannot be folded: see [`Db::list_failed_merges`].
@@ -213,7 +267,6 @@ mod tests {
 
     use super::*;
     use crate::db::write::batch::WriteBatch;
-    use crate::error::ErrorKind;
     use crate::options::{KeyspaceOptions, WriteOptions};
 
     /// The handle inside refuses every change, should a method ever pass one on.

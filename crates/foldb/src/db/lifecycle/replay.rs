@@ -47,7 +47,9 @@ use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::operation::Operation;
 use crate::options::Options;
 use crate::version::CloseRecord;
-use crate::wal::{BatchHeader, Lineage, LogEnd, LogHeader, LogReader, LogRecord, Tail};
+use crate::wal::{
+    BatchHeader, Lineage, LogEnd, LogHeader, LogReader, LogRecord, Predecessor, Tail,
+};
 
 /// What the caller can do about a damaged log.
 const ADVICE: &str =
@@ -95,6 +97,20 @@ pub(crate) struct Replayed {
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
     /// The logs that were read to their valid ends, in order.
     pub(crate) logs: Vec<ReplayedLog>,
+    /// The last batch.
+    pub(crate) end: ReplayEnd,
+}
+
+/// The last batch that a replay read, as the change feed needs it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReplayEnd {
+    /// The place directly after it; `None` without a batch.
+    pub(crate) place: Option<Predecessor>,
+    /// Whether the log of the batch was not written for the change feed.
+    pub(crate) is_not_kept: bool,
+    /// A number between the batches that neither a log nor a table has: an unlogged write in the
+    /// memory of another process, or a sorted load.
+    pub(crate) gap: Option<SeqNo>,
 }
 
 /// A log that was replayed, as the change feed needs it.
@@ -152,6 +168,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         has_changes: false,
         announced: Announced::default(),
         held_back: None,
+        covered: replay.keyspaces.values().map(|own| own.flushed_through).max().unwrap_or(0),
     };
     // By number: an abandoned log may lie between a log and its successor.
     let mut ends: BTreeMap<u64, LogEnd> = BTreeMap::new();
@@ -183,7 +200,11 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
             if replay.is_beyond(&record).map_err(|error| error.at(&path, offset))? {
                 return Ok(replayer.finish());
             }
+            let before = replayer.done.last_seqno;
             replayer.record(&record).map_err(|error| error.at(&path, offset))?;
+            if replayer.done.last_seqno > before {
+                replayer.note_end(number, reader.frames());
+            }
             offset = reader.offset();
         }
         let end = replayer.end(&mut reader)?;
@@ -287,9 +308,18 @@ struct Replayer<'a> {
     announced: Announced,
     /// The last record, which the planted fault `LoseLastLogRecord` does not replay.
     held_back: Option<Vec<u8>>,
+    /// Logs or tables have all numbers up to this one, or `done` names a gap.
+    covered: SeqNo,
 }
 
 impl Replayer<'_> {
+    /// Notes the place after a batch.
+    fn note_end(&mut self, log: u64, frames: u64) {
+        let id = self.lineage.as_ref().map(|lineage| lineage.id);
+        self.done.end.place = id.map(|id| Predecessor { log, id, frames });
+        self.done.end.is_not_kept = id.is_none();
+    }
+
     /// Checks the end of a log, and notes the bytes after it.
     fn end(&mut self, log: &mut LogReader) -> Result<LogEnd> {
         let closed = self.replay.closed.and_then(|closed| closed.log(log.number()));
@@ -331,6 +361,10 @@ impl Replayer<'_> {
             LogRecord::Header(_) => Err(Error::corruption("the log has a second header")),
             LogRecord::Definition(definition) => self.replay.registry.adopt(&definition),
             LogRecord::Lineage(lineage) => {
+                if self.done.logs.is_empty() {
+                    // Tables have everything before the first log.
+                    self.covered = self.covered.max(lineage.last_seqno);
+                }
                 self.announced.list(&lineage);
                 self.lineage = Some(lineage);
                 Ok(())
@@ -360,6 +394,10 @@ impl Replayer<'_> {
                 self.done.last_seqno, header.first_seqno
             )));
         }
+        if header.first_seqno > self.covered + 1 {
+            self.done.end.gap = Some(self.covered + 1);
+        }
+        self.covered = self.covered.max(header.first_seqno + SeqNo::from(header.count.max(1)) - 1);
         let mut bytes = ByteReader::new(operations);
         for index in 0..u64::from(header.count) {
             let mut operation = Operation::decode_logged(&mut bytes)?;

@@ -380,3 +380,69 @@ fn readers_beside_writers_see_every_write_once() {
         }
     });
 }
+
+/// A follower in another process copies what a read-only open shows, and gets every later write
+/// once: after each write, flush, stop and open of the writer.
+#[test]
+fn a_follower_in_another_process_can_start_at_any_moment() {
+    let mut fs = MemFs::new();
+    let mut moments: Vec<(Position, usize)> = Vec::new();
+    let mut written = Vec::new();
+    let note = |fs: &MemFs, moments: &mut Vec<_>, written: &[String]| {
+        let shown = Db::open_read_only(PATH, keeping(fs, 900)).unwrap();
+        let (snapshot, position) = shown.snapshot_and_position().unwrap();
+        let keys = snapshot.iter().unwrap().count();
+        assert_eq!(keys, written.len());
+        moments.push((position, keys));
+    };
+    for round in 0..4 {
+        let db = open_keeping(&fs, round);
+        note(&fs, &mut moments, &written);
+        for n in 0..5 {
+            let key = format!("{round}{n}");
+            db.put(&key, "1").unwrap();
+            written.push(format!("default:{key}=1"));
+            note(&fs, &mut moments, &written);
+            if n == 2 {
+                db.flush().unwrap();
+                note(&fs, &mut moments, &written);
+            }
+        }
+        match round % 2 {
+            0 => db.close().unwrap(),
+            _ => fs = fs.kill(),
+        }
+        drop(db);
+        note(&fs, &mut moments, &written);
+    }
+    let db = open_keeping(&fs, 10);
+    for (position, keys) in moments {
+        assert_eq!(since(&db, &position), written[keys..], "{position}");
+    }
+}
+
+/// What only the writer's memory has is in no copy, so no position may pass it.
+#[test]
+fn a_position_beside_a_writer_passes_no_unlogged_write() {
+    let fs = MemFs::new();
+    let db = open_keeping(&fs, 1);
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    let shown = || Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
+    let position = || shown().snapshot_and_position().map(|(_, position)| position);
+    assert_eq!(position().unwrap(), Position::BEGINNING);
+    db.put("a", "1").unwrap();
+    db.put_opt("b", "1", &unlogged).unwrap();
+    let before = position().unwrap();
+    db.put("c", "1").unwrap();
+    assert_error(position(), ErrorKind::Busy, None);
+    db.flush().unwrap();
+    let after = position().unwrap();
+    db.put("d", "1").unwrap();
+    db.sync().unwrap();
+    assert_eq!(since(&db, &before), ["unlogged 2..=2", "default:c=1", "default:d=1"]);
+    assert_eq!(since(&db, &after), ["default:d=1"]);
+    let plain = MemFs::new();
+    open(&plain).unwrap().close().unwrap();
+    let shown = Db::open_read_only(PATH, crate::support::options(&plain)).unwrap();
+    assert_error(shown.snapshot_and_position(), ErrorKind::InvalidArgument, None);
+}

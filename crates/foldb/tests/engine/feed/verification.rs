@@ -64,7 +64,8 @@ fn put_file(fs: &MemFs, name: &str, bytes: &[u8]) {
 }
 
 /// Every byte of an archived log counts, because the log after it names its end: header, lineage,
-/// batches, and each field of a frame's header. So does every length.
+/// batches, and each field of a frame's header. A file that is shorter is damaged. A longer one is
+/// not: a power loss may bring back space that was reserved behind the last frame.
 #[test]
 fn verification_finds_each_flip_and_cut_of_an_archive() {
     let fs = MemFs::new();
@@ -98,7 +99,8 @@ fn verification_finds_each_flip_and_cut_of_an_archive() {
         for length in 0..good.len() {
             assert_found(&good[..length], &format!("{name} cut to {length} bytes"));
         }
-        assert_found(&[&good[..], b"x"].concat(), &format!("{name} and one byte"));
+        put_file(&fs, name, &[&good[..], &[0; 5000]].concat());
+        assert_sound(&fs);
         put_file(&fs, name, &good);
     }
     assert_sound(&fs);

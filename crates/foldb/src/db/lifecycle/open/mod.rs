@@ -32,7 +32,7 @@ mod writable;
 pub(crate) use files::missing_log;
 pub(crate) use place::{lock, lock_error};
 pub(crate) use platform::check as check_platform;
-pub(crate) use read_only::open_read_only;
+pub(crate) use read_only::{Shown, open_read_only};
 pub(crate) use repair::repair;
 pub use repair::{CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport, SkippedPart};
 pub(crate) use surroundings::with_comparators;

@@ -31,6 +31,8 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, ReadOnlyFs};
 
 use crate::db::core::Core;
+use crate::db::feed::Position;
+use crate::db::feed::recovery::link;
 use crate::db::lifecycle::open::files::{check_log, check_tables, list_files, logs_in};
 use crate::db::lifecycle::open::opening::{
     Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
@@ -39,7 +41,7 @@ use crate::db::lifecycle::open::place::missing;
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
-use crate::db::lifecycle::replay::{Replay, needed_logs, opened, replay_logs};
+use crate::db::lifecycle::replay::{Replay, Replayed, needed_logs, opened, replay_logs};
 use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
@@ -52,14 +54,14 @@ use crate::segment::OpenSegment;
 use crate::segment::SegmentFiles;
 use crate::table::{BlockCache, TableReader};
 use crate::version::{CloseRecord, Manifest, OpenTables};
-use crate::wal::{LogReader, LogRecord, LogWriter};
+use crate::wal::{LogReader, LogRecord, LogWriter, Predecessor};
 
 /// The number of attempts. In each failed attempt the writer must have changed a file before the
 /// open opened it.
 const ATTEMPTS: usize = 32;
 
 /// Opens a database for reading.
-pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<Arc<Core>> {
+pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<(Arc<Core>, Shown)> {
     platform::check()?;
     options.validate()?;
     // The file system rejects every change that the engine might try.
@@ -131,7 +133,7 @@ struct Looking {
 }
 
 impl Looking {
-    fn attempt(&mut self) -> Result<Arc<Core>> {
+    fn attempt(&mut self) -> Result<(Arc<Core>, Shown)> {
         let fs = Arc::clone(&self.options.env.fs);
         let (options, names) = (self.options.clone(), self.names.clone());
         let (keyspaces_before, _) = self.stored()?;
@@ -168,12 +170,13 @@ impl Looking {
             next_keyspace: stored.next_keyspace,
         })?;
         let last_seqno = stored.last_seqno_with(&replayed);
+        let shown = Shown::of(&replayed, stored.feed_end, last_seqno);
         for (id, memtables) in replayed.memtables {
             memtables.iter().for_each(|memtable| memtable.seal(last_seqno));
             trees[&id].keyspace.view.hold(memtables);
         }
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
-        Ok(self.assemble(stored, trees, segment_files, last_seqno, dropped))
+        Ok((self.assemble(stored, trees, segment_files, last_seqno, dropped), shown))
     }
 
     /// Returns the stored state, and the record of a clean close.
@@ -279,6 +282,35 @@ impl Looking {
             }
         }
         core
+    }
+}
+
+/// The moment that a read-only open shows, as a place of the change feed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    At(Position),
+    /// The database keeps no logs for the feed.
+    NotKept,
+    /// The logs skip this number, which only the memory of a writer may have.
+    Without(SeqNo),
+}
+
+impl Shown {
+    /// `feed_end`: the end of the log before the first needed one, as the manifest names it.
+    fn of(replayed: &Replayed, feed_end: Option<Predecessor>, seqno: SeqNo) -> Shown {
+        let first = replayed.logs.first().and_then(|log| Some((log.number, log.lineage.as_ref()?)));
+        if let Some(gap) = replayed.end.gap {
+            return Shown::Without(gap);
+        }
+        // A log without a batch may belong to an open that fails. The log before it ends here, too.
+        match (replayed.end.place.or(feed_end), first) {
+            _ if replayed.end.is_not_kept => Shown::NotKept,
+            (Some(Predecessor { log, id, frames }), _) => {
+                Shown::At(Position { seqno, log, frame: frames, lineage: id })
+            }
+            (None, Some((number, lineage))) => Shown::At(link(number, lineage, None).begin()),
+            (None, None) => Shown::NotKept,
+        }
     }
 }
 

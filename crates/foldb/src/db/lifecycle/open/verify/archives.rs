@@ -5,9 +5,9 @@
 //!               manifest: needed from 9 on, after 7    manifest names those of the newest archive
 //! ```
 //!
-//! A log that an open replays may end in a torn tail. An archived log may not: it was synced, and
-//! cut to its last frame, before it got its name. So bytes that are no frame are damage there, and
-//! the log after it says how many frames it must have.
+//! A log that an open replays may end in a torn tail. An archived log may not: it was synced before
+//! it got its name, and the log after it says how many frames it must have. The bytes after them
+//! are no part of it: a power loss may bring back space that was reserved there.
 //!
 //! Archived logs outside this chain are remains of a crash or of another history. The next open
 //! removes them.
@@ -93,24 +93,18 @@ impl Verification<'_> {
         let mut log = LogReader::open(&*self.fs, path, number)?;
         let records = self.records(&mut log, registry)?;
         let (bytes, frames) = (log.offset(), log.frames());
-        if let Some(end) = end {
-            if frames != end.frames {
-                return Err(Error::corruption(format!(
-                    "expected {} frames, which the log after it names, found {frames}",
-                    end.frames
-                ))
-                .at(path, bytes));
-            }
-            lineage_of(&*self.fs, path, end)?;
-        }
-        let len = self.fs.len(path).map_err(|error| Error::io(path, "read the length", &error))?;
-        if bytes < len {
+        let Some(end) = end else {
+            log.end()?;
+            return Ok(Checked { bytes, records });
+        };
+        if frames != end.frames {
             return Err(Error::corruption(format!(
-                "expected the end of the log after frame {frames}, found {} other bytes",
-                len - bytes
+                "expected {} frames, which the log after it names, found {frames}",
+                end.frames
             ))
             .at(path, bytes));
         }
+        lineage_of(&*self.fs, path, end)?;
         Ok(Checked { bytes, records })
     }
 }
