@@ -21,6 +21,7 @@ mod background {
 /// Disks that fail, hang or lose power, and bugs that tests must find.
 mod disks {
     mod crash_points;
+    pub(crate) mod deadlines;
     mod hanging_disks;
     mod planted_faults;
     mod slow_disks;

@@ -157,6 +157,11 @@ impl Core {
 
     /// Creates a keyspace of these parts, with the next id. The name and the parts were checked.
     pub(crate) fn install_keyspace(&self, parts: KeyspaceParts) -> Result<Arc<KeyspaceState>> {
+        if parts.settings.expiry.is_some()
+            && let Some(operator) = &parts.default_operator
+        {
+            self.wrapping_operator(operator)?;
+        }
         self.check_not_inside()?;
         let mut writer = self.lock_writer()?;
         self.check_writable()?;

@@ -191,7 +191,11 @@ impl Core {
         self.check_open()?;
         let implementation = self.registry.parse(spec)?;
         let id = self.register(&*implementation)?;
-        Ok(Operator { id, registry: Arc::clone(&self.registry), implementation })
+        let operator = Operator { id, registry: Arc::clone(&self.registry), implementation };
+        if self.time.is_used() && !self.read_only {
+            self.wrapping_operator(&operator)?;
+        }
+        Ok(operator)
     }
 
     /// Returns the operator of a definition that another database may have stored. Parameters are
@@ -220,9 +224,10 @@ impl Core {
         self.wrapping_operator(operator)
     }
 
-    /// Returns the id of the operator that wraps one.
+    /// Returns the id of the operator that wraps one. The first call for an operator waits for a
+    /// synced edit of the manifest, so calls without a deadline make it.
     #[cold]
-    fn wrapping_operator(&self, operator: &Operator) -> Result<OperatorId> {
+    pub(crate) fn wrapping_operator(&self, operator: &Operator) -> Result<OperatorId> {
         match self.registry.resolver().expiring_id(operator.id) {
             Some(id) => Ok(id),
             None => self.register(&Expiring::new(Arc::clone(&operator.implementation))),

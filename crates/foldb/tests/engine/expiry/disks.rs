@@ -10,11 +10,9 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::Operation;
 use foldb::env::{Clock, Env, ManualClock, MemFs, SystemThreads, Threads, WatchedFs};
-use foldb::{
-    Db, Expires, Expiry, Keyspace, KeyspaceOptions, Options, TransactionOptions, WriteBatch,
-    WriteOptions,
-};
+use foldb::{Db, Expires, Expiry, Keyspace, KeyspaceOptions, Options, WriteOptions};
 
+use crate::disks::deadlines::calls;
 use crate::expiry::support::seconds;
 use crate::support::{PATH, options};
 
@@ -119,63 +117,6 @@ fn the_time_goes_on_when_it_cannot_be_stored() {
     }
 }
 
-type Call = fn(&Db, &Keyspace, &WriteOptions) -> foldb::Result<()>;
-
-/// The calls that take a deadline, and those that only read.
-fn calls() -> Vec<(&'static str, Call)> {
-    fn within(options: &WriteOptions) -> TransactionOptions {
-        let write = *options;
-        TransactionOptions { deadline: options.deadline, write, ..Default::default() }
-    }
-    vec![
-        ("put", |_, own, soon| own.put_opt("a", "1", soon)),
-        ("put with an end", |_, own, soon| {
-            if own.options().expiry.is_none() {
-                return Ok(());
-            }
-            own.put_opt("a", "1", &WriteOptions { expires: Some(Expires::Never), ..*soon })
-        }),
-        ("merge", |_, own, soon| own.merge_opt("a", "2", soon)),
-        ("delete", |_, own, soon| own.delete_opt("b", soon)),
-        ("delete_range", |_, own, soon| own.delete_range_opt("b".."c", soon)),
-        ("write", |db, own, soon| {
-            let mut batch = WriteBatch::new();
-            batch.put_in(own, "a", "3").put("a", "3");
-            db.write_opt(&batch, soon)
-        }),
-        ("put_if_absent", |_, own, soon| own.conditional(soon).put_if_absent("c", "1").map(drop)),
-        ("compare_and_swap", |_, own, soon| {
-            own.conditional(soon).compare_and_swap("d", None, Some(b"1")).map(drop)
-        }),
-        ("update", |_, own, soon| {
-            own.conditional(soon).update("e", |_| Some(b"1".to_vec())).map(drop)
-        }),
-        ("fetch_update", |_, own, soon| {
-            own.conditional(soon).fetch_update("e", |_| Some(b"1".to_vec())).map(drop)
-        }),
-        ("merge_get", |_, own, soon| own.conditional(soon).merge_get("e", "2").map(drop)),
-        ("merge_if", |_, own, soon| own.conditional(soon).merge_if("e", |_| true, "2").map(drop)),
-        ("take", |_, own, soon| own.conditional(soon).take("e").map(drop)),
-        ("take_first", |_, own, soon| own.conditional(soon).take_first(..).map(drop)),
-        ("transact", |db, own, soon| {
-            db.transact_opt(&within(soon), |transaction| {
-                transaction.keyspace(own).get("a")?;
-                transaction.keyspace(own).put("f", "1")
-            })
-        }),
-        ("commit", |db, own, soon| {
-            let transaction = db.begin(within(soon))?;
-            transaction.keyspace(own).put("g", "1")?;
-            transaction.commit()
-        }),
-        ("get", |_, own, _| own.get("a").map(drop)),
-        ("iter", |_, own, _| own.iter().map(|iter| assert!(iter.count() < 100))),
-        ("multi_get", |_, own, _| own.multi_get(["a"]).map(drop)),
-        ("expires_at", |_, own, _| own.expires_at("a").map(drop)),
-        ("snapshot", |db, own, _| db.snapshot().keyspace(own).get("a").map(drop)),
-    ]
-}
-
 /// A worker stores a second on a disk that hangs. No call waits for it, in keyspaces with expiry
 /// and without, however far the clock moves meanwhile.
 #[test]
@@ -184,10 +125,6 @@ fn no_call_waits_for_the_disk_to_learn_the_time() {
     let soon = WriteOptions { deadline: Some(seconds(1)), ..WriteOptions::default() };
     own.put("a", "1").unwrap();
     let default = db.default_keyspace();
-    // The first merge of an operator stores its name in the manifest.
-    for keyspace in [&own, default] {
-        keyspace.merge("a", "1").unwrap();
-    }
     for lag in [0, 1, 5] {
         is_on.store(true, Ordering::SeqCst);
         let began = Instant::now();
