@@ -131,12 +131,16 @@ pub enum Fault {
     /// A transaction's iterator that a backward seek puts exactly on its key does not claim the
     /// key.
     ForgetExactHit,
+    /// The end of an entry is rounded down to a second.
+    EndsEarly,
+    /// An operator of a keyspace with expiry gets its scraps before the value that it names.
+    KeepScraps,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 59] = [
+    pub const ALL: [Fault; 61] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -196,6 +200,8 @@ impl Fault {
         Fault::RestoreUnmarked,
         Fault::BackupSkipsSync,
         Fault::ForgetExactHit,
+        Fault::EndsEarly,
+        Fault::KeepScraps,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.

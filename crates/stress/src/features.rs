@@ -148,6 +148,12 @@ impl Features {
         if self.edges {
             options = at_the_edges(options, &mut draws(self.seed, "edges", &[]));
         }
+        if self.surroundings.few_handles {
+            // A compaction holds a handle of each of its tables, and a write buffer one of its log.
+            options.max_background_compactions = 1;
+            options.max_write_buffers = 2;
+            options.tier_fan_in = options.tier_fan_in.min(4);
+        }
         Options {
             merge_operator: Some(self.operators[0].name().into_owned()),
             operators: Operator::own(),

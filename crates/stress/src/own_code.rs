@@ -103,7 +103,9 @@ impl MergeOperator for Replace {
         Replace::NAME
     }
 
-    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], _: &mut Vec<u8>) -> Full {
+    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        // What an operator writes before it decides does not count.
+        out.extend_from_slice(b"scraps");
         match Replace::newest(operands) {
             None => Full::Existing,
             Some(newest) if operands[newest].is_empty() => Full::Delete,

@@ -35,6 +35,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::faults::{Fault, planted};
 use crate::settings::Expiry;
 
 /// Bytes of a stamp.
@@ -184,7 +185,11 @@ impl Pending {
     pub(crate) fn at(self, now: CommitTime, bucket: Bucket) -> Stamp {
         let expires = match self.end {
             End::After(nanos) => {
-                let seconds = now.nanos.saturating_add(nanos).div_ceil(NANOS);
+                let end = now.nanos.saturating_add(nanos);
+                let seconds = match planted(Fault::EndsEarly) {
+                    true => end / NANOS,
+                    false => end.div_ceil(NANOS),
+                };
                 Moment::try_from(seconds).unwrap_or(NEVER)
             }
             End::At(moment) => moment,

@@ -72,6 +72,7 @@ pub(crate) fn jump(
     let clock = &stage.around.clock;
     let _alone = clock.jumps.lock().unwrap_or_else(PoisonError::into_inner);
     clock.set_off_by(rng.i64(-FARTHEST..FARTHEST));
+    let earliest = clock.time_of_day() + LEASE;
     let options = WriteOptions { expires: Some(Expires::After(LEASE)), ..Default::default() };
     match leases.put_opt([thread], b"lease", &options) {
         Ok(()) => {}
@@ -83,6 +84,9 @@ pub(crate) fn jump(
     let Some(end) = end.filter(|_| is_there().unwrap_or(true)) else {
         return Err("a lease of an hour has ended at once".to_owned());
     };
+    if end.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() < earliest {
+        return Err("a lease of an hour ends early".to_owned());
+    }
     clock.jump_behind(end);
     let begun = Instant::now();
     while is_there()? {
