@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use foldb::numbering::{self, Given};
 use foldb::{
-    Db, ErrorKind, GcOptions, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    Db, ErrorKind, Expires, GcOptions, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch,
+    WriteOptions,
 };
 use foldb_stress::{Operator, draws};
 
@@ -17,6 +18,7 @@ use crate::disk::Disk;
 use crate::features::Features;
 use crate::follower::Follower;
 use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Ticks, Write};
+use crate::versions::{BRIEF, BRIEF_SECONDS};
 
 /// The database stores a second within this time, even on a disk that hangs.
 const LONGEST_STORE: Duration = Duration::from_secs(60);
@@ -351,7 +353,8 @@ impl<'a> Client<'a> {
         }
         let count =
             if features.batches && self.rng.u8(..4) == 0 { self.rng.usize(2..12) } else { 1 };
-        let operations: Vec<_> = (0..count).map(|_| self.change()).collect();
+        let mut operations: Vec<_> = (0..count).map(|_| self.change()).collect();
+        self.make_brief_now_and_then(&mut operations);
         let sync = self.rng.u8(..) < features.syncs;
         let gives_up = features.deadlines && self.rng.bool();
         let deadline = gives_up.then(|| Duration::from_micros(self.rng.u64(..2000)));
@@ -360,6 +363,29 @@ impl<'a> Client<'a> {
         let answer = self.submit(&operations, &options);
         self.wrote(began, sync, &answer, operations);
         answer
+    }
+
+    /// Gives some puts a short life of their own.
+    fn make_brief_now_and_then(&mut self, operations: &mut [Operation]) {
+        let features = self.stage.features;
+        for Operation { keyspace, change } in operations {
+            // The values of counters have no byte to spare.
+            let may_be =
+                features.fades(*keyspace) && features.operators[*keyspace] != Operator::Add;
+            if let Change::Put(_, value) = change
+                && may_be
+                && self.rng.u8(..3) == 0
+            {
+                value.push(BRIEF);
+            }
+        }
+    }
+
+    /// Returns when the entry of an operation expires, if its put says so.
+    fn expires(&self, Operation { keyspace, change }: &Operation) -> Option<Expires> {
+        let Change::Put(_, value) = change else { return None };
+        let is_brief = self.stage.features.fades(*keyspace) && value.last() == Some(&BRIEF);
+        is_brief.then_some(Expires::After(Duration::from_secs(BRIEF_SECONDS)))
     }
 
     /// Begins a write: returns when.
@@ -422,7 +448,10 @@ impl<'a> Client<'a> {
         let own = |operation: &Operation| self.stage.features.operators[operation.keyspace];
         if let [operation] = operations {
             match &operation.change {
-                Change::Put(key, value) => return keyspace(operation).put_opt(key, value, options),
+                Change::Put(key, value) => {
+                    let options = WriteOptions { expires: self.expires(operation), ..*options };
+                    return keyspace(operation).put_opt(key, value, &options);
+                }
                 Change::Delete(key) => return keyspace(operation).delete_opt(key, options),
                 Change::Merge(operator, key, operand) if *operator == own(operation) => {
                     return keyspace(operation).merge_opt(key, operand, options);
@@ -437,6 +466,7 @@ impl<'a> Client<'a> {
         let mut batch = WriteBatch::new();
         for operation in operations {
             let keyspace = keyspace(operation);
+            batch.set_expires(self.expires(operation));
             match &operation.change {
                 Change::Put(key, value) => batch.put_in(keyspace, key, value),
                 Change::Delete(key) => batch.delete_in(keyspace, key),

@@ -26,6 +26,13 @@ pub struct Lifetime {
     pub renews: bool,
 }
 
+/// The last byte of a value that lives for [`BRIEF_SECONDS`], because its put said so. Other values
+/// do not end with it. So an older value of the key may outlive a newer one.
+pub const BRIEF: u8 = b'!';
+
+/// Seconds that a brief value lives.
+pub const BRIEF_SECONDS: u64 = 1;
+
 /// The versions of all keys of all keyspaces.
 #[derive(Clone, Debug)]
 pub struct Versions {
@@ -64,6 +71,9 @@ impl Versions {
             }
         };
         match &operation.change {
+            Change::Put(key, value) if lifetime.is_some() && value.last() == Some(&BRIEF) => {
+                set(key, Some(value.clone()), second + BRIEF_SECONDS);
+            }
             Change::Put(key, value) => set(key, Some(value.clone()), end_of(None)),
             Change::Delete(key) => set(key, None, u64::MAX),
             Change::Merge(operator, key, operand) => {
