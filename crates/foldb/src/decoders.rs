@@ -13,7 +13,7 @@ use crate::fold::{Definition, Full, Partial, builtins};
 use crate::operation::Operation;
 use crate::settings::KeyspaceSettings;
 use crate::version::Edit;
-use crate::{segment, table, wal};
+use crate::{db, segment, table, wal};
 
 /// A decoder and the name of its fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub struct Decoder {
 }
 
 /// All decoders.
-pub const DECODERS: [Decoder; 17] = [
+pub const DECODERS: [Decoder; 20] = [
     Decoder { name: "log_frame", decode: wal::decoders::log_frame },
     Decoder { name: "log_record", decode: wal::decoders::log_record },
     Decoder { name: "batch", decode: batch },
@@ -43,6 +43,9 @@ pub const DECODERS: [Decoder; 17] = [
     Decoder { name: "properties", decode: table::decoders::properties },
     Decoder { name: "range_tombstones", decode: table::decoders::range_tombstones },
     Decoder { name: "compressed", decode: table::decoders::compressed },
+    Decoder { name: "feed", decode: db::feed::decoders::feed },
+    Decoder { name: "dump", decode: db::dump::decoders::dump },
+    Decoder { name: "backup_record", decode: db::backup::decoders::record },
 ];
 
 /// Returns the decoder with this name.
@@ -170,6 +173,26 @@ mod tests {
         fs
     }
 
+    /// Creates a database with few entries: folded ones, unfolded ones, and some that expire.
+    fn small() -> Db {
+        let options = Options {
+            create_if_missing: true,
+            env: Env::in_memory(MemFs::new()),
+            merge_operator: Some("uint64add".to_owned()),
+            ..Options::default()
+        };
+        let db = Db::open("db", options).unwrap();
+        db.put("key", "value").unwrap();
+        db.merge("bad", 1u64.to_le_bytes()).unwrap();
+        db.merge_with(&db.operator("stringappend:,").unwrap(), "list", "item").unwrap();
+        db.put("bad", "no number").unwrap();
+        db.merge("bad", 1u64.to_le_bytes()).unwrap();
+        let expiry = Some(crate::Expiry::after_last_write(Duration::from_secs(60)));
+        let x = KeyspaceOptions { expiry, ..Default::default() };
+        db.create_keyspace("x", x).unwrap().put("key", "value").unwrap();
+        db
+    }
+
     /// Writes the initial corpora. Run it by name when a format changes.
     #[test]
     #[ignore = "writes into the source tree"]
@@ -217,6 +240,11 @@ mod tests {
         inputs.push(("references", vec![5, 10, 3, 200, 1]));
         inputs.push(("value_address", vec![9, 100, 40]));
         inputs.push(("value_address", vec![9, 100, 41, 3]));
+        inputs.extend(db::feed::decoders::inputs().into_iter().map(|input| ("feed", input)));
+        inputs.push(("backup_record", db::backup::decoders::input()));
+        let mut dump = Vec::new();
+        small().dump(&mut dump).unwrap();
+        inputs.push(("dump", db::dump::decoders::input(&dump)));
         let corpora = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
         for (name, bytes) in inputs.iter().filter(|(_, bytes)| bytes.len() <= 4 << 10) {
             let directory = corpora.join(name);

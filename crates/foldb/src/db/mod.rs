@@ -19,10 +19,10 @@
 //! [`core::Core`] owns the state. The modules above it add operations, each in an `impl` block for
 //! its subject. The files of `state` say which lock guards what.
 
-mod backup;
+pub(crate) mod backup;
 mod core;
-mod dump;
-mod feed;
+pub(crate) mod dump;
+pub(crate) mod feed;
 mod handle;
 mod lifecycle;
 mod load;

@@ -18,6 +18,8 @@
 //! Invariant: every file that a record names is durable before the record exists.
 
 mod create;
+#[cfg(any(test, feature = "internals"))]
+pub(crate) mod decoders;
 mod files;
 mod record;
 mod restore;

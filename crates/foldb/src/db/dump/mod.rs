@@ -13,6 +13,8 @@
 //! fold are stored as values. Only keys that do not fold are stored as a base and operands.
 
 mod create;
+#[cfg(any(test, feature = "internals"))]
+pub(crate) mod decoders;
 mod digest;
 mod dumping;
 mod format;

@@ -25,6 +25,8 @@
 pub(crate) mod announced;
 pub(crate) mod archive;
 pub(crate) mod chain;
+#[cfg(any(test, feature = "internals"))]
+pub(crate) mod decoders;
 mod directory;
 mod position;
 pub(crate) mod recovery;
