@@ -66,6 +66,16 @@ pub(crate) fn check_value(value: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Returns the bytes of a base and operands together.
+pub(crate) fn joined_bytes(base: Option<&[u8]>, operands: &[&[u8]]) -> usize {
+    base.iter().chain(operands).map(|piece| piece.len()).sum()
+}
+
+/// Returns whether a base and operands are too long to be one value together.
+pub(crate) fn is_too_long(base: Option<&[u8]>, operands: &[&[u8]]) -> bool {
+    joined_bytes(base, operands) > MAX_VALUE_BYTES
+}
+
 /// Checks that a batch fits into the memtables.
 ///
 /// # Errors

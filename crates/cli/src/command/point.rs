@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use foldb::limits::MAX_VALUE_BYTES;
 use foldb::{CompareAndSwap, TextForm};
 
 use crate::args::{Common, Delete, Get, Merge, Put};
@@ -89,14 +90,23 @@ pub(super) fn put(args: &Put, common: &Common) -> Outcome {
     opened.close()
 }
 
-/// Reads a file or standard input whole.
+/// Reads a file or standard input whole, unless it is longer than a value may be. It may have no
+/// end.
 fn read(file: &Path) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
+    let most = MAX_VALUE_BYTES as u64 + 1;
     let read = match file.as_os_str() == "-" {
-        true => io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes),
-        false => fs::read(file),
+        true => io::stdin().lock().take(most).read_to_end(&mut bytes),
+        false => fs::File::open(file).and_then(|open| open.take(most).read_to_end(&mut bytes)),
     };
-    read.map_err(|error| Exit::failed(format!("cannot read {}: {error}", location::shown(file))))
+    let shown = location::shown(file);
+    match read {
+        Ok(length) if length > MAX_VALUE_BYTES => Err(Exit::failed(format!(
+            "{shown} is longer than a value may be: MAX_VALUE_BYTES = {MAX_VALUE_BYTES}"
+        ))),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Exit::failed(format!("cannot read {shown}: {error}"))),
+    }
 }
 
 /// Deletes a key.

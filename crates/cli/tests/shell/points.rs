@@ -204,6 +204,15 @@ fn a_value_is_read_from_a_file_and_printed_without_a_newline() {
     assert!(shell.run("put db k").failed(2).contains("is missing"));
 }
 
+/// The shell once read for as long as there was memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_end_is_refused_at_the_limit_of_a_value() {
+    let shell = Shell::new();
+    let refused = shell.run("put db k --file /dev/zero");
+    assert!(refused.failed(1).contains("MAX_VALUE_BYTES = 268435456"));
+}
+
 #[test]
 fn writes_under_a_condition_write_nothing_if_it_does_not_hold() {
     let shell = Shell::new();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use foldb_env::mem::{Fault, Operation};
-use foldb_env::{Env, FileSystem, MemFs, SystemThreads};
+use foldb_env::{Env, FileSystem, ManualClock, MemFs, SystemThreads};
 
 use crate::files::FileNames;
 use crate::options::WriteOptions;
@@ -369,4 +369,39 @@ fn statistics_do_not_wait_for_a_write_or_a_change_of_the_tree_in_progress() {
     let told = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("no wait");
     drop((changing, writing));
     assert_eq!(told.0, 1);
+}
+
+/// Each drop of one among thousands of keyspaces woke a worker that walked over all of them.
+#[test]
+fn at_rest_a_drop_of_a_keyspace_makes_no_search_for_a_job() {
+    let clock = Arc::new(ManualClock::default());
+    let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(MemFs::new()) };
+    let db = Db::open("db", Options { create_if_missing: true, env, ..Options::default() });
+    let db = db.unwrap();
+    let create = |name: &str| db.create_keyspace(name, Default::default()).unwrap();
+    let kept = create("kept");
+    create("a").put("key", "1").unwrap();
+    create("b");
+    let rest = || {
+        for _ in 0..3 {
+            clock.advance(std::time::Duration::from_secs(1));
+            while db.step_background().unwrap() {}
+        }
+    };
+    db.flush().unwrap();
+    let background = &db.core().background;
+    assert!(!background.has_no_news());
+    rest();
+    assert!(background.has_no_news());
+    db.drop_keyspace("a").unwrap();
+    db.drop_keyspace("b").unwrap();
+    assert!(background.has_no_news());
+    // What makes a job is news.
+    create("c");
+    assert!(!background.has_no_news());
+    rest();
+    assert!(background.has_no_news());
+    kept.put("key", "1").unwrap();
+    db.flush().unwrap();
+    assert!(!background.has_no_news());
 }

@@ -36,10 +36,10 @@ use smallvec::SmallVec;
 use crate::error::Error;
 use crate::faults::{Fault, planted};
 use crate::fold::expiring::composable;
-use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::fold::operator::{Full, Growth, MergeOperator, Partial};
 use crate::fold::registry::Resolver;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
-use crate::limits::MAX_VALUE_BYTES;
+use crate::limits::{MAX_VALUE_BYTES, is_too_long, joined_bytes};
 use crate::value::Value;
 
 /// One record of a chain.
@@ -373,8 +373,21 @@ pub(crate) fn full(
         Ok(Full::Operand(index)) => Outcome::Operand(index),
         Ok(Full::Existing) => Outcome::Existing,
         Ok(Full::Delete) => Outcome::Delete,
-        Ok(Full::Fail) | Err(_) => Outcome::Fail { too_long: None },
+        Ok(Full::Fail) => Outcome::Fail { too_long: too_long(implementation, base, operands) },
+        Err(_) => Outcome::Fail { too_long: None },
     }
+}
+
+/// Returns the bytes that a failed fold would have made, if that is why it failed: the operator
+/// joins its operands, and they are too long together.
+#[cold]
+fn too_long(
+    implementation: &dyn MergeOperator,
+    base: Option<&[u8]>,
+    operands: &[&[u8]],
+) -> Option<usize> {
+    let joined = implementation.growth() == Growth::Grows && is_too_long(base, operands);
+    joined.then(|| joined_bytes(base, operands))
 }
 
 /// Frees the memory of an output that is too long. Returns the length of the output.

@@ -52,6 +52,8 @@ pub(crate) struct Memtable {
     failure: OnceLock<String>,
     /// The earliest moment of an operand with a stamp.
     merged_since: AtomicU32,
+    /// Deletes of single keys.
+    deletes: AtomicU64,
 }
 
 /// The right to write to a memtable.
@@ -99,6 +101,7 @@ impl MemtableWriter {
             unordered: AtomicBool::new(false),
             failure: OnceLock::new(),
             merged_since: AtomicU32::new(NEVER),
+            deletes: AtomicU64::new(0),
         });
         MemtableWriter {
             empty_bytes: memtable.bytes(),
@@ -200,7 +203,11 @@ impl MemtableWriter {
         let record = NewRecord { seqno, kind: kind as u8, operator, value };
         let floor = match kind {
             Kind::Merge => rules.floor.max(self.last_delete_range),
-            Kind::Put | Kind::Separated | Kind::Delete | Kind::DeleteRange => MAX_SEQNO,
+            Kind::Put | Kind::Separated | Kind::DeleteRange => MAX_SEQNO,
+            Kind::Delete => {
+                self.memtable.deletes.fetch_add(1, Ordering::Relaxed);
+                MAX_SEQNO
+            }
         };
         let fold = |word| fold_word(rules.operators.implementation(operator), word, value);
         let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
@@ -261,6 +268,11 @@ impl Memtable {
         if let Some((_, stamp)) = Stamp::split(operand) {
             self.merged_since.fetch_min(stamp.written, Ordering::AcqRel);
         }
+    }
+
+    /// Returns how many single keys were deleted, those counted that were deleted again.
+    pub(crate) fn deletes(&self) -> u64 {
+        self.deletes.load(Ordering::Relaxed)
     }
 
     /// Returns the earliest moment of an operand with a stamp.

@@ -51,6 +51,7 @@ impl Drop for Registered {
         let core = self.default.core();
         // A fork's copy was never registered there, nor one that was not taken.
         if core.process.is_current() && core.snapshots.release(self.seqno) {
+            core.background.note_news();
             core.wake();
         }
     }

@@ -189,6 +189,7 @@ impl Core {
             self.time.note_use();
         }
         tree.keyspaces.insert(id, own);
+        self.background.note_news();
         writer.buffers.add(Arc::clone(&state));
         let mut keyspaces = self.keyspaces.write().unwrap_or_else(PoisonError::into_inner);
         keyspaces.insert(Arc::clone(&state.name), Arc::clone(&state));

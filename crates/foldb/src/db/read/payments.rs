@@ -88,6 +88,7 @@ impl Core {
     fn reads_paid(&self, bytes: u64, pay: impl FnOnce(u64) -> bool) {
         let is_compacted = !self.read_only && !self.settings.disable_auto_compactions;
         if bytes > 0 && is_compacted && pay(bytes) {
+            self.background.note_news();
             self.wake();
         }
     }

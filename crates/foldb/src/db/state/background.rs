@@ -37,6 +37,13 @@ pub(crate) struct Background {
     pub(crate) scans: RecentScans,
     /// Whether the last check found no job, not even one for an idle database.
     pub(crate) at_rest: AtomicBool,
+    /// Counts what may have made a job for an idle database.
+    news: AtomicU64,
+    /// The count at the last check that found no such job, and 1 more.
+    rested_at: AtomicU64,
+    /// Whether deletes came to memtables since a worker last looked at them
+    /// ([`crate::db::trees::deleted`]).
+    pub(crate) has_new_deletes: AtomicBool,
     /// Set when a reader drops a file that waits for its removal.
     pub(crate) poke: Arc<AtomicBool>,
     /// Held during a flush. Two flushes of one memtable would apply its operands twice.
@@ -170,6 +177,26 @@ impl Background {
 
     pub(crate) fn is_at_rest(&self) -> bool {
         self.at_rest.load(Ordering::Acquire)
+    }
+
+    /// Notes that there may be a job, even if the database is at rest.
+    pub(crate) fn note_news(&self) {
+        self.news.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Returns the count of what may have made a job. A check reads it before it looks for a job.
+    pub(crate) fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
+    }
+
+    /// Notes that a check found no job for an idle database. `seen` is the count before the check.
+    pub(crate) fn note_rest(&self, seen: u64) {
+        self.rested_at.store(seen + 1, Ordering::Release);
+    }
+
+    /// Returns whether nothing came that may have made a job since a check found none.
+    pub(crate) fn has_no_news(&self) -> bool {
+        self.rested_at.load(Ordering::Acquire) == self.news() + 1
     }
 
     /// Returns whether the last flush failed. Until the next attempt, flushes reduce no backlog.

@@ -31,6 +31,13 @@ impl Core {
             return None;
         }
         let is_idle = self.is_idle(&mut tree);
+        // The walk over the trees takes milliseconds where there are thousands of keyspaces, and
+        // each drop of one wakes a worker.
+        if is_idle && !self.time.is_used() && self.background.has_no_news() {
+            self.background.at_rest.store(true, Ordering::Release);
+            return None;
+        }
+        let seen = self.background.news();
         let asks = Asks { for_reads: true, is_idle: is_idle || self.background.is_rest_awaited() };
         let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
         debug_assert!(
@@ -44,6 +51,9 @@ impl Core {
         self.time.note_next_end(next_end);
         let is_at_rest = finds_nothing && !ends;
         self.background.at_rest.store(is_at_rest, Ordering::Release);
+        if is_at_rest {
+            self.background.note_rest(seen);
+        }
         let claim = claim?;
         tree.claim(&claim);
         Some(claim)
@@ -66,6 +76,7 @@ impl Core {
             if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
                 own.running.retain(|other| other.output_run != output_run);
                 own.settled = false;
+                self.background.note_news();
             }
         }
         self.remove_unreferenced_tables();

@@ -57,6 +57,7 @@ impl Core {
             && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
         {
             own.settled = false;
+            self.background.note_news();
             self.set_pace(own);
         }
         found.unwrap_or(false)

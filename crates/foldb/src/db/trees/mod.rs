@@ -3,6 +3,7 @@
 mod adopt;
 mod compact;
 mod damage;
+pub(crate) mod deleted;
 pub(crate) mod flush;
 pub(crate) mod gc;
 mod install;

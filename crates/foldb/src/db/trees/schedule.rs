@@ -128,11 +128,14 @@ impl Core {
     /// stalled writer writes nothing either. But its stall is shorter, or sealed memtables exist,
     /// so the database does not count as idle.
     pub(crate) fn is_idle(&self, tree: &mut Tree) -> bool {
+        self.is_quiet(tree) && self.sealed.len() == 0
+    }
+
+    /// Returns whether nothing was written for a while.
+    pub(crate) fn is_quiet(&self, tree: &mut Tree) -> bool {
         let (written, now) = (self.published(), self.options.env.clock.now());
         match tree.unwritten_since {
-            Some((seqno, since)) if seqno == written => {
-                now.saturating_sub(since) >= IDLE && self.sealed.len() == 0
-            }
+            Some((seqno, since)) if seqno == written => now.saturating_sub(since) >= IDLE,
             _ => {
                 tree.unwritten_since = Some((written, now));
                 false

@@ -84,7 +84,7 @@ impl Core {
     pub(crate) fn compaction_work(&self) -> Result<bool> {
         match self.compaction_slice() {
             Ok(true) => Ok(true),
-            Ok(false) => self.gc_work(),
+            Ok(false) => Ok(self.seal_deletes_at_rest()? || self.gc_work()?),
             Err(error) => self.gc_work().and(Err(error)),
         }
     }

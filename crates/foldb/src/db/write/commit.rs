@@ -483,9 +483,15 @@ impl Core {
         buffers.apply(operation, seqno, folding);
         let counted = match operation.kind {
             Kind::Put | Kind::Separated => Total::Puts,
-            Kind::Delete => Total::Deletes,
             Kind::Merge => Total::Merges,
-            Kind::DeleteRange => Total::RangeDeletes,
+            Kind::Delete => {
+                self.note_delete();
+                Total::Deletes
+            }
+            Kind::DeleteRange => {
+                self.note_delete();
+                Total::RangeDeletes
+            }
         };
         let bytes = (operation.key.len() + operation.value.len()) as u64;
         self.totals.add_exclusive(counted, 1);

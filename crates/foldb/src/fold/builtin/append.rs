@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::fold::operator::{Full, MergeOperator, Partial};
+use crate::limits::is_too_long;
 
 #[derive(Debug)]
 struct Append {
@@ -53,11 +54,17 @@ impl MergeOperator for Append {
         if base.is_none() && operands.len() == 1 {
             return Full::Operand(0);
         }
+        if is_too_long(base, operands) {
+            return Full::Fail;
+        }
         self.join(base, operands, out);
         Full::Value
     }
 
     fn partial(&self, _key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        if is_too_long(None, operands) {
+            return Partial::Keep;
+        }
         self.join(None, operands, out);
         Partial::Operand
     }

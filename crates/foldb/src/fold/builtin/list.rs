@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::encoding::{ByteReader, put_length_delimited};
 use crate::error::Result;
 use crate::fold::operator::{Full, Growth, MergeOperator, Partial, TextForm};
+use crate::limits::is_too_long;
 
 /// Makes the operand that appends these elements. It is also the value that holds them.
 ///
@@ -106,12 +107,16 @@ impl MergeOperator for List {
         operands: &[&[u8]],
         out: &mut Vec<u8>,
     ) -> Full {
+        if is_too_long(base, operands) {
+            return Full::Fail;
+        }
         let pieces = base.into_iter().chain(operands.iter().copied());
         if List::join(pieces, out) { Full::Value } else { Full::Fail }
     }
 
     fn partial(&self, _key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
-        if List::join(operands.iter().copied(), out) { Partial::Operand } else { Partial::Keep }
+        let is_list = !is_too_long(None, operands) && List::join(operands.iter().copied(), out);
+        if is_list { Partial::Operand } else { Partial::Keep }
     }
 
     fn check_operand(&self, operand: &[u8]) -> Result<(), String> {

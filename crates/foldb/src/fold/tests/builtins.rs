@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use crate::fold::tests::laws::{Outcome, full};
-use crate::fold::{MergeOperator, Partial, Registry, builtins, hyperloglog, list, set};
+use crate::fold::{
+    Full, MergeOperator, Partial, Registry, builtins, chain, hyperloglog, list, set,
+};
 use std::sync::Arc;
 
 fn operator(spec: &str) -> Arc<dyn MergeOperator> {
@@ -17,6 +19,23 @@ fn fold(spec: &str, base: Option<&[u8]>, operands: &[&[u8]]) -> Outcome {
 
 fn value(bytes: impl AsRef<[u8]>) -> Outcome {
     Outcome::Value(bytes.as_ref().to_vec())
+}
+
+/// A get of such a key once copied all of its operands before it failed.
+#[test]
+fn operands_that_are_too_long_together_are_not_joined() {
+    let piece = vec![0; 20 << 20];
+    let pieces = [&piece[..]; 14];
+    for name in ["list", "append", "stringappend"] {
+        let operator = operator(name);
+        let mut out = Vec::new();
+        assert_eq!(operator.full(b"key", None, &pieces, &mut out), Full::Fail, "{name}");
+        assert_eq!(operator.full(b"key", Some(&piece), &pieces[1..], &mut out), Full::Fail);
+        assert_eq!(operator.partial(b"key", &pieces, &mut out), Partial::Keep);
+        assert_eq!(out.capacity(), 0, "nothing is copied");
+        let folded = chain::full(&*operator, b"key", None, &pieces, &mut out);
+        assert_eq!(folded, chain::Outcome::Fail { too_long: Some(280 << 20) });
+    }
 }
 
 #[test]

@@ -132,6 +132,76 @@ fn a_database_without_compactions_does_no_work_at_rest() {
     assert_eq!(runs(&db), 3);
 }
 
+/// How a program deletes all keys.
+const DELETES: [(&str, fn(&Db)); 3] = [
+    ("clear", |db| db.clear().unwrap()),
+    ("a range delete", |db| db.delete_range(key(0)..key(KEYS)).unwrap()),
+    ("single deletes", |db| (0..KEYS).for_each(|n| db.delete(key(n)).unwrap())),
+];
+
+/// Bytes of tables and value segments.
+fn data_bytes(db: &Db) -> u64 {
+    let stats = db.stats();
+    stats.levels.iter().map(|level| level.bytes).sum::<u64>() + stats.segments.bytes
+}
+
+/// Writes 3 MB that do not compress.
+fn fill(db: &Db) {
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut value = [0; 1000];
+    for n in 0..KEYS {
+        rng.fill(&mut value);
+        db.put(key(n), value).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_for_background().unwrap();
+    assert!(data_bytes(db) > 2 << 20);
+}
+
+/// The deletes stayed in the memtable, and what they hid stayed on the disk, until a flush by hand.
+#[test]
+fn the_space_of_deleted_data_returns_at_rest() {
+    for (how, delete) in DELETES {
+        for value_separation_min in [None, Some(500)] {
+            let clock = Arc::new(ManualClock::default());
+            let fs = MemFs::default();
+            let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(fs.clone()) };
+            let own = Options { env, value_separation_min, ..options(&fs) };
+            let db = Db::open(PATH, own).unwrap();
+            fill(&db);
+            // A few deletes wait for the next flush.
+            let second = || {
+                clock.advance(Duration::from_secs(1));
+                step_until_nothing_is_left(&db);
+            };
+            let flushes = db.stats().flushes;
+            (0..10).for_each(|n| db.delete(key(n)).unwrap());
+            (0..4).for_each(|_| second());
+            assert_eq!(db.stats().flushes, flushes, "{how}");
+            delete(&db);
+            (0..4).for_each(|_| second());
+            let left = data_bytes(&db);
+            assert!(left < 100 << 10, "{left} bytes stay after {how}, {value_separation_min:?}");
+            assert!(db.is_empty().unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_space_of_deleted_data_returns_within_thirty_seconds_of_rest() {
+    for (how, delete) in DELETES {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Db::create(directory.path().join("db")).unwrap();
+        fill(&db);
+        delete(&db);
+        let begin = std::time::Instant::now();
+        while data_bytes(&db) > 100 << 10 {
+            assert!(begin.elapsed() < Duration::from_secs(30), "{} after {how}", data_bytes(&db));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
 /// With threads, work at rest begins without a call.
 #[test]
 fn threads_start_work_at_rest_by_themselves() {

@@ -240,3 +240,21 @@ fn a_definition_that_was_not_logged_is_logged_before_its_first_use() {
     Db::repair(PATH, options(&left)).unwrap();
     assert_eq!(text(&reopen(&left).unwrap(), "k").unwrap(), "a");
 }
+
+/// The error of such an open once told only which file could not be written.
+#[test]
+fn an_open_on_a_full_disk_changes_nothing_and_names_the_read_only_open() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put_opt("key", "1", &SYNC).unwrap();
+    let fs = fs.kill();
+    drop(db);
+    fs.inject(Fault::on(Operation::Write).forever().kind(io::ErrorKind::StorageFull));
+    let error = reopen(&fs).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert!(error.to_string().contains("open_read_only"), "{error}");
+    let read_only = Db::open_read_only(PATH, options(&fs)).unwrap();
+    assert_eq!(read_only.get("key").unwrap().unwrap(), b"1");
+    drop(read_only);
+    assert_eq!(text(&reopen(&fs.kill()).unwrap(), "key").unwrap(), "1");
+}

@@ -19,7 +19,13 @@ use crate::version::{CloseRecord, Manifest};
 
 /// Opens a database without starting its workers.
 pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Core>> {
-    open_for(path, options, Purpose::Use)
+    open_for(path, options, Purpose::Use).map_err(|error| match error.kind() {
+        ErrorKind::NoSpace => error.advising(
+            ": the disk is full, and an open begins a log and a manifest; free some space, or read \
+             the database with open_read_only, which writes nothing",
+        ),
+        _ => error,
+    })
 }
 
 /// Opens a database that a restore fills. If the open creates the database, it marks it as
