@@ -132,8 +132,10 @@ fn a_database_without_compactions_does_no_work_at_rest() {
     assert_eq!(runs(&db), 3);
 }
 
-/// How a program deletes all keys.
-const DELETES: [(&str, fn(&Db)); 3] = [
+/// Deletes all keys.
+type Delete = fn(&Db);
+
+const DELETES: [(&str, Delete); 3] = [
     ("clear", |db| db.clear().unwrap()),
     ("a range delete", |db| db.delete_range(key(0)..key(KEYS)).unwrap()),
     ("single deletes", |db| (0..KEYS).for_each(|n| db.delete(key(n)).unwrap())),
