@@ -43,8 +43,8 @@ use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 /// the run is forgotten.
 const RING: usize = if cfg!(any(miri, loom)) { 4 } else { 256 };
 
-/// Most runs of a stretch.
-const MOST_RUNS: usize = 64;
+/// Most runs of a stretch: one for each queue of a program that has many.
+const MOST_RUNS: usize = if cfg!(any(miri, loom)) { 64 } else { 1 << 14 };
 
 /// The last nodes that were gone and may be back.
 pub(crate) struct Revived {

@@ -11,7 +11,7 @@ use foldb_chains::Chains;
 
 /// The memory use of a [`crate::Runtime`], in bytes: of one database, or of all databases that
 /// share the runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers
-/// pin.
+/// pin and that open transactions hold.
 ///
 /// It excludes memory of the caller, such as batches and copied values. It also excludes about 2
 /// KiB for the description of each table file, and memory that the allocator keeps for itself.
@@ -51,11 +51,15 @@ pub struct MemoryUsage {
     pub background: u64,
     /// The mapped windows through which logs are written.
     pub logs: u64,
+    /// Writes and claims of open transactions, and the notes of the writes that they may conflict
+    /// with. Only a commit or rollback releases it: [`crate::TransactionOptions::max_read_bytes`]
+    /// bounds the claims of each transaction, and [`crate::limits::max_batch_bytes`] its writes.
+    pub transactions: u64,
 }
 
 impl MemoryUsage {
     /// Returns the items by name: all but the budget.
-    pub fn items(&self) -> [(&'static str, u64); 9] {
+    pub fn items(&self) -> [(&'static str, u64); 10] {
         [
             ("active_memtables", self.active_memtables),
             ("sealed_memtables", self.sealed_memtables),
@@ -66,6 +70,7 @@ impl MemoryUsage {
             ("filters", self.filters),
             ("background", self.background),
             ("logs", self.logs),
+            ("transactions", self.transactions),
         ]
     }
 
@@ -109,6 +114,24 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.gauge.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Changes of a use that count for nothing until more follow.
+const ROUGHLY: usize = 16 << 10;
+
+/// A charge that follows a use which changes often. A small use costs nothing.
+#[derive(Debug, Default)]
+pub(crate) struct RoughCharge(Option<Charge>);
+
+impl RoughCharge {
+    /// Notes the use at present.
+    #[inline]
+    pub(crate) fn note(&mut self, gauge: &Arc<Gauge>, bytes: usize) {
+        let charged = self.0.as_ref().map_or(0, |charge| charge.bytes);
+        if bytes.abs_diff(charged) >= ROUGHLY {
+            self.0 = Some(Charge::new(gauge, bytes));
+        }
     }
 }
 

@@ -91,7 +91,7 @@ struct Gathered {
 
 /// Keys that a cursor gathers before it notes them in the stretch. A later cursor walks over at
 /// most this many gone keys.
-const NOTED_EVERY: usize = if cfg!(any(miri, loom)) { 2 } else { 32 };
+const NOTED_EVERY: usize = if cfg!(any(miri, loom)) { 2 } else { 4 };
 
 /// The direction of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

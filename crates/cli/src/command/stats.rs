@@ -189,6 +189,7 @@ fn memory_rows(stats: &Stats) -> Vec<Row> {
         "filters" => "filters of open tables",
         "background" => "flushes and compactions",
         "logs" => "windows of logs",
+        "transactions" => "open transactions",
         other => other,
     };
     let memory = &stats.memory;

@@ -156,6 +156,13 @@ impl Chain {
         self.operands.is_empty() && self.base.is_none()
     }
 
+    /// Returns whether the newest record is a delete, or range deletes left none.
+    #[inline]
+    pub(crate) fn is_deleted(&self) -> bool {
+        let is_delete = |base: &Record| base.header.kind == Kind::Delete;
+        self.operands.is_empty() && self.base.as_ref().is_none_or(is_delete)
+    }
+
     /// Returns the number of operands.
     pub(crate) fn operands(&self) -> usize {
         self.operands.len()

@@ -5,11 +5,13 @@
 
 use std::cmp::Ordering;
 
-use foldb_chains::ValueBytes;
+use foldb_chains::{ValueBytes, Way};
 
 use crate::error::Result;
+use crate::iterator::dead::Dead;
 use crate::iterator::visible::Iter;
 use crate::key::{Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::range_tombstone::Edge;
 use crate::value::Value;
 
 /// The sequence number of an entry: every own record is newer.
@@ -85,5 +87,19 @@ impl FoldedCursor {
 
     pub(crate) fn prev(&mut self) -> Result<()> {
         self.entries.retreat().map(drop)
+    }
+
+    /// Skips a stretch of deleted keys around the current entry. Returns whether it moved.
+    pub(crate) fn pass_dead(&mut self, way: Way, dead: &Dead) -> Result<bool> {
+        let is_here = |key: &[u8]| self.entries.comparator().compare(self.key(), key).is_eq();
+        match (way, &dead.start, &dead.end) {
+            (Way::Forward, _, Edge::Behind(key)) if is_here(key) => return Ok(false),
+            (Way::Forward, _, Edge::Before(key) | Edge::Behind(key)) => self.seek(key)?,
+            (Way::Backward, Edge::Behind(key), _) => self.entries.seek_for_prev(key).map(drop)?,
+            (Way::Backward, Edge::Before(key), _) => self.seek_before(key)?,
+            (Way::Forward, ..) => self.entries.leave_forward(),
+            (Way::Backward, ..) => self.entries.leave_backward(),
+        }
+        Ok(true)
     }
 }

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
+use crate::iterator::dead::Dead;
 use crate::iterator::source::Source;
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
@@ -297,6 +298,42 @@ impl MergingCursor {
         self.effort.steps += 1;
         self.replay(winner);
         Ok(true)
+    }
+
+    /// Leads runs past a stretch of deleted keys that the cursor is in. Returns whether one moved.
+    #[cold]
+    pub(crate) fn pass_dead(&mut self, dead: &Dead) -> Result<bool> {
+        let way = match self.direction {
+            Direction::Forward => Way::Forward,
+            Direction::Backward => Way::Backward,
+        };
+        let mut moved = false;
+        for index in 0..self.sources.len() {
+            loop {
+                let source = &mut self.sources[index];
+                if !source.valid() || !dead.holds(&*self.comparator, source.key()) {
+                    break;
+                }
+                let passed = match source {
+                    Source::Memtable(_) => Ok(false),
+                    Source::Run(cursor) => cursor.pass_dead(way, dead),
+                    Source::Folded(cursor) => cursor.pass_dead(way, dead),
+                };
+                match passed {
+                    Ok(false) => break,
+                    Ok(true) => moved = true,
+                    Err(error) => return Err(self.fail(error)),
+                }
+            }
+            if moved {
+                self.refresh(index);
+            }
+        }
+        if moved {
+            self.effort.steps += 1;
+            self.play_all();
+        }
+        Ok(moved)
     }
 
     /// Returns the key that comes first, in the cursor's direction, in all sources but one.

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod covers;
+mod dead;
 mod folded;
 mod merging;
 mod run;
@@ -16,6 +17,7 @@ mod watch;
 
 pub(crate) use bounds::Bounds;
 pub(crate) use covers::{CoverSource, Covers};
+pub(crate) use dead::DeadStretches;
 pub(crate) use folded::FoldedCursor;
 pub(crate) use merging::{Effort, MergingCursor};
 pub(crate) use run::RunCursor;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use foldb_chains::Way;
 
 use crate::error::Result;
+use crate::iterator::dead::Dead;
 use crate::key::{Comparator, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
 use crate::table::{CursorOptions, TableCursor};
 use crate::value::EntryValue;
 use crate::value::Value;
-use crate::version::{KeyRange, OpenTables, Run, TableRef, Upper};
+use crate::version::{FileFacts, KeyRange, OpenTables, Run, TableRef, Upper};
 
 /// Yields the records of a run, and nothing outside its tables' bounds (H1). It opens each table
 /// when it reaches it.
@@ -176,11 +177,26 @@ impl RunCursor {
         &mut self,
         way: Way,
         cover: SeqNo,
+        fragment: (&Edge, &Edge),
+    ) -> Result<bool> {
+        self.pass_if(way, |file| file.largest_seqno < cover, fragment)
+    }
+
+    /// Skips a stretch of deleted keys around the current record, as [`RunCursor::pass_covered`]
+    /// does with a fragment.
+    pub(crate) fn pass_dead(&mut self, way: Way, dead: &Dead) -> Result<bool> {
+        self.pass_if(way, |file| dead.covers(file), (&dead.start, &dead.end))
+    }
+
+    fn pass_if(
+        &mut self,
+        way: Way,
+        may_pass: impl Fn(&FileFacts) -> bool,
         (start, end): (&Edge, &Edge),
     ) -> Result<bool> {
         let index = self.index;
         let table = self.refs()[index].clone();
-        if table.file.largest_seqno >= cover {
+        if !may_pass(&table.file) {
             return Ok(false);
         }
         let comparator = Arc::clone(&self.comparator);

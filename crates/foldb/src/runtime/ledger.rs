@@ -47,6 +47,8 @@ pub(crate) struct Ledger {
     pub(crate) tables: Arc<FilePool>,
     /// Memory of flushes and compactions.
     pub(crate) background: Arc<Gauge>,
+    /// Memory of open transactions.
+    pub(crate) transactions: Arc<Gauge>,
     /// Bytes written by all databases so far.
     written: AtomicU64,
     memtables: Mutex<Vec<Tracked>>,
@@ -97,6 +99,7 @@ impl Ledger {
             tables: blocks.file_pool(shares.open_tables),
             blocks,
             background: Arc::default(),
+            transactions: Arc::default(),
             written: AtomicU64::new(0),
             memtables: Mutex::default(),
             #[cfg(test)]
@@ -230,6 +233,7 @@ impl Ledger {
             filters: self.blocks.filters.get() as u64,
             background: self.background.get() as u64,
             logs: 0,
+            transactions: self.transactions.get() as u64,
         }
     }
 }

@@ -232,7 +232,7 @@ pub trait Reader {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     fn first(&self) -> Result<Option<(Vec<u8>, Value)>> {
-        self.iter()?.next().transpose()
+        self.iter()?.at_front().next().transpose()
     }
 
     /// Returns the entry with the largest key; `None` if there is no entry.
@@ -252,7 +252,7 @@ pub trait Reader {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     fn last(&self) -> Result<Option<(Vec<u8>, Value)>> {
-        self.iter()?.next_back().transpose()
+        self.iter()?.at_front().next_back().transpose()
     }
 
     /// Returns whether there is no entry. A key whose merge fails is an entry.
@@ -270,7 +270,7 @@ pub trait Reader {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     fn is_empty(&self) -> Result<bool> {
-        Ok(!self.iter()?.seek_to_first()?)
+        Ok(!self.iter()?.at_front().seek_to_first()?)
     }
 }
 

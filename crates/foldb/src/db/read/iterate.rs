@@ -12,7 +12,8 @@ use crate::db::state::view::View;
 use crate::error::Result;
 use crate::fold::ReadTime;
 use crate::iterator::{
-    Bounds, Effort, Iter, MergingCursor, Opened, Origin, RunCursor, Source, VisibleParts,
+    Bounds, DeadStretches, Effort, Iter, MergingCursor, Opened, Origin, RunCursor, Source,
+    VisibleParts,
 };
 use crate::key::SeqNo;
 use crate::stats::ReadReport;
@@ -43,6 +44,16 @@ impl Origin for ViewOrigin {
     #[cold]
     fn pay(&self, effort: Effort) {
         self.keyspace.core().iterator_paid(self.keyspace.state(), &self.view, effort);
+    }
+
+    fn dead(&self) -> &DeadStretches {
+        &self.keyspace.state().dead
+    }
+
+    #[cold]
+    fn newest_file(&self) -> u64 {
+        let tables = self.view.version.runs().flat_map(|(_, run)| run.tables.iter());
+        tables.map(|table| table.file.number).max().unwrap_or(0)
     }
 }
 
@@ -99,3 +110,6 @@ impl Keyspace {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,10 @@ impl DisjointRanges {
         self.0.is_empty()
     }
 
+    pub(crate) fn into_vec(self) -> Vec<EdgeRange> {
+        self.0
+    }
+
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, EdgeRange> {
         self.0.iter()
     }

@@ -12,6 +12,7 @@ use crate::db::state::view::{View, ViewCell};
 use crate::db::throttle::pace::Pace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
+use crate::iterator::DeadStretches;
 use crate::key::{
     Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyBounds, KeyspaceId, OperatorId, check_ends,
     check_key,
@@ -66,6 +67,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) read_account: ReadAccount,
     /// The parts of its tables that cannot be read, as far as compactions met them.
     pub(crate) damage: DamagedParts,
+    /// The deleted keys that walks found.
+    pub(crate) dead: DeadStretches,
     dropped: AtomicBool,
     /// How the comparator failed, if it did. The keyspace then takes no more writes.
     failure: OnceLock<Error>,
@@ -140,6 +143,7 @@ impl KeyspaceState {
             pace: Pace::default(),
             read_account: ReadAccount::default(),
             damage: DamagedParts::default(),
+            dead: DeadStretches::default(),
             dropped: AtomicBool::new(false),
             failure: OnceLock::new(),
             failure_told: AtomicBool::new(false),

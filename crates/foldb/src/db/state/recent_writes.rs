@@ -1,28 +1,31 @@
 //! The writes of the recent past, which the commits of transactions look through.
 //!
-//! A commit asks: was this key, or a key of this range, written after that sequence number? The
-//! answer must come within a microsecond, because the commit holds the writer lock. So while
-//! transactions are open, each write notes its key twice:
+//! A commit asks: was this key, or a key of this range, written after that sequence number? So
+//! while transactions are open, each write leaves a note, in the order of the sequence numbers:
 //!
 //! ```text
-//! slots:  hash(key) -> the last write to any key of that hash     for keys
-//! recent: a.PUT.7  d.MERGE.8  a.PUT.9  ..                         for ranges, the newest 16384
+//! notes:  7 hash(a) base | 8 hash(d) merge | 9 hash(a) base     the newest 65536
+//! bytes:  a d a                                                 their keys, one behind the other
 //! ```
 //!
-//! Invariant: a write after the number at which the notes began is in its slot, and is in `recent`
-//! unless `recent_from` is at least its number. So "unchanged" is always true. "Perhaps changed"
-//! may be wrong, because keys share slots: the commit then reads the key itself, without the lock.
+//! A write only appends, so it touches memory that no other write has to find. The commit walks
+//! over the notes that are newer than its snapshot.
 //!
-//! The memory is bounded: 1 MiB of slots, and at most [`RECENT_BYTES`] of keys. While no
-//! transaction is open, a write pays one test of a flag.
+//! Invariant: a write after `notes_from` is in `notes`, and a range delete after `ranges_from` is
+//! in `ranges`. So "unchanged" is always true. Beyond these numbers the notes know nothing, and the
+//! commit reads the records of its claims without the lock.
+//!
+//! The memory is bounded: 2 MiB of notes, and [`RECENT_BYTES`] each of keys and of range deletes.
+//! While no transaction is open, a write pays one test of a flag.
 
 use std::collections::VecDeque;
-
-use smallvec::SmallVec;
+use std::sync::Arc;
 
 use crate::encoding::key_hash;
 use crate::faults::keeps_few_notes;
 use crate::key::{Comparator, KeyspaceId, Kind, SeqNo};
+use crate::limits::MAX_KEY_BYTES;
+use crate::memory::{Gauge, RoughCharge};
 use crate::operation::Operation;
 use crate::range_tombstone::Edge;
 
@@ -32,9 +35,7 @@ const RECENT_BYTES: usize = 1 << 20;
 /// How much the notes hold.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
-    /// Number of slots: a power of two.
-    slots: usize,
-    /// Most keys kept for ranges.
+    /// Most keys kept.
     keys: usize,
     /// Most range deletes kept.
     ranges: usize,
@@ -42,20 +43,10 @@ struct Sizes {
     writes_between_looks: u32,
 }
 
-const USUAL: Sizes =
-    Sizes { slots: 1 << 16, keys: 1 << 14, ranges: 256, writes_between_looks: 4096 };
+const USUAL: Sizes = Sizes { keys: 1 << 16, ranges: 256, writes_between_looks: 4096 };
 
 /// Sizes with which tests reach every path within a few writes.
-const FEW: Sizes = Sizes { slots: 4, keys: 2, ranges: 1, writes_between_looks: 4 };
-
-/// The last writes to the keys that share a slot.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LastWrites {
-    /// The last write of any kind.
-    pub(crate) any: SeqNo,
-    /// The last write that was no merge.
-    pub(crate) base: SeqNo,
-}
+const FEW: Sizes = Sizes { keys: 2, ranges: 1, writes_between_looks: 4 };
 
 /// What the notes know about a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,11 +81,31 @@ impl EdgeRange {
     }
 }
 
-#[derive(Debug)]
-struct RecentKey {
+/// One write to a key.
+#[derive(Clone, Copy, Debug)]
+struct Note {
     seqno: SeqNo,
+    hash: u64,
+    /// Where the key begins, counted from the first byte that was ever noted.
+    begin: u64,
+    /// The length of the key, and [`IS_BASE`].
+    len: u32,
     keyspace: KeyspaceId,
-    key: SmallVec<[u8; 24]>,
+}
+
+/// Set in [`Note::len`] if the write was no merge.
+const IS_BASE: u32 = 1 << 31;
+const _: () = assert!(MAX_KEY_BYTES <= RECENT_BYTES && RECENT_BYTES < IS_BASE as usize);
+
+/// One write to a key, as a commit sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrittenKey<'a> {
+    pub(crate) seqno: SeqNo,
+    pub(crate) keyspace: KeyspaceId,
+    pub(crate) hash: u64,
+    /// Whether the write was no merge.
+    pub(crate) is_base: bool,
+    pub(crate) key: &'a [u8],
 }
 
 #[derive(Debug)]
@@ -110,17 +121,20 @@ pub(crate) struct RecentWrites {
     sizes: Sizes,
     is_on: bool,
     writes_until_look: u32,
-    slots: Vec<LastWrites>,
-    /// Keys written, oldest first.
-    recent: VecDeque<RecentKey>,
-    recent_bytes: usize,
-    /// Every key written after this number is in `recent`.
-    recent_from: SeqNo,
+    /// Writes to keys, oldest first.
+    notes: VecDeque<Note>,
+    /// The bytes of the keys: a ring in which each key is in one piece.
+    bytes: Vec<u8>,
+    /// Where the next key begins at the earliest, counted from the first byte ever noted.
+    end: u64,
+    /// Every key written after this number is in `notes`.
+    notes_from: SeqNo,
     /// Range deletes, oldest first.
     ranges: VecDeque<RecentRange>,
     range_bytes: usize,
     /// Every range delete after this number is in `ranges`.
     ranges_from: SeqNo,
+    charge: RoughCharge,
 }
 
 impl RecentWrites {
@@ -134,13 +148,14 @@ impl RecentWrites {
             sizes,
             is_on: false,
             writes_until_look: sizes.writes_between_looks,
-            slots: Vec::new(),
-            recent: VecDeque::new(),
-            recent_bytes: 0,
-            recent_from: 0,
+            notes: VecDeque::new(),
+            bytes: Vec::new(),
+            end: 0,
+            notes_from: 0,
             ranges: VecDeque::new(),
             range_bytes: 0,
             ranges_from: 0,
+            charge: RoughCharge::default(),
         }
     }
 
@@ -156,8 +171,7 @@ impl RecentWrites {
             return;
         }
         self.is_on = true;
-        self.slots.resize(self.sizes.slots, LastWrites::default());
-        (self.recent_from, self.ranges_from) = (published, published);
+        (self.notes_from, self.ranges_from) = (published, published);
     }
 
     /// Ends the notes, and releases their memory.
@@ -165,20 +179,22 @@ impl RecentWrites {
         *self = RecentWrites::with(self.sizes);
     }
 
+    /// Returns the number of writes that the notes reach back at the most.
+    pub(crate) fn reach(&self) -> usize {
+        self.sizes.keys
+    }
+
     /// Notes a write. Returns whether it is time to look whether transactions are still open.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn note(&mut self, operation: &Operation<'_>, seqno: SeqNo) -> bool {
         let Operation { kind, keyspace, key, .. } = *operation;
         if kind == Kind::DeleteRange {
             self.note_range(keyspace, range_of(operation), seqno);
         } else {
-            let slot = self.slot_of(keyspace, key_hash(key));
-            let slot = &mut self.slots[slot];
-            slot.any = seqno;
-            if kind != Kind::Merge {
-                slot.base = seqno;
-            }
-            self.note_key(keyspace, key, seqno);
+            let begin = self.add_bytes(key);
+            let is_base = if kind == Kind::Merge { 0 } else { IS_BASE };
+            let len = key.len() as u32 | is_base;
+            self.notes.push_back(Note { seqno, hash: key_hash(key), begin, len, keyspace });
         }
         self.writes_until_look -= 1;
         let is_due = self.writes_until_look == 0;
@@ -188,21 +204,37 @@ impl RecentWrites {
         is_due
     }
 
-    /// Returns the slot of a key. Keys of two keyspaces share a slot as seldom as keys of one.
+    /// Adds a key to the bytes, makes room for its note, and forgets the notes whose keys were
+    /// written over. Returns where the key begins.
     #[inline]
-    fn slot_of(&self, keyspace: KeyspaceId, hash: u64) -> usize {
-        let mixed = hash ^ u64::from(keyspace).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 16) as usize & (self.sizes.slots - 1)
+    fn add_bytes(&mut self, key: &[u8]) -> u64 {
+        let mut at = (self.end as usize) % RECENT_BYTES;
+        if at + key.len() > RECENT_BYTES {
+            self.end += (RECENT_BYTES - at) as u64;
+            at = 0;
+        }
+        let begin = self.end;
+        self.end += key.len() as u64;
+        let lost = self.end.saturating_sub(RECENT_BYTES as u64);
+        while let Some(oldest) = self.notes.front()
+            && (oldest.begin < lost || self.notes.len() >= self.sizes.keys)
+        {
+            self.notes_from = oldest.seqno;
+            self.notes.pop_front();
+        }
+        match self.bytes.get_mut(at..at + key.len()) {
+            Some(old) => old.copy_from_slice(key),
+            None => self.grow(at, key),
+        }
+        begin
     }
 
-    fn note_key(&mut self, keyspace: KeyspaceId, key: &[u8], seqno: SeqNo) {
-        while self.recent.len() >= self.sizes.keys || self.recent_bytes > RECENT_BYTES {
-            let Some(oldest) = self.recent.pop_front() else { break };
-            self.recent_bytes -= oldest.key.len();
-            self.recent_from = oldest.seqno;
-        }
-        self.recent_bytes += key.len();
-        self.recent.push_back(RecentKey { seqno, keyspace, key: SmallVec::from_slice(key) });
+    /// Writes a key behind the end of the bytes, which are not all in use yet.
+    #[cold]
+    fn grow(&mut self, at: usize, key: &[u8]) {
+        self.bytes.truncate(at);
+        self.bytes.resize(at, 0);
+        self.bytes.extend_from_slice(key);
     }
 
     /// Notes a write that may have changed every key of a range.
@@ -216,36 +248,39 @@ impl RecentWrites {
         self.ranges.push_back(RecentRange { seqno, keyspace, range });
     }
 
-    /// Returns the last writes to keys of this hash, apart from range deletes.
-    #[inline]
-    pub(crate) fn last_writes(&self, keyspace: KeyspaceId, hash: u64) -> LastWrites {
-        self.slots[self.slot_of(keyspace, hash)]
-    }
-
-    /// Returns whether a range delete after `since` covers a key.
-    pub(crate) fn is_covered(
+    /// Returns whether a key was written or deleted after `since`, by the hash of its bytes.
+    pub(crate) fn has_changed(
         &self,
         keyspace: KeyspaceId,
         comparator: &dyn Comparator,
-        key: &[u8],
+        (key, hash): (&[u8], u64),
         since: SeqNo,
     ) -> Noted {
-        self.ranges_with(keyspace, since, |range| range.holds(comparator, key))
+        let is_it = |note: WrittenKey<'_>| note.hash == hash && note.keyspace == keyspace;
+        match self.keys_since(since).map(|mut newer| newer.any(is_it)) {
+            None => Noted::Unknown,
+            Some(true) => Noted::Changed,
+            Some(false) => self.ranges_with(keyspace, since, |range| range.holds(comparator, key)),
+        }
     }
 
     /// Returns whether a key of a range was written or deleted after `since`.
-    pub(crate) fn has_changed(
+    pub(crate) fn has_range_changed(
         &self,
         keyspace: KeyspaceId,
         comparator: &dyn Comparator,
         range: &EdgeRange,
         since: SeqNo,
     ) -> Noted {
-        let Some(mut newer) = self.keys_since(since) else { return Noted::Unknown };
-        if newer.any(|(own, key)| own == keyspace && range.holds(comparator, key)) {
-            return Noted::Changed;
+        let is_inside =
+            |note: WrittenKey<'_>| note.keyspace == keyspace && range.holds(comparator, note.key);
+        match self.keys_since(since).map(|mut newer| newer.any(is_inside)) {
+            None => Noted::Unknown,
+            Some(true) => Noted::Changed,
+            Some(false) => {
+                self.ranges_with(keyspace, since, |other| other.overlaps(comparator, range))
+            }
         }
-        self.ranges_with(keyspace, since, |other| other.overlaps(comparator, range))
     }
 
     fn ranges_with(
@@ -263,14 +298,30 @@ impl RecentWrites {
         }
     }
 
-    /// Returns all keys written after `since`, newest first; `None` if the notes do not reach back
+    /// Returns the writes to keys after `since`, oldest first; `None` if the notes do not reach back
     /// that far.
+    #[inline]
     pub(crate) fn keys_since(
         &self,
         since: SeqNo,
-    ) -> Option<impl Iterator<Item = (KeyspaceId, &[u8])>> {
-        let newer = self.recent.iter().rev().take_while(move |recent| recent.seqno > since);
-        (self.recent_from <= since).then(|| newer.map(|recent| (recent.keyspace, &recent.key[..])))
+    ) -> Option<impl ExactSizeIterator<Item = WrittenKey<'_>>> {
+        if self.notes_from > since {
+            return None;
+        }
+        // Most callers ask for no or few writes.
+        let newest = self.notes.back().map_or(0, |note| note.seqno);
+        let at = match newest > since {
+            true => self.notes.partition_point(|note| note.seqno <= since),
+            false => self.notes.len(),
+        };
+        Some(self.notes.range(at..).map(|note| self.written(note)))
+    }
+
+    fn written(&self, note: &Note) -> WrittenKey<'_> {
+        let &Note { seqno, hash, begin, len, keyspace } = note;
+        let (begin, is_base) = ((begin as usize) % RECENT_BYTES, len & IS_BASE != 0);
+        let key = &self.bytes[begin..begin + (len & !IS_BASE) as usize];
+        WrittenKey { seqno, keyspace, hash, is_base, key }
     }
 
     /// Returns the ranges deleted after `since`, newest first, as far back as the notes reach.
@@ -280,6 +331,17 @@ impl RecentWrites {
     ) -> impl Iterator<Item = (KeyspaceId, &EdgeRange)> {
         let newer = self.ranges.iter().rev().take_while(move |recent| recent.seqno > since);
         newer.map(|recent| (recent.keyspace, &recent.range))
+    }
+
+    /// Counts the memory of the notes in a gauge.
+    pub(crate) fn charge(&mut self, gauge: &Arc<Gauge>) {
+        let notes = self.notes.capacity() * size_of::<Note>();
+        self.charge.note(gauge, notes + self.bytes.capacity() + self.range_bytes);
+    }
+
+    /// Returns the number of the newest range delete; 0 if none is noted.
+    pub(crate) fn last_range(&self) -> SeqNo {
+        self.ranges.back().map_or(0, |range| range.seqno)
     }
 
     /// Returns whether every range deleted after `since` is noted.

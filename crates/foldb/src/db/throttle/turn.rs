@@ -39,12 +39,13 @@ pub(crate) struct TurnGuard {
     core: Arc<Core>,
     /// The turn of the same thread in which this one began. It goes on afterwards.
     outer: Option<Turn>,
+    patience: Patience,
 }
 
 impl Drop for TurnGuard {
     fn drop(&mut self) {
-        // The code that took the turn ends it, under the same locks.
-        let Ok(mut writer) = self.core.lock_writer() else { return };
+        // A turn that cannot be ended in time ends by its limit.
+        let Ok(mut writer) = self.core.lock_writer_for(self.patience) else { return };
         if writer.turn.is_some_and(|turn| turn.thread == thread::current().id()) {
             writer.turn = self.outer;
         }
@@ -72,7 +73,7 @@ impl Core {
         let until = outer.map_or(until, |outer| outer.until.max(until));
         writer.turn = Some(Turn { thread: thread::current().id(), until });
         drop(writer);
-        Ok(TurnGuard { core: Arc::clone(self), outer })
+        Ok(TurnGuard { core: Arc::clone(self), outer, patience })
     }
 
     /// Waits while another thread has a turn.

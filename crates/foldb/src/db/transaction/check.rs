@@ -1,31 +1,39 @@
 //! Whether the claims of a transaction hold.
 //!
 //! Before it takes the writer lock, the commit puts the claimed ranges in order and joins those
-//! that meet. Under the lock it looks into the notes of recent writes, and reads no table. A key
-//! takes about a cache miss. If ranges were read, each write since the snapshot takes a binary
-//! search. The notes may say "perhaps changed" of a key that did not change. The commit then
-//! releases the lock, reads the newest records of its claims, and comes back for the few writes
-//! since:
+//! that meet. Under the lock it catches up with the notes of recent writes, and reads no table: it
+//! looks up each newer note among the claims. A note that hits a claim is a conflict. If there are
+//! many notes, the commit releases the lock after some of them, so that other writers wait for
+//! microseconds only.
+//!
+//! The notes may not reach back to the snapshot. The commit then reads the newest records of its
+//! claims, without the lock. It catches up from time to time meanwhile, so that the notes are not
+//! lost again:
 //!
 //! ```text
-//! snapshot 100          all claims unchanged up to 250, by their records
-//!      |------------------------------------------|--------|  lock: notes since 250
+//! snapshot 100     records of all claims, as of 250 or later      lock: catch up from 290
+//!      |---------------------------------------------|-----|-----|--------|
+//!                                                   250   270   290   write
 //! ```
+//!
+//! So the work is in proportion to the claims and to the writes of others, whatever they write.
 //!
 //! The records suffice. The snapshot still lives, so no fold hides that a record is newer than it.
 //! A key that was absent at the snapshot, and is absent again, may look unchanged: what the
 //! transaction read is then true at its commit too.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::get::point_read;
 use crate::db::state::disjoint_ranges::DisjointRanges;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::db::state::recent_writes::RecentWrites;
+use crate::db::state::recent_writes::{EdgeRange, RecentWrites, WrittenKey};
 use crate::db::state::view::View;
-use crate::db::transaction::claims::{Forbids, KeyClaim, KeyspaceClaims, Settled};
+use crate::db::throttle::room::Patience;
+use crate::db::transaction::claims::{KeyClaim, KeyspaceClaims, Settled};
 use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::iterator::{MergingCursor, RunCursor, Source};
@@ -33,117 +41,264 @@ use crate::key::{KeyspaceId, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::user_code::guarded;
 use crate::version::{KeyRange, TableRef};
 
-/// The answer of the notes about all claims of a transaction. The greater of two counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Notes that a commit looks up before it lets other writers pass.
+const NOTES_AT_ONCE: usize = 1024;
+
+/// Products of claims and notes up to which a plain comparison of all hashes is cheapest.
+const FEW_PAIRS: usize = 4096;
+
+/// The answer of the notes about all claims of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Hold,
-    /// The records must be read.
-    Doubtful,
+    /// Another write changed what a claim forbids to change.
     Broken,
+    /// More notes are left. The caller calls [`Check::prepare`] and comes back.
+    Behind,
+    /// The notes do not reach back far enough. The records must be read.
+    Lost,
 }
 
-impl Settled<'_> {
-    /// Checks the claims by the notes. The caller holds the writer lock. With `c` claims and `n`
-    /// notes since the snapshot, it takes about `(c + n) log (c + n)` comparisons.
-    pub(super) fn check_noted(&self, recent: &RecentWrites, since: SeqNo) -> Verdict {
-        let check = || {
-            let is_dropped = self.keyspaces.iter().any(|(own, _)| own.state().is_dropped());
-            if is_dropped || self.are_keys_covered(recent, since) {
+/// The check of the claims of one commit.
+pub(super) struct Check<'a> {
+    claims: Settled<'a>,
+    snapshot: SeqNo,
+    /// No claim is broken by a write up to this one, apart from range deletes.
+    through: SeqNo,
+    /// No claim is broken by a range delete up to this one, apart from `deleted`.
+    ranges_through: SeqNo,
+    /// Range deletes of the notes that are yet to be compared with the keys.
+    deleted: Vec<(KeyspaceId, EdgeRange)>,
+    /// The keys of each keyspace by their hashes, if they are needed.
+    by_hash: Option<Vec<ByHash>>,
+}
+
+impl<'a> Check<'a> {
+    /// Begins the check of claims that hold at the snapshot.
+    pub(super) fn new(claims: Settled<'a>, snapshot: SeqNo) -> Check<'a> {
+        Check {
+            claims,
+            snapshot,
+            through: snapshot,
+            ranges_through: snapshot,
+            deleted: Vec::new(),
+            by_hash: None,
+        }
+    }
+
+    /// Looks up newer notes among the claims. The caller holds the writer lock.
+    pub(super) fn catch_up(&mut self, recent: &RecentWrites) -> Verdict {
+        // A comparator that panics has compared these keys before, so it contradicts itself.
+        guarded(|| self.catch_up_guarded(recent)).unwrap_or(Verdict::Broken)
+    }
+
+    fn catch_up_guarded(&mut self, recent: &RecentWrites) -> Verdict {
+        if self.claims.keyspaces.iter().any(|(own, _)| own.state().is_dropped()) {
+            return Verdict::Broken;
+        }
+        if !recent.knows_ranges_since(self.ranges_through) {
+            return Verdict::Lost;
+        }
+        let Some(newer) = recent.keys_since(self.through) else { return Verdict::Lost };
+        if recent.ranges_since(self.ranges_through).next().is_some() {
+            return self.take_range_deletes(recent);
+        }
+        let (notes, keys) = (newer.len(), self.claims.number_of_keys());
+        if notes.min(NOTES_AT_ONCE) * keys > FEW_PAIRS && self.by_hash.is_none() {
+            return Verdict::Behind;
+        }
+        for note in newer.take(NOTES_AT_ONCE) {
+            if self.is_broken_by(note) {
                 return Verdict::Broken;
             }
-            match self.check_ranges(recent, since) {
-                Verdict::Broken => Verdict::Broken,
-                ranges => ranges.max(self.check_keys(recent, since)),
+            self.through = note.seqno;
+        }
+        if notes > NOTES_AT_ONCE { Verdict::Behind } else { Verdict::Hold }
+    }
+
+    /// Compares new range deletes with the claimed ranges, and keeps them for the keys.
+    fn take_range_deletes(&mut self, recent: &RecentWrites) -> Verdict {
+        let since = self.ranges_through;
+        for (at, (keyspace, range)) in recent.ranges_since(since).enumerate() {
+            if at == 0 {
+                self.ranges_through = recent.last_range();
+            }
+            let Some(at) = self.claims.position(keyspace) else { continue };
+            let (own, ranges) = &self.claims.keyspaces[at];
+            let comparator = &*own.state().comparator;
+            if ranges.overlap(comparator, range) && !planted(Fault::ForgetRangesRead) {
+                return Verdict::Broken;
+            }
+            if own.number_of_keys() > 0 && !planted(Fault::ForgetKeysRead) {
+                self.deleted.push((keyspace, range.clone()));
+            }
+        }
+        Verdict::Behind
+    }
+
+    fn is_broken_by(&self, note: WrittenKey<'_>) -> bool {
+        let Some(at) = self.claims.position(note.keyspace) else { return false };
+        let (own, ranges) = &self.claims.keyspaces[at];
+        let is_in_range = || {
+            !ranges.is_empty()
+                && ranges.holds(&*own.state().comparator, note.key)
+                && !planted(Fault::ForgetRangesRead)
+        };
+        let is_key = || match &self.by_hash {
+            Some(by_hash) => by_hash[at].is_broken_by(own, note),
+            None => {
+                own.keys().any(|claim| claim.hash == note.hash && claim.is_broken_by(note.is_base))
             }
         };
-        // A comparator that panics has compared these keys before, so it contradicts itself.
-        guarded(check).unwrap_or(Verdict::Broken)
+        is_in_range() || is_key() && !planted(Fault::ForgetKeysRead)
     }
 
-    /// Checks the keys, apart from range deletes that the notes know.
-    fn check_keys(&self, recent: &RecentWrites, since: SeqNo) -> Verdict {
-        let has_changed = |own: &KeyspaceClaims, claim: KeyClaim<'_>| {
-            let last = recent.last_writes(own.id(), claim.hash);
-            let last = if claim.forbids == Forbids::Any { last.any } else { last.base };
-            last > since && !planted(Fault::ForgetKeysRead)
-        };
-        let are_known = recent.knows_ranges_since(since);
-        let is_doubtful = self
-            .keyspaces
-            .iter()
-            .any(|(own, _)| own.keys().any(|claim| !are_known || has_changed(own, claim)));
-        if is_doubtful { Verdict::Doubtful } else { Verdict::Hold }
-    }
-
-    /// Returns whether a range delete of the notes covers a key.
-    fn are_keys_covered(&self, recent: &RecentWrites, since: SeqNo) -> bool {
-        if recent.ranges_since(since).next().is_none() || planted(Fault::ForgetKeysRead) {
-            return false;
+    /// Does the work of the check that needs no lock. Returns whether the claims still hold.
+    pub(super) fn prepare(&mut self) -> bool {
+        if self.by_hash.is_none() && self.claims.number_of_keys() * NOTES_AT_ONCE > FEW_PAIRS {
+            let keyspaces = self.claims.keyspaces.iter();
+            self.by_hash = Some(keyspaces.map(|(own, _)| ByHash::new(own)).collect());
         }
-        self.keyspaces.iter().any(|(own, _)| {
+        let deleted = std::mem::take(&mut self.deleted);
+        deleted.is_empty() || guarded(|| !self.are_keys_in(&deleted)).unwrap_or(false)
+    }
+
+    /// Returns whether a claimed key lies in a deleted range.
+    fn are_keys_in(&self, deleted: &[(KeyspaceId, EdgeRange)]) -> bool {
+        self.claims.keyspaces.iter().any(|(own, _)| {
             let comparator = &*own.state().comparator;
-            let deleted = recent.ranges_since(since).filter(|(keyspace, _)| *keyspace == own.id());
-            let deleted = deleted.map(|(_, range)| range.clone()).collect();
-            let deleted = DisjointRanges::new(deleted, comparator);
-            own.keys().any(|claim| deleted.holds(comparator, claim.key))
+            let of_it = deleted.iter().filter(|(keyspace, _)| *keyspace == own.id());
+            let of_it = of_it.map(|(_, range)| range.clone()).collect();
+            let of_it = DisjointRanges::new(of_it, comparator);
+            !of_it.is_empty() && own.keys().any(|claim| of_it.holds(comparator, claim.key))
         })
     }
 
-    fn check_ranges(&self, recent: &RecentWrites, since: SeqNo) -> Verdict {
-        let has_none = self.keyspaces.iter().all(|(_, ranges)| ranges.is_empty());
-        if has_none || planted(Fault::ForgetRangesRead) {
-            return Verdict::Hold;
-        }
-        let overlaps = |(keyspace, range)| {
-            let of_it = |(own, ranges): &(&KeyspaceClaims, DisjointRanges)| {
-                ranges.overlap(&*own.state().comparator, range)
-            };
-            self.of(keyspace).is_some_and(of_it)
-        };
-        let holds = |(keyspace, key)| {
-            let of_it = |(own, ranges): &(&KeyspaceClaims, DisjointRanges)| {
-                ranges.holds(&*own.state().comparator, key)
-            };
-            self.of(keyspace).is_some_and(of_it)
-        };
-        if recent.ranges_since(since).any(overlaps) {
-            return Verdict::Broken;
-        }
-        let keys = recent.keys_since(since);
-        let is_known = keys.is_some() && recent.knows_ranges_since(since);
-        if keys.into_iter().flatten().any(holds) {
-            return Verdict::Broken;
-        }
-        if is_known { Verdict::Hold } else { Verdict::Doubtful }
-    }
-
-    /// Returns the claims in a keyspace.
-    fn of(&self, keyspace: KeyspaceId) -> Option<&(&KeyspaceClaims, DisjointRanges)> {
-        let at = self.keyspaces.binary_search_by_key(&keyspace, |(own, _)| own.id()).ok()?;
-        Some(&self.keyspaces[at])
-    }
-
-    /// Checks the claims by the newest records. Returns whether they hold.
+    /// Reads the newest records of all claims. Returns whether the claims hold at [`Check::through`].
+    /// If the notes were lost meanwhile, the next call of [`Check::catch_up`] says so.
     ///
     /// # Errors
-    /// `Corruption`, `Io`.
-    pub(super) fn check_records(&self, core: &Core, since: SeqNo) -> Result<bool> {
-        for (own, ranges) in &self.keyspaces {
-            let keyspace = own.state();
+    /// `Corruption`, `Io`; `Busy` if patience ends.
+    pub(super) fn read_records(&mut self, core: &Core, patience: Patience) -> Result<bool> {
+        let published = core.published();
+        let (knows_range_deletes, reach) = {
+            let recent = &core.lock_writer_for(patience)?.recent;
+            (recent.knows_ranges_since(self.ranges_through), recent.reach())
+        };
+        if !knows_range_deletes {
+            self.ranges_through = published;
+        }
+        self.through = published;
+        let most_behind = reach as SeqNo / 4;
+        let reading = Reading { core, patience, knows_range_deletes, most_behind };
+        for at in 0..self.claims.keyspaces.len() {
+            let keyspace = Arc::clone(self.claims.keyspaces[at].0.state());
             let view = keyspace.view.load_full();
-            if keyspace.is_dropped() {
+            if keyspace.is_dropped() || !reading.keys(self, at, &view)? {
                 return Ok(false);
             }
-            for claim in own.keys() {
-                if core.key_changed(keyspace, &view, claim, since)? {
-                    return Ok(false);
-                }
-            }
-            if !ranges.is_empty() && have_changed(keyspace, &view, ranges, since)? {
+            if !self.claims.keyspaces[at].1.is_empty() && !reading.ranges(self, at, &view)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+}
+
+/// One reading of the newest records of all claims.
+struct Reading<'a> {
+    core: &'a Core,
+    patience: Patience,
+    /// Whether the notes know all range deletes since the snapshot. Those of the records then count
+    /// for nothing.
+    knows_range_deletes: bool,
+    /// Writes after which the check must catch up, so that it does not lose the notes.
+    most_behind: SeqNo,
+}
+
+impl Reading<'_> {
+    /// Catches up with the notes if they may be lost soon. Returns whether the claims still hold.
+    #[inline]
+    fn keep_up(&self, check: &mut Check<'_>) -> Result<bool> {
+        match self.core.published() - check.through > self.most_behind {
+            true => self.catch_up(check),
+            false => Ok(true),
+        }
+    }
+
+    #[cold]
+    fn catch_up(&self, check: &mut Check<'_>) -> Result<bool> {
+        loop {
+            let verdict = {
+                let writer = self.core.lock_writer_for(self.patience)?;
+                check.catch_up(&writer.recent)
+            };
+            match verdict {
+                Verdict::Hold | Verdict::Lost => return Ok(true),
+                Verdict::Broken => return Ok(false),
+                Verdict::Behind if !check.prepare() => return Ok(false),
+                Verdict::Behind => {}
+            }
+        }
+    }
+
+    /// Reads the records of the claimed keys of a keyspace.
+    fn keys(&self, check: &mut Check<'_>, at: usize, view: &View) -> Result<bool> {
+        let own = check.claims.keyspaces[at].0;
+        for claim in own.keys() {
+            let changed = self.core.key_changed(own.state(), view, claim, check.snapshot)?;
+            if changed || !self.keep_up(check)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the records of the claimed ranges of a keyspace. Range deletes count as a change of
+    /// every range, unless the notes know them all.
+    fn ranges(&self, check: &mut Check<'_>, at: usize, view: &View) -> Result<bool> {
+        let (own, ranges) = &check.claims.keyspaces[at];
+        let (own, ranges) = (*own, Arc::clone(ranges));
+        self.have_held(check, own.state(), view, &ranges, check.snapshot)
+    }
+}
+
+/// The keys of a keyspace by their hashes.
+struct ByHash {
+    /// Numbers of keys plus one, and [`ANY`]; 0 in a slot without a key. A power of two of them.
+    slots: Vec<u32>,
+}
+
+/// Set in a slot if the key forbids any write.
+const ANY: u32 = 1 << 31;
+
+impl ByHash {
+    fn new(own: &KeyspaceClaims) -> ByHash {
+        let mut by_hash = ByHash { slots: vec![0; (2 * own.number_of_keys()).next_power_of_two()] };
+        for (number, claim) in (1..ANY).zip(own.keys()) {
+            let slot = by_hash.slot_of(own, claim.hash);
+            let number = if by_hash.slots[slot] == 0 { number } else { by_hash.slots[slot] };
+            let any = if claim.is_broken_by(false) { ANY } else { 0 };
+            by_hash.slots[slot] = number | any;
+        }
+        by_hash
+    }
+
+    /// Returns the slot of a hash, or the free one for it.
+    fn slot_of(&self, own: &KeyspaceClaims, hash: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while let Some(number) = (self.slots[at] & !ANY).checked_sub(1)
+            && own.hash_of(number as usize) != hash
+        {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn is_broken_by(&self, own: &KeyspaceClaims, note: WrittenKey<'_>) -> bool {
+        let found = self.slots[self.slot_of(own, note.hash)];
+        found & ANY != 0 || found != 0 && note.is_base
     }
 }
 
@@ -156,9 +311,9 @@ impl Core {
         claim: KeyClaim<'_>,
         since: SeqNo,
     ) -> Result<bool> {
-        let KeyClaim { key, hash, forbids } = claim;
+        let KeyClaim { key, hash, .. } = claim;
         let breaks = |header: RecordHeader| {
-            header.seqno > since && (forbids == Forbids::Any || header.kind.is_base())
+            header.seqno > since && claim.is_broken_by(header.kind.is_base())
         };
         let mut is_broken = false;
         for memtable in view.memtables() {
@@ -193,53 +348,57 @@ impl Core {
     }
 }
 
-/// Returns whether a key of a range was written after `since`. A range delete since then counts as
-/// a change of every range.
-fn have_changed(
-    keyspace: &KeyspaceState,
-    view: &View,
-    ranges: &DisjointRanges,
-    since: SeqNo,
-) -> Result<bool> {
-    let comparator = &keyspace.comparator;
-    let mut sources = Vec::new();
-    for memtable in view.memtables() {
-        if memtable.last_range_delete() > since {
-            return Ok(true);
-        }
-        sources.push(Source::Memtable(memtable.cursor(MAX_SEQNO)));
-    }
-    for (_, run) in view.version.runs() {
-        let is_newer = |table: &&TableRef| table.file.largest_seqno > since;
-        let mut newer = run.tables.iter().filter(is_newer).peekable();
-        if newer.peek().is_none() {
-            continue;
-        }
-        if newer.any(|table| table.has_range_tombstones()) {
-            return Ok(true);
-        }
-        let (everything, options) = (KeyRange::all(), point_read(&ReadOptions::default()));
-        let cursor = RunCursor::new(run, &everything, &keyspace.tables, comparator, options);
-        sources.push(Source::Run(cursor));
-    }
-    let mut records = MergingCursor::new(sources, comparator.clone());
-    for range in ranges.iter() {
-        match range.start.key() {
-            None => records.seek_to_first()?,
-            Some(key) => records.seek(key)?,
-        }
-        while records.valid() && !range.end.is_before(&**comparator, records.key()) {
-            let is_inside = range.start.is_before(&**comparator, records.key());
-            if is_inside && records.header().seqno > since {
-                return Ok(true);
+impl Reading<'_> {
+    /// Returns whether no key of the ranges was written after `since`.
+    fn have_held(
+        &self,
+        check: &mut Check<'_>,
+        keyspace: &KeyspaceState,
+        view: &View,
+        ranges: &DisjointRanges,
+        since: SeqNo,
+    ) -> Result<bool> {
+        let comparator = &keyspace.comparator;
+        let counts = !self.knows_range_deletes;
+        let mut sources = Vec::new();
+        for memtable in view.memtables() {
+            if counts && memtable.last_range_delete() > since {
+                return Ok(false);
             }
-            if planted(Fault::CheckRangeStart) {
-                break;
-            }
-            records.next()?;
+            sources.push(Source::Memtable(memtable.cursor(MAX_SEQNO)));
         }
+        for (_, run) in view.version.runs() {
+            let is_newer = |table: &&TableRef| table.file.largest_seqno > since;
+            let mut newer = run.tables.iter().filter(is_newer).peekable();
+            if newer.peek().is_none() {
+                continue;
+            }
+            if counts && newer.any(|table| table.has_range_tombstones()) {
+                return Ok(false);
+            }
+            let (everything, options) = (KeyRange::all(), point_read(&ReadOptions::default()));
+            let cursor = RunCursor::new(run, &everything, &keyspace.tables, comparator, options);
+            sources.push(Source::Run(cursor));
+        }
+        let mut records = MergingCursor::new(sources, comparator.clone());
+        for range in ranges.iter() {
+            match range.start.key() {
+                None => records.seek_to_first()?,
+                Some(key) => records.seek(key)?,
+            }
+            while records.valid() && !range.end.is_before(&**comparator, records.key()) {
+                let is_inside = range.start.is_before(&**comparator, records.key());
+                if is_inside && records.header().seqno > since || !self.keep_up(check)? {
+                    return Ok(false);
+                }
+                if planted(Fault::CheckRangeStart) {
+                    break;
+                }
+                records.next()?;
+            }
+        }
+        Ok(true)
     }
-    Ok(false)
 }
 
 #[cfg(test)]

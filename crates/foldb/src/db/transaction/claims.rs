@@ -1,7 +1,8 @@
 //! The claims of a transaction: the keys and ranges that no other write may have changed.
 //!
 //! Invariant: the claims use at most twice the limit that the transaction was given. Beyond it,
-//! neighbouring keys and ranges join into one range, which claims more than the transaction read:
+//! claims that repeat others go. If these were few, neighbouring keys and ranges join into one
+//! range, which claims more than the transaction read:
 //!
 //! ```text
 //! read b, read d, read k..m      b..=d, k..m        b..m
@@ -18,15 +19,16 @@ use crate::db::state::disjoint_ranges::DisjointRanges;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::EdgeRange;
 use crate::key::{Comparator, KeyspaceId};
+use crate::memory::RoughCharge;
 use crate::range_tombstone::Edge;
 
-/// What a claim on a key forbids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a claim on a key forbids. The greater of two forbids more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Forbids {
-    /// Any write.
-    Any,
     /// Puts and deletes. Other merges may pass.
     NewBase,
+    /// Any write.
+    Any,
 }
 
 /// A claim on one key.
@@ -34,7 +36,15 @@ pub(super) enum Forbids {
 pub(super) struct KeyClaim<'a> {
     pub(super) key: &'a [u8],
     pub(super) hash: u64,
-    pub(super) forbids: Forbids,
+    forbids: Forbids,
+}
+
+impl KeyClaim<'_> {
+    /// Returns whether a write breaks the claim: one that is no merge, or a merge.
+    #[inline]
+    pub(super) fn is_broken_by(&self, is_base: bool) -> bool {
+        is_base || self.forbids == Forbids::Any
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +81,41 @@ impl KeyspaceClaims {
         })
     }
 
+    pub(super) fn number_of_keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn hash_of(&self, number: usize) -> u64 {
+        self.keys[number].hash
+    }
+
     fn bytes_of(&self, stored: &StoredKey) -> &[u8] {
         let begin = stored.begin as usize;
         &self.bytes_of_keys[begin..begin + stored.len as usize]
+    }
+
+    /// Forgets all but one claim of each key, and joins the ranges that meet.
+    fn forget_repetitions(&mut self) {
+        let comparator = Arc::clone(&self.state().comparator);
+        let ranges = DisjointRanges::new(std::mem::take(&mut self.ranges), &*comparator);
+        self.ranges = ranges.into_vec();
+        let (mut keys, bytes_of_keys) =
+            (std::mem::take(&mut self.keys), std::mem::take(&mut self.bytes_of_keys));
+        let bytes = |stored: &StoredKey| {
+            let begin = stored.begin as usize;
+            &bytes_of_keys[begin..begin + stored.len as usize]
+        };
+        keys.sort_unstable_by(|a, b| {
+            a.hash.cmp(&b.hash).then_with(|| bytes(a).cmp(bytes(b))).then(b.forbids.cmp(&a.forbids))
+        });
+        keys.dedup_by(|next, last| next.hash == last.hash && bytes(next) == bytes(last));
+        for stored in &mut keys {
+            let begin = self.bytes_of_keys.len() as u32;
+            self.bytes_of_keys.extend_from_slice(bytes(stored));
+            stored.begin = begin;
+        }
+        keys.shrink_to_fit();
+        self.keys = keys;
     }
 
     /// Turns the keys into ranges, and joins neighbouring ranges until at most `most` are left.
@@ -118,12 +160,24 @@ pub(super) struct Claims {
     /// Ranges of iterators that still live: each may read all of its range.
     live_walks: Vec<(u64, KeyspaceId, EdgeRange)>,
     next_walk: u64,
+    charge: RoughCharge,
 }
 
 /// The claims of a transaction at its commit.
 pub(super) struct Settled<'a> {
     /// Ascending by the numbers of the keyspaces.
-    pub(super) keyspaces: SmallVec<[(&'a KeyspaceClaims, DisjointRanges); 2]>,
+    pub(super) keyspaces: SmallVec<[(&'a KeyspaceClaims, Arc<DisjointRanges>); 2]>,
+}
+
+impl Settled<'_> {
+    pub(super) fn number_of_keys(&self) -> usize {
+        self.keyspaces.iter().map(|(own, _)| own.number_of_keys()).sum()
+    }
+
+    /// Returns the place of the claims in a keyspace.
+    pub(super) fn position(&self, keyspace: KeyspaceId) -> Option<usize> {
+        self.keyspaces.binary_search_by_key(&keyspace, |(own, _)| own.id()).ok()
+    }
 }
 
 /// Ranges that each keyspace keeps when claims join.
@@ -131,8 +185,8 @@ const RANGES_LEFT: usize = 64;
 
 impl Claims {
     pub(super) fn new(limit: usize) -> Claims {
-        let (keyspaces, live_walks) = Default::default();
-        Claims { keyspaces, bytes: 0, limit, live_walks, next_walk: 0 }
+        let (keyspaces, live_walks, charge) = Default::default();
+        Claims { keyspaces, bytes: 0, limit, live_walks, next_walk: 0, charge }
     }
 
     /// Claims a key.
@@ -146,14 +200,14 @@ impl Claims {
         let begin = own.bytes_of_keys.len() as u32;
         own.bytes_of_keys.extend_from_slice(key);
         own.keys.push(StoredKey { hash, begin, len: key.len() as u32, forbids });
-        self.grew(size_of::<StoredKey>() + key.len());
+        self.grew(keyspace, size_of::<StoredKey>() + key.len());
     }
 
     /// Claims a range.
     pub(super) fn add_range(&mut self, keyspace: &Keyspace, range: EdgeRange) {
         let bytes = range.bytes();
         self.of(keyspace).ranges.push(range);
-        self.grew(bytes);
+        self.grew(keyspace, bytes);
     }
 
     /// Claims the range of an iterator while it lives. Returns the number of the walk.
@@ -180,7 +234,7 @@ impl Claims {
         let settled = self.keyspaces.iter_mut().map(|own| {
             let ranges = std::mem::take(&mut own.ranges);
             let ranges = DisjointRanges::new(ranges, &*own.state().comparator);
-            (&*own, ranges)
+            (&*own, Arc::new(ranges))
         });
         Settled { keyspaces: settled.collect() }
     }
@@ -198,22 +252,23 @@ impl Claims {
         &mut self.keyspaces[at]
     }
 
-    fn grew(&mut self, bytes: usize) {
+    fn grew(&mut self, keyspace: &Keyspace, bytes: usize) {
         self.bytes += bytes;
         if self.bytes > self.limit {
             self.coarsen();
         }
+        self.charge.note(&keyspace.core().runtime.ledger().transactions, self.bytes);
     }
 
+    /// Makes the claims smaller: without repetitions, if that halves them. Else neighbours join.
     #[cold]
     fn coarsen(&mut self) {
+        self.keyspaces.iter_mut().for_each(KeyspaceClaims::forget_repetitions);
+        self.bytes = self.keyspaces.iter().map(KeyspaceClaims::bytes).sum();
         let mut most = RANGES_LEFT;
-        loop {
+        while self.bytes > self.limit / 2 && most > 0 {
             self.keyspaces.iter_mut().for_each(|own| own.coarsen(most));
             self.bytes = self.keyspaces.iter().map(KeyspaceClaims::bytes).sum();
-            if self.bytes <= self.limit / 2 || most == 1 {
-                break;
-            }
             most /= 2;
         }
         // Long keys alone may exceed the limit. The claims then join after as many bytes again.

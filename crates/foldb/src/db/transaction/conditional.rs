@@ -29,6 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Chain, Operator};
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::options::WriteOptions;
+use crate::settings::Expires;
 use crate::value::Value;
 
 /// Losses after which a step gives up.
@@ -76,9 +77,47 @@ enum Next<'a> {
 pub struct Conditional<'a> {
     pub(super) keyspace: &'a Keyspace,
     pub(super) options: &'a WriteOptions,
+    keeps_end: bool,
 }
 
 impl Conditional<'_> {
+    /// Lets a new value expire when the value before it would have expired. Without this call the
+    /// keyspace decides, or [`WriteOptions::expires`]: a new value is then a first write, and its
+    /// lifetime begins again. A key that is absent gets its end from them in any case.
+    ///
+    /// # Example
+    /// At most three calls a minute for each address. The count of a minute ends with it, because
+    /// each new count keeps the end of the first one.
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::Duration;
+    /// use foldb::{Expiry, Keyspace, KeyspaceOptions, WriteOptions};
+    ///
+    /// fn may_call(calls: &Keyspace, address: &str) -> foldb::Result<bool> {
+    ///     let options = WriteOptions::default();
+    ///     let mut count = 0;
+    ///     calls.conditional(&options).keep_end().update(address, |old| {
+    ///         count = old.map_or(0, |old| old[0]).saturating_add(1);
+    ///         Some(vec![count])
+    ///     })?;
+    ///     Ok(count <= 3)
+    /// }
+    ///
+    /// let expiry = Some(Expiry::after_first_write(Duration::from_secs(60)));
+    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
+    /// let calls = db.create_keyspace("calls", options)?;
+    /// assert!(may_call(&calls, "10.0.0.1")?);
+    /// let end = calls.expires_at("10.0.0.1")?;
+    /// assert!(may_call(&calls, "10.0.0.1")? && may_call(&calls, "10.0.0.1")?);
+    /// assert!(!may_call(&calls, "10.0.0.1")?);
+    /// assert_eq!(calls.expires_at("10.0.0.1")?, end);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn keep_end(self) -> Self {
+        Conditional { keeps_end: true, ..self }
+    }
+
     /// Sets the key to `new` if its value is `expected`. `None` stands for an absent key.
     ///
     /// # Errors
@@ -122,7 +161,8 @@ impl Conditional<'_> {
     }
 
     /// Replaces the value by what `change` makes of it, and returns the new value. `None` stands
-    /// for an absent key. `change` may run several times, and must not write this key itself.
+    /// for an absent key. `change` may run several times, and must not write this key itself. Where
+    /// entries expire, the new value has a new lifetime: see [`Conditional::keep_end`].
     ///
     /// # Errors
     /// As [`Conditional::compare_and_swap`].
@@ -252,6 +292,15 @@ impl Conditional<'_> {
         time.is_some_and(|time| self.keyspace.core().time.last_reading() > time)
     }
 
+    /// Returns the end of the value that was found, if a new value keeps it.
+    fn end_to_keep(&self, key: &[u8], found: &Option<Value>) -> Result<Option<Expires>> {
+        if !self.keeps_end || found.is_none() || self.keyspace.state().settings.expiry.is_none() {
+            return Ok(None);
+        }
+        // If the key changes between the two reads, the step begins again.
+        Ok(Some(self.keyspace.expires_at(key)?.map_or(Expires::Never, Expires::At)))
+    }
+
     /// Reads the key, asks `decide`, and writes, until no other write came in between.
     fn step<'a, T>(
         &self,
@@ -261,15 +310,16 @@ impl Conditional<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
         self.options.check()?;
-        let _noting = core.noting()?;
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);
+        let _noting = core.noting(patience)?;
         let mut losses = 0;
         loop {
             let _turn = core.turn_after(losses, patience)?;
             let since = core.published();
             let time = self.time();
             let found = core.get(keyspace, key, &ReadOptions::default())?;
+            let end = self.end_to_keep(key, &found)?;
             let (next, result) = decide(found)?;
             let (kind, value) = match &next {
                 Next::Nothing => return Ok(result),
@@ -280,7 +330,10 @@ impl Conditional<'_> {
                 }
             };
             let mut lost = false;
-            let options = patience.limit(self.options, clock);
+            let mut options = patience.limit(self.options, clock);
+            if matches!(next, Next::Put(_)) && end.is_some() {
+                options.expires = end;
+            }
             let written = core.write_one_if(keyspace, kind, key, value, &options, |writer| {
                 lost = has_changed(&writer.recent, keyspace, key, since) || self.is_later(time);
                 if lost { Err(lost_the_key()) } else { Ok(()) }
@@ -310,11 +363,11 @@ pub(super) fn lost_the_key() -> Error {
 /// Returns whether a key may have changed after `since`.
 fn has_changed(recent: &RecentWrites, keyspace: &KeyspaceState, key: &[u8], since: SeqNo) -> bool {
     let (id, comparator) = (keyspace.id, &*keyspace.comparator);
-    if !comparator.bytewise_equality() {
-        return recent.has_changed(id, comparator, &range_of_key(key), since) != Noted::Unchanged;
-    }
-    recent.last_writes(id, key_hash(key)).any > since
-        || recent.is_covered(id, comparator, key, since) != Noted::Unchanged
+    let noted = match comparator.bytewise_equality() {
+        true => recent.has_changed(id, comparator, (key, key_hash(key)), since),
+        false => recent.has_range_changed(id, comparator, &range_of_key(key), since),
+    };
+    noted != Noted::Unchanged
 }
 
 /// Counts as an open transaction until it is dropped.
@@ -343,8 +396,8 @@ impl Core {
         turn_after(losses).map(|limit| self.take_turn(limit, patience)).transpose()
     }
 
-    pub(super) fn noting(&self) -> Result<Noting<'_>> {
-        self.begin_noting()?;
+    pub(super) fn noting(&self, patience: Patience) -> Result<Noting<'_>> {
+        self.begin_noting(patience)?;
         Ok(Noting(self))
     }
 
@@ -374,7 +427,7 @@ impl Keyspace {
     /// Returns the conditional writes with options. Those of the keyspace itself have
     /// [`WriteOptions::default`].
     pub fn conditional<'a>(&'a self, options: &'a WriteOptions) -> Conditional<'a> {
-        Conditional { keyspace: self, options }
+        Conditional { keyspace: self, options, keeps_end: false }
     }
 
     fn plain(&self) -> Conditional<'_> {

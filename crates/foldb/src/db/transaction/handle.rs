@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::state::recent_writes::range_of;
 use crate::db::throttle::room::Patience;
-use crate::db::transaction::check::Verdict;
+use crate::db::transaction::check::{Check, Verdict};
 use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::OwnWrites;
 use crate::db::transaction::reading::OverSnapshot;
@@ -22,10 +23,14 @@ use crate::fold::Operator;
 use crate::fold::stamp::{NEVER, moment_of};
 use crate::key::{AsKeyRange, Kind};
 use crate::limits;
+use crate::memory::{Gauge, RoughCharge};
 use crate::user_code::guarded;
 
 /// Most times that a commit reads the records of its claims before it counts as a conflict.
-const DOUBTS: usize = 4;
+const MOST_READINGS: u32 = 4;
+/// Readings that lost the notes of recent writes, after which other writers wait for the next one.
+const READINGS_BEFORE_TURN: u32 = 2;
+const TURN_OF_READING: Duration = Duration::from_millis(100);
 
 /// Reads and writes of several keys that happen at one moment, or not at all.
 ///
@@ -69,6 +74,8 @@ const DOUBTS: usize = 4;
 pub struct Transaction {
     db: Db,
     options: TransactionOptions,
+    /// The end of all waits of the closure that runs in the transaction.
+    patience: Patience,
     state: Mutex<State>,
     /// When the first of the values that were read expires. A commit after that is a conflict.
     first_end: Arc<AtomicU32>,
@@ -95,6 +102,14 @@ struct State {
     savepoints: u64,
     /// The marks of savepoints that can still be rolled back to, oldest first.
     marks: Vec<(u64, BatchMark)>,
+    /// The memory of the batch and of the index of own writes.
+    charge: RoughCharge,
+}
+
+impl State {
+    fn charge(&mut self, gauge: &Arc<Gauge>) {
+        self.charge.note(gauge, self.batch.capacity() + self.own.memory());
+    }
 }
 
 /// A moment of a transaction to which [`Transaction::rollback_to`] returns.
@@ -109,7 +124,11 @@ pub struct Savepoint {
 static NEXT_WITH_SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 impl Transaction {
-    pub(super) fn begin(db: &Db, options: TransactionOptions) -> Result<Transaction> {
+    pub(super) fn begin(
+        db: &Db,
+        options: TransactionOptions,
+        patience: Patience,
+    ) -> Result<Transaction> {
         db.core().check_open()?;
         options.write.check()?;
         let state = State {
@@ -120,10 +139,11 @@ impl Transaction {
             number: 0,
             savepoints: 0,
             marks: Vec::new(),
+            charge: RoughCharge::default(),
         };
         let first_end = Arc::new(AtomicU32::new(NEVER));
         let state = Mutex::new(state);
-        let transaction = Transaction { db: db.clone(), options, state, first_end };
+        let transaction = Transaction { db: db.clone(), options, patience, state, first_end };
         if transaction.options.isolation == Isolation::Snapshot {
             transaction.snapshot(&mut transaction.lock())?;
         }
@@ -134,23 +154,35 @@ impl Transaction {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the end of the waits of a call that begins now.
+    fn patience(&self) -> Patience {
+        let clock = &*self.db.core().options.env.clock;
+        Patience::of(&self.options.write, clock).or(self.patience)
+    }
+
     /// Returns the snapshot, and takes it at the first call. Writes are noted before it is taken,
     /// so every write that it does not see is noted.
     ///
     /// # Errors
-    /// `Reentrant`.
+    /// `Busy` if patience ends while another call holds the writer lock; `Reentrant`.
     fn snapshot<'a>(&self, state: &'a mut State) -> Result<&'a Snapshot> {
-        let taken = match state.snapshot.take() {
-            Some(taken) => taken,
+        let snapshot = match state.snapshot.take() {
+            Some(snapshot) => snapshot,
             None => {
                 let core = self.db.core();
-                core.begin_noting()?;
+                core.begin_noting(self.patience())?;
                 let snapshot = self.db.snapshot();
                 snapshot.seqno_to_read().inspect_err(|_| core.transactions.end())?;
                 snapshot
             }
         };
-        Ok(state.snapshot.insert(taken))
+        Ok(state.snapshot.insert(snapshot))
+    }
+
+    /// Returns how often a write was put into a memtable for reads of own writes.
+    #[cfg(test)]
+    pub(super) fn applied(&self) -> u64 {
+        self.lock().own.applied()
     }
 
     /// Returns the claims of the reads so far.
@@ -186,11 +218,16 @@ impl Transaction {
             let claims = Claims::new(self.options.max_read_bytes);
             state.claims = Some(Arc::new(Mutex::new(claims)));
         }
-        let State { batch, own, .. } = &mut *state;
+        let State { batch, own, marks, .. } = &mut *state;
         let core = self.db.core();
         let pool = &core.runtime.ledger().arenas;
+        let savepoint = marks.last().map_or(0, |(_, mark)| mark.bytes());
+        let batch = (&*batch, savepoint);
         let own = own.of(batch, keyspace.state(), pool, &core.registry.resolver(), now)?;
         let claims = state.claims.clone().filter(|_| reads == Reads::Claimed);
+        if own.is_some() {
+            state.charge(&core.runtime.ledger().transactions);
+        }
         let snapshot = self.snapshot(&mut state)?.clone();
         drop(state);
         let claims = claims.as_ref();
@@ -217,6 +254,7 @@ impl Transaction {
         if outcome.is_err() {
             state.batch.cut(mark);
         }
+        state.charge(&self.db.core().runtime.ledger().transactions);
         outcome
     }
 
@@ -351,7 +389,7 @@ impl Transaction {
         let (_, mark) = state.marks[at];
         state.marks.truncate(at + 1);
         state.batch.cut(mark);
-        state.own.clear();
+        state.own.cut(mark.bytes());
         Ok(())
     }
 
@@ -389,16 +427,11 @@ impl Transaction {
     /// # Errors
     /// `Conflict` if a claim was broken, and nothing was written; as [`Db::write`].
     pub fn commit(self) -> Result<()> {
-        self.commit_within(Patience::ENDLESS)
-    }
-
-    /// Commits, and waits no longer than the patience or the deadline of the options.
-    pub(super) fn commit_within(self, patience: Patience) -> Result<()> {
         let mut state = self.lock();
         let State { batch, claims, snapshot, .. } = &mut *state;
         let core = self.db.core();
         let clock = &*core.options.env.clock;
-        let patience = Patience::of(&self.options.write, clock).or(patience);
+        let patience = self.patience();
         let write = || patience.limit(&self.options.write, clock);
         if batch.is_empty() && !self.options.write.sync {
             return core.check_open();
@@ -424,26 +457,36 @@ impl Transaction {
         let Ok(mut claims) = claims.lock() else { return Err(conflict()) };
         let claims = &mut *claims;
         let Ok(claims) = guarded(move || claims.settle()) else { return Err(conflict()) };
-        let mut since = snapshot.seqno();
-        for _ in 0..DOUBTS {
+        let mut check = Check::new(claims, snapshot.seqno());
+        let mut readings = 0;
+        let mut turn = None;
+        loop {
             let mut verdict = Verdict::Hold;
             let written = core.write_if(batch, &write(), |writer| {
                 verdict = match self.has_ended(snapshot) {
-                    false => claims.check_noted(&writer.recent, since),
+                    false => check.catch_up(&writer.recent),
                     true => Verdict::Broken,
                 };
                 if verdict == Verdict::Hold { Ok(()) } else { Err(conflict()) }
             });
-            if written.is_ok() || verdict != Verdict::Doubtful {
-                return written;
-            }
-            let published = core.published();
-            if !claims.check_records(core, since)? {
+            let holds = match verdict {
+                Verdict::Hold => return written,
+                Verdict::Broken => false,
+                Verdict::Behind => check.prepare(),
+                Verdict::Lost if readings == MOST_READINGS => false,
+                Verdict::Lost => {
+                    if readings >= READINGS_BEFORE_TURN {
+                        turn = Some(core.take_turn(TURN_OF_READING, patience)?);
+                    }
+                    readings += 1;
+                    check.read_records(core, patience)?
+                }
+            };
+            if !holds {
+                drop(turn);
                 return Err(conflict());
             }
-            since = published;
         }
-        Err(conflict())
     }
 
     /// Returns whether a value that the transaction depends on has expired. A commit to keyspaces

@@ -254,7 +254,7 @@ impl TransactionKeyspace<'_> {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
-        let first = self.range(range)?.next().transpose()?;
+        let first = self.range(range)?.at_front().next().transpose()?;
         if let Some((key, _)) = &first {
             self.delete(key)?;
         }

@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::time_of;
 use crate::fold::{Chain, ReadTime, end_of};
 use crate::iterator::{
-    Bounds, CoverSource, Covers, Effort, FoldedCursor, Iter, MergingCursor, Opened, Origin, Source,
-    VisibleParts,
+    Bounds, CoverSource, Covers, DeadStretches, Effort, FoldedCursor, Iter, MergingCursor, Opened,
+    Origin, Source, VisibleParts,
 };
 use crate::key::SeqNo;
 use crate::range_tombstone::Edge;
@@ -45,8 +45,7 @@ impl OverSnapshot<'_> {
         keyspace.check_key(key)?;
         let (hash, mut chain) = (key_hash(key), Chain::default());
         if let Some(own) = &self.own {
-            let is_open = own.memtable.collect(hash, key, own.newest, &mut chain);
-            if !is_open || chain.is_covered_above(FIRST_OWN - 1) {
+            if !own.collect(hash, key, &mut chain) {
                 return Ok(chain);
             }
         }
@@ -212,12 +211,12 @@ struct OwnOrigin {
 impl OwnOrigin {
     fn over(&self, below: Iter) -> Opened {
         let comparator = &self.keyspace.state().comparator;
-        let OwnView { memtable, newest } = &self.own;
-        let records = vec![
-            Source::Memtable(memtable.cursor(*newest)),
-            Source::Folded(FoldedCursor::new(below)),
-        ];
-        let covers = memtable.range_tombstones().map(CoverSource::Memtable).into_iter().collect();
+        let OwnView { memtables, newest, .. } = &self.own;
+        let own = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(*newest)));
+        let below = Source::Folded(FoldedCursor::new(below));
+        let records = own.chain([below]).collect();
+        let covers = memtables.iter().filter_map(|memtable| memtable.range_tombstones());
+        let covers = covers.map(CoverSource::Memtable).collect();
         Opened {
             records: MergingCursor::new(records, Arc::clone(comparator)),
             covers: Covers::new(covers, [*newest], comparator),
@@ -256,4 +255,13 @@ impl Origin for OwnOrigin {
 
     /// Nothing is paid for own records. The iterator below pays for its own effort.
     fn pay(&self, _: Effort) {}
+
+    fn dead(&self) -> &DeadStretches {
+        &self.own.dead
+    }
+
+    /// The snapshot below has no newer file.
+    fn newest_file(&self) -> u64 {
+        u64::MAX
+    }
 }

@@ -1,15 +1,16 @@
 //! Taking the first entry of a range: the front of a queue.
 //!
-//! Deleted keys stay in memtables and tables until compactions drop them. A search from the start
-//! of the range would pass all of them, again at each call. So a call leaves a *front* behind:
+//! The keys before it are mostly deleted ones. Walks remember them ([`crate::iterator`]), so a call
+//! takes as long however many entries were taken before, and from however many queues. The queues
+//! used last do not even begin a walk there: a call leaves a *front* behind.
 //!
 //! ```text
 //! [start .......... front] had no entry at 812     a write inside since then?
 //!                          next call looks here     no, say the notes of recent writes
 //! ```
 //!
-//! If the notes do not reach back that far, or a key was put before the front, the next call
-//! searches from the start again.
+//! If the notes do not reach back that far, or have too many writes since, or a key was put before
+//! the front, the next call walks from the start.
 
 use std::ops::Bound;
 
@@ -23,6 +24,9 @@ use crate::iterator::Bounds;
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, SeqNo};
 use crate::range_tombstone::Edge;
 use crate::value::Value;
+
+/// Writes since a front was left, up to which a look through them is cheaper than a walk.
+const MOST_SINCE: usize = 256;
 
 impl Conditional<'_> {
     /// Deletes the first entry of a range, and returns it; `None` if the range has no entry. A
@@ -47,11 +51,11 @@ impl Conditional<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
         self.options.check()?;
-        let _noting = core.noting()?;
         let bounds = Bounds::of(&range);
         let start = Edge::at_start(bounds.as_refs().0);
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);
+        let _noting = core.noting(patience)?;
         let mut losses = 0;
         loop {
             let _turn = core.turn_after(losses, patience)?;
@@ -63,11 +67,11 @@ impl Conditional<'_> {
                 None => bounds.lower.clone(),
             };
             let rest = Bounds { lower: from, upper: bounds.upper.clone() };
-            let first = self.keyspace.new_iter(rest, &ReadOptions::default())?.next();
+            let first = self.keyspace.new_iter(rest, &ReadOptions::default())?.at_front().next();
             let Some(Ok((key, value))) = first else {
                 // A key may have come before the front. Then the rest does not matter.
                 if let Some(front) = front
-                    && !self.is_still_empty(&start, &front)?
+                    && !self.is_still_empty(&start, &front, patience)?
                 {
                     core.fronts.forget(keyspace.id, &start, &front);
                     continue;
@@ -102,9 +106,9 @@ impl Conditional<'_> {
 
     /// Returns whether the range before the front is as empty as when the front was left, and moves
     /// the front to the present.
-    fn is_still_empty(&self, start: &Edge, front: &Front) -> Result<bool> {
+    fn is_still_empty(&self, start: &Edge, front: &Front, patience: Patience) -> Result<bool> {
         let core = self.keyspace.core();
-        let writer = core.lock_writer()?;
+        let writer = core.lock_writer_for(patience)?;
         let is_untouched = self.is_untouched(&writer.recent, start, front);
         if is_untouched {
             let front = Front { key: front.key.clone(), seqno: core.published() };
@@ -115,6 +119,9 @@ impl Conditional<'_> {
 
     /// Returns whether no key before the front was written after the front was left.
     fn is_untouched(&self, recent: &RecentWrites, start: &Edge, front: &Front) -> bool {
+        if recent.keys_since(front.seqno).is_none_or(|newer| newer.len() > MOST_SINCE) {
+            return false;
+        }
         let end = Edge::Behind(front.key.clone());
         self.is_unchanged(recent, &EdgeRange { start: start.clone(), end }, front.seqno)
     }
@@ -122,6 +129,6 @@ impl Conditional<'_> {
     fn is_unchanged(&self, recent: &RecentWrites, range: &EdgeRange, since: SeqNo) -> bool {
         let keyspace = self.keyspace.state();
         let (id, comparator) = (keyspace.id, &*keyspace.comparator);
-        recent.has_changed(id, comparator, range, since) == Noted::Unchanged
+        recent.has_range_changed(id, comparator, range, since) == Noted::Unchanged
     }
 }

@@ -48,8 +48,9 @@ pub struct TransactionOptions {
     pub isolation: Isolation,
     /// What the return of the commit guarantees.
     pub write: WriteOptions,
-    /// Bytes of keys read that the transaction remembers one by one. Beyond it, it remembers
-    /// ranges, and meets more conflicts. Default: 4 MiB.
+    /// Bytes of keys read that the transaction remembers one by one, with 24 bytes for each key.
+    /// Beyond it, it remembers ranges, and meets more conflicts. Default: 16 MiB, so 400 000 keys of
+    /// 16 bytes. [`crate::MemoryUse`] tells what is in use.
     pub max_read_bytes: usize,
     /// How often [`Db::transact_opt`] runs the transaction before it returns the conflict. At least
     /// 1. Default: 100.
@@ -64,7 +65,7 @@ impl Default for TransactionOptions {
         TransactionOptions {
             isolation: Isolation::default(),
             write: WriteOptions::default(),
-            max_read_bytes: 4 << 20,
+            max_read_bytes: 16 << 20,
             max_attempts: 100,
             deadline: None,
         }
@@ -80,17 +81,18 @@ impl Core {
     /// Counts a transaction as open, and makes sure that writes are noted from now on.
     ///
     /// # Errors
-    /// `Reentrant`, and no transaction is counted.
-    pub(crate) fn begin_noting(&self) -> Result<()> {
+    /// `Busy` if patience ends while another call holds the writer lock; `Reentrant`. No transaction
+    /// is counted then.
+    pub(crate) fn begin_noting(&self, patience: Patience) -> Result<()> {
         if self.transactions.begin() {
             return Ok(());
         }
-        self.start_noting().inspect_err(|_| self.transactions.end())
+        self.start_noting(patience).inspect_err(|_| self.transactions.end())
     }
 
     #[cold]
-    fn start_noting(&self) -> Result<()> {
-        let mut writer = self.lock_writer()?;
+    fn start_noting(&self, patience: Patience) -> Result<()> {
+        let mut writer = self.lock_writer_for(patience)?;
         writer.recent.turn_on(self.published());
         self.transactions.started_noting();
         Ok(())
@@ -101,10 +103,11 @@ impl Db {
     /// Begins a transaction. The caller commits it, and runs it again after a `Conflict`.
     ///
     /// # Errors
-    /// `Closed`, `Forked`. A database that accepts no writes, because it is `Poisoned` or was opened
-    /// read-only, still begins transactions: those without writes succeed.
+    /// `Closed`, `Forked`; `Busy` if the deadline of [`TransactionOptions::write`] ends while another
+    /// call holds the writer lock. A database that accepts no writes, because it is `Poisoned` or was
+    /// opened read-only, still begins transactions: those without writes succeed.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        Transaction::begin(self, options)
+        Transaction::begin(self, options, Patience::ENDLESS)
     }
 
     /// Runs `work` in a transaction and commits it. After a conflict of the commit it runs `work`
@@ -116,8 +119,8 @@ impl Db {
     ///
     /// # Errors
     /// The error of `work`; `Conflict` after [`TransactionOptions::max_attempts`] or the deadline;
-    /// `Busy` if a deadline ends while it waits for the turn of another transaction; as
-    /// [`Transaction::commit`].
+    /// `Busy` if a deadline ends while it waits for the turn of another transaction or for the writer
+    /// lock; as [`Transaction::commit`].
     ///
     /// # Example
     /// ```
@@ -169,10 +172,10 @@ impl Db {
                     Some(self.core().take_turn(limit, patience)?)
                 }
             };
-            let transaction = self.begin(options.clone())?;
+            let transaction = Transaction::begin(self, options.clone(), patience)?;
             // An error of the closure is the caller's, whatever its kind: only a commit loses.
             let result = work(&transaction)?;
-            let committed = transaction.commit_within(patience);
+            let committed = transaction.commit();
             drop(turn);
             losses += 1;
             match committed {

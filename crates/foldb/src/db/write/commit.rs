@@ -466,8 +466,11 @@ impl Core {
                 })
             }
         };
-        if is_due && self.transactions.may_stop_noting() {
-            recent.turn_off();
+        if is_due {
+            match self.transactions.may_stop_noting() {
+                true => recent.turn_off(),
+                false => recent.charge(&self.runtime.ledger().transactions),
+            }
         }
     }
 

@@ -17,11 +17,13 @@ struct Account {
     effort: Mutex<Effort>,
     /// How often an iterator opened the sources.
     opens: AtomicU64,
+    dead: DeadStretches,
 }
 
 impl Account {
     fn of(stored: Stored) -> Arc<Account> {
-        Arc::new(Account { stored, effort: Mutex::default(), opens: AtomicU64::new(0) })
+        let (effort, opens) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Account { stored, effort, opens, dead: DeadStretches::default() })
     }
 
     fn steps(&self) -> u64 {
@@ -60,6 +62,14 @@ impl Origin for Account {
     fn pay(&self, effort: Effort) {
         let mut sum = self.effort.lock().unwrap();
         (sum.seeks, sum.steps) = (sum.seeks + effort.seeks, sum.steps + effort.steps);
+    }
+
+    fn dead(&self) -> &DeadStretches {
+        &self.dead
+    }
+
+    fn newest_file(&self) -> u64 {
+        u64::MAX
     }
 }
 

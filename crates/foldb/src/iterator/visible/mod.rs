@@ -18,6 +18,7 @@ use crate::faults::{Fault, planted};
 use crate::fold::{CachedResolver, Chain, ReadTime};
 use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
+use crate::iterator::dead::{Dead, DeadStretches};
 use crate::iterator::merging::{Effort, MergingCursor};
 use crate::iterator::source::MAX_HIDDEN;
 use crate::iterator::watch::Watch;
@@ -70,6 +71,12 @@ pub(crate) trait Origin: Send + Sync {
 
     /// Receives the effort of the iterator since the last call.
     fn pay(&self, effort: Effort);
+
+    /// Returns the stretches of deleted keys that earlier walks found.
+    fn dead(&self) -> &DeadStretches;
+
+    /// Returns the number of the newest file that the iterator reads.
+    fn newest_file(&self) -> u64;
 }
 
 /// Cursors over the sources of an iterator.
@@ -86,6 +93,20 @@ const SEEKS_BETWEEN_PAYMENTS: u64 = 1024;
 
 /// Deleted keys in a row after which the walk tries to skip many at once.
 const FEW_ABSENT: usize = if cfg!(test) { 2 } else { 8 };
+
+/// Deleted keys in a row after which the walk notes them for later walks.
+const MANY_ABSENT: usize = 4 * FEW_ABSENT;
+
+/// The keys without an entry in a row that a walk stepped over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Absent {
+    count: usize,
+    /// How many of the last of them were deleted. The others have expired, or an operator found no
+    /// value.
+    deleted: usize,
+    /// Whether [`Iter::dead_from`] says where they begin.
+    has_start: bool,
+}
 
 impl VisibleParts {
     /// Reports the effort since the last time.
@@ -154,6 +175,12 @@ pub struct Iter {
     last_taken: Vec<u8>,
     /// Learns which ranges are read, if a transaction reads.
     watch: Option<Box<Watch>>,
+    /// Where the deleted keys begin that the walk steps over, once there are some.
+    dead_from: Option<Edge>,
+    /// Deleted keys in a row after which the walk tries to skip many at once.
+    few_absent: usize,
+    /// Whether records of the key may have expired, if it has no entry.
+    has_expired: bool,
 }
 
 /// The direction of a move.
@@ -191,7 +218,16 @@ impl Iter {
             back: None,
             last_taken: Vec::new(),
             watch: None,
+            dead_from: None,
+            few_absent: FEW_ABSENT,
+            has_expired: false,
         }
+    }
+
+    /// Expects that the first key is a deleted one, as at the front of a queue.
+    pub(crate) fn at_front(mut self) -> Iter {
+        self.few_absent = 1;
+        self
     }
 
     /// Does what a positioning call needs after calls of `next_back`.
@@ -385,13 +421,22 @@ impl Iter {
         if self.parts.records.only_memtable().is_some() {
             return self.find_in_memtable(State::Forward);
         }
-        let mut absent = 0;
+        let mut absent = Absent::default();
+        let found = self.walk_forward(&mut absent);
+        if absent.deleted >= MANY_ABSENT {
+            self.learn(Way::Forward, &found);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn walk_forward(&mut self, absent: &mut Absent) -> Result<bool> {
         while self.parts.records.valid() {
             set_key(&mut self.key, self.parts.records.key());
             if !self.below_upper(&self.key) {
                 return Ok(false);
             }
-            if absent >= FEW_ABSENT && self.pass_gone()? {
+            if absent.count >= self.few_absent && self.pass_absent(Way::Forward, absent)? {
                 continue;
             }
             if self.take_plain()? {
@@ -403,9 +448,20 @@ impl Iter {
                 self.state = State::Forward;
                 return Ok(true);
             }
-            absent += 1;
+            self.count_absent(absent);
         }
         Ok(false)
+    }
+
+    /// Counts a key without an entry. Only a delete says for good that older records do not matter:
+    /// an operator may find a value in them later, and an earlier moment sees what has expired.
+    #[inline]
+    fn count_absent(&self, absent: &mut Absent) {
+        absent.count += 1;
+        match self.chain.is_deleted() && !self.has_expired {
+            true => absent.deleted += 1,
+            false => (absent.deleted, absent.has_start) = (0, false),
+        }
     }
 
     /// Takes the value of the record under the cursor if the record is the key's whole visible
@@ -489,13 +545,22 @@ impl Iter {
         if self.parts.records.only_memtable().is_some() {
             return self.find_in_memtable(State::Backward);
         }
-        let mut absent = 0;
+        let mut absent = Absent::default();
+        let found = self.walk_backward(&mut absent);
+        if absent.deleted >= MANY_ABSENT {
+            self.learn(Way::Backward, &found);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn walk_backward(&mut self, absent: &mut Absent) -> Result<bool> {
         while self.parts.records.valid() {
             set_key(&mut self.key, self.parts.records.key());
             if !self.above_lower(&self.key) {
                 return Ok(false);
             }
-            if absent >= FEW_ABSENT && self.pass_gone()? {
+            if absent.count >= self.few_absent && self.pass_absent(Way::Backward, absent)? {
                 continue;
             }
             self.collect_backward()?;
@@ -503,9 +568,62 @@ impl Iter {
                 self.state = State::Backward;
                 return Ok(true);
             }
-            absent += 1;
+            self.count_absent(absent);
         }
         Ok(false)
+    }
+
+    /// Skips deleted keys, many at once where an earlier walk or a source knows them.
+    #[cold]
+    fn pass_absent(&mut self, way: Way, absent: &mut Absent) -> Result<bool> {
+        if !absent.has_start {
+            absent.has_start = true;
+            self.dead_from = Some(match way {
+                Way::Forward => Edge::Before(self.key[..].into()),
+                Way::Backward => Edge::Behind(self.key[..].into()),
+            });
+        }
+        if absent.count == self.few_absent || absent.count.is_multiple_of(FEW_ABSENT) {
+            let VisibleParts { records, comparator, seqno, origin, .. } = &mut self.parts;
+            if let Some(dead) = origin.dead().find(&**comparator, &self.key, *seqno)
+                && records.pass_dead(&dead)?
+            {
+                return Ok(true);
+            }
+        }
+        self.pass_gone()
+    }
+
+    /// Notes the deleted keys that the walk stepped over before it found an entry, or none.
+    #[cold]
+    fn learn(&mut self, way: Way, found: &Result<bool>) {
+        let (Some(from), Ok(found)) = (self.dead_from.take(), found) else { return };
+        let VisibleParts { bounds, comparator, seqno, origin, .. } = &self.parts;
+        let (lower, upper) = bounds.as_refs();
+        let (start, end) = match (way, found) {
+            (Way::Forward, true) => (from, Edge::Before(self.key[..].into())),
+            (Way::Forward, false) => (from, Edge::at_end(upper)),
+            (Way::Backward, true) => (Edge::Behind(self.key[..].into()), from),
+            (Way::Backward, false) => (Edge::at_start(lower), from),
+        };
+        let dead = Dead { start, end, seqno: *seqno, newest_file: origin.newest_file() };
+        origin.dead().learn(&**comparator, dead);
+    }
+
+    /// Leaves the entries forwards, as a walk to the end of the range does.
+    pub(crate) fn leave_forward(&mut self) {
+        self.leave(Way::Forward);
+    }
+
+    /// Leaves the entries backwards, as a walk to the start of the range does.
+    pub(crate) fn leave_backward(&mut self) {
+        self.leave(Way::Backward);
+    }
+
+    fn leave(&mut self, way: Way) {
+        self.reach_here();
+        self.state = State::Exhausted;
+        let _none = self.after_move(way, Ok(false));
     }
 
     /// Does [`Iter::find_forward`] or [`Iter::find_backward`] where a memtable is the only source.
@@ -522,7 +640,7 @@ impl Iter {
             if !inside {
                 return Ok(false);
             }
-            if absent >= FEW_ABSENT && self.pass_gone()? {
+            if absent >= self.few_absent && self.pass_gone()? {
                 continue;
             }
             if self.fold_in_memtable(way)? {
@@ -666,7 +784,11 @@ impl Iter {
             return true;
         }
         let time = self.parts.time.as_ref();
-        let living = time.map_or(Ok(()), |time| time.drop_expired(&mut self.chain));
+        let mut living = Ok(());
+        if let Some(time) = time {
+            self.has_expired = !self.chain.is_deleted();
+            living = time.drop_expired(&mut self.chain);
+        }
         let resolver = self.parts.resolver.load();
         let mut folded =
             living.and_then(|()| self.chain.value(&self.key, resolver, &mut self.scratch));

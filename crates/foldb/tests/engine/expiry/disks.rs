@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::Operation;
 use foldb::env::{Clock, Env, ManualClock, MemFs, SystemThreads, Threads, WatchedFs};
-use foldb::{Db, Expires, Expiry, Keyspace, KeyspaceOptions, Options, WriteOptions};
+use foldb::{Db, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, Options, WriteOptions};
 
 use crate::disks::deadlines::calls;
 use crate::expiry::support::seconds;
@@ -23,6 +23,7 @@ enum Trouble {
     ManifestSyncFails,
     IsFull,
     ManifestHangs,
+    LogHangs,
 }
 
 /// How long a hanging call of the disk takes.
@@ -57,6 +58,15 @@ fn world(trouble: Trouble, has_workers: bool) -> World {
             }
             Trouble::IsFull if operation == Operation::Write => {
                 Err(io::Error::from(io::ErrorKind::StorageFull))
+            }
+            Trouble::LogHangs if operation == Operation::Write && path.contains(".log") => {
+                // Later calls of the disk return at once.
+                if on.swap(false, Ordering::SeqCst) {
+                    hung.store(true, Ordering::SeqCst);
+                    thread::sleep(HANG);
+                    hung.store(false, Ordering::SeqCst);
+                }
+                Ok(())
             }
             Trouble::ManifestHangs if operation == Operation::Sync && of_manifest => {
                 hung.store(true, Ordering::SeqCst);
@@ -150,6 +160,48 @@ fn no_call_waits_for_the_disk_to_learn_the_time() {
         while hangs.load(Ordering::SeqCst) {
             thread::yield_now();
         }
+    }
+}
+
+/// A put hangs in a write of the log, and holds the writer lock. The other calls end by their
+/// deadlines, also those that turn on the notes of recent writes.
+#[test]
+fn deadlines_bound_calls_while_the_log_hangs() {
+    for are_noted in [false, true] {
+        let World { db, own, is_on, hangs, .. } = world(Trouble::LogHangs, true);
+        let default = db.default_keyspace();
+        for keyspace in [&own, default] {
+            keyspace.merge("a", "1").unwrap();
+        }
+        if are_noted {
+            assert!(db.put_if_absent("z", "1").unwrap());
+        }
+        let soon =
+            WriteOptions { deadline: Some(Duration::from_millis(100)), ..Default::default() };
+        thread::scope(|scope| {
+            is_on.store(true, Ordering::SeqCst);
+            scope.spawn(|| db.put("hangs", "1").unwrap());
+            while !hangs.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+            let (db, soon, hangs) = (&db, &soon, &hangs);
+            for (name, call) in calls() {
+                for keyspace in [&own, default] {
+                    scope.spawn(move || {
+                        let began = Instant::now();
+                        let outcome = call(db, keyspace, soon);
+                        let (took, name) =
+                            (began.elapsed(), format!("{name} in {}", keyspace.name()));
+                        assert!(took < PATIENCE, "{name} took {took:?}");
+                        assert!(hangs.load(Ordering::SeqCst), "{name} came too late");
+                        if let Err(error) = outcome {
+                            assert_eq!(error.kind(), ErrorKind::Busy, "{name}: {error}");
+                        }
+                    });
+                }
+            }
+        });
+        db.put("after", "1").unwrap();
     }
 }
 

@@ -58,6 +58,43 @@ fn a_merge_in_time_keeps_its_base_and_a_late_one_does_not() {
     }
 }
 
+/// An update is a put, and a put is a first write. A rate limiter that counts by updates never let
+/// its caller through again.
+#[test]
+fn an_update_that_keeps_the_end_renews_nothing() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_first_write(seconds(10)));
+    let plain = WriteOptions::default();
+    let longer = |old: Option<&[u8]>| Some([old.unwrap_or_default(), b"."].concat());
+    for (now, kept, renewed) in
+        [(0, ".", "."), (6, "..", ".."), (9, "...", "..."), (12, ".", "....")]
+    {
+        set(&clock, now);
+        own.conditional(&plain).keep_end().update("kept", longer).unwrap();
+        own.update("renewed", longer).unwrap();
+        assert_eq!(read(&own, "kept").as_deref(), Some(kept), "{now}");
+        assert_eq!(read(&own, "renewed").as_deref(), Some(renewed), "{now}");
+    }
+    // An end of the options is for a key that was absent.
+    let late = expiring(Expires::After(seconds(100)));
+    let end = own.expires_at("kept").unwrap();
+    let swapped =
+        own.conditional(&late).keep_end().compare_and_swap("kept", Some(b"."), Some(b"x"));
+    assert!(swapped.unwrap().is_swapped());
+    assert_eq!(own.expires_at("kept").unwrap(), end);
+    assert!(own.conditional(&late).keep_end().put_if_absent("new", "1").unwrap());
+    assert_eq!(own.expires_at("new").unwrap(), Some(SystemTime::UNIX_EPOCH + seconds(START + 112)));
+    // A value that never expires stays so, and a keyspace without expiry has no ends.
+    own.put_opt("for ever", "1", &expiring(Expires::Never)).unwrap();
+    own.conditional(&plain).keep_end().update("for ever", longer).unwrap();
+    assert_eq!(own.expires_at("for ever").unwrap(), None);
+    let default = db.default_keyspace();
+    default.put("a", "1").unwrap();
+    default.conditional(&plain).keep_end().update("a", longer).unwrap();
+    assert_eq!(read(default, "a").as_deref(), Some("1."));
+}
+
 #[test]
 fn an_entry_that_is_not_renewed_expires_after_its_first_write() {
     for between in MOVES {

@@ -1,9 +1,12 @@
 //! Which pairs of writes conflict: the table in docs/transactions.md, one test a row.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use foldb::env::MemFs;
 use foldb::{Db, ErrorKind, Isolation, Options, Result, Transaction, TransactionOptions};
 
-use crate::support::{PATH, options};
+use crate::support::{PATH, RaisedAtEnd, options};
 
 /// A database whose merges append.
 pub(super) fn open() -> Db {
@@ -300,6 +303,119 @@ pub(super) fn claims_beyond_their_bound_join_into_ranges() {
     };
     assert!(read_many("key 0000") && read_many("key 1999") && read_many("key 0777"));
     assert!(!read_many("a") && !read_many("z"));
+}
+
+/// Returns whether a transaction over many keys conflicts with other writes: so many that the notes
+/// of recent writes forget the first of them.
+fn many_keys_conflict(isolation: Isolation, keys: u32, changed: Option<u32>) -> bool {
+    let db = open();
+    let key = |n: u32| n.wrapping_mul(0x9e37_79b9).to_be_bytes();
+    let transaction = begin(&db, isolation);
+    for n in 0..keys {
+        match isolation {
+            Isolation::Snapshot => transaction.put(key(n), "1").unwrap(),
+            _ => assert!(transaction.get(key(n)).unwrap().is_none()),
+        }
+    }
+    transaction.put("z", "1").unwrap();
+    if let Some(n) = changed {
+        db.put(key(n), "9").unwrap();
+    }
+    for n in 0..200_000u64 {
+        db.put(n.to_be_bytes(), "").unwrap();
+    }
+    is_conflict(transaction.commit())
+}
+
+/// All claims were in doubt when any shared the hash of another key, so large transactions always
+/// lost.
+#[test]
+fn writes_to_other_keys_do_not_conflict_with_many_claims() {
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        assert!(!many_keys_conflict(isolation, 100_000, None), "{isolation:?}");
+        for changed in [0, 55_555, 99_999] {
+            assert!(many_keys_conflict(isolation, 100_000, Some(changed)), "{isolation:?}");
+        }
+    }
+}
+
+/// Other threads write other keys all the time, without a pause.
+#[test]
+fn a_transaction_over_many_keys_commits_beside_busy_writers() {
+    let db = open();
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let ended = RaisedAtEnd(&ends);
+        for thread in 0..2u64 {
+            let (db, ends) = (&db, &ends);
+            scope.spawn(move || {
+                for n in 0u64.. {
+                    db.put([thread.to_be_bytes(), n.to_be_bytes()].concat(), "").unwrap();
+                    if ends.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        for round in 0..3u32 {
+            let transaction = begin(&db, Isolation::Serializable);
+            for n in 0..100_000u32 {
+                transaction.get(n.wrapping_mul(0x9e37_79b9).to_be_bytes()).unwrap();
+            }
+            assert_eq!(transaction.range("a".."e").unwrap().count(), 4);
+            transaction.put("z", round.to_be_bytes()).unwrap();
+            transaction.commit().unwrap();
+        }
+        drop(ended);
+    });
+}
+
+/// What is read again and again counts once.
+#[test]
+fn repeated_reads_claim_no_more_than_one_of_each() {
+    let db = open();
+    let few = TransactionOptions { max_read_bytes: 4 << 10, ..Default::default() };
+    let read_often = |changed: &str| {
+        let transaction = db.begin(few.clone()).unwrap();
+        for _ in 0..2000 {
+            transaction.get("a").unwrap();
+            transaction.get("d").unwrap();
+            assert_eq!(transaction.range("x".."y").unwrap().count(), 0);
+        }
+        transaction.put("z", "1").unwrap();
+        db.put(changed, "9").unwrap();
+        let is_conflict = is_conflict(transaction.commit());
+        db.delete("xx").unwrap();
+        is_conflict
+    };
+    assert!(!read_often("b") && !read_often("c") && !read_often("m") && !read_often("y"));
+    assert!(read_often("a") && read_often("d") && read_often("xx"));
+}
+
+/// Writes and claims of open transactions, and nothing after their ends.
+#[test]
+fn the_memory_of_transactions_is_told() {
+    let db = open();
+    let before = db.memory().transactions;
+    let transaction = begin(&db, Isolation::Serializable);
+    for n in 0..50_000u32 {
+        transaction.put(n.to_be_bytes(), [7; 32]).unwrap();
+    }
+    let written = db.memory().transactions - before;
+    assert!((50_000 * 36..50_000 * 36 * 3).contains(&written), "{written}");
+    assert!(transaction.contains_key(7u32.to_be_bytes()).unwrap());
+    let indexed = db.memory().transactions - before;
+    assert!(indexed >= written + 50_000 * 36, "{indexed} after {written}");
+    for n in 100_000..150_000u32 {
+        transaction.get(n.to_be_bytes()).unwrap();
+    }
+    let read = db.memory().transactions - before;
+    // Small changes are told later.
+    let least = indexed + 50_000 * 28 - (64 << 10);
+    assert!(read >= least, "{read} after {indexed}");
+    drop(transaction);
+    let after = db.memory().transactions;
+    assert!(after <= before + (64 << 10), "{after} after {before}");
 }
 
 #[test]

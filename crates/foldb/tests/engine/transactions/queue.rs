@@ -1,13 +1,16 @@
 //! Queues: each entry is taken once, in order, and as fast behind many as behind none.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
-use foldb::{Db, ErrorKind, Options};
+use foldb::{
+    Comparator, Db, ErrorKind, Isolation, Keyspace, KeyspaceOptions, Options, ReadOptions,
+    ReadReport, TransactionOptions,
+};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -139,6 +142,172 @@ fn a_failed_merge_behind_the_front_hides_no_key_before_it() {
     assert_eq!(db.take_first(..).unwrap_err().kind(), ErrorKind::MergeFailed);
     db.put("c", "mended").unwrap();
     assert_eq!(db.take_first(..).unwrap().unwrap().0, b"c");
+}
+
+/// The order of the bytes, which counts its comparisons: the work of walks, whatever the machine
+/// does besides.
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.counting"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+struct Counted {
+    db: Db,
+    own: Keyspace,
+    counting: Arc<Counting>,
+}
+
+impl Counted {
+    fn new() -> Counted {
+        let db = Db::open(PATH, crate::support::options(&MemFs::new())).unwrap();
+        let counting = Arc::new(Counting::default());
+        let comparator = Some(Arc::clone(&counting) as Arc<dyn Comparator>);
+        let options = KeyspaceOptions { comparator, ..KeyspaceOptions::default() };
+        let own = db.create_keyspace("own", options).unwrap();
+        Counted { db, own, counting }
+    }
+
+    /// Returns the comparisons of each of `n` steps.
+    fn each(&self, n: u32, mut step: impl FnMut(u32)) -> u64 {
+        self.counting.0.store(0, Ordering::Relaxed);
+        (0..n).for_each(&mut step);
+        self.counting.0.load(Ordering::Relaxed) / u64::from(n)
+    }
+}
+
+/// Compares the work of a step among few with the work of a step among ten times as many.
+fn assert_constant(name: &str, cost: impl Fn(u32) -> u64, few: u32) {
+    let (among_few, among_many) = (cost(few), cost(10 * few));
+    println!("{name}: {among_few} comparisons a step among {few}, {among_many} among {}", 10 * few);
+    assert!(among_many <= 2 * among_few, "{name}: {among_many} after {among_few}");
+}
+
+fn fill(of: &Counted, n: u32) {
+    (0..n).for_each(|key| of.own.put(key.to_be_bytes(), "job").unwrap());
+}
+
+/// Each call stepped over all keys that were deleted before. (facebook/rocksdb#5265)
+#[test]
+fn a_drain_with_first_and_delete_is_linear() {
+    let front = |n: u32| {
+        let of = Counted::new();
+        fill(&of, n);
+        of.db.flush().unwrap();
+        let cost = of.each(n, |_| {
+            let (key, _) = of.own.first().unwrap().unwrap();
+            of.own.delete(key).unwrap();
+        });
+        assert!(of.own.is_empty().unwrap());
+        cost
+    };
+    assert_constant("first and delete over tables", front, 1000);
+    // Backwards, runs are led past deleted keys in the order of the bytes only.
+    let back = |n: u32| {
+        let of = Counted::new();
+        let db = &of.db;
+        (0..n).for_each(|key| db.put(key.to_be_bytes(), [7; 100]).unwrap());
+        db.flush().unwrap();
+        let report = ReadReport::default();
+        let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
+        for _ in 0..n {
+            let mut iter = db.range_opt(.., &options).unwrap();
+            let (key, _) = iter.next_back().unwrap().unwrap();
+            db.delete(key).unwrap();
+        }
+        100 * (report.cached_blocks() + report.read_blocks()) / u64::from(n)
+    };
+    assert_constant("last and delete over tables, in blocks of 100 calls", back, 1000);
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        for is_flushed in [false, true] {
+            let inside = |n: u32| {
+                let of = Counted::new();
+                fill(&of, n);
+                if is_flushed {
+                    of.db.flush().unwrap();
+                }
+                let options = TransactionOptions { isolation, ..Default::default() };
+                let transaction = of.db.begin(options).unwrap();
+                let own = transaction.keyspace(&of.own);
+                let cost = of.each(n, |step| {
+                    let entry = if step % 2 == 0 { own.first() } else { own.last() };
+                    own.delete(entry.unwrap().unwrap().0).unwrap();
+                });
+                assert!(own.is_empty().unwrap());
+                transaction.commit().unwrap();
+                assert!(of.own.is_empty().unwrap());
+                cost
+            };
+            assert_constant(&format!("{isolation:?}, flushed: {is_flushed}"), inside, 1000);
+        }
+    }
+}
+
+/// Calls remembered the fronts of 64 queues only.
+#[test]
+fn taking_from_many_queues_is_as_cheap_as_from_few() {
+    for is_flushed in [false, true] {
+        let queues = |n: u32| {
+            let of = Counted::new();
+            let key = |queue: u32, task: u32| [queue.to_be_bytes(), task.to_be_bytes()].concat();
+            const TASKS: u32 = 12;
+            for task in 0..TASKS {
+                (0..n).for_each(|queue| of.own.put(key(queue, task), "task").unwrap());
+            }
+            if is_flushed {
+                of.db.flush().unwrap();
+            }
+            // One walk sorts the memtable.
+            assert_eq!(of.own.iter().unwrap().count() as u32, n * TASKS);
+            of.each(n * TASKS, |step| {
+                let (queue, task) = (step % n, step / n);
+                let range = &queue.to_be_bytes()[..]..&(queue + 1).to_be_bytes()[..];
+                let (taken, _) = of.own.take_first(range).unwrap().unwrap();
+                assert_eq!(taken, key(queue, task));
+            })
+        };
+        // A memtable with more keys has several sorted parts, until a worker joins them.
+        assert_constant(&format!("queues, flushed: {is_flushed}"), queues, 100);
+    }
+}
+
+/// A smaller key, put between two calls, made the next one search from the start again.
+#[test]
+fn taking_is_as_cheap_with_smaller_keys_put_between() {
+    for is_flushed in [false, true] {
+        let urgent = |n: u32| {
+            let of = Counted::new();
+            let key = |priority: u8, task: u32| [&[priority][..], &task.to_be_bytes()].concat();
+            (0..n).for_each(|task| of.own.put(key(5, task), "task").unwrap());
+            if is_flushed {
+                of.db.flush().unwrap();
+            }
+            of.each(n, |task| {
+                of.own.put(key(4, task), "urgent").unwrap();
+                for priority in [4, 5] {
+                    let (taken, _) = of.own.take_first(..).unwrap().unwrap();
+                    assert_eq!(taken, key(priority, task));
+                }
+            })
+        };
+        assert_constant(&format!("urgent tasks, flushed: {is_flushed}"), urgent, 1000);
+    }
 }
 
 /// The cost of a call does not grow with what was taken before. The bound is loose: a search from

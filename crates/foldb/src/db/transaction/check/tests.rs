@@ -9,7 +9,7 @@ use foldb_env::{Env, MemFs};
 use super::*;
 use crate::db::handle::database::Db;
 use crate::db::state::recent_writes::EdgeRange;
-use crate::db::transaction::claims::Claims;
+use crate::db::transaction::claims::{Claims, Forbids};
 use crate::encoding::key_hash;
 use crate::key::{Comparator, Kind, NO_OPERATOR};
 use crate::operation::Operation;
@@ -96,26 +96,50 @@ fn the_check_takes_comparisons_for_claims_and_notes_and_not_for_their_product() 
         recent.note_range(id, range(odd(&mut rng)), u64::from(WRITES) + seqno);
     }
     counting.0.store(0, Relaxed);
-    let settled = claims.settle();
-    let before_the_lock = counting.0.swap(0, Relaxed);
-    let verdict = settled.check_noted(&recent, 0);
-    let under_the_lock = counting.0.load(Relaxed);
-    println!("{before_the_lock} comparisons before the lock, {under_the_lock} under it");
-    // A note may share the slot of a key.
-    assert_ne!(verdict, Verdict::Broken);
-    let logarithm = u64::from((RANGES + KEYS).ilog2() + 1);
-    assert!(before_the_lock <= u64::from(RANGES) * (logarithm + 2), "{before_the_lock}");
-    let searches = u64::from(KEYS + WRITES + 2 * DELETED_RANGES);
-    assert!(under_the_lock <= searches * (logarithm + 2), "{under_the_lock}");
-    // The check still finds the one note that breaks a claim, and the one delete.
-    for (kind, value) in [(Kind::Put, &b""[..]), (Kind::Merge, b"")] {
-        let key = &key(ranges[0])[..];
-        let broken =
-            Operation { kind, keyspace: id, operator: NO_OPERATOR, key, value, stamped: false };
-        recent.note(&broken, 20_000);
-        assert_eq!(settled.check_noted(&recent, 19_999), Verdict::Broken);
+    let mut check = Check::new(claims.settle(), 0);
+    let (mut before_the_lock, mut under_the_lock) = (counting.0.swap(0, Relaxed), 0);
+    let mut longest_hold = 0;
+    loop {
+        let verdict = check.catch_up(&recent);
+        let held = counting.0.swap(0, Relaxed);
+        (under_the_lock, longest_hold) = (under_the_lock + held, held.max(longest_hold));
+        if verdict == Verdict::Hold {
+            break;
+        }
+        assert_eq!(verdict, Verdict::Behind);
+        assert!(check.prepare());
+        before_the_lock += counting.0.swap(0, Relaxed);
     }
-    recent.note_range(id, range(keys[0]), 20_001);
-    assert_eq!(settled.check_noted(&recent, 20_000), Verdict::Broken);
-    assert_eq!(settled.check_noted(&recent, 20_001), Verdict::Hold);
+    println!("{before_the_lock} comparisons without the lock, {under_the_lock} under it");
+    let logarithm = u64::from((RANGES + KEYS).ilog2() + 1);
+    let sorted = u64::from(RANGES + KEYS + DELETED_RANGES);
+    assert!(before_the_lock <= sorted * (logarithm + 2), "{before_the_lock}");
+    let searches = u64::from(WRITES + DELETED_RANGES);
+    assert!(under_the_lock <= searches * (logarithm + 2), "{under_the_lock}");
+    let at_once = NOTES_AT_ONCE as u64 * (logarithm + 2);
+    assert!(longest_hold <= at_once, "other writers wait for {longest_hold} comparisons");
+    // The check still finds the one note that breaks a claim, and the one delete.
+    let mut ask = |recent: &RecentWrites, since: SeqNo| {
+        (check.through, check.ranges_through) = (since, since);
+        loop {
+            match check.catch_up(recent) {
+                Verdict::Behind if check.prepare() => {}
+                Verdict::Behind => return Verdict::Broken,
+                verdict => return verdict,
+            }
+        }
+    };
+    for (at, kind) in (20_000..).zip([Kind::Put, Kind::Merge]) {
+        for number in [ranges[0], keys[0]] {
+            let (operator, key) = (NO_OPERATOR, &key(number)[..]);
+            let broken =
+                Operation { kind, keyspace: id, operator, key, value: b"", stamped: false };
+            recent.note(&broken, at);
+            assert_eq!(ask(&recent, at - 1), Verdict::Broken, "{number}");
+            assert_eq!(ask(&recent, at), Verdict::Hold);
+        }
+    }
+    recent.note_range(id, range(keys[0]), 30_001);
+    assert_eq!(ask(&recent, 30_000), Verdict::Broken);
+    assert_eq!(ask(&recent, 30_001), Verdict::Hold);
 }

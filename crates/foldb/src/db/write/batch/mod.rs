@@ -488,6 +488,16 @@ impl WriteBatch {
         Operations { bytes: ByteReader::new(&self.encoded[byte..]) }
     }
 
+    /// Returns the bytes of memory that the writes take.
+    pub(crate) fn capacity(&self) -> usize {
+        self.encoded.capacity()
+    }
+
+    /// Returns the writes between two places that are ends of writes.
+    pub(crate) fn operations_between(&self, start: usize, end: usize) -> Operations<'_> {
+        Operations { bytes: ByteReader::new(&self.encoded[start..end]) }
+    }
+
     /// Returns the first mistake made while filling the batch.
     pub(crate) fn mistake(&self) -> Option<&Error> {
         self.mistake.as_ref()

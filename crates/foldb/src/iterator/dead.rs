@@ -1,0 +1,107 @@
+//! Stretches of deleted keys that a walk stepped over, so that later walks need not.
+//!
+//! A program that drains a queue with `first` and `delete` leaves deleted keys at its front. Where
+//! their old records lie in tables and the deletes in a memtable, each walk would step over all of
+//! them again. So a walk that stepped over many notes the stretch:
+//!
+//! ```text
+//! tables      a.PUT.1  b.PUT.2  c.PUT.3  d.PUT.4      a walk at 7 notes: a to c, at 7
+//! memtable    a.DEL.5  b.DEL.6  c.DEL.7               the next one leads the tables to d
+//! ```
+//!
+//! Invariant: at the number of a stretch, the newest record of each of its keys was a delete. So no
+//! later reader needs a record of these keys up to that number, whatever is written afterwards. A
+//! table whose records all have such numbers is led past the stretch. Compactions may give a record
+//! the number 0. A stretch therefore speaks only of files that its walk saw, or older ones.
+//!
+//! The stretches are hints of a process. They are bounded in number, and forgotten at the end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::key::{Comparator, SeqNo};
+use crate::range_tombstone::Edge;
+use crate::version::FileFacts;
+
+/// Most stretches of a keyspace. Beyond it, a new one takes the place of another.
+const MOST: usize = 1 << 14;
+
+/// Bytes of keys beyond which no stretch is noted.
+const LONGEST: usize = 4 << 10;
+
+/// A stretch of deleted keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Dead {
+    pub(crate) start: Edge,
+    pub(crate) end: Edge,
+    pub(crate) seqno: SeqNo,
+    /// The newest file that the stretch speaks of.
+    pub(crate) newest_file: u64,
+}
+
+impl Dead {
+    pub(crate) fn holds(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        self.start.is_before(comparator, key) && !self.end.is_before(comparator, key)
+    }
+
+    /// Returns whether no reader needs the keys of the stretch in a file.
+    pub(crate) fn covers(&self, file: &FileFacts) -> bool {
+        file.number <= self.newest_file && file.largest_seqno <= self.seqno
+    }
+}
+
+/// The stretches of a keyspace, in order. No two of them meet.
+#[derive(Debug, Default)]
+pub(crate) struct DeadStretches {
+    known: Mutex<Vec<Dead>>,
+    any: AtomicBool,
+}
+
+impl DeadStretches {
+    fn lock(&self) -> MutexGuard<'_, Vec<Dead>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the stretch that a key lies in, for a reader.
+    pub(crate) fn find(
+        &self,
+        comparator: &dyn Comparator,
+        key: &[u8],
+        reader: SeqNo,
+    ) -> Option<Dead> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
+        }
+        let known = self.lock();
+        let at = known.partition_point(|dead| dead.end.is_before(comparator, key));
+        let dead = known.get(at).filter(|dead| dead.holds(comparator, key));
+        dead.filter(|dead| dead.seqno <= reader).cloned()
+    }
+
+    /// Notes a stretch. It takes the place of what was known of its keys.
+    pub(crate) fn learn(&self, comparator: &dyn Comparator, dead: Dead) {
+        let is_range = dead.start.compare(comparator, &dead.end).is_lt();
+        if !is_range || dead.start.key_len() + dead.end.key_len() > LONGEST {
+            return;
+        }
+        let mut known = self.lock();
+        let first = known.partition_point(|old| old.end.compare(comparator, &dead.start).is_le());
+        let last = known.partition_point(|old| old.start.compare(comparator, &dead.end).is_lt());
+        let overlapped = known.get(first..last).unwrap_or_default();
+        let left =
+            overlapped.first().filter(|old| old.start.compare(comparator, &dead.start).is_lt());
+        let left = left.map(|old| Dead { end: dead.start.clone(), ..old.clone() });
+        let right = overlapped.last().filter(|old| dead.end.compare(comparator, &old.end).is_lt());
+        let right = right.map(|old| Dead { start: dead.end.clone(), ..old.clone() });
+        let now: Vec<Dead> = left.into_iter().chain([dead]).chain(right).collect();
+        known.splice(first..last.max(first), now);
+        while known.len() > MOST {
+            let at = fastrand::usize(..known.len());
+            known.remove(at);
+        }
+        self.any.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests;
