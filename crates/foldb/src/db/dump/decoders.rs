@@ -54,7 +54,6 @@ fn forge(bytes: &[u8]) -> Option<Vec<u8>> {
         };
         dump.block(kind, payload).ok()?;
     }
-    drop(dump);
     Some(forged)
 }
 

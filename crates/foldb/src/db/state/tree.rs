@@ -142,7 +142,10 @@ impl KeyspaceTree {
     pub(crate) fn forget_gone_damage(&self) {
         let KeyspaceState { damage, comparator, .. } = &*self.keyspace;
         if !damage.is_empty() {
-            let forget = || Ok(damage.keep_shown(&self.version, &**comparator));
+            let forget = || {
+                damage.keep_shown(&self.version, &**comparator);
+                Ok(())
+            };
             // A comparator that fails here has failed its keyspace, which asks no policy any more.
             let _failed = self.keyspace.guarded("a change of the tree", forget);
         }
