@@ -68,6 +68,24 @@ impl Drop for Inside {
     }
 }
 
+/// A time in which the innermost step or callback of this thread does not count. The step waits in
+/// it for nothing, so the caller's code may flush and compact.
+pub(crate) struct Outside(Option<DatabaseMark>);
+
+impl Outside {
+    pub(crate) fn enter() -> Outside {
+        Outside(INSIDE.try_with(|inside| inside.borrow_mut().pop()).ok().flatten())
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        if let Some(database) = self.0.take() {
+            let _ = INSIDE.try_with(|inside| inside.borrow_mut().push(database));
+        }
+    }
+}
+
 /// Returns a value that tells threads apart, never 0. A new thread may get the value of an ended
 /// thread.
 #[inline]

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
 use crate::segment::{FileUse, WriterContext};
-use crate::user_code::Inside;
+use crate::user_code::{Inside, Outside};
 use crate::version::{Edit, KeyspaceEdit, TreeEdit, Version};
 
 /// The outcome of one step.
@@ -63,6 +63,10 @@ impl Core {
     ) -> Result<Collected> {
         self.check_writable()?;
         let _inside = Inside::enter(self.events.mark());
+        let progress = &|bytes| {
+            let _outside = Outside::enter();
+            progress(bytes)
+        };
         let start = self.options.env.clock.now();
         let version = {
             let tree = self.lock_tree();
