@@ -44,10 +44,10 @@ impl OverSnapshot<'_> {
         core.check_open()?;
         keyspace.check_key(key)?;
         let (hash, mut chain) = (key_hash(key), Chain::default());
-        if let Some(own) = &self.own {
-            if !own.collect(hash, key, &mut chain) {
-                return Ok(chain);
-            }
+        if let Some(own) = &self.own
+            && !own.collect(hash, key, &mut chain)
+        {
+            return Ok(chain);
         }
         if let Some(claims) = self.claims {
             let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);

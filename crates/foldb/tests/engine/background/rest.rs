@@ -88,7 +88,7 @@ fn scans_over_deleted_keys_pay_for_their_end() {
     let fs = MemFs::default();
     let db = Db::open(PATH, options(&fs)).unwrap();
     write_run(&db, 0);
-    let is_deleted = |n: &u32| *n < KEYS / 5 && n % 24 != 0;
+    let is_deleted = |n: &u32| *n < KEYS / 5 && !n.is_multiple_of(24);
     (0..KEYS).filter(is_deleted).for_each(|n| db.delete(key(n)).unwrap());
     let is_kept = |n: &u32| !is_deleted(n);
     (0..KEYS).filter(is_kept).for_each(|n| db.put(key(n), (n + 2).to_le_bytes()).unwrap());

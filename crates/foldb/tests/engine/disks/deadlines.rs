@@ -167,8 +167,6 @@ fn all_calls_return_while(
     let soon = WriteOptions { deadline: Some(DEADLINE), ..WriteOptions::default() };
     own.put("a", "1").unwrap();
     default.put("a", "1").unwrap();
-    let open = db.begin(TransactionOptions::default()).unwrap();
-    open.get("a").unwrap();
     thread::scope(|scope| {
         let _release = Release(&hang);
         hang.set(State::Armed);
@@ -191,7 +189,6 @@ fn all_calls_return_while(
         hang.set(State::Released);
         victim.join().unwrap();
     });
-    drop(open);
     let late = WriteOptions { deadline: Some(20 * PATIENCE), ..WriteOptions::default() };
     for (name, call) in calls() {
         call(&db, &own, &late).unwrap_or_else(|error| panic!("{name} afterwards: {error}"));
