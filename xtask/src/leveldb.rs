@@ -72,6 +72,8 @@ struct Unit {
     compiler: String,
     flags: Vec<String>,
     directory: PathBuf,
+    /// Whether the shared library keeps the names of its inner functions.
+    keeps_symbols: bool,
     /// The directory stays locked while the unit lives: tests may build at the same time.
     _lock: fs::File,
 }
@@ -106,7 +108,8 @@ impl Unit {
         let lock = fs::File::create(&lock)
             .and_then(|file| file.lock().map(|()| file))
             .map_err(|error| told("lock", &lock, error))?;
-        let unit = Unit { compiler, flags, directory, _lock: lock };
+        let keeps_symbols = asserts || sanitize.is_some();
+        let unit = Unit { compiler, flags, directory, keeps_symbols, _lock: lock };
         unit.forget_other_flags()?;
         Ok(unit)
     }
@@ -175,6 +178,11 @@ impl Unit {
         command.args(["-Wl,-Bsymbolic-functions", "-Wl,--gc-sections"]).args(objects);
         command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
         command.args(["-lpthread", "-ldl", "-lm"]);
+        // The symbols of a release are six times as large as the library. A build with assertions
+        // or a sanitizer keeps them for its backtraces.
+        if !self.keeps_symbols {
+            command.arg("-s");
+        }
         // A name that no source defines fails here. The runtime of a sanitizer is in the program.
         if !self.flags.iter().any(|flag| flag.starts_with("-fsanitize")) {
             command.arg("-Wl,-z,defs");

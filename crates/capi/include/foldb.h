@@ -40,6 +40,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The version of this header.
+#define FOLDB_VERSION_MAJOR 0
+#define FOLDB_VERSION_MINOR 1
+#define FOLDB_VERSION_PATCH 0
+// The same as one number, to be compared with foldb_version_number().
+#define FOLDB_VERSION_NUMBER \
+  (FOLDB_VERSION_MAJOR * 1000000 + FOLDB_VERSION_MINOR * 1000 + FOLDB_VERSION_PATCH)
+
+// Marks the functions of the library. A program may define it first, for example as
+// __declspec(dllimport).
+#ifndef FOLDB_API
+#if defined(__GNUC__)
+#define FOLDB_API __attribute__((visibility("default")))
+#else
+#define FOLDB_API
+#endif
+#endif
+
+// The compiler warns if a program ignores an error. To ignore one on purpose, free it:
+// foldb_error_free(foldb_delete(...)).
+#ifndef FOLDB_CHECK_ERROR
+#if defined(__GNUC__)
+#define FOLDB_CHECK_ERROR __attribute__((warn_unused_result))
+#else
+#define FOLDB_CHECK_ERROR
+#endif
+#endif
+
+
 // What the caller can do about an error.
 typedef enum {
   // No error: the code of a NULL error.
@@ -268,6 +297,8 @@ typedef int (*foldb_partial_fn)(void *state,
 // They must not call foldb, except `foldb_output_append`, and must return: no `longjmp`, no
 // exception.
 typedef struct {
+  // `sizeof` of this struct. It tells the library which fields the program's header has.
+  size_t size;
   // Passed to all functions. May be NULL.
   void *state;
   // Frees `state`. May be NULL.
@@ -304,6 +335,8 @@ typedef void (*foldb_successor_fn)(void *state, foldb_bytes_t key, foldb_output_
 // several at the same time. They must not call foldb, except `foldb_output_append`, and must
 // return: no `longjmp`, no exception.
 typedef struct {
+  // `sizeof` of this struct. It tells the library which fields the program's header has.
+  size_t size;
   // Passed to all functions. May be NULL.
   void *state;
   // Frees `state`. May be NULL.
@@ -366,6 +399,8 @@ typedef struct {
 // that `foldb_output_append` added to `message` is part of the message of foldb's error. Paths are
 // those of the open, with the name of a file after a `/`.
 typedef struct {
+  // `sizeof` of this struct. It tells the library which fields the program's header has.
+  size_t size;
   // Passed to all functions. May be NULL.
   void *state;
   // Frees `state`. May be NULL. Called once all databases and files of the environment are
@@ -441,6 +476,8 @@ typedef bool (*foldb_may_contain_fn)(void *state, foldb_bytes_t key, foldb_bytes
 // functions, several at the same time. They must not call foldb, except `foldb_output_append`, and
 // must return: no `longjmp`, no exception.
 typedef struct {
+  // `sizeof` of this struct. It tells the library which fields the program's header has.
+  size_t size;
   // Passed to all functions. May be NULL.
   void *state;
   // Frees `state`. May be NULL.
@@ -466,6 +503,8 @@ typedef void (*foldb_event_fn)(void *state, const char *name, const char *text);
 // may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function
 // that waits for background work; they fail with `FOLDB_INVALID_ARGUMENT`.
 typedef struct {
+  // `sizeof` of this struct. It tells the library which fields the program's header has.
+  size_t size;
   // Passed to all functions. May be NULL.
   void *state;
   // Frees `state`. May be NULL.
@@ -482,6 +521,8 @@ typedef struct {
 // cache calls `foldb_cached_block_free` with the value, once the entry is dropped and all its
 // handles are released. It may do this after the database is closed.
 typedef struct {
+  // `sizeof` of this struct. It tells the library which fields the program's header has.
+  size_t size;
   // Passed to all functions. May be NULL.
   void *state;
   // Frees `state`. May be NULL.
@@ -646,95 +687,117 @@ extern "C" {
 #endif // __cplusplus
 
 // Returns the code of an error; `FOLDB_OK` for NULL.
+FOLDB_API
 foldb_code_t foldb_error_code(const foldb_error_t *error);
 
 // Returns the message of an error: one line that names the file, offset, key or option. It lives
 // as long as the error. For NULL it is "no error".
+FOLDB_API
 const char *foldb_error_message(const foldb_error_t *error);
 
 // Makes an error with the code `FOLDB_ABORTED`, for the function of a `foldb_transact` that gives
 // up. Copies the message; NULL is a message of foldb's own.
+FOLDB_API
 foldb_error_t *foldb_error_aborted(const char *message);
 
 // Frees an error. NULL is allowed.
+FOLDB_API
 void foldb_error_free(foldb_error_t *error);
 
 // Returns the first byte of a value. It lives as long as the value. NULL for a NULL value.
+FOLDB_API
 const uint8_t *foldb_value_data(const foldb_value_t *value);
 
 // Returns the number of bytes of a value; 0 for NULL.
+FOLDB_API
 size_t foldb_value_len(const foldb_value_t *value);
 
 // Frees a value. NULL is allowed.
+FOLDB_API
 void foldb_value_free(foldb_value_t *value);
 
 // Frees a text that a function of this header returned through a `char **`. NULL is allowed.
+FOLDB_API
 void foldb_string_free(char *text);
 
 // Makes options of a database with their defaults.
+FOLDB_API
 foldb_options_t *foldb_options_new(void);
 
 // Sets an option by its name, for example `("create_if_missing", "true")`,
 // `("merge_operator", "uint64add")`, `("write_buffer_size", "67108864")`,
-// `("compression", "none")` or `("profile", "large_values")`. `foldb options` of the command-line
+// `("compression", "none")` or `("profile", "write_heavy")`. `foldb options` of the command-line
 // tool lists names, defaults and meanings. Fails with `FOLDB_INVALID_ARGUMENT` for an unknown name
 // or a value of another type; the open checks ranges.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_set(foldb_options_t *options, const char *name, const char *value);
 
 // Registers a merge operator of the program. Copies the struct. From then on foldb owns its
 // `state`, also if this call fails, and calls `destructor` once when nothing uses the operator
-// any more. If `state` or `destructor` is NULL, nothing is called.
+// any more. If `state` or `destructor` is NULL, nothing is called. A struct without its `size` is
+// refused, and foldb then owns nothing. The same holds for every struct of functions.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_add_operator(foldb_options_t *options,
                                           const foldb_operator_t *operator_);
 
 // Sets the order of the keys of the default keyspace. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does. Without it the order is that of the bytes.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_set_comparator(foldb_options_t *options,
                                             const foldb_comparator_t *comparator);
 
 // Registers the comparator of another keyspace, which every open of the database needs. Copies the
 // struct and owns `state`, as `foldb_options_add_operator` does.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_add_comparator(foldb_options_t *options,
                                             const foldb_comparator_t *comparator);
 
 // Sets the files of the databases, and if the environment has them, their threads and time. Copies
 // the struct and owns `state`, as `foldb_options_add_operator` does. Every call with these options
 // then uses the environment. Without it foldb uses the machine's files.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_set_env(foldb_options_t *options, const foldb_env_t *env);
 
 // Sets the filter policy of the default keyspace, and of keyspaces that are created without their
 // own. Copies the struct and owns `state`, as `foldb_options_add_operator` does. Without a policy,
 // tables have the built-in filter that the option `bloom_bits` sets. Every open sets the policy
 // again.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_set_filter_policy(foldb_options_t *options,
                                                const foldb_filter_policy_t *policy);
 
 // Adds a listener, which gets the events of the databases. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_add_listener(foldb_options_t *options,
                                           const foldb_listener_t *listener);
 
 // Sets the cache for the blocks of the databases. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does. The option `block_cache_size` then has no effect, and the
 // cache is no part of the memory budget.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_set_block_cache(foldb_options_t *options,
                                              const foldb_block_cache_t *cache);
 
 // Makes the databases share the threads and memory of a runtime; NULL is a runtime for each
 // database, the default. The sizes of memory and the number of threads are then those of the
 // runtime. The options keep the runtime, so the caller may free its own handle.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_set_runtime(foldb_options_t *options, const foldb_runtime_t *runtime);
 
 // Registers the filter policy of another keyspace. A keyspace whose policy is not registered is
 // read without the filters that the policy made. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_options_add_filter_policy(foldb_options_t *options,
                                                const foldb_filter_policy_t *policy);
 
 // Frees options. NULL is allowed. A database that was opened with them is not affected.
+FOLDB_API
 void foldb_options_free(foldb_options_t *options);
 
 // Makes options of a keyspace.
+FOLDB_API
 foldb_keyspace_options_t *foldb_keyspace_options_new(void);
 
 // Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction`,
@@ -742,6 +805,7 @@ foldb_keyspace_options_t *foldb_keyspace_options_new(void);
 // bad value. An expiry is `per-write`, `after-last-write:SECONDS` or `after-first-write:SECONDS`,
 // perhaps with `/BUCKET`, in seconds, to which ends are rounded up. By default entries never
 // expire.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_options_set(foldb_keyspace_options_t *options,
                                           const char *name,
                                           const char *value);
@@ -749,96 +813,123 @@ foldb_error_t *foldb_keyspace_options_set(foldb_keyspace_options_t *options,
 // Sets the order of the keyspace's keys. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does. Later opens of the database register the same comparator with
 // `foldb_options_add_comparator`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_options_set_comparator(foldb_keyspace_options_t *options,
                                                      const foldb_comparator_t *comparator);
 
 // Sets the filter policy of the keyspace. Copies the struct and owns `state`, as
 // `foldb_options_add_operator` does. Later opens of the database register the same policy with
 // `foldb_options_add_filter_policy`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_options_set_filter_policy(foldb_keyspace_options_t *options,
                                                         const foldb_filter_policy_t *policy);
 
 // Frees options of a keyspace. NULL is allowed.
+FOLDB_API
 void foldb_keyspace_options_free(foldb_keyspace_options_t *options);
 
 // Makes options of a write with their defaults.
+FOLDB_API
 foldb_write_options_t *foldb_write_options_new(void);
 
 // Says whether the write, and every earlier one, is on the medium when the call returns. Default:
 // false, which survives a kill of the process, and perhaps not a power loss.
-void foldb_write_options_set_sync(foldb_write_options_t *options, bool sync);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_write_options_set_sync(foldb_write_options_t *options, bool sync);
 
 // Says whether to leave the log out. The write is then lost if the process ends before a flush.
 // Default: false. Together with sync the write fails with `FOLDB_INVALID_ARGUMENT`.
-void foldb_write_options_set_disable_wal(foldb_write_options_t *options, bool disable_wal);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_write_options_set_disable_wal(foldb_write_options_t *options,
+                                                   bool disable_wal);
 
 // Sets the longest time, in microseconds, that the write may wait for flushes and compactions. A
 // write that would wait longer fails with `FOLDB_BUSY`. 0: never wait. Negative: as long as it
 // takes, the default.
-void foldb_write_options_set_deadline_micros(foldb_write_options_t *options, int64_t micros);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_write_options_set_deadline_micros(foldb_write_options_t *options,
+                                                       int64_t micros);
 
 // Sets for how many seconds the put or merge lives, in a keyspace with an expiry. 0: as the
 // keyspace says, the default. Negative: it never expires. The write of a batch refuses it; call
 // `foldb_batch_set_lifetime_seconds` instead.
-void foldb_write_options_set_lifetime_seconds(foldb_write_options_t *options, int64_t seconds);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_write_options_set_lifetime_seconds(foldb_write_options_t *options,
+                                                        int64_t seconds);
 
 // Sets when the put or merge expires, in milliseconds since 1970, rounded up to a second. A moment
 // in the past: at once. Negative: never. `foldb_expires_at` stores such a time, so a copy can keep
 // the end of its original. The last call of this function and of
 // `foldb_write_options_set_lifetime_seconds` counts. The write of a batch refuses it; call
 // `foldb_batch_set_expires_at_millis` instead.
-void foldb_write_options_set_expires_at_millis(foldb_write_options_t *options, int64_t millis);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_write_options_set_expires_at_millis(foldb_write_options_t *options,
+                                                         int64_t millis);
 
 // Frees options of a write. NULL is allowed.
+FOLDB_API
 void foldb_write_options_free(foldb_write_options_t *options);
 
 // Makes options of a read with their defaults.
+FOLDB_API
 foldb_read_options_t *foldb_read_options_new(void);
 
 // Reads the state of a snapshot; NULL is the current state, the default. The options keep the
 // snapshot, so the caller may free its own handle.
-void foldb_read_options_set_snapshot(foldb_read_options_t *options,
-                                     const foldb_snapshot_t *snapshot);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_read_options_set_snapshot(foldb_read_options_t *options,
+                                               const foldb_snapshot_t *snapshot);
 
 // Says whether the block cache keeps the blocks that the read loads. Default: true. A scan that is
 // not repeated leaves the blocks of other reads in the cache with false.
-void foldb_read_options_set_fill_cache(foldb_read_options_t *options, bool fill_cache);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_read_options_set_fill_cache(foldb_read_options_t *options, bool fill_cache);
 
 // Frees options of a read. NULL is allowed.
+FOLDB_API
 void foldb_read_options_free(foldb_read_options_t *options);
 
 // Appends bytes to the output of a callback.
+FOLDB_API
 void foldb_output_append(foldb_output_t *output, const uint8_t *data, size_t len);
 
 // Frees the value of an entry that a cache of the program dropped. NULL is allowed.
+FOLDB_API
 void foldb_cached_block_free(void *value);
 
 // Makes options of a runtime with their defaults.
+FOLDB_API
 foldb_runtime_options_t *foldb_runtime_options_new(void);
 
 // Sets an option of a runtime to a whole number: `memory_budget`, `block_cache_size`,
 // `compaction_memory_budget` (all in bytes), `max_open_files` or `background_threads`. Fails with
 // `FOLDB_INVALID_ARGUMENT` for another name or value; `foldb_runtime_new` checks ranges.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_runtime_options_set(foldb_runtime_options_t *options,
                                          const char *name,
                                          const char *value);
 
 // Frees options of a runtime. NULL is allowed.
+FOLDB_API
 void foldb_runtime_options_free(foldb_runtime_options_t *options);
 
 // Makes a runtime for `foldb_options_set_runtime`. NULL options are the defaults. The runtime's
 // threads start with the first database. They end once the last database is closed and all handles
 // and options with the runtime are freed. Stores the handle in `*runtime`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_runtime_new(const foldb_runtime_options_t *options, foldb_runtime_t **runtime);
 
 // Stores the bytes of memory that the databases of a runtime use now in `*bytes`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_runtime_memory(const foldb_runtime_t *runtime, uint64_t *bytes);
 
 // Frees a runtime's handle. NULL is allowed. Databases that use the runtime are not affected.
+FOLDB_API
 void foldb_runtime_free(foldb_runtime_t *runtime);
 
 // Opens the database in `directory`, or creates it if the option `create_if_missing` is
 // set. NULL options are the defaults. Stores the handle in `*db`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_open(const char *directory, const foldb_options_t *options, foldb_t **db);
 
 // Opens a database to read its state of this moment. Another process may be writing to it. Changes
@@ -847,6 +938,7 @@ foldb_error_t *foldb_open(const char *directory, const foldb_options_t *options,
 // The handle works in every function that reads, `foldb_snapshot` included. Every function that
 // writes, flushes, compacts, collects garbage, makes a checkpoint, or changes keyspaces returns
 // `FOLDB_READ_ONLY`, and so does an addition to a batch.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_open_read_only(const char *directory,
                                     const foldb_options_t *options,
                                     foldb_t **db);
@@ -854,29 +946,41 @@ foldb_error_t *foldb_open_read_only(const char *directory,
 // Closes a database and frees its handle, also if it returns an error: then the last writes may
 // not be durable. Waits for running calls and background work. Handles of keyspaces, snapshots and
 // iterators stay to be freed; their calls return `FOLDB_CLOSED`. NULL is allowed.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_close(foldb_t *db);
 
 // Removes a database that nothing has open, with all its files. Other files in the directory stay.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_destroy(const char *directory, const foldb_options_t *options);
 
 // Takes a snapshot of all keyspaces, for `foldb_read_options_set_snapshot`. Stores it in
 // `*snapshot`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_snapshot(const foldb_t *db, foldb_snapshot_t **snapshot);
 
 // Frees a snapshot. NULL is allowed.
+FOLDB_API
 void foldb_snapshot_free(foldb_snapshot_t *snapshot);
 
-// Returns the version of foldb, as `0.1.0`.
+// Returns the version of the library as a number: `FOLDB_VERSION_NUMBER` is that of the header. A
+// program that loads the library may compare the two.
+FOLDB_API
+uint32_t foldb_version_number(void);
+
+// Returns the version of the library, as `0.1.0`.
+FOLDB_API
 const char *foldb_version(void);
 
 // Stores the keyspace called `name` in `*keyspace`. Fails with `FOLDB_KEYSPACE_MISSING` if there
 // is none.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_open(const foldb_t *db,
                                    const char *name,
                                    foldb_keyspace_t **keyspace);
 
 // Creates a keyspace, durably, and stores it in `*keyspace`. NULL options are the database's.
 // Fails with `FOLDB_KEYSPACE_EXISTS` if there is one of that name.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_create(const foldb_t *db,
                                      const char *name,
                                      const foldb_keyspace_options_t *options,
@@ -884,22 +988,27 @@ foldb_error_t *foldb_keyspace_create(const foldb_t *db,
 
 // Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist. An
 // existing keyspace keeps its own options.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_open_or_create(const foldb_t *db,
                                              const char *name,
                                              const foldb_keyspace_options_t *options,
                                              foldb_keyspace_t **keyspace);
 
 // Drops a keyspace and its contents, durably. Its handles then return `FOLDB_KEYSPACE_DROPPED`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_drop(const foldb_t *db, const char *name);
 
 // Stores the names of all keyspaces in `*names`, in order, one a line; free it with
 // `foldb_string_free`. One of them is `default`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_names(const foldb_t *db, char **names);
 
 // Frees a handle of a keyspace. The keyspace stays. NULL is allowed.
+FOLDB_API
 void foldb_keyspace_free(foldb_keyspace_t *keyspace);
 
 // Sets the value of a key.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_put(const foldb_t *db,
                          const foldb_keyspace_t *keyspace,
                          const foldb_write_options_t *options,
@@ -909,6 +1018,7 @@ foldb_error_t *foldb_put(const foldb_t *db,
                          size_t value_len);
 
 // Deletes a key. A missing key is no error.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_delete(const foldb_t *db,
                             const foldb_keyspace_t *keyspace,
                             const foldb_write_options_t *options,
@@ -917,6 +1027,7 @@ foldb_error_t *foldb_delete(const foldb_t *db,
 
 // Deletes all keys from `lower` on and before `upper`, with one record. NULL for a bound means no
 // bound there.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_delete_range(const foldb_t *db,
                                   const foldb_keyspace_t *keyspace,
                                   const foldb_write_options_t *options,
@@ -925,6 +1036,7 @@ foldb_error_t *foldb_delete_range(const foldb_t *db,
 
 // Merges an operand into a key with the keyspace's merge operator. It reads nothing: the engine
 // folds the operands later.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_merge(const foldb_t *db,
                            const foldb_keyspace_t *keyspace,
                            const foldb_write_options_t *options,
@@ -935,6 +1047,7 @@ foldb_error_t *foldb_merge(const foldb_t *db,
 
 // Merges an operand into a key with the operator `NAME` or `NAME:PARAM`, for example `max` or
 // `stringappend:;`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_merge_with(const foldb_t *db,
                                 const foldb_keyspace_t *keyspace,
                                 const foldb_write_options_t *options,
@@ -946,6 +1059,7 @@ foldb_error_t *foldb_merge_with(const foldb_t *db,
 
 // Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
 // value.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_get(const foldb_t *db,
                          const foldb_keyspace_t *keyspace,
                          const foldb_read_options_t *options,
@@ -955,6 +1069,7 @@ foldb_error_t *foldb_get(const foldb_t *db,
 
 // Stores in `*millis` when a key expires, in milliseconds since 1970; -1 if there is no value, or
 // if it never expires.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_expires_at(const foldb_t *db,
                                 const foldb_keyspace_t *keyspace,
                                 const foldb_read_options_t *options,
@@ -965,6 +1080,7 @@ foldb_error_t *foldb_expires_at(const foldb_t *db,
 // Copies the value of a key to `buffer`, which has room for `capacity` bytes, and stores in
 // `*value_len` how long the value is: -1 if there is none. Copies nothing if the value is longer
 // than `capacity`. Allocates nothing, so it is the fast way to read small values.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_get_into(const foldb_t *db,
                               const foldb_keyspace_t *keyspace,
                               const foldb_read_options_t *options,
@@ -977,6 +1093,7 @@ foldb_error_t *foldb_get_into(const foldb_t *db,
 // Passes the value of a key to `receive`, which copies it to where the program wants it. Stores in
 // `*found` whether the key has a value; without one, `receive` is not called. The call is on the
 // calling thread, with `state`. Allocates nothing, whatever the length of the value.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_get_with(const foldb_t *db,
                               const foldb_keyspace_t *keyspace,
                               const foldb_read_options_t *options,
@@ -987,6 +1104,7 @@ foldb_error_t *foldb_get_with(const foldb_t *db,
                               bool *found);
 
 // Stores in `*found` whether a key has a value.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_contains_key(const foldb_t *db,
                                   const foldb_keyspace_t *keyspace,
                                   const foldb_read_options_t *options,
@@ -997,6 +1115,7 @@ foldb_error_t *foldb_contains_key(const foldb_t *db,
 // Stores the smallest key in `*key` and its value in `*value`, each to be freed with
 // `foldb_value_free`; NULL in both if there is no entry. Fails with `FOLDB_MERGE_FAILED` if the
 // merge of that key fails.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_first(const foldb_t *db,
                            const foldb_keyspace_t *keyspace,
                            const foldb_read_options_t *options,
@@ -1004,6 +1123,7 @@ foldb_error_t *foldb_first(const foldb_t *db,
                            foldb_value_t **value);
 
 // Stores the largest key in `*key` and its value in `*value`, as `foldb_first` does the smallest.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_last(const foldb_t *db,
                           const foldb_keyspace_t *keyspace,
                           const foldb_read_options_t *options,
@@ -1011,6 +1131,7 @@ foldb_error_t *foldb_last(const foldb_t *db,
                           foldb_value_t **value);
 
 // Stores in `*empty` whether the keyspace has no entry. A key whose merge fails is an entry.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_is_empty(const foldb_t *db,
                               const foldb_keyspace_t *keyspace,
                               const foldb_read_options_t *options,
@@ -1019,6 +1140,7 @@ foldb_error_t *foldb_is_empty(const foldb_t *db,
 // Reads `count` keys of one state of the keyspace. Stores the value of each key in `values`, NULL
 // if it has none, and its error in `errors`, NULL if it could be read; free them all. If the call
 // itself returns an error, it stores nothing.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_multi_get(const foldb_t *db,
                                const foldb_keyspace_t *keyspace,
                                const foldb_read_options_t *options,
@@ -1030,18 +1152,22 @@ foldb_error_t *foldb_multi_get(const foldb_t *db,
 // Makes an empty batch of writes to `db`; NULL if `db` is NULL. Free it with `foldb_batch_free`.
 // After the database was closed, `foldb_batch_merge_with` and `foldb_batch_write` return
 // `FOLDB_CLOSED`; the other calls still work.
+FOLDB_API
 foldb_batch_t *foldb_batch_new(const foldb_t *db);
 
 // Sets for how many seconds the puts and merges that are added from now on live, in keyspaces with
 // an expiry. 0: as the keyspace says, the default. Negative: they never expire.
-void foldb_batch_set_lifetime_seconds(foldb_batch_t *batch, int64_t seconds);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_batch_set_lifetime_seconds(foldb_batch_t *batch, int64_t seconds);
 
 // Sets when the puts and merges that are added from now on expire, in milliseconds since 1970. A
 // moment in the past: at once. Negative: never. The last call of this function and of
 // `foldb_batch_set_lifetime_seconds` counts.
-void foldb_batch_set_expires_at_millis(foldb_batch_t *batch, int64_t millis);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_batch_set_expires_at_millis(foldb_batch_t *batch, int64_t millis);
 
 // Adds a put.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_put(foldb_batch_t *batch,
                                const foldb_keyspace_t *keyspace,
                                const uint8_t *key,
@@ -1050,6 +1176,7 @@ foldb_error_t *foldb_batch_put(foldb_batch_t *batch,
                                size_t value_len);
 
 // Adds a delete.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_delete(foldb_batch_t *batch,
                                   const foldb_keyspace_t *keyspace,
                                   const uint8_t *key,
@@ -1057,12 +1184,14 @@ foldb_error_t *foldb_batch_delete(foldb_batch_t *batch,
 
 // Adds a delete of all keys from `lower` on and before `upper`. NULL for a bound means no bound
 // there.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_delete_range(foldb_batch_t *batch,
                                         const foldb_keyspace_t *keyspace,
                                         const foldb_bytes_t *lower,
                                         const foldb_bytes_t *upper);
 
 // Adds a merge with the keyspace's merge operator.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_merge(foldb_batch_t *batch,
                                  const foldb_keyspace_t *keyspace,
                                  const uint8_t *key,
@@ -1071,6 +1200,7 @@ foldb_error_t *foldb_batch_merge(foldb_batch_t *batch,
                                  size_t operand_len);
 
 // Adds a merge with the operator `NAME` or `NAME:PARAM`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_merge_with(foldb_batch_t *batch,
                                       const foldb_keyspace_t *keyspace,
                                       const char *operator_,
@@ -1080,20 +1210,25 @@ foldb_error_t *foldb_batch_merge_with(foldb_batch_t *batch,
                                       size_t operand_len);
 
 // Returns the number of writes in a batch; 0 for NULL.
+FOLDB_API
 size_t foldb_batch_len(const foldb_batch_t *batch);
 
 // Removes all writes from a batch, to fill it again. Later writes expire as their keyspace says.
-void foldb_batch_clear(foldb_batch_t *batch);
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_batch_clear(foldb_batch_t *batch);
 
 // Applies a batch to its database. Readers see all of it or nothing, also after a crash. NULL
 // options are the defaults. The batch stays as it is.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_write(const foldb_batch_t *batch, const foldb_write_options_t *options);
 
 // Frees a batch. NULL is allowed.
+FOLDB_API
 void foldb_batch_free(foldb_batch_t *batch);
 
 // Makes an iterator over the keys from `lower` on and before `upper`, and stores it in `*iter`.
 // NULL for a bound means no bound there.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter(const foldb_t *db,
                           const foldb_keyspace_t *keyspace,
                           const foldb_read_options_t *options,
@@ -1102,26 +1237,33 @@ foldb_error_t *foldb_iter(const foldb_t *db,
                           foldb_iter_t **iter);
 
 // Moves to the first entry.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_seek_to_first(foldb_iter_t *iter);
 
 // Moves to the last entry.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_seek_to_last(foldb_iter_t *iter);
 
 // Moves to the first entry at or after `key`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_seek(foldb_iter_t *iter, const uint8_t *key, size_t key_len);
 
 // Moves to the last entry at or before `key`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_seek_for_prev(foldb_iter_t *iter, const uint8_t *key, size_t key_len);
 
 // Moves to the next entry; a new iterator to the first one.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_next(foldb_iter_t *iter);
 
 // Moves to the previous entry; a new iterator to the last one.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_prev(foldb_iter_t *iter);
 
 // Moves an iterator, and stores in `*entry` the key and the value that it then stands on: all that
 // a step of a scan needs, in one call. `how` is a `foldb_move_t`; only the seeks use `key`. Fails
 // as the move does, or as `foldb_iter_value`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_move(foldb_iter_t *iter,
                                int how,
                                const uint8_t *key,
@@ -1129,29 +1271,35 @@ foldb_error_t *foldb_iter_move(foldb_iter_t *iter,
                                foldb_entry_t *entry);
 
 // Returns whether the iterator stands on an entry; false for NULL.
+FOLDB_API
 bool foldb_iter_valid(const foldb_iter_t *iter);
 
 // Returns the key under the iterator and stores its length in `*len`. The key lives until the next
 // move. NULL and a length of 0 if the iterator stands on no entry.
+FOLDB_API
 const uint8_t *foldb_iter_key(const foldb_iter_t *iter, size_t *len);
 
 // Stores the value under the iterator in `*value` and its length in `*len`. It lives until the
 // next move. Stores NULL and 0 if the iterator stands on no entry. Fails with `FOLDB_MERGE_FAILED`
 // if this key's merge fails; the iterator can still move on.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_iter_value(const foldb_iter_t *iter, const uint8_t **value, size_t *len);
 
 // Frees an iterator. NULL is allowed.
+FOLDB_API
 void foldb_iter_free(foldb_iter_t *iter);
 
 // Begins a sorted load and stores it in `*load`. A NULL keyspace is the default one. Keys must
 // come in strictly ascending order. Nothing is visible before `foldb_load_finish`. Free the load
 // with `foldb_load_free`, in any case.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_load_begin(const foldb_t *db,
                                 const foldb_keyspace_t *keyspace,
                                 foldb_load_t **load);
 
 // Adds a key with its value. Fails with `FOLDB_INVALID_ARGUMENT` if the key does not come after
 // the one before it; the load can then go on.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_load_put(foldb_load_t *load,
                               const uint8_t *key,
                               size_t key_len,
@@ -1159,6 +1307,7 @@ foldb_error_t *foldb_load_put(foldb_load_t *load,
                               size_t value_len);
 
 // Adds a key with an operand of the keyspace's merge operator; see `foldb_load_put`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_load_merge(foldb_load_t *load,
                                 const uint8_t *key,
                                 size_t key_len,
@@ -1166,6 +1315,7 @@ foldb_error_t *foldb_load_merge(foldb_load_t *load,
                                 size_t operand_len);
 
 // Adds a key with an operand of the operator `NAME` or `NAME:PARAM`; see `foldb_load_put`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_load_merge_with(foldb_load_t *load,
                                      const char *operator_,
                                      const uint8_t *key,
@@ -1176,15 +1326,18 @@ foldb_error_t *foldb_load_merge_with(foldb_load_t *load,
 // Ends a load: adds all its keys in one atomic step, durably. Stores what it added in `*report`,
 // unless that is NULL. After an error nothing was added, except that a failed sync leaves that
 // open until the next open.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_load_finish(foldb_load_t *load, foldb_load_report_t *report);
 
 // Frees a load. One that was not finished adds nothing. NULL is allowed.
+FOLDB_API
 void foldb_load_free(foldb_load_t *load);
 
 // Begins a transaction and stores it in `*transaction`. The options say what its commit
 // guarantees; NULL stands for the defaults. Free it with `foldb_transaction_free`, in any case.
 //
 // `isolation` is a `foldb_isolation_t`; another number is refused with `FOLDB_INVALID_ARGUMENT`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_begin(const foldb_t *db,
                                        uint32_t isolation,
                                        const foldb_write_options_t *options,
@@ -1192,6 +1345,7 @@ foldb_error_t *foldb_transaction_begin(const foldb_t *db,
 
 // Reads the value of a key: the transaction's own writes, over the moment that it reads. Stores it
 // in `*value`, to be freed with `foldb_value_free`; NULL if there is no value.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_get(const foldb_transaction_t *transaction,
                                      const foldb_keyspace_t *keyspace,
                                      const uint8_t *key,
@@ -1201,6 +1355,7 @@ foldb_error_t *foldb_transaction_get(const foldb_transaction_t *transaction,
 // Makes an iterator over the keys from `lower` on and before `upper`, with the writes that the
 // transaction has made so far. NULL for a bound means no bound there. Free the iterator with
 // `foldb_iter_free`, best before the commit: while it lives, all of its range counts as read.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_iter(const foldb_transaction_t *transaction,
                                       const foldb_keyspace_t *keyspace,
                                       const foldb_bytes_t *lower,
@@ -1208,6 +1363,7 @@ foldb_error_t *foldb_transaction_iter(const foldb_transaction_t *transaction,
                                       foldb_iter_t **iter);
 
 // Sets the value of a key.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_put(foldb_transaction_t *transaction,
                                      const foldb_keyspace_t *keyspace,
                                      const uint8_t *key,
@@ -1216,12 +1372,14 @@ foldb_error_t *foldb_transaction_put(foldb_transaction_t *transaction,
                                      size_t value_len);
 
 // Deletes a key. A missing key is no error.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_delete(foldb_transaction_t *transaction,
                                         const foldb_keyspace_t *keyspace,
                                         const uint8_t *key,
                                         size_t key_len);
 
 // Deletes all keys from `lower` on and before `upper`. NULL for a bound means no bound there.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_delete_range(foldb_transaction_t *transaction,
                                               const foldb_keyspace_t *keyspace,
                                               const foldb_bytes_t *lower,
@@ -1229,6 +1387,7 @@ foldb_error_t *foldb_transaction_delete_range(foldb_transaction_t *transaction,
 
 // Merges an operand with the keyspace's merge operator. It reads nothing, so it causes no
 // conflict.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_merge(foldb_transaction_t *transaction,
                                        const foldb_keyspace_t *keyspace,
                                        const uint8_t *key,
@@ -1238,6 +1397,7 @@ foldb_error_t *foldb_transaction_merge(foldb_transaction_t *transaction,
 
 // Merges an operand with the operator of this name, with its parameter after a colon if it has
 // one: "stringappend:,".
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_merge_with(foldb_transaction_t *transaction,
                                             const foldb_keyspace_t *keyspace,
                                             const char *operator_,
@@ -1247,19 +1407,121 @@ foldb_error_t *foldb_transaction_merge_with(foldb_transaction_t *transaction,
                                             size_t operand_len);
 
 // Makes a savepoint.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_savepoint(foldb_transaction_t *transaction);
 
 // Undoes the writes made after the last savepoint, and removes that savepoint. Without a savepoint
 // it returns `FOLDB_INVALID_ARGUMENT`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_rollback_to_savepoint(foldb_transaction_t *transaction);
+
+// Removes the last savepoint, and keeps the writes made after it. Without a savepoint it returns
+// `FOLDB_INVALID_ARGUMENT`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_release_savepoint(foldb_transaction_t *transaction);
 
 // Writes everything at one moment. With `FOLDB_CONFLICT`, and with any other error except a failed
 // sync, nothing was written: begin a new transaction to try again. In any case the transaction has
 // ended, and only `foldb_transaction_free` is allowed.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transaction_commit(foldb_transaction_t *transaction);
 
 // Frees a transaction. Without a commit, nothing of it remains. NULL is allowed.
+FOLDB_API
 void foldb_transaction_free(foldb_transaction_t *transaction);
+
+// Reads as `foldb_transaction_get` does, and claims the key with every isolation: the commit
+// conflicts if another write changed it.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_get_for_update(const foldb_transaction_t *transaction,
+                                                const foldb_keyspace_t *keyspace,
+                                                const uint8_t *key,
+                                                size_t key_len,
+                                                foldb_value_t **value);
+
+// Reads as `foldb_transaction_get` does, and claims nothing with every isolation: the key may
+// change before the commit.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_get_unclaimed(const foldb_transaction_t *transaction,
+                                               const foldb_keyspace_t *keyspace,
+                                               const uint8_t *key,
+                                               size_t key_len,
+                                               foldb_value_t **value);
+
+// Sets for how many seconds the puts and merges that follow live, in keyspaces with an expiry. 0:
+// as the keyspace says, the default. Negative: they never expire.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_set_lifetime_seconds(foldb_transaction_t *transaction,
+                                                      int64_t seconds);
+
+// Sets when the puts and merges that follow expire, in milliseconds since 1970. A moment in the
+// past: at once. Negative: never. The last call of this function and of
+// `foldb_transaction_set_lifetime_seconds` counts.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_set_expires_at_millis(foldb_transaction_t *transaction,
+                                                       int64_t millis);
+
+// Stores when a key expires in `*millis`, in milliseconds since 1970; -1 if the key is absent or
+// never expires. The key is claimed as by `foldb_transaction_get`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_expires_at(const foldb_transaction_t *transaction,
+                                            const foldb_keyspace_t *keyspace,
+                                            const uint8_t *key,
+                                            size_t key_len,
+                                            int64_t *millis);
+
+// Sets a key to `new_value` if its value is `expected`, as `foldb_compare_and_swap` does. The read
+// is claimed with every isolation.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_compare_and_swap(foldb_transaction_t *transaction,
+                                                  const foldb_keyspace_t *keyspace,
+                                                  const uint8_t *key,
+                                                  size_t key_len,
+                                                  const foldb_bytes_t *expected,
+                                                  const foldb_bytes_t *new_value,
+                                                  bool *swapped,
+                                                  foldb_value_t **found);
+
+// Sets an absent key. Stores in `*put` whether it was absent.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_put_if_absent(foldb_transaction_t *transaction,
+                                               const foldb_keyspace_t *keyspace,
+                                               const uint8_t *key,
+                                               size_t key_len,
+                                               const uint8_t *value,
+                                               size_t value_len,
+                                               bool *put);
+
+// Deletes a key. Stores the value that it had in `*value`, to be freed with `foldb_value_free`;
+// NULL if it had none.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_take(foldb_transaction_t *transaction,
+                                      const foldb_keyspace_t *keyspace,
+                                      const uint8_t *key,
+                                      size_t key_len,
+                                      foldb_value_t **value);
+
+// Deletes the first entry of the range from `lower` on and before `upper`, and stores it as
+// `foldb_take_first` does.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_take_first(foldb_transaction_t *transaction,
+                                            const foldb_keyspace_t *keyspace,
+                                            const foldb_bytes_t *lower,
+                                            const foldb_bytes_t *upper,
+                                            foldb_value_t **key,
+                                            foldb_value_t **value);
+
+// Merges an operand with the keyspace's merge operator. Stores the value after this merge in
+// `*value`, to be freed with `foldb_value_free`; NULL if the operator deleted the key. The read is
+// claimed with every isolation.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_merge_get(foldb_transaction_t *transaction,
+                                           const foldb_keyspace_t *keyspace,
+                                           const uint8_t *key,
+                                           size_t key_len,
+                                           const uint8_t *operand,
+                                           size_t operand_len,
+                                           foldb_value_t **value);
 
 // Runs `work` in a transaction and commits it. After a conflict it runs `work` again, on this
 // thread, up to 100 times. So `work` should change nothing but the transaction and its own
@@ -1269,6 +1531,7 @@ void foldb_transaction_free(foldb_transaction_t *transaction);
 // options bounds the whole call, which then returns `FOLDB_CONFLICT` or `FOLDB_BUSY`. With an
 // error, except of a failed sync, nothing was written. The other arguments are those of
 // `foldb_transaction_begin`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_transact(const foldb_t *db,
                               uint32_t isolation,
                               const foldb_write_options_t *options,
@@ -1278,6 +1541,7 @@ foldb_error_t *foldb_transact(const foldb_t *db,
 // Sets a key to `new_value` if its value is `expected`. NULL for either stands for an absent key.
 // Stores in `*swapped` whether it did. If it did not, it stores the value found in `*found`, to be
 // freed with `foldb_value_free`, NULL if the key is absent. `found` itself may be NULL.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_compare_and_swap(const foldb_t *db,
                                       const foldb_keyspace_t *keyspace,
                                       const foldb_write_options_t *options,
@@ -1289,6 +1553,7 @@ foldb_error_t *foldb_compare_and_swap(const foldb_t *db,
                                       foldb_value_t **found);
 
 // Sets an absent key. Stores in `*put` whether it was absent.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_put_if_absent(const foldb_t *db,
                                    const foldb_keyspace_t *keyspace,
                                    const foldb_write_options_t *options,
@@ -1300,6 +1565,7 @@ foldb_error_t *foldb_put_if_absent(const foldb_t *db,
 
 // Deletes a key. Stores the value that it had in `*value`, to be freed with `foldb_value_free`;
 // NULL if it had none.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_take(const foldb_t *db,
                           const foldb_keyspace_t *keyspace,
                           const foldb_write_options_t *options,
@@ -1312,6 +1578,7 @@ foldb_error_t *foldb_take(const foldb_t *db,
 // range has no entry. NULL for a bound means no bound there.
 //
 // This is the front of a queue: a call takes as long however many entries were taken before.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_take_first(const foldb_t *db,
                                 const foldb_keyspace_t *keyspace,
                                 const foldb_write_options_t *options,
@@ -1325,6 +1592,7 @@ foldb_error_t *foldb_take_first(const foldb_t *db,
 //
 // If another write changes the key meanwhile, `change` is called again with its new value, on this
 // thread. Only the answer of the last call counts, so the function should have no other effects.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_update(const foldb_t *db,
                             const foldb_keyspace_t *keyspace,
                             const foldb_write_options_t *options,
@@ -1335,6 +1603,7 @@ foldb_error_t *foldb_update(const foldb_t *db,
                             foldb_value_t **value);
 
 // Replaces the value of a key as `foldb_update` does, and stores the value before in `*value`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_fetch_update(const foldb_t *db,
                                   const foldb_keyspace_t *keyspace,
                                   const foldb_write_options_t *options,
@@ -1346,6 +1615,7 @@ foldb_error_t *foldb_fetch_update(const foldb_t *db,
 
 // Merges an operand with the keyspace's merge operator. Stores the value after this merge in
 // `*value`, to be freed with `foldb_value_free`; NULL if the operator deleted the key.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_merge_get(const foldb_t *db,
                                const foldb_keyspace_t *keyspace,
                                const foldb_write_options_t *options,
@@ -1358,6 +1628,7 @@ foldb_error_t *foldb_merge_get(const foldb_t *db,
 // Merges an operand if `accepts` returns something other than 0 for the key's value. Stores in
 // `*merged` whether it did. If another write changes the key meanwhile, `accepts` is called again
 // with its new value, on this thread.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_merge_if(const foldb_t *db,
                               const foldb_keyspace_t *keyspace,
                               const foldb_write_options_t *options,
@@ -1376,6 +1647,7 @@ foldb_error_t *foldb_merge_if(const foldb_t *db,
 // Without `include_unsynced`, only updates appear that survive a power loss. Fails with
 // `FOLDB_POSITION_LOST` if the feed cannot continue at the position: copy the database anew. Free
 // the updates with `foldb_updates_free`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_updates_since(const foldb_t *db,
                                    const foldb_position_t *position,
                                    bool include_unsynced,
@@ -1383,20 +1655,24 @@ foldb_error_t *foldb_updates_since(const foldb_t *db,
 
 // Moves to the next update and stores in `*found` whether there is one now. A later call may find
 // one. The bytes of the update before end here.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_updates_next(foldb_updates_t *updates, bool *found);
 
 // Waits until there is a next update, at most for this time, and stores in `*found` whether there
 // is one. The update of the last `foldb_updates_next` stays as it is.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_updates_wait(foldb_updates_t *updates, uint64_t timeout_micros, bool *found);
 
 // Stores the position directly after the update of the last `foldb_updates_next` in `*position`.
 // Store it together with the changes that the program applied. If that call found no update, this
 // is the position from which the feed goes on.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_updates_position(const foldb_updates_t *updates, foldb_position_t *position);
 
 // Stores the changes of the update in `*changes` and their number in `*count`. They were applied
 // together, in this order. The changes and their keys and values live until the next move, the
 // names until the updates are freed.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_updates_changes(const foldb_updates_t *updates,
                                      const foldb_change_t **changes,
                                      size_t *count);
@@ -1404,40 +1680,50 @@ foldb_error_t *foldb_updates_changes(const foldb_updates_t *updates,
 // Adds the writes of the update to a batch, for keyspaces and operators of the same names in the
 // batch's database. Adds nothing if the update is no batch of writes. Fails with
 // `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch, const foldb_updates_t *updates);
 
 // Frees updates. NULL is allowed.
+FOLDB_API
 void foldb_updates_free(foldb_updates_t *updates);
 
 // Stores in `*found` whether the database keeps logs for the feed. A program that did not choose
 // the options of a database asks before it opens it: an open without `wal_retention_bytes` and
 // `wal_retention_seconds` ends the feed.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_has_feed(const char *directory, const foldb_options_t *options, bool *found);
 
 // Stores the position directly after the last write in `*position`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_position(const foldb_t *db, foldb_position_t *position);
 
 // Stores the oldest position at which the feed can begin in `*position`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_oldest_position(const foldb_t *db, foldb_position_t *position);
 
 // Takes a snapshot, and the position of the same moment. A program copies the snapshot and then
 // follows from the position: it gets each write exactly once. Free the snapshot with
 // `foldb_snapshot_free`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_snapshot_and_position(const foldb_t *db,
                                            foldb_snapshot_t **snapshot,
                                            foldb_position_t *position);
 
 // Makes all earlier writes durable that went to the log.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_sync(const foldb_t *db);
 
 // Writes all memtables to tables and waits for it.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_flush(const foldb_t *db);
 
 // Waits until no flush, compaction or garbage collection is due.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_wait_for_background(const foldb_t *db);
 
 // Compacts the keys from `lower` on and before `upper` into one sorted run. NULL for a bound means
 // no bound there; a NULL keyspace is the default one.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_compact(const foldb_t *db,
                              const foldb_keyspace_t *keyspace,
                              const foldb_bytes_t *lower,
@@ -1445,18 +1731,21 @@ foldb_error_t *foldb_compact(const foldb_t *db,
 
 // Rewrites value segments until at most `max_dead_fraction` of their bytes (0.0 to 1.0) are dead.
 // Reads and writes go on meanwhile. Stores what it did in `*report`, unless that is NULL.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_collect_garbage(const foldb_t *db,
                                      double max_dead_fraction,
                                      foldb_gc_report_t *report);
 
 // Makes a copy of the database in a new directory, which can be opened as a database of its own.
 // Tables are hard links where the file system has them. Writes go on meanwhile.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_checkpoint(const foldb_t *db, const char *directory);
 
 // Reads every file of a database that nothing has open for writing. Checks all checksums, the
 // order of records, and references between files. Stores in `*faults` the number of faults, and in
 // `*report`, unless that is NULL, a text with a line for each fault; free it with
 // `foldb_string_free`. Changes nothing.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_verify(const char *directory,
                             const foldb_options_t *options,
                             size_t *faults,
@@ -1467,6 +1756,7 @@ foldb_error_t *foldb_verify(const char *directory,
 // files that differ from their state at the last close. The writes around a damaged part of a log
 // are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the repair works in that directory and leaves
 // the database as it is; with NULL it works in place.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_repair(const char *directory,
                             const foldb_options_t *options,
                             const char *copy,
@@ -1485,12 +1775,14 @@ foldb_error_t *foldb_reset_clock(const foldb_t *db,
 
 // Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with
 // `foldb_string_free`.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_stats(const foldb_t *db, char **text);
 
 // Writes all keyspaces with their options and operators, and all entries, to a new file, as of one
 // moment. Writes go on meanwhile. The file has checksums, and every later version reads it. It
 // must not exist yet. It is durable when this returns. A call that fails removes it. A kill leaves
 // a part, which `foldb_restore` refuses.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_dump(const foldb_t *db, const char *file);
 
 // Makes a new database in `directory` from a file of `foldb_dump`. Checks every checksum, and
@@ -1498,6 +1790,7 @@ foldb_error_t *foldb_dump(const foldb_t *db, const char *file);
 // each keyspace. The options give operators, comparators and filter policies; NULL is the
 // defaults. A call that fails removes what it wrote. After a kill, `foldb_open` refuses the part
 // with `FOLDB_CORRUPTION`, and `foldb_destroy` removes it.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_restore(const char *file,
                              const char *directory,
                              const foldb_options_t *options);
@@ -1507,6 +1800,7 @@ foldb_error_t *foldb_restore(const char *file,
 // meanwhile. Stores the backup in `*backup`, unless that is NULL. The options give the environment
 // of the directory; NULL is the operating system. It is durable when this returns. Fails with
 // `FOLDB_LOCKED` while another process changes the directory.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_backup_create(const foldb_t *db,
                                    const char *directory,
                                    const foldb_options_t *options,
@@ -1514,6 +1808,7 @@ foldb_error_t *foldb_backup_create(const foldb_t *db,
 
 // Passes each backup of a directory to `receive`, with `state`, on the calling thread, the oldest
 // first.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_backup_list(const char *directory,
                                  const foldb_options_t *options,
                                  foldb_backup_fn receive,
@@ -1522,6 +1817,7 @@ foldb_error_t *foldb_backup_list(const char *directory,
 // Reads every file of all backups of a directory. Stores in `*faults` the number of faults, and in
 // `*report`, unless that is NULL, a text with a line for each fault; free it with
 // `foldb_string_free`. Changes nothing.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_backup_verify(const char *directory,
                                    const foldb_options_t *options,
                                    size_t *faults,
@@ -1530,6 +1826,7 @@ foldb_error_t *foldb_backup_verify(const char *directory,
 // Makes a new database in `to` of a backup; of the newest if `id` is 0. `to` must be empty or not
 // exist. Checks every byte. Stores the backup in `*backup`, unless that is NULL. The new database
 // is durable when this returns; a kill leaves it whole or absent.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_backup_restore(const char *directory,
                                     uint64_t id,
                                     const char *to,
@@ -1537,6 +1834,7 @@ foldb_error_t *foldb_backup_restore(const char *directory,
                                     foldb_backup_t *backup);
 
 // Deletes a backup, and each shared file that no other backup names.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_backup_delete(const char *directory,
                                    uint64_t id,
                                    const foldb_options_t *options);
@@ -1544,6 +1842,7 @@ foldb_error_t *foldb_backup_delete(const char *directory,
 // Estimates the bytes that the keys from `lower` on and before `upper` take in tables and
 // memtables, older versions included, and stores the estimate in `*bytes`. NULL for a bound means
 // no bound there; a NULL keyspace is the default one. Reads no records.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_approximate_size(const foldb_t *db,
                                       const foldb_keyspace_t *keyspace,
                                       const foldb_bytes_t *lower,
@@ -1553,6 +1852,7 @@ foldb_error_t *foldb_approximate_size(const foldb_t *db,
 // Passes each table of a keyspace to `receive`, with `state`, on the calling thread: from level 0
 // to the last, each level's newest run first and each run in key order. A NULL keyspace is the
 // default one.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_tables(const foldb_t *db,
                             const foldb_keyspace_t *keyspace,
                             foldb_table_fn receive,

@@ -51,22 +51,32 @@ unsafe fn add(
 /// Sets for how many seconds the puts and merges that are added from now on live, in keyspaces with
 /// an expiry. 0: as the keyspace says, the default. Negative: they never expire.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn foldb_batch_set_lifetime_seconds(batch: *mut foldb_batch_t, seconds: i64) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(batch) = unsafe { batch.as_mut() } {
+pub unsafe extern "C" fn foldb_batch_set_lifetime_seconds(
+    batch: *mut foldb_batch_t,
+    seconds: i64,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let batch = unsafe { arg_mut(batch, "batch")? };
         batch.batch.set_expires(expires_after(seconds));
-    }
+        Ok(())
+    })
 }
 
 /// Sets when the puts and merges that are added from now on expire, in milliseconds since 1970. A
 /// moment in the past: at once. Negative: never. The last call of this function and of
 /// `foldb_batch_set_lifetime_seconds` counts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn foldb_batch_set_expires_at_millis(batch: *mut foldb_batch_t, millis: i64) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(batch) = unsafe { batch.as_mut() } {
+pub unsafe extern "C" fn foldb_batch_set_expires_at_millis(
+    batch: *mut foldb_batch_t,
+    millis: i64,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let batch = unsafe { arg_mut(batch, "batch")? };
         batch.batch.set_expires(Some(expires_at(millis)));
-    }
+        Ok(())
+    })
 }
 
 /// Adds a put.
@@ -175,11 +185,13 @@ pub unsafe extern "C" fn foldb_batch_len(batch: *const foldb_batch_t) -> usize {
 
 /// Removes all writes from a batch, to fill it again. Later writes expire as their keyspace says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn foldb_batch_clear(batch: *mut foldb_batch_t) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(batch) = unsafe { batch.as_mut() } {
+pub unsafe extern "C" fn foldb_batch_clear(batch: *mut foldb_batch_t) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let batch = unsafe { arg_mut(batch, "batch")? };
         batch.batch.clear();
-    }
+        Ok(())
+    })
 }
 
 /// Applies a batch to its database. Readers see all of it or nothing, also after a crash. NULL

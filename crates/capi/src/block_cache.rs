@@ -5,7 +5,7 @@ use std::fmt;
 
 use foldb::{CustomCache, Error, Result, SharedBlock};
 
-use crate::boundary::free;
+use crate::boundary::{Functions, free};
 use crate::bytes::foldb_bytes_t;
 use crate::operator::destroy;
 
@@ -19,6 +19,8 @@ use crate::operator::destroy;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_block_cache_t {
+    /// `sizeof` of this struct. It tells the library which fields the program's header has.
+    pub size: usize,
     /// Passed to all functions. May be NULL.
     pub state: *mut c_void,
     /// Frees `state`. May be NULL.
@@ -43,6 +45,9 @@ pub struct foldb_block_cache_t {
     /// with the number.
     pub new_id: Option<unsafe extern "C" fn(state: *mut c_void) -> u64>,
 }
+
+// SAFETY: the size comes first, and zero bytes are NULL, 0 and false.
+unsafe impl Functions for foldb_block_cache_t {}
 
 /// Frees the value of an entry that a cache of the program dropped. NULL is allowed.
 #[unsafe(no_mangle)]

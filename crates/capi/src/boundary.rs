@@ -5,11 +5,12 @@
 
 use std::any::Any;
 use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::ptr;
 
-use foldb::{Error, Result};
+use foldb::{Error, ErrorKind, Result};
 
 use crate::error::foldb_code_t::FOLDB_PANIC;
 use crate::error::foldb_error_t;
@@ -44,6 +45,47 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 pub(crate) unsafe fn arg<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// A struct of functions that C programs fill. Its first field is its size, as the program's header
+/// has it. Later headers may add fields at the end.
+///
+/// # Safety
+/// The first field is a `usize`, and a value of zero bytes only is one of the type.
+pub(crate) unsafe trait Functions: Copy {}
+
+/// Copies a struct of functions. Fields that the program's header does not have are NULL.
+///
+/// # Safety
+/// `pointer` is NULL, or points to as many bytes as the first field says.
+///
+/// # Errors
+/// `InvalidArgument` for NULL and without a size; `Unsupported` if the program's header is newer
+/// than this library.
+pub(crate) unsafe fn functions<T: Functions>(pointer: *const T, name: &str) -> Result<T> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not NULL, and the first field is a `usize`.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size < size_of::<usize>() {
+        let message = format!("{name}.size is {size}: set it to the sizeof of the struct");
+        return Err(Error::invalid_argument(message));
+    }
+    if size > size_of::<T>() {
+        let message = format!(
+            "{name}.size is {size}, and this library knows {} bytes: the program was compiled with \
+             a newer foldb.h; load the library that belongs to it",
+            size_of::<T>()
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let mut own = MaybeUninit::<T>::zeroed();
+    // SAFETY: the program's struct has `size` bytes, no more than `own`, whose other bytes are 0.
+    unsafe {
+        ptr::copy_nonoverlapping(pointer.cast::<u8>(), own.as_mut_ptr().cast::<u8>(), size);
+        Ok(own.assume_init())
+    }
 }
 
 /// Returns what `pointer` points at, to change it.
@@ -183,10 +225,45 @@ pub(crate) unsafe fn free<T>(handle: *mut T) {
 mod tests {
     use std::ffi::c_char;
 
-    use foldb::ErrorKind;
-
     use super::*;
     use crate::error::{foldb_error_code, foldb_error_free, foldb_error_message};
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
+    struct Two {
+        size: usize,
+        first: u64,
+        second: u64,
+    }
+
+    // SAFETY: the size comes first, and zero bytes are zeros.
+    unsafe impl Functions for Two {}
+
+    #[test]
+    fn fields_that_an_older_header_does_not_have_are_null() {
+        let older = Two { size: 16, first: 7, second: 8 };
+        // SAFETY: the struct has the size that it says.
+        let found = unsafe { functions(&older, "two") };
+        assert_eq!(found.unwrap(), Two { size: 16, first: 7, second: 0 });
+    }
+
+    #[test]
+    fn a_newer_header_and_a_missing_size_are_refused() {
+        for (size, kind) in [
+            (0, ErrorKind::InvalidArgument),
+            (7, ErrorKind::InvalidArgument),
+            (25, ErrorKind::Unsupported),
+        ] {
+            // SAFETY: nothing is read behind the size.
+            let error = unsafe { functions(&Two { size, first: 0, second: 0 }, "two") };
+            let error = error.unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(&format!("two.size is {size}")), "{error}");
+        }
+        // SAFETY: NULL is allowed.
+        let error = unsafe { functions::<Two>(ptr::null(), "two") }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    }
 
     #[test]
     fn a_panic_becomes_an_error() {

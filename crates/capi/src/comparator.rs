@@ -6,7 +6,7 @@ use std::fmt;
 
 use foldb::{Comparator, Error, Result};
 
-use crate::boundary::text;
+use crate::boundary::{Functions, text};
 use crate::bytes::foldb_bytes_t;
 use crate::operator::{destroy, foldb_output_t};
 
@@ -38,6 +38,8 @@ pub type foldb_successor_fn = Option<
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_comparator_t {
+    /// `sizeof` of this struct. It tells the library which fields the program's header has.
+    pub size: usize,
     /// Passed to all functions. May be NULL.
     pub state: *mut c_void,
     /// Frees `state`. May be NULL.
@@ -56,6 +58,9 @@ pub struct foldb_comparator_t {
     /// equal keys have the same bytes; writes and reads are then faster, and tables have filters.
     pub equal_keys_may_differ: bool,
 }
+
+// SAFETY: the size comes first, and zero bytes are NULL, 0 and false.
+unsafe impl Functions for foldb_comparator_t {}
 
 /// A [`foldb_comparator_t`] in the engine.
 pub(crate) struct ForeignComparator {

@@ -30,7 +30,10 @@ unsafe fn conditional<'a>(
 
 /// # Safety
 /// The C program keeps the rules of the header.
-unsafe fn bytes_or_none<'a>(pointer: *const foldb_bytes_t, name: &str) -> Result<Option<&'a [u8]>> {
+pub(crate) unsafe fn bytes_or_none<'a>(
+    pointer: *const foldb_bytes_t,
+    name: &str,
+) -> Result<Option<&'a [u8]>> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref().map(|bytes| bytes.get(name)).transpose() }
 }
@@ -226,7 +229,7 @@ pub unsafe extern "C" fn foldb_fetch_update(
 ///
 /// # Safety
 /// `out` is NULL, or points to a place for the value.
-unsafe fn store_value(out: *mut *mut foldb_value_t, value: Option<Value>) {
+pub(crate) unsafe fn store_value(out: *mut *mut foldb_value_t, value: Option<Value>) {
     if !out.is_null() {
         // SAFETY: not NULL, and as the caller promises.
         unsafe { store(out, foldb_value_t::of(value)) };

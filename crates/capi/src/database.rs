@@ -124,7 +124,25 @@ pub unsafe extern "C" fn foldb_snapshot_free(snapshot: *mut foldb_snapshot_t) {
     unsafe { free(snapshot) };
 }
 
-/// Returns the version of foldb, as `0.1.0`.
+/// Returns the version of the library as a number: `FOLDB_VERSION_NUMBER` is that of the header. A
+/// program that loads the library may compare the two.
+#[unsafe(no_mangle)]
+pub extern "C" fn foldb_version_number() -> u32 {
+    const fn part(text: &str) -> u32 {
+        let (digits, mut number, mut at) = (text.as_bytes(), 0, 0);
+        while at < digits.len() {
+            number = 10 * number + (digits[at] - b'0') as u32;
+            at += 1;
+        }
+        number
+    }
+    const NUMBER: u32 = part(env!("CARGO_PKG_VERSION_MAJOR")) * 1_000_000
+        + part(env!("CARGO_PKG_VERSION_MINOR")) * 1000
+        + part(env!("CARGO_PKG_VERSION_PATCH"));
+    NUMBER
+}
+
+/// Returns the version of the library, as `0.1.0`.
 #[unsafe(no_mangle)]
 pub extern "C" fn foldb_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

@@ -183,6 +183,12 @@ mod tests {
     }
 
     #[test]
+    fn a_fork_and_a_lost_directory_have_codes() {
+        assert_eq!(code_of(ErrorKind::Forked), FOLDB_FORKED);
+        assert_eq!(code_of(ErrorKind::DirectoryLost), FOLDB_DIRECTORY_LOST);
+    }
+
+    #[test]
     fn no_error_has_a_code_and_a_message() {
         // SAFETY: NULL is allowed.
         let (code, message) = unsafe {

@@ -6,7 +6,7 @@ use std::fmt;
 use foldb::{Error, FilterPolicy, Result};
 use smallvec::SmallVec;
 
-use crate::boundary::text;
+use crate::boundary::{Functions, text};
 use crate::bytes::foldb_bytes_t;
 use crate::operator::{destroy, foldb_output_t};
 
@@ -34,6 +34,8 @@ pub type foldb_may_contain_fn = Option<
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_filter_policy_t {
+    /// `sizeof` of this struct. It tells the library which fields the program's header has.
+    pub size: usize,
     /// Passed to all functions. May be NULL.
     pub state: *mut c_void,
     /// Frees `state`. May be NULL.
@@ -46,6 +48,9 @@ pub struct foldb_filter_policy_t {
     /// Asks a filter.
     pub may_contain: foldb_may_contain_fn,
 }
+
+// SAFETY: the size comes first, and zero bytes are NULL, 0 and false.
+unsafe impl Functions for foldb_filter_policy_t {}
 
 /// A [`foldb_filter_policy_t`] in the engine.
 pub(crate) struct ForeignPolicy {

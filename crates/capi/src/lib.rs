@@ -8,8 +8,8 @@
 //!
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
 //! `filter_policy`, `env`, `block_cache`, `listener`, `runtime`, `database`, `keyspace`, `reads`,
-//! `writes`, `batch`, `iterator`, `load`, `transaction`, `transact`, `conditional`, `feed`,
-//! `upkeep`, `copies`, `shape`.
+//! `writes`, `batch`, `iterator`, `load`, `transaction`, `transaction_inside`, `transact`,
+//! `conditional`, `feed`, `upkeep`, `copies`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -42,5 +42,6 @@ pub mod runtime;
 pub mod shape;
 pub mod transact;
 pub mod transaction;
+pub mod transaction_inside;
 pub mod upkeep;
 pub mod writes;

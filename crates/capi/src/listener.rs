@@ -5,6 +5,7 @@ use std::fmt;
 
 use foldb::{Error, Event, EventListener, Result};
 
+use crate::boundary::Functions;
 use crate::error::c_string;
 use crate::operator::destroy;
 
@@ -23,6 +24,8 @@ pub type foldb_event_fn =
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_listener_t {
+    /// `sizeof` of this struct. It tells the library which fields the program's header has.
+    pub size: usize,
     /// Passed to all functions. May be NULL.
     pub state: *mut c_void,
     /// Frees `state`. May be NULL.
@@ -30,6 +33,9 @@ pub struct foldb_listener_t {
     /// Gets an event.
     pub on_event: foldb_event_fn,
 }
+
+// SAFETY: the size comes first, and zero bytes are NULL, 0 and false.
+unsafe impl Functions for foldb_listener_t {}
 
 /// A [`foldb_listener_t`] in the engine.
 pub(crate) struct ForeignListener(foldb_listener_t);

@@ -6,7 +6,7 @@ use std::fmt;
 use foldb::{Error, Full, Growth, MergeOperator, Partial, Result};
 use smallvec::SmallVec;
 
-use crate::boundary::{bytes, text};
+use crate::boundary::{Functions, bytes, text};
 use crate::bytes::foldb_bytes_t;
 
 /// What folding the operands of a key gives.
@@ -96,6 +96,8 @@ pub type foldb_partial_fn = Option<
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_operator_t {
+    /// `sizeof` of this struct. It tells the library which fields the program's header has.
+    pub size: usize,
     /// Passed to all functions. May be NULL.
     pub state: *mut c_void,
     /// Frees `state`. May be NULL.
@@ -112,6 +114,9 @@ pub struct foldb_operator_t {
     /// of all operands together, as a list does.
     pub shrinks: bool,
 }
+
+// SAFETY: the size comes first, and zero bytes are NULL, 0 and false.
+unsafe impl Functions for foldb_operator_t {}
 
 /// A [`foldb_operator_t`] in the engine.
 pub(crate) struct ForeignOperator {

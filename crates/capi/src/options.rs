@@ -13,7 +13,7 @@ use foldb::{MergeOperator, Options, ReadOptions, Result, Runtime, Snapshot, Writ
 use serde_json::{Map, Value};
 
 use crate::block_cache::{ForeignCache, foldb_block_cache_t};
-use crate::boundary::{arg, arg_mut, call, free, text};
+use crate::boundary::{arg_mut, call, free, functions, text};
 use crate::comparator::{ForeignComparator, foldb_comparator_t};
 use crate::database::foldb_snapshot_t;
 use crate::env::{self, foldb_env_t};
@@ -53,6 +53,9 @@ impl foldb_options_t {
         let [first, second] = named.map(|one| (options_of(&one).map(drop), one));
         let accepted = match (first, second) {
             ((Ok(()), one), _) | (_, (Ok(()), one)) => one,
+            ((Err(error), _), _) if error.to_string().starts_with("unknown field") => {
+                return Err(unknown(name));
+            }
             ((Err(error), _), _) => {
                 return Err(Error::invalid_argument(format!("option {name}={value}: {error}")));
             }
@@ -81,6 +84,17 @@ impl foldb_options_t {
     }
 }
 
+/// Returns the error for a name that no option has. It tells the most similar one.
+fn unknown(name: &str) -> Error {
+    let likeness = |other: &str| strsim::normalized_damerau_levenshtein(name, other);
+    let known = Options::default().explain();
+    let nearest = known.iter().max_by(|a, b| likeness(a.name).total_cmp(&likeness(b.name)));
+    let nearest = nearest.map_or("", |option| option.name);
+    Error::invalid_argument(format!(
+        "no option is called '{name}'; the nearest is '{nearest}', and `foldb options` lists all"
+    ))
+}
+
 fn options_of(named: &Map<String, Value>) -> serde_json::Result<Options> {
     serde_json::from_value(Value::Object(named.clone()))
 }
@@ -105,7 +119,7 @@ pub extern "C" fn foldb_options_new() -> *mut foldb_options_t {
 
 /// Sets an option by its name, for example `("create_if_missing", "true")`,
 /// `("merge_operator", "uint64add")`, `("write_buffer_size", "67108864")`,
-/// `("compression", "none")` or `("profile", "large_values")`. `foldb options` of the command-line
+/// `("compression", "none")` or `("profile", "write_heavy")`. `foldb options` of the command-line
 /// tool lists names, defaults and meanings. Fails with `FOLDB_INVALID_ARGUMENT` for an unknown name
 /// or a value of another type; the open checks ranges.
 #[unsafe(no_mangle)]
@@ -124,7 +138,8 @@ pub unsafe extern "C" fn foldb_options_set(
 
 /// Registers a merge operator of the program. Copies the struct. From then on foldb owns its
 /// `state`, also if this call fails, and calls `destructor` once when nothing uses the operator
-/// any more. If `state` or `destructor` is NULL, nothing is called.
+/// any more. If `state` or `destructor` is NULL, nothing is called. A struct without its `size` is
+/// refused, and foldb then owns nothing. The same holds for every struct of functions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_options_add_operator(
     options: *mut foldb_options_t,
@@ -132,7 +147,7 @@ pub unsafe extern "C" fn foldb_options_add_operator(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let operator = unsafe { ForeignOperator::take(arg(operator, "operator")?)? };
+        let operator = unsafe { ForeignOperator::take(&functions(operator, "operator")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.operators.push(Arc::new(operator));
         Ok(())
@@ -148,7 +163,7 @@ pub unsafe extern "C" fn foldb_options_set_comparator(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
+        let comparator = unsafe { ForeignComparator::take(&functions(comparator, "comparator")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.comparator = Some(Arc::new(comparator));
         Ok(())
@@ -164,7 +179,7 @@ pub unsafe extern "C" fn foldb_options_add_comparator(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
+        let comparator = unsafe { ForeignComparator::take(&functions(comparator, "comparator")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.comparators.push(Arc::new(comparator));
         Ok(())
@@ -181,7 +196,7 @@ pub unsafe extern "C" fn foldb_options_set_env(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let env = unsafe { env::take(arg(env, "env")?)? };
+        let env = unsafe { env::take(&functions(env, "env")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.env = Some(env);
         Ok(())
@@ -199,7 +214,7 @@ pub unsafe extern "C" fn foldb_options_set_filter_policy(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let policy = unsafe { ForeignPolicy::take(arg(policy, "policy")?)? };
+        let policy = unsafe { ForeignPolicy::take(&functions(policy, "policy")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.filter_policy = Some(Arc::new(policy));
         Ok(())
@@ -215,7 +230,7 @@ pub unsafe extern "C" fn foldb_options_add_listener(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let listener = unsafe { ForeignListener::take(arg(listener, "listener")?)? };
+        let listener = unsafe { ForeignListener::take(&functions(listener, "listener")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.listeners.push(Arc::new(listener));
         Ok(())
@@ -232,7 +247,7 @@ pub unsafe extern "C" fn foldb_options_set_block_cache(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let cache = unsafe { ForeignCache::take(arg(cache, "cache")?)? };
+        let cache = unsafe { ForeignCache::take(&functions(cache, "cache")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.block_cache = Some(Arc::new(cache));
         Ok(())
@@ -265,7 +280,7 @@ pub unsafe extern "C" fn foldb_options_add_filter_policy(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let policy = unsafe { ForeignPolicy::take(arg(policy, "policy")?)? };
+        let policy = unsafe { ForeignPolicy::take(&functions(policy, "policy")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.filter_policies.push(Arc::new(policy));
         Ok(())
@@ -352,7 +367,7 @@ pub unsafe extern "C" fn foldb_keyspace_options_set_comparator(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let comparator = unsafe { ForeignComparator::take(arg(comparator, "comparator")?)? };
+        let comparator = unsafe { ForeignComparator::take(&functions(comparator, "comparator")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.0.comparator = Some(Arc::new(comparator));
         Ok(())
@@ -369,7 +384,7 @@ pub unsafe extern "C" fn foldb_keyspace_options_set_filter_policy(
 ) -> *mut foldb_error_t {
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
-        let policy = unsafe { ForeignPolicy::take(arg(policy, "policy")?)? };
+        let policy = unsafe { ForeignPolicy::take(&functions(policy, "policy")?)? };
         // SAFETY: the caller keeps the rules of the header.
         unsafe { arg_mut(options, "options")? }.0.filter_policy = Some(Arc::new(policy));
         Ok(())
@@ -413,11 +428,13 @@ pub extern "C" fn foldb_write_options_new() -> *mut foldb_write_options_t {
 pub unsafe extern "C" fn foldb_write_options_set_sync(
     options: *mut foldb_write_options_t,
     sync: bool,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         options.0.sync = sync;
-    }
+        Ok(())
+    })
 }
 
 /// Says whether to leave the log out. The write is then lost if the process ends before a flush.
@@ -426,11 +443,13 @@ pub unsafe extern "C" fn foldb_write_options_set_sync(
 pub unsafe extern "C" fn foldb_write_options_set_disable_wal(
     options: *mut foldb_write_options_t,
     disable_wal: bool,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         options.0.disable_wal = disable_wal;
-    }
+        Ok(())
+    })
 }
 
 /// Sets the longest time, in microseconds, that the write may wait for flushes and compactions. A
@@ -440,11 +459,13 @@ pub unsafe extern "C" fn foldb_write_options_set_disable_wal(
 pub unsafe extern "C" fn foldb_write_options_set_deadline_micros(
     options: *mut foldb_write_options_t,
     micros: i64,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         options.0.deadline = u64::try_from(micros).ok().map(Duration::from_micros);
-    }
+        Ok(())
+    })
 }
 
 /// Sets for how many seconds the put or merge lives, in a keyspace with an expiry. 0: as the
@@ -454,11 +475,13 @@ pub unsafe extern "C" fn foldb_write_options_set_deadline_micros(
 pub unsafe extern "C" fn foldb_write_options_set_lifetime_seconds(
     options: *mut foldb_write_options_t,
     seconds: i64,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         options.0.expires = expires_after(seconds);
-    }
+        Ok(())
+    })
 }
 
 /// Sets when the put or merge expires, in milliseconds since 1970, rounded up to a second. A moment
@@ -470,11 +493,13 @@ pub unsafe extern "C" fn foldb_write_options_set_lifetime_seconds(
 pub unsafe extern "C" fn foldb_write_options_set_expires_at_millis(
     options: *mut foldb_write_options_t,
     millis: i64,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         options.0.expires = Some(expires_at(millis));
-    }
+        Ok(())
+    })
 }
 
 /// Frees options of a write. NULL is allowed.
@@ -512,13 +537,15 @@ pub extern "C" fn foldb_read_options_new() -> *mut foldb_read_options_t {
 pub unsafe extern "C" fn foldb_read_options_set_snapshot(
     options: *mut foldb_read_options_t,
     snapshot: *const foldb_snapshot_t,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         // SAFETY: the caller keeps the rules of the header.
         let snapshot = unsafe { snapshot.as_ref() };
         options.0.snapshot = snapshot.map(|snapshot| Snapshot::clone(&snapshot.0));
-    }
+        Ok(())
+    })
 }
 
 /// Says whether the block cache keeps the blocks that the read loads. Default: true. A scan that is
@@ -527,11 +554,13 @@ pub unsafe extern "C" fn foldb_read_options_set_snapshot(
 pub unsafe extern "C" fn foldb_read_options_set_fill_cache(
     options: *mut foldb_read_options_t,
     fill_cache: bool,
-) {
-    // SAFETY: the caller keeps the rules of the header.
-    if let Some(options) = unsafe { options.as_mut() } {
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let options = unsafe { arg_mut(options, "options")? };
         options.0.fill_cache = fill_cache;
-    }
+        Ok(())
+    })
 }
 
 /// Frees options of a read. NULL is allowed.
@@ -575,9 +604,12 @@ mod tests {
     #[test]
     fn bad_options_name_themselves() {
         let mut options = foldb_options_t::default();
-        for (name, value) in
-            [("write_bufer_size", "1"), ("write_buffer_size", "big"), ("compression", "rar")]
-        {
+        let error = options.set("write_bufer_size", "1").unwrap_err().to_string();
+        assert!(
+            error.contains("'write_bufer_size'; the nearest is 'write_buffer_size'"),
+            "{error}"
+        );
+        for (name, value) in [("write_buffer_size", "big"), ("compression", "rar")] {
             let error = options.set(name, value).unwrap_err();
             assert!(error.to_string().contains(&format!("{name}={value}")), "{error}");
         }

@@ -96,7 +96,7 @@ pub(crate) fn isolation_of(number: u32) -> Result<Isolation> {
     }
 }
 
-fn open(transaction: &foldb_transaction_t) -> Result<&Transaction> {
+pub(crate) fn open(transaction: &foldb_transaction_t) -> Result<&Transaction> {
     match &transaction.transaction {
         Held::Own(own) => Ok(own),
         // SAFETY: the transaction outlives the handle.
@@ -109,7 +109,7 @@ fn open(transaction: &foldb_transaction_t) -> Result<&Transaction> {
 ///
 /// # Safety
 /// The C program keeps the rules of the header.
-unsafe fn within(
+pub(crate) unsafe fn within(
     transaction: *const foldb_transaction_t,
     keyspace: *const foldb_keyspace_t,
     run: impl FnOnce(TransactionKeyspace<'_>, &Keyspace) -> Result<()>,
@@ -274,6 +274,23 @@ pub unsafe extern "C" fn foldb_transaction_rollback_to_savepoint(
         let none = || Error::invalid_argument("the transaction has no savepoint");
         let last = *own.savepoints.last().ok_or_else(none)?;
         open(own)?.rollback_to(last)?;
+        open(own)?.release(last);
+        own.savepoints.pop();
+        Ok(())
+    })
+}
+
+/// Removes the last savepoint, and keeps the writes made after it. Without a savepoint it returns
+/// `FOLDB_INVALID_ARGUMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_transaction_release_savepoint(
+    transaction: *mut foldb_transaction_t,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let own = unsafe { arg_mut(transaction, "transaction")? };
+        let none = || Error::invalid_argument("the transaction has no savepoint");
+        let last = *own.savepoints.last().ok_or_else(none)?;
         open(own)?.release(last);
         own.savepoints.pop();
         Ok(())

@@ -15,7 +15,8 @@ use crate::faults::{Fault, planted};
 /// key.
 pub const MAX_KEY_BYTES: usize = 512 << 10;
 
-/// Longest value, merge operand and merge result, in bytes: 256 MiB.
+/// Longest value, merge operand and merge result, in bytes: 256 MiB. In a keyspace with expiry the
+/// longest merge result is 9 bytes less, because the engine stores its end with it.
 pub const MAX_VALUE_BYTES: usize = 256 << 20;
 
 /// Largest batch that every database accepts, in bytes of memtable: 257 MiB, which holds the

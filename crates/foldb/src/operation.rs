@@ -20,6 +20,7 @@
 
 use std::ops::Bound;
 
+use crate::counters::{Total, Totals};
 use crate::encoding::{ByteReader, put_varint};
 use crate::error::{Error, Result};
 use crate::fold::stamp::STAMP_LEN;
@@ -109,13 +110,30 @@ impl<'a> Operation<'a> {
             return self.check_range_limits();
         }
         limits::check_key("a key", self.key)?;
-        limits::check_value(self.value)
+        // What the engine adds to a value does not count against the caller.
+        limits::check_value(self.payload())
     }
 
     #[cold]
     fn check_range_limits(&self) -> Result<()> {
         limits::check_key("the start of a range", self.key)?;
         limits::check_key("the end of a range", self.value.get(1..).unwrap_or_default())
+    }
+
+    /// Counts the operation as an accepted write. Returns its bytes of key and value. One thread at
+    /// a time may call it.
+    #[inline]
+    pub(crate) fn count(&self, totals: &Totals) -> u64 {
+        let counted = match self.kind {
+            Kind::Put | Kind::Separated => Total::Puts,
+            Kind::Delete => Total::Deletes,
+            Kind::Merge => Total::Merges,
+            Kind::DeleteRange => Total::RangeDeletes,
+        };
+        let bytes = (self.key.len() + self.value.len()) as u64;
+        totals.add_exclusive(counted, 1);
+        totals.add_exclusive(Total::BytesUser, bytes);
+        bytes
     }
 
     /// Decodes the range of a range delete.
@@ -216,5 +234,29 @@ impl<'a> Iterator for Operations<'a> {
             return None;
         }
         Some(Operation::decode(&mut self.bytes).expect("a batch holds what it encoded"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::DEFAULT_KEYSPACE;
+    use crate::limits::MAX_VALUE_BYTES;
+
+    /// A put of the longest value once failed in a keyspace with expiry, and the error named 9
+    /// bytes more than the caller had passed.
+    #[test]
+    fn the_limit_of_a_value_is_what_the_caller_passes() {
+        let value = vec![0; MAX_VALUE_BYTES + STAMP_LEN + 1];
+        let check = |value, stamped| {
+            let (keyspace, operator) = (DEFAULT_KEYSPACE, NO_OPERATOR);
+            let put = Operation { kind: Kind::Put, keyspace, operator, key: b"k", value, stamped };
+            put.check_limits().map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&value[..MAX_VALUE_BYTES], false), Ok(()));
+        assert_eq!(check(&value[..MAX_VALUE_BYTES + STAMP_LEN], true), Ok(()));
+        let named = format!("{} bytes", MAX_VALUE_BYTES + 1);
+        assert!(check(&value[..MAX_VALUE_BYTES + 1], false).unwrap_err().contains(&named));
+        assert!(check(&value, true).unwrap_err().contains(&named));
     }
 }

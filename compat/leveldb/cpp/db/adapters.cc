@@ -138,6 +138,7 @@ void ForgetLog(void* state) { delete static_cast<SharedLog*>(state); }
 
 foldb_block_cache_t AdaptCache(Cache* cache) {
   foldb_block_cache_t own = {};
+  own.size = sizeof(own);
   own.state = cache;
   own.insert = InsertBlock;
   own.lookup = LookUpBlock;
@@ -149,6 +150,7 @@ foldb_block_cache_t AdaptCache(Cache* cache) {
 
 foldb_listener_t AdaptLog(const SharedLog& log) {
   foldb_listener_t own = {};
+  own.size = sizeof(own);
   own.state = new SharedLog(log);
   own.destructor = ForgetLog;
   own.on_event = LogEvent;
@@ -157,6 +159,7 @@ foldb_listener_t AdaptLog(const SharedLog& log) {
 
 foldb_comparator_t AdaptComparator(const Comparator* comparator) {
   foldb_comparator_t own = {};
+  own.size = sizeof(own);
   own.state = const_cast<Comparator*>(comparator);
   own.name = comparator->Name();
   own.compare = Compare;
@@ -168,6 +171,7 @@ foldb_comparator_t AdaptComparator(const Comparator* comparator) {
 
 foldb_filter_policy_t AdaptFilterPolicy(const FilterPolicy* policy) {
   foldb_filter_policy_t own = {};
+  own.size = sizeof(own);
   own.state = const_cast<FilterPolicy*>(policy);
   own.name = policy->Name();
   own.create_filter = CreateFilter;
@@ -177,6 +181,7 @@ foldb_filter_policy_t AdaptFilterPolicy(const FilterPolicy* policy) {
 
 foldb_operator_t AdaptOperator(const MergeOperator* merge_operator) {
   foldb_operator_t own = {};
+  own.size = sizeof(own);
   own.state = const_cast<MergeOperator*>(merge_operator);
   own.name = merge_operator->Name();
   own.full = FullMerge;

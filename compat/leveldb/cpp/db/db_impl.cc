@@ -1,9 +1,12 @@
-// Reads and writes of a database: each is one call of the engine.
+// Reads and writes of a database: each is one call of the engine. Synced writes of several threads
+// share a call.
 
 #include "db/db_impl.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "db/bytes.h"
 #include "db/errors.h"
@@ -22,15 +25,18 @@ constexpr size_t kMaxKey = 512 << 10;
 // A batch of more bytes gives its memory back after the write.
 constexpr size_t kLargestSpare = 1 << 20;
 
+// Synced writes of several threads become one of at most so many bytes.
+constexpr size_t kLargestGroup = 1 << 20;
+
 foldb_read_options_t* PassingOptions() {
   foldb_read_options_t* options = foldb_read_options_new();
-  foldb_read_options_set_fill_cache(options, false);
+  CannotFail(foldb_read_options_set_fill_cache(options, false));
   return options;
 }
 
 foldb_write_options_t* SyncedOptions() {
   foldb_write_options_t* options = foldb_write_options_new();
-  foldb_write_options_set_sync(options, true);
+  CannotFail(foldb_write_options_set_sync(options, true));
   return options;
 }
 
@@ -93,24 +99,51 @@ DBImpl::~DBImpl() {
   foldb_read_options_free(passing_);
 }
 
+// A synced write that waits until a thread has written it.
+struct DBImpl::SyncedWrite {
+  explicit SyncedWrite(const WriteBatch* own) : updates(own) {}
+
+  const WriteBatch* const updates;
+  bool done = false;
+  Status status;
+  std::condition_variable changed;
+};
+
 Status DBImpl::Put(const WriteOptions& options, const Slice& key, const Slice& value) {
-  return StatusOf(foldb_put(db_, nullptr, options.sync ? synced_ : nullptr, BytesOf(key),
-                            key.size(), BytesOf(value), value.size()));
+  if (options.sync) {
+    WriteBatch batch;
+    batch.Put(key, value);
+    return WriteSynced(batch);
+  }
+  return StatusOf(
+      foldb_put(db_, nullptr, nullptr, BytesOf(key), key.size(), BytesOf(value), value.size()));
 }
 
 Status DBImpl::Delete(const WriteOptions& options, const Slice& key) {
-  return StatusOf(
-      foldb_delete(db_, nullptr, options.sync ? synced_ : nullptr, BytesOf(key), key.size()));
+  if (options.sync) {
+    WriteBatch batch;
+    batch.Delete(key);
+    return WriteSynced(batch);
+  }
+  return StatusOf(foldb_delete(db_, nullptr, nullptr, BytesOf(key), key.size()));
 }
 
 Status DBImpl::Merge(const WriteOptions& options, const Slice& operator_name, const Slice& key,
                      const Slice& operand) {
-  const foldb_write_options_t* own = options.sync ? synced_ : nullptr;
+  if (options.sync) {
+    WriteBatch batch;
+    if (operator_name.empty()) {
+      WriteBatchInternal::Merge(&batch, key, operand);
+    } else {
+      WriteBatchInternal::Merge(&batch, operator_name, key, operand);
+    }
+    return WriteSynced(batch);
+  }
   if (operator_name.empty()) {
-    return StatusOf(foldb_merge(db_, nullptr, own, BytesOf(key), key.size(), BytesOf(operand),
+    return StatusOf(foldb_merge(db_, nullptr, nullptr, BytesOf(key), key.size(), BytesOf(operand),
                                 operand.size()));
   }
-  return StatusOf(foldb_merge_with(db_, nullptr, own, operator_name.ToString().c_str(),
+  return StatusOf(foldb_merge_with(db_, nullptr, nullptr, operator_name.ToString().c_str(),
                                    BytesOf(key), key.size(), BytesOf(operand), operand.size()));
 }
 
@@ -119,8 +152,11 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
     // LevelDB takes it as a request to write its memtable to a table.
     return StatusOf(foldb_flush(db_));
   }
+  if (options.sync) {
+    return WriteSynced(*updates);
+  }
   if (WriteBatchInternal::Count(*updates) != 1) {
-    return WriteMany(options, *updates);
+    return WriteMany(*updates);
   }
   WriteBatchInternal::Reader reader(*updates);
   WriteBatchInternal::Operation operation;
@@ -129,7 +165,7 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   }
   WriteBatchInternal::Operation beyond;
   if (reader.Next(&beyond) || !reader.status().ok()) {
-    return WriteMany(options, *updates);
+    return WriteMany(*updates);
   }
   switch (operation.kind) {
     case WriteBatchInternal::Operation::kDelete:
@@ -141,26 +177,87 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   }
 }
 
-Status DBImpl::WriteMany(const WriteOptions& options, const WriteBatch& updates) {
+Status DBImpl::WriteMany(const WriteBatch& updates) {
+  const WriteBatch* const alone = &updates;
+  return Commit(nullptr, &alone, 1);
+}
+
+Status DBImpl::WriteSynced(const WriteBatch& updates) {
+  SyncedWrite own(&updates);
+  std::unique_lock<std::mutex> lock(synced_mutex_);
+  synced_writes_.push_back(&own);
+  own.changed.wait(lock, [&] { return own.done || synced_writes_.front() == &own; });
+  if (own.done) {
+    return own.status;
+  }
+  // The engine syncs a write before readers see it, and other writers wait for that sync. So this
+  // thread writes what has come meanwhile together with its own.
+  std::vector<const WriteBatch*> group;
+  size_t bytes = 0;
+  for (const SyncedWrite* waiting : synced_writes_) {
+    bytes += waiting->updates->ApproximateSize();
+    if (!group.empty() && bytes > kLargestGroup) {
+      break;
+    }
+    group.push_back(waiting->updates);
+  }
+  lock.unlock();
+  std::vector<Status> outcomes(group.size());
+  CommitGroup(group.data(), outcomes.data(), group.size());
+  lock.lock();
+  for (const Status& outcome : outcomes) {
+    SyncedWrite* const written = synced_writes_.front();
+    synced_writes_.pop_front();
+    written->status = outcome;
+    written->done = true;
+    if (written != &own) {
+      written->changed.notify_one();
+    }
+  }
+  if (!synced_writes_.empty()) {
+    synced_writes_.front()->changed.notify_one();
+  }
+  return own.status;
+}
+
+void DBImpl::CommitGroup(const WriteBatch* const* updates, Status* outcomes, size_t count) {
+  const Status status = Commit(synced_, updates, count);
+  if (status.ok() || count == 1) {
+    std::fill(outcomes, outcomes + count, status);
+    return;
+  }
+  // Nothing was written. One of the batches may be at fault, and only its caller may hear of it.
+  const size_t half = count / 2;
+  CommitGroup(updates, outcomes, half);
+  CommitGroup(updates + half, outcomes + half, count - half);
+}
+
+Status DBImpl::Commit(const foldb_write_options_t* options, const WriteBatch* const* updates,
+                      size_t count) {
   foldb_batch_t* batch = spare_batch_.exchange(nullptr);
   if (batch == nullptr) {
     batch = foldb_batch_new(db_);
   }
-  WriteBatchInternal::Reader reader(updates);
-  WriteBatchInternal::Operation operation;
+  Status status;
   foldb_error_t* error = nullptr;
-  while (error == nullptr && reader.Next(&operation)) {
-    error = Add(batch, operation);
+  size_t bytes = 0;
+  for (size_t i = 0; i < count && error == nullptr && status.ok(); i++) {
+    WriteBatchInternal::Reader reader(*updates[i]);
+    WriteBatchInternal::Operation operation;
+    while (error == nullptr && reader.Next(&operation)) {
+      error = Add(batch, operation);
+    }
+    status = reader.status();
+    bytes += updates[i]->ApproximateSize();
   }
-  Status status = reader.status();
   if (error == nullptr && status.ok()) {
-    error = foldb_batch_write(batch, options.sync ? synced_ : nullptr);
+    error = foldb_batch_write(batch, options);
   }
   if (error != nullptr) {
     status = TakeError(error);
   }
-  if (updates.ApproximateSize() <= kLargestSpare) {
-    foldb_batch_clear(batch);
+  if (bytes <= kLargestSpare) {
+    CannotFail(foldb_batch_clear(batch));
     batch = spare_batch_.exchange(batch);
   }
   foldb_batch_free(batch);

@@ -6,7 +6,10 @@
 #define FOLDB_LEVELDB_DB_DB_IMPL_H_
 
 #include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "db/engine_options.h"
@@ -46,8 +49,21 @@ class DBImpl final : public DB {
   const std::string& identity() const { return identity_; }
 
  private:
+  // A synced write that waits for its turn.
+  struct SyncedWrite;
+
   // Applies a batch of more than one operation.
-  Status WriteMany(const WriteOptions& options, const WriteBatch& updates);
+  Status WriteMany(const WriteBatch& updates);
+
+  // Makes a batch durable, and then visible. Batches of several threads share one sync.
+  Status WriteSynced(const WriteBatch& updates);
+
+  // Writes batches together if they can be, and stores the outcome of each.
+  void CommitGroup(const WriteBatch* const* updates, Status* outcomes, size_t count);
+
+  // Hands batches to the engine as one write. Null options are the defaults.
+  Status Commit(const foldb_write_options_t* options, const WriteBatch* const* updates,
+                size_t count);
 
   foldb_t* const db_;
   const std::string identity_;
@@ -61,6 +77,9 @@ class DBImpl final : public DB {
   foldb_read_options_t* const passing_;
   // Write options of a synced write. Nothing changes them.
   foldb_write_options_t* const synced_;
+  // Synced writes in the order in which they came. The first of them leads.
+  std::mutex synced_mutex_;
+  std::deque<SyncedWrite*> synced_writes_;
   // An empty batch that keeps its memory for the next write, or null.
   std::atomic<foldb_batch_t*> spare_batch_;
 };

@@ -78,6 +78,8 @@ uint64_t Within(uint64_t value, uint64_t least, uint64_t most) {
 void SetNumbers(const Options& options, Setter* set) {
   set->Flag("create_if_missing", options.create_if_missing);
   set->Flag("error_if_exists", options.error_if_exists);
+  // In LevelDB a synced write is never seen before it is durable.
+  set->Flag("visible_when_durable", true);
   set->Number("write_buffer_size", Within(options.write_buffer_size, 64 << 10, 1 << 30));
   set->Number("target_file_size", Within(options.max_file_size, 1 << 20, 1 << 30));
   set->Number("block_size", Within(options.block_size, 1 << 10, 4 << 20));

@@ -219,6 +219,7 @@ void UnlockFile(void* state, void* lock) {
 
 foldb_env_t AdaptEnv(Env* env) {
   foldb_env_t own = {};
+  own.size = sizeof(own);
   own.state = env;
   own.create_file = CreateFile;
   own.append_file = AppendFile;

@@ -22,6 +22,9 @@ inline Status StatusOf(foldb_error_t* error) {
   return error == nullptr ? Status::OK() : TakeError(error);
 }
 
+// Frees the error of a call that fails only for arguments that are never passed.
+inline void CannotFail(foldb_error_t* error) { foldb_error_free(error); }
+
 // As StatusOf(), for a call that opens, removes or repairs the database in the directory `name`:
 // the errors that programs look for have LevelDB's texts. `comparator` is the name of the program's
 // comparator. `held_here` is whether this process has the database open.

@@ -31,8 +31,8 @@ class SnapshotImpl final : public Snapshot {
  private:
   static foldb_read_options_t* Options(foldb_snapshot_t* snapshot, bool fill_cache) {
     foldb_read_options_t* options = foldb_read_options_new();
-    foldb_read_options_set_snapshot(options, snapshot);
-    foldb_read_options_set_fill_cache(options, fill_cache);
+    CannotFail(foldb_read_options_set_snapshot(options, snapshot));
+    CannotFail(foldb_read_options_set_fill_cache(options, fill_cache));
     return options;
   }
 

@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "leveldb/comparator.h"
@@ -213,6 +216,115 @@ void NamedLikeBytewise() {
   delete db;
 }
 
+// Files whose logs fail or wait at their syncs, as the test says.
+class SyncingEnv : public leveldb::EnvWrapper {
+ public:
+  SyncingEnv() : EnvWrapper(Env::Default()) {}
+
+  Status NewWritableFile(const std::string& name, leveldb::WritableFile** result) override {
+    const Status status = target()->NewWritableFile(name, result);
+    if (status.ok() && name.find(".log") != std::string::npos) *result = new Log(this, *result);
+    return status;
+  }
+
+  std::atomic<bool> fails{false};
+  std::atomic<int> pause_millis{0};
+  std::atomic<int> syncs{0};
+
+ private:
+  struct Log : leveldb::WritableFile {
+    Log(SyncingEnv* own_env, leveldb::WritableFile* own) : env(own_env), file(own) {}
+    Status Append(const Slice& data) override { return file->Append(data); }
+    Status Close() override { return file->Close(); }
+    Status Flush() override { return file->Flush(); }
+    Status Sync() override {
+      env->syncs++;
+      std::this_thread::sleep_for(std::chrono::milliseconds(env->pause_millis));
+      return env->fails ? Status::IOError("no sync today") : file->Sync();
+    }
+
+    SyncingEnv* const env;
+    const std::unique_ptr<leveldb::WritableFile> file;
+  };
+};
+
+// As in LevelDB, readers see a synced write only when it is durable.
+void SyncedWrites() {
+  SyncingEnv env;
+  Options options = Creating();
+  options.env = &env;
+  DB* db = nullptr;
+  Need(DB::Open(options, directory + "/synced", &db));
+  WriteOptions synced;
+  synced.sync = true;
+  std::string value;
+
+  // No reader sees a write before it returns.
+  env.pause_millis = 2;
+  std::atomic<int> begun{0}, returned{-1};
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    std::string found;
+    while (!stop) {
+      const int i = begun;
+      const bool seen = db->Get(ReadOptions(), "early" + std::to_string(i), &found).ok();
+      if (seen && returned < i) {
+        // The writer may have returned between the read and this look.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        CHECK(returned >= i);
+      }
+    }
+  });
+  for (int i = 0; i < 50; i++) {
+    begun = i;
+    Need(db->Put(synced, "early" + std::to_string(i), "1"));
+    returned = i;
+  }
+  stop = true;
+  reader.join();
+
+  // Writes of several threads share syncs, and each hears of its own mistake only.
+  env.pause_millis = 10;
+  env.syncs = 0;
+  std::vector<std::thread> writers;
+  const std::string too_long((512 << 10) + 1, 'k');
+  for (int w = 0; w < 8; w++) {
+    writers.emplace_back([&, w] {
+      for (int i = 0; i < 10; i++) {
+        const std::string key = std::to_string(w) + "/" + std::to_string(i);
+        if (w == 7) {
+          CHECK(db->Put(synced, too_long, "1").IsInvalidArgument());
+        } else if (w % 2 == 0) {
+          Need(db->Put(synced, key, key));
+        } else {
+          WriteBatch batch;
+          batch.Put(key, key);
+          batch.Delete("absent");
+          Need(db->Write(synced, &batch));
+        }
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  for (int w = 0; w < 7; w++) {
+    for (int i = 0; i < 10; i++) {
+      const std::string key = std::to_string(w) + "/" + std::to_string(i);
+      CHECK(db->Get(ReadOptions(), key, &value).ok() && value == key);
+    }
+  }
+  CHECK(env.syncs < 70);
+  env.pause_millis = 0;
+
+  // A write whose sync fails is not seen.
+  Need(db->Put(synced, "k", "old"));
+  env.fails = true;
+  CHECK(db->Put(synced, "k", "new").IsIOError());
+  env.fails = false;
+  CHECK(db->Get(ReadOptions(), "k", &value).ok() && value == "old");
+  CHECK(!db->Put(WriteOptions(), "x", "1").ok());
+  delete db;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -224,6 +336,7 @@ int main(int argc, char** argv) {
   LogFiles();
   Properties();
   NamedLikeBytewise();
+  SyncedWrites();
   std::puts("every database is as it should be");
   return 0;
 }

@@ -16,6 +16,7 @@ use foldb::{Error, Result};
 
 use self::files::ForeignFiles;
 use self::machine::{ForeignClock, ForeignThreads};
+use crate::boundary::Functions;
 use crate::error::foldb_code_t::*;
 use crate::operator::{destroy, foldb_output_t};
 
@@ -82,6 +83,8 @@ pub struct foldb_readable_file_t {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_env_t {
+    /// `sizeof` of this struct. It tells the library which fields the program's header has.
+    pub size: usize,
     /// Passed to all functions. May be NULL.
     pub state: *mut c_void,
     /// Frees `state`. May be NULL. Called once all databases and files of the environment are
@@ -208,6 +211,9 @@ pub struct foldb_env_t {
     /// Returns after this many microseconds of `now_micros`.
     pub sleep_micros: Option<unsafe extern "C" fn(state: *mut c_void, micros: u64)>,
 }
+
+// SAFETY: the size comes first, and zero bytes are NULL, 0 and false.
+unsafe impl Functions for foldb_env_t {}
 
 /// A [`foldb_env_t`] that the engine uses. The state is freed with the last user.
 pub(crate) struct ForeignEnv {

@@ -86,7 +86,8 @@ int main(int argc, char **argv) {
   cache_t cache;
   memset(&cache, 0, sizeof cache);
   CHECK(pthread_mutex_init(&cache.mutex, NULL) == 0);
-  foldb_block_cache_t own = {&cache, destroyed, insert, lookup, value_of, release, new_id};
+  foldb_block_cache_t own = {sizeof own, &cache,   destroyed, insert,
+                             lookup,     value_of, release,   new_id};
   foldb_options_t *options = foldb_options_new();
   OK(foldb_options_set(options, "create_if_missing", "true"));
   OK(foldb_options_set_block_cache(options, &own));

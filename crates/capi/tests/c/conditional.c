@@ -189,7 +189,7 @@ static void transactions(foldb_t *db) {
   // The conflict is that of a transaction inside the function, so it is the program's own.
   CHECK(loser.calls == 1 && has(db, "lost", NULL));
   foldb_write_options_t *at_once = foldb_write_options_new();
-  foldb_write_options_set_deadline_micros(at_once, 0);
+  OK(foldb_write_options_set_deadline_micros(at_once, 0));
   payment_t hurried = {db, 0, 0};
   FAILS(FOLDB_CONFLICT, foldb_transact(db, FOLDB_SERIALIZABLE, at_once, lose, &hurried));
   CHECK(hurried.calls == 1);
@@ -206,6 +206,59 @@ static int64_t end_of(foldb_t *db, foldb_keyspace_t *keyspace, const char *key) 
   return millis;
 }
 
+// Steps inside a transaction that read and write at once.
+static void steps_of_a_transaction(foldb_t *db) {
+  foldb_transaction_t *own;
+  foldb_value_t *key, *value;
+  bool done;
+  put(db, "step 1", "one");
+  put(db, "step 2", "two");
+  OK(foldb_transaction_begin(db, FOLDB_SNAPSHOT_ISOLATION, NULL, &own));
+  OK(foldb_transaction_put_if_absent(own, NULL, BYTES("step 1"), BYTES("x"), &done));
+  CHECK(!done);
+  OK(foldb_transaction_put_if_absent(own, NULL, BYTES("step 3"), BYTES("three"), &done));
+  CHECK(done);
+  foldb_bytes_t expected = {(const uint8_t *)"two", 3}, new_value = {(const uint8_t *)"2", 1};
+  OK(foldb_transaction_compare_and_swap(own, NULL, BYTES("step 2"), &expected, &new_value, &done,
+                                        NULL));
+  CHECK(done);
+  OK(foldb_transaction_compare_and_swap(own, NULL, BYTES("step 2"), &expected, NULL, &done,
+                                        &value));
+  CHECK(!done && foldb_value_len(value) == 1);
+  foldb_value_free(value);
+  foldb_bytes_t lower = {(const uint8_t *)"step ", 5}, upper = {(const uint8_t *)"step:", 5};
+  OK(foldb_transaction_take_first(own, NULL, &lower, &upper, &key, &value));
+  CHECK(foldb_value_len(key) == 6 && memcmp(foldb_value_data(value), "one", 3) == 0);
+  foldb_value_free(key);
+  foldb_value_free(value);
+  OK(foldb_transaction_take(own, NULL, BYTES("step 3"), &value));
+  CHECK(foldb_value_len(value) == 5);
+  foldb_value_free(value);
+  OK(foldb_transaction_merge_get(own, NULL, BYTES("step 2"), BYTES("m"), &value));
+  CHECK(value != NULL);
+  foldb_value_free(value);
+  OK(foldb_transaction_commit(own));
+  foldb_transaction_free(own);
+  CHECK(has(db, "step 1", NULL) && has(db, "step 3", NULL) && !has(db, "step 2", "two"));
+
+  // A claimed read conflicts under snapshot isolation, an unclaimed one never does.
+  for (int claims = 0; claims < 2; claims++) {
+    const uint32_t isolation = claims ? FOLDB_SNAPSHOT_ISOLATION : FOLDB_SERIALIZABLE;
+    OK(foldb_transaction_begin(db, isolation, NULL, &own));
+    OK(claims ? foldb_transaction_get_for_update(own, NULL, BYTES("limit"), &value)
+              : foldb_transaction_get_unclaimed(own, NULL, BYTES("limit"), &value));
+    foldb_value_free(value);
+    OK(foldb_transaction_put(own, NULL, BYTES("order"), BYTES("1")));
+    put(db, "limit", "0");
+    if (claims) {
+      FAILS(FOLDB_CONFLICT, foldb_transaction_commit(own));
+    } else {
+      OK(foldb_transaction_commit(own));
+    }
+    foldb_transaction_free(own);
+  }
+}
+
 static void ends_of_entries(foldb_t *db) {
   const int64_t end = 4000000000000;  // in the year 2096
   foldb_keyspace_options_t *of_keyspace = foldb_keyspace_options_new();
@@ -215,7 +268,7 @@ static void ends_of_entries(foldb_t *db) {
   foldb_keyspace_options_free(of_keyspace);
 
   foldb_write_options_t *options = foldb_write_options_new();
-  foldb_write_options_set_expires_at_millis(options, end - 1);
+  OK(foldb_write_options_set_expires_at_millis(options, end - 1));
   OK(foldb_put(db, own, options, BYTES("at"), BYTES("1")));
   CHECK(end_of(db, own, "at") == end);  // rounded up to a second
   OK(foldb_merge(db, own, options, BYTES("merged"), BYTES("1")));
@@ -227,27 +280,40 @@ static void ends_of_entries(foldb_t *db) {
   OK(foldb_update(db, own, options, BYTES("updated"), change, &change_of, NULL));
   CHECK(end_of(db, own, "updated") == end && has_in(own, db, "updated", "2"));
 
-  foldb_write_options_set_expires_at_millis(options, end_of(db, own, "missing"));
+  OK(foldb_write_options_set_expires_at_millis(options, end_of(db, own, "missing")));
   OK(foldb_put(db, own, options, BYTES("ever"), BYTES("1")));
   CHECK(end_of(db, own, "ever") == -1 && has_in(own, db, "ever", "1"));
-  foldb_write_options_set_expires_at_millis(options, 1000);
+  OK(foldb_write_options_set_expires_at_millis(options, 1000));
   OK(foldb_put(db, own, options, BYTES("ever"), BYTES("1")));
   CHECK(has_in(own, db, "ever", NULL));
-  foldb_write_options_set_lifetime_seconds(options, 0);  // as the keyspace says
+  OK(foldb_write_options_set_lifetime_seconds(options, 0));  // as the keyspace says
   OK(foldb_put(db, own, options, BYTES("usual"), BYTES("1")));
   CHECK(end_of(db, own, "usual") > 0 && end_of(db, own, "usual") < end);
   foldb_write_options_free(options);
 
   foldb_batch_t *batch = foldb_batch_new(db);
-  foldb_batch_set_expires_at_millis(batch, end);
+  OK(foldb_batch_set_expires_at_millis(batch, end));
   OK(foldb_batch_put(batch, own, BYTES("batch 1"), BYTES("1")));
-  foldb_batch_set_expires_at_millis(batch, -1);
+  OK(foldb_batch_set_expires_at_millis(batch, -1));
   OK(foldb_batch_put(batch, own, BYTES("batch 2"), BYTES("1")));
-  foldb_batch_set_lifetime_seconds(batch, 0);
+  OK(foldb_batch_set_lifetime_seconds(batch, 0));
   OK(foldb_batch_put(batch, own, BYTES("batch 3"), BYTES("1")));
   OK(foldb_batch_write(batch, NULL));
   foldb_batch_free(batch);
   CHECK(end_of(db, own, "batch 1") == end && end_of(db, own, "batch 2") == -1);
+
+  foldb_transaction_t *transaction;
+  int64_t millis;
+  OK(foldb_transaction_begin(db, FOLDB_SERIALIZABLE, NULL, &transaction));
+  OK(foldb_transaction_set_expires_at_millis(transaction, end));
+  OK(foldb_transaction_put(transaction, own, BYTES("txn 1"), BYTES("1")));
+  OK(foldb_transaction_expires_at(transaction, own, BYTES("txn 1"), &millis));
+  CHECK(millis == end);
+  OK(foldb_transaction_set_lifetime_seconds(transaction, -1));
+  OK(foldb_transaction_put(transaction, own, BYTES("txn 2"), BYTES("1")));
+  OK(foldb_transaction_commit(transaction));
+  foldb_transaction_free(transaction);
+  CHECK(end_of(db, own, "txn 1") == end && end_of(db, own, "txn 2") == -1);
   CHECK(end_of(db, own, "batch 3") > 0 && end_of(db, own, "batch 3") < end);
   CHECK(has_in(own, db, "batch 2", "1"));
   foldb_keyspace_free(own);
@@ -259,6 +325,7 @@ int main(int argc, char **argv) {
   updates(db);
   queue(db);
   transactions(db);
+  steps_of_a_transaction(db);
   ends_of_entries(db);
   OK(foldb_close(db));
   puts("every function of the program was asked");

@@ -264,10 +264,10 @@ static void sleep_micros(void *state, uint64_t micros) {
 static void destroyed(void *state) { ((disk_t *)state)->destroyed++; }
 
 static foldb_env_t env_of(disk_t *disk) {
-  foldb_env_t env = {disk,        destroyed,   create_file, append_file,  open_file,
-                     file_exists, list,        remove_file, create_dir,   remove_dir,
-                     file_size,   rename_file, sync_dir,    lock_file,    unlock_file,
-                     start_thread, now_micros, sleep_micros};
+  foldb_env_t env = {sizeof env,  disk,        destroyed,    create_file, append_file,
+                     open_file,   file_exists, list,         remove_file, create_dir,
+                     remove_dir,  file_size,   rename_file,  sync_dir,    lock_file,
+                     unlock_file, start_thread, now_micros, sleep_micros};
   return env;
 }
 
@@ -372,7 +372,7 @@ static void its_errors_come_back(disk_t *disk, const foldb_env_t *env, const cha
 
   // After a failed sync nothing is written any more.
   foldb_write_options_t *synced = foldb_write_options_new();
-  foldb_write_options_set_sync(synced, true);
+  OK(foldb_write_options_set_sync(synced, true));
   disk->broken = true;
   FAILS_WITH(FOLDB_IO, "the cable is out", foldb_put(db, NULL, synced, BYTES("a"), BYTES("b")));
   disk->broken = false;
@@ -423,7 +423,8 @@ static void events_are_heard(const char *dir) {
   heard_t heard = {0};
   foldb_options_t *options = foldb_options_new();
   OK(foldb_options_set(options, "create_if_missing", "true"));
-  foldb_listener_t listener = {&heard, forget, hear}, empty = {&heard, forget, NULL};
+  foldb_listener_t listener = {sizeof listener, &heard, forget, hear};
+  foldb_listener_t empty = {sizeof empty, &heard, forget, NULL};
   OK(foldb_options_add_listener(options, &listener));
   FAILS_WITH(FOLDB_INVALID_ARGUMENT, "on_event", foldb_options_add_listener(options, &empty));
   CHECK(heard.destroyed == 1);

@@ -134,8 +134,9 @@ static int longest_partial(void *state, foldb_bytes_t key, const foldb_bytes_t *
 static char the_state[] = "the state";
 
 static foldb_operator_t longest_operator(void) {
-  foldb_operator_t own = {the_state,    longest_destructor, "test.longest", 0,
-                          longest_full, longest_partial,    true};
+  foldb_operator_t own = {sizeof own,     the_state, longest_destructor,
+                          "test.longest", 0,         longest_full,
+                          longest_partial, true};
   return own;
 }
 
@@ -170,6 +171,7 @@ static void backwards_successor(void *state, foldb_bytes_t key, foldb_output_t *
 
 static foldb_comparator_t backwards_comparator(void) {
   foldb_comparator_t own = {
+      .size = sizeof own,
       .name = "test.backwards",
       .compare = backwards,
       .separator = backwards_separator,
@@ -219,6 +221,7 @@ static bool may_have_last_byte(void *state, foldb_bytes_t key, foldb_bytes_t fil
 
 static foldb_filter_policy_t last_byte_policy(void) {
   foldb_filter_policy_t own = {
+      .size = sizeof own,
       .state = the_state,
       .destructor = policy_destructor,
       .name = "test.last_byte",
@@ -249,6 +252,16 @@ static void bad_calls_are_refused(const char *dir) {
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set(options, "no_such_option", "1"));
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set(options, "write_buffer_size", "large"));
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_set(NULL, "write_buffer_size", "1"));
+  foldb_operator_t sizeless = longest_operator();
+  sizeless.size = 0;
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_add_operator(options, &sizeless));
+  sizeless.size = sizeof sizeless + 8;
+  FAILS(FOLDB_UNSUPPORTED, foldb_options_add_operator(options, &sizeless));
+  CHECK(longest_destroyed == 0);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_write_options_set_sync(NULL, true));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_read_options_set_fill_cache(NULL, true));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_batch_set_lifetime_seconds(NULL, 1));
+  CHECK(foldb_version_number() == FOLDB_VERSION_NUMBER);
   foldb_operator_t nameless = longest_operator();
   nameless.name = NULL;
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_options_add_operator(options, &nameless));
@@ -285,11 +298,11 @@ static void single_writes(foldb_t *db) {
   CHECK(has(db, NULL, NULL, "a", NULL));
 
   foldb_write_options_t *options = foldb_write_options_new();
-  foldb_write_options_set_sync(options, true);
+  OK(foldb_write_options_set_sync(options, true));
   OK(foldb_put(db, NULL, options, BYTES("synced"), BYTES("1")));
-  foldb_write_options_set_sync(options, false);
-  foldb_write_options_set_disable_wal(options, true);
-  foldb_write_options_set_deadline_micros(options, 1000 * 1000);
+  OK(foldb_write_options_set_sync(options, false));
+  OK(foldb_write_options_set_disable_wal(options, true));
+  OK(foldb_write_options_set_deadline_micros(options, 1000 * 1000));
   OK(foldb_put(db, NULL, options, BYTES("unlogged"), BYTES("2")));
   foldb_write_options_free(options);
 
@@ -333,12 +346,12 @@ static void reads(foldb_t *db) {
   foldb_snapshot_t *snapshot;
   OK(foldb_snapshot(db, &snapshot));
   foldb_read_options_t *options = foldb_read_options_new();
-  foldb_read_options_set_snapshot(options, snapshot);
-  foldb_read_options_set_fill_cache(options, false);
+  OK(foldb_read_options_set_snapshot(options, snapshot));
+  OK(foldb_read_options_set_fill_cache(options, false));
   foldb_snapshot_free(snapshot);
   OK(foldb_put(db, NULL, NULL, BYTES("read"), BYTES("newer")));
   CHECK(has(db, NULL, options, "read", "12345678") && has(db, NULL, NULL, "read", "newer"));
-  foldb_read_options_set_snapshot(options, NULL);
+  OK(foldb_read_options_set_snapshot(options, NULL));
   CHECK(has(db, NULL, options, "read", "newer"));
   foldb_read_options_free(options);
 }
@@ -415,13 +428,13 @@ static void entries_that_expire(foldb_t *db) {
   foldb_keyspace_options_free(options);
 
   foldb_write_options_t *longer = foldb_write_options_new();
-  foldb_write_options_set_lifetime_seconds(longer, 86400);
+  OK(foldb_write_options_set_lifetime_seconds(longer, 86400));
   OK(foldb_put(db, sessions, NULL, BYTES("hour"), BYTES("")));
   OK(foldb_put(db, sessions, longer, BYTES("day"), BYTES("")));
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_put(db, NULL, longer, BYTES("day"), BYTES("")));
   foldb_write_options_free(longer);
   foldb_batch_t *batch = foldb_batch_new(db);
-  foldb_batch_set_lifetime_seconds(batch, -1);
+  OK(foldb_batch_set_lifetime_seconds(batch, -1));
   OK(foldb_batch_put(batch, sessions, BYTES("ever"), BYTES("")));
   OK(foldb_batch_write(batch, NULL));
   foldb_batch_free(batch);
@@ -442,8 +455,10 @@ static void keys_of_several_spellings(const char *parent) {
   path_in(dir, sizeof dir, parent, "spelled");
   foldb_options_t *options = foldb_options_new();
   OK(foldb_options_set(options, "create_if_missing", "true"));
-  foldb_comparator_t comparator = {
-      .name = "test.without_case", .compare = without_case, .equal_keys_may_differ = true};
+  foldb_comparator_t comparator = {.size = sizeof comparator,
+                                   .name = "test.without_case",
+                                   .compare = without_case,
+                                   .equal_keys_may_differ = true};
   OK(foldb_options_set_comparator(options, &comparator));
   foldb_t *db;
   OK(foldb_open(dir, options, &db));
@@ -533,7 +548,7 @@ static void batches(foldb_t *db) {
   OK(foldb_batch_write(batch, NULL));
   CHECK(has(db, NULL, NULL, "batch.1", "put,merged") && has(db, NULL, NULL, "batch.2", NULL));
   CHECK(has(db, NULL, NULL, "batch.3", "long") && has(db, NULL, NULL, "synced", NULL));
-  foldb_batch_clear(batch);
+  OK(foldb_batch_clear(batch));
   CHECK(foldb_batch_len(batch) == 0);
   OK(foldb_batch_write(batch, NULL));
   foldb_batch_free(batch);
@@ -761,6 +776,9 @@ static void transactions(foldb_t *db) {
   OK(foldb_transaction_merge_with(first, NULL, "stringappend:,", BYTES("undone"), BYTES("1")));
   OK(foldb_transaction_rollback_to_savepoint(first));
   FAILS(FOLDB_INVALID_ARGUMENT, foldb_transaction_rollback_to_savepoint(first));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_transaction_release_savepoint(first));
+  OK(foldb_transaction_savepoint(first));
+  OK(foldb_transaction_release_savepoint(first));
   foldb_iter_t *iter;
   OK(foldb_transaction_iter(first, NULL, NULL, NULL, &iter));
   OK(foldb_iter_seek_to_first(iter));
@@ -851,7 +869,7 @@ static void upkeep(foldb_t *db, const char *dir) {
   foldb_snapshot_t *moment;
   OK(foldb_snapshot(reader, &moment));
   foldb_read_options_t *then = foldb_read_options_new();
-  foldb_read_options_set_snapshot(then, moment);
+  OK(foldb_read_options_set_snapshot(then, moment));
   CHECK(has(reader, NULL, then, "longest", "fifteen"));
   ends_are_entries(reader, NULL, then);
   ends_are_entries(reader, shown, NULL);

@@ -41,8 +41,11 @@ pub(super) fn run(args: &Finalize, common: &Common) -> Outcome {
             failed.operator
         );
     }
-    Err(Exit::failed(format!(
-        "{} keys could not be folded; put or delete them, and finalize again",
-        HumanCount(left.failed.len() as u64)
-    )))
+    Err(Exit::failed(match left.failed.len() {
+        1 => "1 key could not be folded; put or delete it, and finalize again".to_owned(),
+        many => format!(
+            "{} keys could not be folded; put or delete them, and finalize again",
+            HumanCount(many as u64)
+        ),
+    }))
 }

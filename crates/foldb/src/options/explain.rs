@@ -291,6 +291,8 @@ impl Options {
                  "More: space is reclaimed sooner. Less: less interference with reads and writes."),
             row!(self.map_log, "",
                  "false: each write is a system call, and a failing disk is an error instead of a SIGBUS."),
+            row!(self.visible_when_durable, "",
+                 "true: threads that sync their writes sync one after another, so put writes of several callers into one batch."),
         ]
     }
 }

@@ -279,6 +279,14 @@ pub struct Options {
     /// error instead of a SIGBUS. RocksDB: `allow_mmap_writes`.
     pub map_log: bool,
 
+    /// Whether a write with [`crate::WriteOptions::sync`] becomes visible only when it is durable.
+    /// The writer then syncs before it applies the write, and other writers wait for the sync. A
+    /// synced write that fails is then never seen. Default: false: a write is visible as soon as
+    /// it survives a kill of the process, so readers may see it before its call returns, and one
+    /// sync serves all waiting writers. true: threads that sync their writes sync one after
+    /// another, so put writes of several callers into one batch. RocksDB: none.
+    pub visible_when_durable: bool,
+
     /// Files, clock and threads. Default: those of the operating system.
     pub env: Env,
 }
@@ -333,6 +341,7 @@ impl Default for Options {
             gc_memory_budget: 64 << 20,
             gc_io_budget: 0,
             map_log: true,
+            visible_when_durable: false,
             env: Env::system(),
         }
     }

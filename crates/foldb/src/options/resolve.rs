@@ -34,6 +34,7 @@ impl Options {
                 gc_io_budget: self.gc_io_budget,
             },
             allow_unresolved_operators: self.allow_unresolved_operators,
+            visible_when_durable: self.visible_when_durable,
         }
     }
 

@@ -97,6 +97,7 @@ options_in_text! {
     gc_memory_budget: usize,
     gc_io_budget: u64,
     map_log: bool,
+    visible_when_durable: bool,
 }
 
 /// Writes a choice by its name.

@@ -27,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) max_background_compactions: usize,
     pub(crate) segments: SegmentSettings,
     pub(crate) allow_unresolved_operators: bool,
+    pub(crate) visible_when_durable: bool,
 }
 
 /// The write buffers: how much is written before a flush.

@@ -8,7 +8,8 @@ pub use report::ReadReport;
 use crate::memory::MemoryUsage;
 
 /// Statistics of a database, cumulative over all its opens. A crash may lose the counts since the
-/// last manifest edit. All sizes are bytes.
+/// last manifest edit, except for those of logged writes, which the next open counts again. All
+/// sizes are bytes.
 ///
 /// # Example
 /// ```

@@ -90,11 +90,11 @@ pub trait Reader {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Result<Option<Value>>>>;
 
-    /// Returns an iterator over the entries whose keys lie in a range.
+    /// Returns an iterator over the entries whose keys lie in a range. A range that ends before it
+    /// starts has none. ([`crate::Keyspace::delete_range`] refuses such a range.)
     ///
     /// # Errors
-    /// `Closed`. `InvalidArgument` for a range that ends before it starts, and as for
-    /// [`Reader::get`].
+    /// `Closed`. `InvalidArgument` as for [`Reader::get`].
     ///
     /// # Example
     /// ```

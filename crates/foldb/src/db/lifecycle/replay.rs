@@ -30,6 +30,7 @@ use std::sync::Arc;
 use foldb_chains::ArenaPool;
 use foldb_env::FileSystem;
 
+use crate::counters::Totals;
 use crate::db::feed::announced::Announced;
 use crate::db::lifecycle::open::missing_log;
 use crate::db::state::buffers::{first_capacity, next_capacity};
@@ -70,6 +71,10 @@ pub(crate) struct Replay<'a> {
     pub(crate) logs: Logs<'a>,
     /// The record of a clean close, if the database has one.
     pub(crate) closed: Option<&'a CloseRecord>,
+    /// The totals of the manifest, which know the writes up to this number. Replay counts the later
+    /// ones.
+    pub(crate) totals: &'a Totals,
+    pub(crate) counted_through: SeqNo,
     /// Replay stops before the first batch that begins above this number.
     pub(crate) through: SeqNo,
     /// The identity that the logs must have; `None` for a new database.
@@ -405,6 +410,9 @@ impl Replayer<'_> {
                 operation.operator = header.default_operator;
             }
             let seqno = header.first_seqno + index;
+            if seqno > self.replay.counted_through {
+                operation.count(self.replay.totals);
+            }
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
                     self.check_operator(&operation)?;

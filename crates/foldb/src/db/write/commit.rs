@@ -2,7 +2,9 @@
 //!
 //! A write is logged before it is applied, and applied before it is published, all under the writer
 //! lock. No thread waits while it holds that lock. A synced write waits for its sync after it has
-//! released the lock. A write without room waits before it takes the lock again
+//! released the lock. Only with [`crate::Options::visible_when_durable`] it syncs under the lock,
+//! between log and application, so that no reader sees what may not survive. A write without room
+//! waits before it takes the lock again
 //! ([`crate::db::throttle::room`]). Threads that write without pause take turns of 0.7
 //! milliseconds, so that the lock does not bounce between them
 //! ([`crate::db::throttle::writer_lock`], H15).
@@ -354,6 +356,7 @@ impl Core {
             Ok(())
         } else {
             self.log(unpublished.writer, writes, default, first)
+                .and_then(|()| self.sync_before_publication(unpublished.writer, options))
         };
         if logged.is_ok() {
             assert!(!planted(Fault::PanicBehindLog), "planted");
@@ -371,6 +374,18 @@ impl Core {
         logged
     }
 
+    /// Syncs what was logged before it is applied, if the caller asked for a sync and nothing may
+    /// be visible before it is durable. Writers wait meanwhile, because a later write must not
+    /// become visible first.
+    #[inline]
+    fn sync_before_publication(&self, writer: &WriterState, options: &WriteOptions) -> Result<()> {
+        if !options.sync || !self.settings.visible_when_durable {
+            return Ok(());
+        }
+        let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
+        self.sync_through(&sync, frame)
+    }
+
     /// Releases the writer lock, and waits for the sync of what was written, if the caller asked
     /// for it.
     #[inline]
@@ -380,6 +395,10 @@ impl Core {
         options: &WriteOptions,
     ) -> Result<()> {
         if !options.sync {
+            return Ok(());
+        }
+        if self.settings.visible_when_durable {
+            // The write was synced before it was applied.
             return Ok(());
         }
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
@@ -484,22 +503,10 @@ impl Core {
         folding: Folding<'_>,
     ) -> u64 {
         buffers.apply(operation, seqno, folding);
-        let counted = match operation.kind {
-            Kind::Put | Kind::Separated => Total::Puts,
-            Kind::Merge => Total::Merges,
-            Kind::Delete => {
-                self.note_delete();
-                Total::Deletes
-            }
-            Kind::DeleteRange => {
-                self.note_delete();
-                Total::RangeDeletes
-            }
-        };
-        let bytes = (operation.key.len() + operation.value.len()) as u64;
-        self.totals.add_exclusive(counted, 1);
-        self.totals.add_exclusive(Total::BytesUser, bytes);
-        bytes
+        if matches!(operation.kind, Kind::Delete | Kind::DeleteRange) {
+            self.note_delete();
+        }
+        operation.count(&self.totals)
     }
 
     /// Makes all earlier writes durable.

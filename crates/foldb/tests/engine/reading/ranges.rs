@@ -2,7 +2,10 @@
 
 use std::ops::Bound;
 
-use foldb::Db;
+use foldb::env::MemFs;
+use foldb::{Db, ErrorKind};
+
+use crate::support::open;
 
 #[test]
 fn ranges_need_no_annotations() {
@@ -64,4 +67,27 @@ fn every_call_with_a_range_takes_the_same_ranges() {
     db.delete_range((Bound::Excluded("a"), Bound::Unbounded)).unwrap();
     db.delete_range(start..end).unwrap();
     assert!(db.is_empty().unwrap());
+}
+
+/// Readers find nothing in such a range. A delete of it is refused, because it is probably a
+/// mistake that the caller must hear of.
+#[test]
+fn a_range_that_ends_before_it_starts_is_empty() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    ["a", "m", "z"].into_iter().for_each(|key| db.put(key, "1").unwrap());
+    for flushed in [false, true] {
+        assert_eq!(db.range("z".."a").unwrap().count(), 0, "{flushed}");
+        assert_eq!(db.range("z"..="a").unwrap().rev().count(), 0, "{flushed}");
+        assert_eq!(db.snapshot().range("n".."b").unwrap().count(), 0, "{flushed}");
+        let transaction = db.begin(Default::default()).unwrap();
+        transaction.put("n", "1").unwrap();
+        assert_eq!(transaction.range("z".."a").unwrap().count(), 0, "{flushed}");
+        assert!(transaction.take_first("z".."a").unwrap().is_none(), "{flushed}");
+        assert!(db.take_first("z".."a").unwrap().is_none(), "{flushed}");
+        let error = db.delete_range("z".."a").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        db.flush().unwrap();
+    }
+    assert_eq!(db.iter().unwrap().count(), 3);
 }

@@ -1,17 +1,19 @@
 //! Tests what a returned write guarantees, and how the database reacts to a disk that fails.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::{fs, io};
 
 use foldb::env::mem::{Fault, Operation};
-use foldb::env::{FileSystem, MemFs};
+use foldb::env::{Env, FileSystem, MemFs, Watch};
 use foldb::{Db, ErrorKind, Options, TransactionOptions, WriteBatch, WriteOptions};
 use tempfile::TempDir;
 
 use crate::support::only_appends;
 use crate::support::{
-    PATH, assert_error, count, error_of, number, open, options, reopen, steps, text,
+    PATH, assert_error, count, error_of, number, open, options, reopen, steps, text, watched,
 };
 
 const SYNC: WriteOptions =
@@ -646,6 +648,32 @@ fn a_crash_at_every_moment_leaves_a_prefix() {
     }
 }
 
+/// After a kill, statistics once said that nothing was ever written.
+#[test]
+fn counts_of_writes_survive_a_kill() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { write_buffer_size: 4096, ..options(&fs) }).unwrap();
+    let counts = |db: &Db| {
+        let stats = db.stats();
+        (stats.puts, stats.merges, stats.deletes, stats.range_deletes, stats.bytes_user)
+    };
+    for flushed in [false, true] {
+        for n in 0..200 {
+            db.put(key(n), "value").unwrap();
+            db.merge("count", number(1)).unwrap();
+            db.delete(key(n + 1)).unwrap();
+            db.delete_range(key(n)..key(n + 1)).unwrap();
+        }
+        let killed = fs.kill();
+        let reopened = reopen(&killed).unwrap();
+        assert_eq!(counts(&reopened), counts(&db), "{flushed}");
+        drop(reopened);
+        assert_eq!(counts(&reopen(&killed).unwrap()), counts(&db), "once more: {flushed}");
+        db.flush().unwrap();
+    }
+    assert_eq!(count(&db, "count"), 400);
+}
+
 #[test]
 fn stats_survive_a_clean_close() {
     let fs = MemFs::new();
@@ -768,4 +796,76 @@ fn a_synced_write_outside_of_the_log_is_refused() {
         assert_error(outcome, ErrorKind::InvalidArgument, None);
     }
     assert!(db.is_empty().unwrap());
+}
+
+/// A disk that shows at each sync of a log what a reader sees meanwhile, and may refuse the sync.
+#[derive(Default)]
+struct Meanwhile {
+    db: OnceLock<Weak<Db>>,
+    seen: Mutex<Vec<(Option<String>, u64)>>,
+    refuses: AtomicBool,
+}
+
+impl Watch for Meanwhile {
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        let is_log = path.extension().is_some_and(|name| name == "log");
+        if operation != Operation::Sync || !is_log {
+            return Ok(());
+        }
+        if let Some(db) = self.db.get().and_then(Weak::upgrade) {
+            let now = (text(&*db, "k"), count(&*db, "n"));
+            assert_eq!(text(&db.snapshot(), "k"), now.0);
+            self.seen.lock().unwrap().push(now);
+        }
+        match self.refuses.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("no sync today")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn meanwhile(visible_when_durable: bool) -> (Arc<Meanwhile>, Arc<Db>) {
+    let (fs, disk) = (MemFs::new(), Arc::new(Meanwhile::default()));
+    let env = Env { fs: watched(&fs, &disk), ..Env::in_memory(fs.clone()) };
+    let options = Options { env, visible_when_durable, ..options(&fs) };
+    let db = Arc::new(Db::open(PATH, options).unwrap());
+    db.put_opt("k", "old", &SYNC).unwrap();
+    disk.db.set(Arc::downgrade(&db)).unwrap();
+    (disk, db)
+}
+
+#[test]
+fn a_synced_write_is_visible_when_it_is_durable_if_the_option_says_so() {
+    for visible_when_durable in [false, true] {
+        let (disk, db) = meanwhile(visible_when_durable);
+        db.put_opt("k", "new", &SYNC).unwrap();
+        db.merge_opt("n", number(1), &SYNC).unwrap();
+        db.merge_opt("n", number(1), &SYNC).unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put("k", "batch").merge("n", number(5));
+        db.write_opt(&batch, &SYNC).unwrap();
+        let in_transaction = TransactionOptions { write: SYNC, ..TransactionOptions::default() };
+        db.transact_opt(&in_transaction, |txn| txn.put("k", "transaction")).unwrap();
+        let early = [("new", 0), ("new", 1), ("new", 2), ("batch", 7), ("transaction", 7)];
+        let late = [("old", 0), ("new", 0), ("new", 1), ("new", 2), ("batch", 7)];
+        let expected = if visible_when_durable { late } else { early };
+        let seen = disk.seen.lock().unwrap();
+        let seen: Vec<_> = seen.iter().map(|(k, n)| (k.as_deref().unwrap(), *n)).collect();
+        assert_eq!(seen, expected);
+        assert_eq!((text(&*db, "k").as_deref(), count(&*db, "n")), (Some("transaction"), 7));
+    }
+}
+
+#[test]
+fn a_synced_write_that_fails_is_never_seen_if_the_option_says_so() {
+    for visible_when_durable in [false, true] {
+        let (disk, db) = meanwhile(visible_when_durable);
+        disk.refuses.store(true, Ordering::Relaxed);
+        assert_eq!(error_of(db.put_opt("k", "new", &SYNC)).kind(), ErrorKind::Io);
+        disk.refuses.store(false, Ordering::Relaxed);
+        let seen = text(&*db, "k");
+        assert_eq!(seen.as_deref(), Some(if visible_when_durable { "old" } else { "new" }));
+        assert_eq!(error_of(db.put("x", "1")).kind(), ErrorKind::Poisoned);
+        assert_eq!(text(&*db, "x"), None);
+    }
 }

@@ -99,6 +99,8 @@ impl Opening<'_> {
             first_log: stored.log,
             logs: needed_logs(&*fs, &names, stored.log, logs_in(&present), closed.as_ref()),
             closed: closed.as_ref(),
+            totals: &stored.totals,
+            counted_through: stored.last_seqno,
             through: MAX_SEQNO,
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),

@@ -164,6 +164,8 @@ impl Looking {
             first_log: stored.log,
             logs,
             closed: closed.as_ref(),
+            totals: &stored.totals,
+            counted_through: stored.last_seqno,
             through,
             database: Some(stored.database),
             keyspaces: replayed_keyspaces,

@@ -120,6 +120,8 @@ impl Verification<'_> {
                 self.closed.as_ref(),
             ),
             closed: self.closed.as_ref(),
+            totals: &stored.totals,
+            counted_through: stored.last_seqno,
             through: MAX_SEQNO,
             database: Some(stored.database),
             keyspaces: replayed_keyspaces(stored, &told.parts),
