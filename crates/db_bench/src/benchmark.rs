@@ -110,6 +110,19 @@ impl Benchmark {
         self.entry().name
     }
 
+    /// Returns whether it writes several entries as one batch.
+    pub(crate) fn writes_batches(self) -> bool {
+        matches!(
+            self,
+            Benchmark::FillSeq
+                | Benchmark::FillRandom
+                | Benchmark::FillBatch
+                | Benchmark::FillSync
+                | Benchmark::Fill100K
+                | Benchmark::Overwrite
+        )
+    }
+
     /// Reads a comma-separated list; empty names are skipped.
     ///
     /// # Errors

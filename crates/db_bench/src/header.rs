@@ -84,7 +84,7 @@ fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
         0 => "none".to_owned(),
         bits => format!("{bits} bits per key"),
     };
-    writeln!(out, "Filter:     {filter}{}", own(flags.bloom_bits < 0))?;
+    writeln!(out, "Filter:     {filter}{}", own(flags.bloom_bits < 0.0))?;
     let compaction = options.compaction.name();
     writeln!(out, "Compaction: {compaction}{}", own(flags.compaction_style.is_none()))?;
     writeln!(out, "Buffer:     {} bytes", options.write_buffer_size)?;

@@ -49,6 +49,7 @@ fn run() -> Result<(), Failure> {
         flags::Request::Run => {
             let plan = plan::Plan::new(parsed.flags)?;
             flags::note_without_effect(&parsed.without_effect);
+            settings::note_other_numbers(&plan.flags);
             session::run(plan)
         }
     }

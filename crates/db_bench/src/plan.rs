@@ -53,6 +53,7 @@ impl Plan {
         };
         let lenient = operator.as_ref().is_some_and(|spec| *spec != flags.merge_operator);
         let options = settings::options(&flags, operator)?;
+        settings::check_batches(&flags, &benchmarks, &options)?;
         Ok(Plan {
             // The check that touches a file comes last, so a refused command leaves no trace.
             report: evidence::path(&flags.report)?,

@@ -1,12 +1,19 @@
 //! Turns flags into the engine's options, and checks them.
 
+use foldb::limits::{MAX_VALUE_BYTES, max_batch_bytes};
 use foldb::{CompactionPreset, Compression, LogAdoption, Options, Profile};
 
+use crate::benchmark::Benchmark;
 use crate::failure::Failure;
 use crate::flags::Flags;
+use crate::workload::Sizes;
 
 /// Block cache without `--cache_size`, as in RocksDB's releases with the published figures.
 const DEFAULT_CACHE_SIZE: usize = 8 << 20;
+/// Bytes that a batch counts for each entry besides its key and value.
+const PER_ENTRY: u64 = 64;
+/// The levels that a tree may have.
+const LEVELS: std::ops::RangeInclusive<u64> = 2..=32;
 /// Tables held open when all may be.
 const ALL_TABLES: usize = 1 << 20;
 
@@ -24,7 +31,7 @@ pub(crate) fn check_workload(flags: &Flags) -> Result<(), Failure> {
         (flags.merge_keys != 0, "merge_keys", "at least 1, or negative for --num"),
         ((1..=1024).contains(&flags.threads), "threads", "between 1 and 1024"),
         ((1..=65536).contains(&flags.key_size), "key_size", "between 1 and 65536"),
-        (flags.value_size <= 1 << 30, "value_size", "at most 1073741824"),
+        (flags.value_size <= MAX_VALUE_BYTES as u64, "value_size", "at most 268435456"),
         (flags.batch_size >= 1, "batch_size", "at least 1"),
         (percent.contains(&flags.mergereadpercent), "mergereadpercent", "between 0 and 100"),
         (percent.contains(&flags.readwritepercent), "readwritepercent", "between 0 and 100"),
@@ -37,6 +44,32 @@ pub(crate) fn check_workload(flags: &Flags) -> Result<(), Failure> {
             Err(Failure::new(format!("--{name} must be {range}, not {}", flags.show(name))))
         }
     }
+}
+
+/// Checks that the batches of the benchmarks fit into the database.
+///
+/// # Errors
+/// A batch that the engine would refuse, after the benchmark destroyed the database.
+pub(crate) fn check_batches(
+    flags: &Flags,
+    benchmarks: &[Benchmark],
+    options: &Options,
+) -> Result<(), Failure> {
+    let most = max_batch_bytes(options.write_buffer_size) as u64;
+    for &benchmark in benchmarks.iter().filter(|benchmark| benchmark.writes_batches()) {
+        let sizes = Sizes::of(benchmark, flags);
+        let entry = PER_ENTRY + sizes.key_size as u64 + sizes.value_size as u64;
+        let bytes = sizes.batch.saturating_mul(entry);
+        if bytes > most {
+            return Err(Failure::new(format!(
+                "{} writes batches of {} entries with {bytes} bytes together, and a batch may have \
+                 {most}: lower --batch_size or --value_size",
+                benchmark.name(),
+                sizes.batch
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the options of the database; `operator` is already checked.
@@ -55,12 +88,15 @@ pub(crate) fn options(flags: &Flags, operator: Option<String>) -> Result<Options
             Some(_) => own.block_cache_size,
         }),
         block_size: flags.block_size.map_or(own.block_size, size),
-        bloom_bits: u32::try_from(flags.bloom_bits).unwrap_or(own.bloom_bits),
+        bloom_bits: match flags.bloom_bits {
+            bits if bits < 0.0 => own.bloom_bits,
+            bits => bits.round() as u32,
+        },
         compression: compression(flags, own.compression)?,
         min_level_to_compress: usize::try_from(flags.min_level_to_compress).unwrap_or(0),
         max_open_files: open_files(flags, own.max_open_files),
         compaction: compaction(flags, own.compaction)?,
-        num_levels: flags.num_levels.map_or(own.num_levels, size),
+        num_levels: flags.num_levels.map_or(own.num_levels, |levels| size(in_range(levels))),
         level0_compaction_trigger: flags
             .level0_file_num_compaction_trigger
             .map_or(own.level0_compaction_trigger, size),
@@ -77,12 +113,30 @@ pub(crate) fn options(flags: &Flags, operator: Option<String>) -> Result<Options
         value_separation_min: separation(flags, own.value_separation_min),
         adopt_logs: adoption(flags, own.adopt_logs)?,
         map_log: flags.map_log,
+        visible_when_durable: flags.visible_when_durable,
         disable_auto_compactions: flags.disable_auto_compactions,
         max_background_compactions: background_compactions(flags, own.max_background_compactions),
         ..own
     };
     options.validate().map_err(|error| Failure::new(error.to_string()))?;
     Ok(options)
+}
+
+/// Returns the number of levels that foldb has in place of another engine's.
+fn in_range(levels: u64) -> u64 {
+    levels.clamp(*LEVELS.start(), *LEVELS.end())
+}
+
+/// Prints a line for each number that foldb takes as another one. Published command lines have
+/// them, and their results do not depend on the difference.
+pub(crate) fn note_other_numbers(flags: &Flags) {
+    if let Some(levels) = flags.num_levels.filter(|levels| !LEVELS.contains(levels)) {
+        eprintln!("db_bench: --num_levels={levels} is taken as {}", in_range(levels));
+    }
+    let bits = flags.bloom_bits;
+    if bits >= 0.0 && bits.fract() != 0.0 {
+        eprintln!("db_bench: --bloom_bits={bits} is taken as {}", bits.round());
+    }
 }
 
 fn size(value: u64) -> usize {
@@ -259,7 +313,6 @@ mod tests {
     fn what_the_engine_refuses_is_refused_before_it_runs() {
         for arguments in [
             ["--write_buffer_size=1"],
-            ["--num_levels=1"],
             ["--compaction_style=2"],
             ["--compression_type=zlib"],
             ["--max_write_buffer_number=1"],
@@ -280,8 +333,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_published_command_lines_are_taken_as_the_nearest() {
+        let levels = |levels: &str| from(&[&format!("--num_levels={levels}")]).unwrap().num_levels;
+        assert_eq!([levels("1"), levels("6"), levels("40")], [2, 6, 32]);
+        let bits = |bits: &str| from(&[&format!("--bloom_bits={bits}")]).unwrap().bloom_bits;
+        assert_eq!([bits("9.9"), bits("10"), bits("0")], [10, 10, 0]);
+        assert_eq!(bits("-1"), Options::default().bloom_bits);
+    }
+
+    #[test]
     fn workload_ranges_are_checked() {
-        for argument in ["--num=0", "--merge_keys=0", "--threads=0", "--compression_ratio=1.5"] {
+        for argument in [
+            "--num=0",
+            "--merge_keys=0",
+            "--value_size=300000000",
+            "--threads=0",
+            "--compression_ratio=1.5",
+        ] {
             let parsed = crate::flags::parse([argument.into()]).unwrap();
             let Err(Failure::Message(message)) = check_workload(&parsed.flags) else {
                 panic!("{argument} accepted")

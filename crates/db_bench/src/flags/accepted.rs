@@ -116,7 +116,6 @@ pub(super) const BOOLEANS: &[&str] = &[
     "reserve_table_builder_memory",
     "reserve_table_reader_memory",
     "reuse_logs",
-    "reverse_iterator",
     "seek_missing_prefix",
     "separate_key_value_in_data_block",
     "show_table_properties",

@@ -99,6 +99,8 @@ honoured! {
         "Reads, in percent of the operations of readrandomwriterandom.";
     seek_nexts: u64 = 0, "workload",
         "Entries read after each seek of seekrandom.";
+    reverse_iterator: bool = false, "workload",
+        "Read the entries before the key of each seek of seekrandom, not those after it.";
     compression_ratio: f64 = 0.5, "workload",
         "Fraction of their size to which generated values compress.";
     db: Option<String> = None, "Db::open",
@@ -121,12 +123,12 @@ honoured! {
         "Bytes of the block cache; negative: 8388608, or the profile's.";
     block_size: Option<u64> = None, "Options::block_size",
         "Uncompressed bytes of a block, and bytes of one crc32c operation; not given: 4096.";
-    bloom_bits: i64 = -1, "Options::bloom_bits",
-        "Filter bits per key; negative: foldb's own, 0: no filters.";
+    bloom_bits: f64 = -1.0, "Options::bloom_bits",
+        "Filter bits per key, rounded to a whole number; negative: foldb's own, 0: no filters.";
     open_files: Option<i64> = None, "Options::max_open_files",
         "Tables held open at once; 0: foldb's own, negative: all.";
     num_levels: Option<u64> = None, "Options::num_levels",
-        "Levels of the tree; not given: 7.";
+        "Levels of the tree; not given: 7. Below 2 is taken as 2, above 32 as 32.";
     max_bytes_for_level_base: Option<u64> = None, "Options::max_bytes_for_level_base",
         "Bytes of level 1 (leveled).";
     max_bytes_for_level_multiplier: Option<f64> = None, "Options::max_bytes_for_level_multiplier",
@@ -147,6 +149,8 @@ honoured! {
         "Bytes from which values are separated, with --enable_blob_files.";
     adopt_logs: Option<String> = None, "Options::adopt_logs",
         "never, in_key_order or always: which logs become value segments without a copy; not given: foldb's own.";
+    visible_when_durable: bool = false, "Options::visible_when_durable",
+        "Synced writes are visible only when they are durable.";
     map_log: bool = true, "Options::map_log",
         "Write logs through a mapping if the file system allows it.";
     disable_auto_compactions: bool = false, "Options::disable_auto_compactions",

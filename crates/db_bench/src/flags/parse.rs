@@ -1,10 +1,12 @@
 //! Parses flags in the forms of gflags.
 //!
-//! The forms are `--name=value`, `-name=value`, `--name value` (not for booleans), and `--name` and
-//! `--noname` for booleans. Dashes inside a name count as underscores. A flag given twice has its
-//! last value.
+//! The forms are `--name=value`, `-name=value`, `--name value`, and `--name` and `--noname` for
+//! booleans. Dashes inside a name count as underscores. A flag given twice has its last value. A
+//! boolean takes no other next argument than `true` or `1`: gflags ignores it, so `false` would
+//! switch the flag on. `--undefok=a,b` accepts these names although no table has them.
 
 use std::ffi::OsString;
+use std::iter::Peekable;
 
 use super::accepted::{self, BOOLEANS, VALUED};
 use super::honoured::{Flags, HONOURED};
@@ -30,6 +32,8 @@ pub(crate) struct Parsed {
     pub flags: Flags,
     /// Names of given flags without effect.
     pub without_effect: Vec<String>,
+    /// Names that `--undefok` accepts.
+    undefined: Vec<String>,
 }
 
 /// The table of a name.
@@ -59,9 +63,15 @@ impl Known {
 /// # Errors
 /// An unknown flag, a bad or missing value, or an argument that is not a flag.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
-    let mut parsed =
-        Parsed { request: Request::Run, flags: Flags::default(), without_effect: Vec::new() };
-    let mut arguments = arguments.into_iter();
+    let mut parsed = Parsed {
+        request: Request::Run,
+        flags: Flags::default(),
+        without_effect: Vec::new(),
+        undefined: Vec::new(),
+    };
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    parsed.accept_undefined(&arguments);
+    let mut arguments = arguments.into_iter().peekable();
     while let Some(argument) = arguments.next() {
         let argument = text(argument)?;
         let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
@@ -76,6 +86,11 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Par
         match name.as_str() {
             "help" | "h" => parsed.request = Request::Help,
             "version" => parsed.request = Request::Version,
+            "undefok" if value.is_some() => {}
+            "undefok" => drop(arguments.next()),
+            _ if Known::find(&name).is_none() && parsed.accepts(&name) => {
+                parsed.without_effect.push(name);
+            }
             _ => parsed.flag(name, value, &mut arguments)?,
         }
     }
@@ -83,12 +98,33 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Par
 }
 
 impl Parsed {
+    /// Notes the names that `--undefok` accepts, wherever it stands.
+    fn accept_undefined(&mut self, arguments: &[OsString]) {
+        let mut follows = false;
+        for argument in arguments.iter().filter_map(|argument| argument.to_str()) {
+            let flag = argument.trim_start_matches('-');
+            let names = match flag.split_once('=') {
+                Some(("undefok", names)) => names,
+                _ if follows => argument,
+                _ => "",
+            };
+            follows = flag == "undefok";
+            let names = names.split(',').filter(|name| !name.is_empty());
+            self.undefined.extend(names.map(|name| name.replace('-', "_")));
+        }
+    }
+
+    fn accepts(&self, name: &str) -> bool {
+        let positive = name.strip_prefix("no").unwrap_or(name);
+        self.undefined.iter().any(|accepted| accepted == name || accepted == positive)
+    }
+
     /// Sets one flag, with its value from the next argument if it needs one.
     fn flag(
         &mut self,
         name: String,
         value: Option<String>,
-        following: &mut impl Iterator<Item = OsString>,
+        following: &mut Peekable<impl Iterator<Item = OsString>>,
     ) -> Result<(), Failure> {
         let (name, known, value) = match (Known::find(&name), negated(&name)) {
             (Some(known), _) => (name, known, value),
@@ -99,7 +135,10 @@ impl Parsed {
         };
         let value = match value {
             Some(value) => value,
-            None if known.boolean() => "true".to_owned(),
+            None if known.boolean() => {
+                following.next_if(|next| next == "true" || next == "1");
+                "true".to_owned()
+            }
             None => match following.next() {
                 Some(value) => text(value)?,
                 None => return Err(Failure::new(format!("--{name} needs a value"))),
@@ -130,8 +169,8 @@ fn text(argument: OsString) -> Result<String, Failure> {
 
 fn not_a_flag(argument: &str) -> Failure {
     Failure::new(format!(
-        "'{argument}' is not a flag; a flag is --name=value, and a boolean takes a value only \
-         after ="
+        "'{argument}' is not a flag; a flag is --name=value, and a boolean takes a value \
+         other than true only after ="
     ))
 }
 

@@ -39,7 +39,7 @@ fn values_come_after_the_equals_sign_or_in_the_next_argument() {
 }
 
 #[test]
-fn booleans_take_a_value_only_after_the_equals_sign() {
+fn booleans_take_a_value_after_the_equals_sign() {
     assert!(flags(&["--histogram"]).histogram);
     assert!(flags(&["-histogram", "--num=1"]).histogram);
     for on in ["1", "true", "T", "yes", "y"] {
@@ -48,8 +48,26 @@ fn booleans_take_a_value_only_after_the_equals_sign() {
     for off in ["--histogram=0", "--histogram=false", "--nohistogram", "-nohistogram"] {
         assert!(!flags(&["--histogram", off]).histogram, "{off}");
     }
-    let message = read(&["--histogram", "1"]).unwrap_err();
-    assert!(message.starts_with("'1' is not a flag"), "{message}");
+    for on in ["1", "true"] {
+        let flags = flags(&["--histogram", on, "--num=3"]);
+        assert!(flags.histogram && flags.num == 3, "{on}");
+    }
+    // gflags would switch the flag on.
+    let message = read(&["--histogram", "false"]).unwrap_err();
+    assert!(message.starts_with("'false' is not a flag"), "{message}");
+}
+
+#[test]
+fn names_after_undefok_may_be_unknown() {
+    for accepted in [&["--undefok=new_flag,newer-flag"][..], &["--undefok", "new_flag,newer_flag"]]
+    {
+        let line = [&["--new_flag=7", "--nonewer_flag"][..], accepted, &["--num=3"]].concat();
+        let parsed = read(&line).unwrap();
+        assert_eq!(parsed.flags.num, 3);
+        assert_eq!(parsed.without_effect, ["new_flag", "nonewer_flag"]);
+    }
+    assert!(read(&["--undefok=new_flag", "--other_flag=1"]).is_err());
+    assert!(read(&["--undefok=num", "--num=many"]).is_err(), "known flags are checked");
 }
 
 #[test]

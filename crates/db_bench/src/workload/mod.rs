@@ -53,6 +53,8 @@ pub(crate) struct Sizes {
     pub value_size: usize,
     /// Entries read after a seek.
     pub seek_nexts: u64,
+    /// Whether these entries are those before the key.
+    pub backward: bool,
     /// Merges in percent of `readrandommergerandom`.
     pub merge_percent: u64,
     /// Reads in percent of `readrandomwriterandom`.
@@ -80,6 +82,7 @@ impl Sizes {
             key_size: flags.key_size as usize,
             value_size: flags.value_size as usize,
             seek_nexts: flags.seek_nexts,
+            backward: flags.reverse_iterator,
             merge_percent: flags.mergereadpercent,
             read_percent: flags.readwritepercent,
             block_size: flags.block_size.unwrap_or(4096) as usize,

@@ -87,7 +87,7 @@ impl Task<'_> {
                 black_box(value.first());
                 self.recorder.bytes(iter.key().len() + value.len());
                 left -= 1;
-                valid = iter.advance()?;
+                valid = if self.sizes.backward { iter.retreat()? } else { iter.advance()? };
             }
             self.recorder.finished(1, Operation::Seek);
         }

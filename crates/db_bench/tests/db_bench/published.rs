@@ -88,3 +88,28 @@ fn random_overwrites() {
     assert_eq!(result(&stdout, "readrandom").operations, 2000);
     assert!(result(&stdout, "readrandom").rest.ends_with("of 2000 found)"));
 }
+
+/// Forms and numbers that people published with their results.
+#[test]
+fn other_forms_and_numbers() {
+    let bench = Bench::new();
+    let output = bench.output(&words(
+        "--benchmarks=fillrandom,seekrandom --num=2000 --histogram true --num_levels=40 \
+         --bloom_bits=9.9 --undefok=no_such_flag --no_such_flag=1 --seek_nexts=10 --seed=1 \
+         --reverse_iterator=true",
+    ));
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let noted: Vec<&str> = stderr.lines().filter(|line| line.starts_with("db_bench: ")).collect();
+    assert_eq!(
+        noted,
+        [
+            "db_bench: accepted without effect: --no_such_flag",
+            "db_bench: --num_levels=40 is taken as 32",
+            "db_bench: --bloom_bits=9.9 is taken as 10",
+        ]
+    );
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("Microseconds per seek:\n"), "{stdout}");
+    assert_eq!(result(&stdout, "seekrandom").operations, 2000);
+}

@@ -47,6 +47,7 @@ fn bad_values() {
         "--compaction_style=2",
         "--compression_type=zstd",
         "--write_buffer_size=1",
+        "--value_size=300000000",
         "readrandom",
     ] {
         refusal(&[argument]);
@@ -97,4 +98,39 @@ fn the_database_of_another_engine_is_not_destroyed() {
     assert!(stderr.contains("not written by foldb"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert_eq!(std::fs::read_dir(&database).unwrap().count(), 2);
+}
+
+/// These once destroyed the database, and failed then.
+#[test]
+fn sizes_that_the_engine_refuses_leave_an_existing_database_as_it_was() {
+    let bench = Bench::new();
+    bench.run(&["--benchmarks=fillseq", "--num=100"]);
+    for arguments in [
+        ["--benchmarks=fillseq", "--value_size=300000000", "--num=1"],
+        ["--benchmarks=fillbatch", "--value_size=1000000", "--num=1000"],
+        ["--benchmarks=fillrandom", "--value_size=200000000", "--batch_size=2"],
+    ] {
+        let output = bench.output(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", text(&output.stderr));
+    }
+    let stdout = bench.run(&["--benchmarks=readseq", "--num=100", "--use_existing_db"]);
+    assert_eq!(crate::bench::result(&stdout, "readseq").operations, 100);
+}
+
+#[test]
+fn files_that_foldb_did_not_write_stay() {
+    let bench = Bench::new();
+    let database = bench.database();
+    std::fs::create_dir_all(database.join("shared")).unwrap();
+    let names = ["letter.txt", "000007.log", "000008.tbl", "CURRENT.tmp", "shared/photo.jpg"];
+    for name in names {
+        std::fs::write(database.join(name), format!("the user's {name}")).unwrap();
+    }
+    // A run may refuse the directory, or use it beside these files.
+    bench.output(&["--benchmarks=fillseq,readseq,fillrandom", "--num=100"]);
+    bench.output(&["--benchmarks=fillrandom", "--num=100"]);
+    for name in names {
+        let found = std::fs::read_to_string(database.join(name)).unwrap();
+        assert_eq!(found, format!("the user's {name}"));
+    }
 }
