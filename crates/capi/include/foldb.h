@@ -1764,12 +1764,14 @@ foldb_error_t *foldb_repair(const char *directory,
 
 // Stores the time by which entries expire and the machine's time, in seconds since 1970. Nothing
 // expires while the first is ahead of the second.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_clock(const foldb_t *db, int64_t *database, int64_t *machine);
 
 // Sets the time by which entries expire back to the machine's, if it is ahead. Call this after the
 // machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time was
 // ahead; `seconds` may be NULL. Entries that had expired by the false time are back until their end,
 // except those that a flush or compaction has dropped.
+FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_reset_clock(const foldb_t *db,
                                  uint64_t *seconds);
 
