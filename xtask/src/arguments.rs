@@ -135,8 +135,8 @@ pub(crate) enum Command {
     /// Runs `cargo rustc -p foldb-leveldb --profile NAME`, compiles and links compat/leveldb/cpp
     /// with the program in CXX, by default `c++`, and copies the results below the prefix.
     Leveldb(Leveldb),
-    /// The Kafka Streams store: its jar, its tests, scenarios on a real broker, and benchmarks; needs
-    /// a JDK and Maven, and else does nothing
+    /// The Kafka Streams store: its jar, its tests, scenarios on a real broker, and benchmarks;
+    /// needs a JDK and Maven, and else does nothing
     ///
     /// Runs `cargo build -p foldb-jni --profile NAME`, puts the library where Maven packs it, and
     /// runs `mvn` in streams/.

@@ -1752,10 +1752,10 @@ foldb_error_t *foldb_verify(const char *directory,
                             char **report);
 
 // Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` how many
-// losses it reports: missing or damaged tables, logs and value segments, damaged parts of logs, and
-// files that differ from their state at the last close. The writes around a damaged part of a log
-// are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the repair works in that directory and leaves
-// the database as it is; with NULL it works in place.
+// losses it reports: missing or damaged tables, logs and value segments, damaged parts of logs,
+// and files that differ from their state at the last close. The writes around a damaged part of a
+// log are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the
+// repair works in that directory and leaves the database as it is; with NULL it works in place.
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_repair(const char *directory,
                             const foldb_options_t *options,
@@ -1768,12 +1768,11 @@ FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_clock(const foldb_t *db, int64_t *database, int64_t *machine);
 
 // Sets the time by which entries expire back to the machine's, if it is ahead. Call this after the
-// machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time was
-// ahead; `seconds` may be NULL. Entries that had expired by the false time are back until their end,
-// except those that a flush or compaction has dropped.
+// machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time
+// was ahead; `seconds` may be NULL. Entries that had expired by the false time are back until
+// their end, except those that a flush or compaction has dropped.
 FOLDB_API FOLDB_CHECK_ERROR
-foldb_error_t *foldb_reset_clock(const foldb_t *db,
-                                 uint64_t *seconds);
+foldb_error_t *foldb_reset_clock(const foldb_t *db, uint64_t *seconds);
 
 // Stores the statistics of a database in `*text`, in the text format of Prometheus; free it with
 // `foldb_string_free`.

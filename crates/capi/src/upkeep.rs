@@ -144,10 +144,10 @@ pub unsafe extern "C" fn foldb_verify(
 }
 
 /// Repairs a database that cannot be opened: keeps what is readable. Stores in `*lost` how many
-/// losses it reports: missing or damaged tables, logs and value segments, damaged parts of logs, and
-/// files that differ from their state at the last close. The writes around a damaged part of a log
-/// are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the repair works in that directory and leaves
-/// the database as it is; with NULL it works in place.
+/// losses it reports: missing or damaged tables, logs and value segments, damaged parts of logs,
+/// and files that differ from their state at the last close. The writes around a damaged part of a
+/// log are kept, and the damaged log stays beside it with the ending `.damaged`. With a `copy`, the
+/// repair works in that directory and leaves the database as it is; with NULL it works in place.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_repair(
     directory: *const c_char,
@@ -196,9 +196,9 @@ pub unsafe extern "C" fn foldb_clock(
 }
 
 /// Sets the time by which entries expire back to the machine's, if it is ahead. Call this after the
-/// machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time was
-/// ahead; `seconds` may be NULL. Entries that had expired by the false time are back until their end,
-/// except those that a flush or compaction has dropped.
+/// machine's clock was ahead by mistake and was corrected. Stores in `*seconds` how far the time
+/// was ahead; `seconds` may be NULL. Entries that had expired by the false time are back until
+/// their end, except those that a flush or compaction has dropped.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_reset_clock(
     db: *const foldb_t,

@@ -1,9 +1,9 @@
 //! Looks at the path of a database without changing anything there.
 //!
 //! A database is a directory with a file `CURRENT`. Only `put`, `merge`, `count`, `load`,
-//! `keyspaces --create` and `demo --keep` create one, where nothing exists or in an empty directory.
-//! Commands refuse everything else and leave it unchanged. A creation that was killed before it
-//! wrote `CURRENT` left no data, so its directory counts as empty.
+//! `keyspaces --create` and `demo --keep` create one, where nothing exists or in an empty
+//! directory. Commands refuse everything else and leave it unchanged. A creation that was killed
+//! before it wrote `CURRENT` left no data, so its directory counts as empty.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, BufRead, BufReader, Read, Write};

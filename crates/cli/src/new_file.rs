@@ -33,8 +33,8 @@ impl NewFile {
     /// Creates the unfinished file, or takes over that of a killed run.
     ///
     /// # Errors
-    /// Fails if `to` is a directory or no regular file, if it is inside of a database or of backups, if another run writes it, or if the file
-    /// cannot be created.
+    /// Fails if `to` is a directory or no regular file, if it is inside of a database or of
+    /// backups, if another run writes it, or if the file cannot be created.
     pub(crate) fn begin(to: &Path) -> Outcome<NewFile> {
         if to.is_dir() {
             return Err(Exit::failed(format!("{} is a directory, not a file", shown(to))));

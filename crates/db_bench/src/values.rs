@@ -1,8 +1,8 @@
 //! Generated values: bytes that compress to a given fraction of their size.
 //!
-//! A buffer of at least 1 MiB is filled once, with pieces of 100 bytes. Each piece repeats its first
-//! `100 * ratio` random printable bytes. Values are consecutive slices of the buffer; after its
-//! end they begin again at its start. Buffer and slices are RocksDB's, byte for byte. Source:
+//! A buffer of at least 1 MiB is filled once, with pieces of 100 bytes. Each piece repeats its
+//! first `100 * ratio` random printable bytes. Values are consecutive slices of the buffer; after
+//! its end they begin again at its start. Buffer and slices are RocksDB's, byte for byte. Source:
 //! `RandomGenerator` in its `tools/db_bench_tool.cc`, `CompressibleString` in
 //! `test_util/testutil.cc`.
 

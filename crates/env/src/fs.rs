@@ -191,8 +191,8 @@ pub type Place = Arc<dyn CheckPlace>;
 /// What a [`Place`] does.
 pub trait CheckPlace: Debug + Send + Sync {
     /// # Errors
-    /// [`DirectoryLost`], wrapped, if another file or none has the name now. `PermissionDenied` in a
-    /// fork of the process that took the lock.
+    /// [`DirectoryLost`], wrapped, if another file or none has the name now. `PermissionDenied` in
+    /// a fork of the process that took the lock.
     fn check(&self) -> io::Result<()>;
 }
 

@@ -13,7 +13,8 @@
 //! - [`append_only`]: a file system over files that only grow at their end
 //! - [`read_only`]: a view of another file system that allows no change
 //! - [`overlay`]: a view of another file system that keeps all changes in memory
-//! - [`held`]: a view of another file system that changes a directory only while its lock is in place
+//! - [`held`]: a view of another file system that changes a directory only while its lock is in
+//!   place
 //! - [`process`]: the process that made a value, and whether the caller is a fork of it
 //! - [`unmapped`]: a view of another file system that maps no file
 //! - [`watched`]: a view of another file system that calls a function of the test before each call

@@ -252,9 +252,10 @@ pub struct DroppedTail {
 /// A jump of the machine's time of day, by which entries expire: it went more than two seconds
 /// further than the monotonic clock, or stayed that much behind it.
 ///
-/// A database with keyspaces that have an expiry looks for jumps in each second in which it is used.
-/// The first look of an open compares the clock with the stored time of the database, and finds
-/// only clocks that are behind it. On most systems a machine that was suspended has jumped forward.
+/// A database with keyspaces that have an expiry looks for jumps in each second in which it is
+/// used. The first look of an open compares the clock with the stored time of the database, and
+/// finds only clocks that are behind it. On most systems a machine that was suspended has jumped
+/// forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockJump {

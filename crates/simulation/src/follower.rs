@@ -17,7 +17,8 @@ pub struct Follower {
     /// Whether it read nothing yet, or last numbers that are in no log. A power cut may take such a
     /// position.
     is_loose: bool,
-    /// Whether calls of the disk failed. An open that cannot read an archived log shortens the feed.
+    /// Whether calls of the disk failed. An open that cannot read an archived log shortens the
+    /// feed.
     is_lossy: bool,
 }
 

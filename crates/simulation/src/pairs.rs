@@ -1,7 +1,7 @@
 //! The features of the engine, and which pairs of them met in a run.
 //!
-//! Faults hide where two features meet. Each seed leaves some features out, so the pairs are counted
-//! over many seeds. A run of seeds that never drew a pair tested less than it claims.
+//! Faults hide where two features meet. Each seed leaves some features out, so the pairs are
+//! counted over many seeds. A run of seeds that never drew a pair tested less than it claims.
 //!
 //! Invariant: a feature counts for a seed only if something happened that uses it, not because the
 //! seed drew it.

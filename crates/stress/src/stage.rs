@@ -98,8 +98,8 @@ impl Stage {
     }
 
     /// Opens the database at `path` read-only: a copy of this database, or this database itself.
-    /// Returns `None` if the process has few handles: such an open holds a handle of each table, and
-    /// would leave none to the calls of other threads.
+    /// Returns `None` if the process has few handles: such an open holds a handle of each table,
+    /// and would leave none to the calls of other threads.
     pub(crate) fn look(&self, path: &Path) -> Result<Option<Shown<'_>>, Wrong> {
         if self.features.surroundings.few_handles {
             return Ok(None);
@@ -135,8 +135,8 @@ impl Stage {
         }
     }
 
-    /// Returns whether the disk, or a move of the directory, may have caused this error of a changing
-    /// call.
+    /// Returns whether the disk, or a move of the directory, may have caused this error of a
+    /// changing call.
     pub(crate) fn is_excused(&self, error: &Error) -> bool {
         if self.features.surroundings.moves && error.kind() == ErrorKind::DirectoryLost {
             return true;

@@ -49,8 +49,8 @@ pub(crate) fn value(shown: Shown<'_>) -> Value {
     }
 }
 
-/// Returns bytes as JSON from which [`restored`] gives them back exactly. It uses their form if that
-/// loses nothing, then text, then `{"base64":"…"}`. A string is always text, never a number.
+/// Returns bytes as JSON from which [`restored`] gives them back exactly. It uses their form if
+/// that loses nothing, then text, then `{"base64":"…"}`. A string is always text, never a number.
 pub(crate) fn exact(form: Form, bytes: &[u8]) -> Value {
     let in_form = form.show(bytes).ok().map(value).filter(|json| {
         matches!(json, Value::Number(_) | Value::Array(_))

@@ -11,8 +11,8 @@ fn lines(count: usize, generation: usize) -> Vec<u8> {
     (0..count).flat_map(|n| format!("key{n:03}\t{generation:0300}\n").into_bytes()).collect()
 }
 
-/// A database in which some values of two segment files are dead: 31 of 130. With a quarter or more,
-/// background garbage collection would run at an unknown moment and change the counts.
+/// A database in which some values of two segment files are dead: 31 of 130. With a quarter or
+/// more, background garbage collection would run at an unknown moment and change the counts.
 fn half_dead() -> Shell {
     let shell = Shell::new();
     shell.ok("keyspaces db --create pages --separate 100");

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The copy is synced before the rename, so a file with this name has the bytes of 1 and 2 at every
-//! moment. Until the copy is complete, syncs go to the torn file: 1 and 2 become durable even if the
-//! disk has no space for a copy.
+//! moment. Until the copy is complete, syncs go to the torn file: 1 and 2 become durable even if
+//! the disk has no space for a copy.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -118,8 +118,9 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Checks that this process opened the database. A fork has a copy of the memory, in which locks
-    /// may be held by threads that the fork does not have, so a caller checks before it waits.
+    /// Checks that this process opened the database. A fork has a copy of the memory, in which
+    /// locks may be held by threads that the fork does not have, so a caller checks before it
+    /// waits.
     ///
     /// # Errors
     /// `Forked` in a fork of the process that opened the database.
@@ -154,8 +155,8 @@ impl Core {
     }
 
     /// # Errors
-    /// `Poisoned` after a failed sync or a panic in the background. `DirectoryLost` if the directory
-    /// was elsewhere in the middle of a change.
+    /// `Poisoned` after a failed sync or a panic in the background. `DirectoryLost` if the
+    /// directory was elsewhere in the middle of a change.
     #[inline]
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {

@@ -1,8 +1,8 @@
 //! Refuses outputs among the files of a database or of backups.
 //!
-//! An output there could replace a file that is needed, would be removed together with the database,
-//! and would make the directory one with files of others. Every call that creates a file or a
-//! directory at a path of the user's makes this check.
+//! An output there could replace a file that is needed, would be removed together with the
+//! database, and would make the directory one with files of others. Every call that creates a file
+//! or a directory at a path of the user's makes this check.
 
 use std::path::{Path, PathBuf};
 

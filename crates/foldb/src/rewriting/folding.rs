@@ -431,8 +431,8 @@ impl<'a> Folder<'a> {
         has_end && stamp.has_expired(through)
     }
 
-    /// Returns whether operands that could not be folded have expired, if what they lie on is known:
-    /// the end of operands that keep the end of their base.
+    /// Returns whether operands that could not be folded have expired, if what they lie on is
+    /// known: the end of operands that keep the end of their base.
     fn wall_has_expired(&self, records: &[Record], below: Below) -> bool {
         let (Some(through), [oldest, .., newest] | [oldest @ newest]) =
             (self.expired_through, records)

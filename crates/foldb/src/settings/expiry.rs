@@ -100,9 +100,9 @@ impl Expiry {
         }
     }
 
-    /// Rounds all ends up to a multiple of this many whole seconds, from 1 to 2^32 - 1. Merges that keep the end of
-    /// their entry fold before their base is known only if one bucket holds them all. So larger
-    /// buckets make shorter chains.
+    /// Rounds all ends up to a multiple of this many whole seconds, from 1 to 2^32 - 1. Merges that
+    /// keep the end of their entry fold before their base is known only if one bucket holds them
+    /// all. So larger buckets make shorter chains.
     pub fn with_bucket(self, bucket: Duration) -> Expiry {
         Expiry { bucket, ..self }
     }

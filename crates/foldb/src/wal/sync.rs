@@ -4,8 +4,8 @@
 //! leads: it syncs for all that wait. Callers that arrive during a sync wait for the next one.
 //!
 //! Four threads that each append and sync would form groups of one and three: while one leads, the
-//! others arrive. So a leader first waits for as many callers as were there at the last sync, for at
-//! most a fraction of the time that a sync takes. One thread alone never waits. PostgreSQL's
+//! others arrive. So a leader first waits for as many callers as were there at the last sync, for
+//! at most a fraction of the time that a sync takes. One thread alone never waits. PostgreSQL's
 //! `commit_delay` and `commit_siblings` follow the same idea with fixed numbers.
 //!
 //! Invariants: at most one thread syncs at a time, and no frame counts as synced before its bytes,

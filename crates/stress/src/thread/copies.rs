@@ -1,5 +1,5 @@
-//! A thread's copies of the database: checkpoints, backups, read-only views. Each must hold what the
-//! thread has written.
+//! A thread's copies of the database: checkpoints, backups, read-only views. Each must hold what
+//! the thread has written.
 
 use std::path::Path;
 

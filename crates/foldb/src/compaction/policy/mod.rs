@@ -12,7 +12,8 @@
 //! lazy leveled  tier .. tier    (unused)   ..   staging       last
 //! ```
 //!
-//! Parts of tables that cannot be read divide the tree, and the policy goes round them ([`damage`]).
+//! Parts of tables that cannot be read divide the tree, and the policy goes round them
+//! ([`damage`]).
 //!
 //! Invariant: every job keeps each key's records in order of age. Walking levels down and runs
 //! newest first never meets a newer record after an older one. It holds by construction:

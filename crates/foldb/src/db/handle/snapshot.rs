@@ -17,8 +17,8 @@ use crate::key::SeqNo;
 /// cheap. A snapshot keeps the database open. Versions that only the snapshot still sees keep their
 /// space.
 ///
-/// A snapshot cannot be taken inside an operator or comparator that a write in progress calls, or in
-/// a fork of the process. All reads through such a snapshot fail, with `Reentrant` or `Forked`.
+/// A snapshot cannot be taken inside an operator or comparator that a write in progress calls, or
+/// in a fork of the process. All reads through such a snapshot fail, with `Reentrant` or `Forked`.
 ///
 /// # Example
 /// ```

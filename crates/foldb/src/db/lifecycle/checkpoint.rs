@@ -15,9 +15,9 @@
 //! newer than `flushed_through` says. The logs have every write before a sorted load in the tree,
 //! because the load synced them and then changed the tree. Writers continue, and their later frames
 //! are not copied. A moment has an unlogged write before each later logged one: see
-//! [`Core::note_moment`]. The checkpoint waits for the write in progress, so that later reads of the
-//! database see everything that the checkpoint has. No file vanishes before it is linked or copied:
-//! the versions keep the tables, and the open readers keep the logs.
+//! [`Core::note_moment`]. The checkpoint waits for the write in progress, so that later reads of
+//! the database see everything that the checkpoint has. No file vanishes before it is linked or
+//! copied: the versions keep the tables, and the open readers keep the logs.
 //!
 //! `CURRENT` is written last, when all other files are durable. So a crash leaves a whole database
 //! or none. The checkpoint holds `LOCK` until then, so no other open creates a database in the
@@ -83,7 +83,8 @@ impl Db {
     /// system they are copied. The two databases share no file that is ever written to. Each may
     /// write, compact and be destroyed without effect on the other. Writers continue and do not
     /// wait. Writes with [`crate::WriteOptions::disable_wal`] are flushed first; if other threads
-    /// make such writes all the time, writers wait for the last flush. The checkpoint is durable when this returns. A checkpoint that fails removes its files.
+    /// make such writes all the time, writers wait for the last flush. The checkpoint is durable
+    /// when this returns. A checkpoint that fails removes its files.
     ///
     /// The checkpoint has this database's identity, which all shared tables carry. Both databases
     /// reject files of a third database, but cannot tell their own files from each other's.
@@ -226,7 +227,8 @@ impl Core {
             }
         }
         let last = || {
-            // A listener may write while its thread flushes, so this lock comes before the writer's.
+            // A listener may write while its thread flushes, so this lock comes before the
+            // writer's.
             let flushing = &self.background.flushing;
             let _flushing = flushing.lock().unwrap_or_else(PoisonError::into_inner);
             let mut writer = self.lock_writer()?;

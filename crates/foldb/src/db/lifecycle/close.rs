@@ -46,8 +46,8 @@ impl Core {
     /// Checks that a call may wait for background work.
     ///
     /// # Errors
-    /// `Forked` in a fork, which has no workers. `Reentrant` on a worker, and inside the caller's code
-    /// that this database calls in the background or under a lock.
+    /// `Forked` in a fork, which has no workers. `Reentrant` on a worker, and inside the caller's
+    /// code that this database calls in the background or under a lock.
     pub(crate) fn check_may_wait(&self) -> Result<()> {
         self.check_process()?;
         if !self.must_not_wait() || planted(Fault::CloseInCallback) {

@@ -56,8 +56,8 @@ pub(crate) fn refuse_used(
     Err(Error::new(kind, message).in_file(directory))
 }
 
-/// Lists a directory. Returns `None` for a file. `FileSystem::is_dir` would take a failed look for a
-/// file.
+/// Lists a directory. Returns `None` for a file. `FileSystem::is_dir` would take a failed look for
+/// a file.
 ///
 /// # Errors
 /// `Io` if the directory cannot be listed.

@@ -87,8 +87,8 @@ impl Core {
         Ok((value?, time))
     }
 
-    /// Returns the view and the sequence number of a read, and the moment of the read if the keyspace
-    /// has an expiry. `now` is as for [`Core::read_seqno`].
+    /// Returns the view and the sequence number of a read, and the moment of the read if the
+    /// keyspace has an expiry. `now` is as for [`Core::read_seqno`].
     ///
     /// # Errors
     /// As [`Core::read_seqno`].

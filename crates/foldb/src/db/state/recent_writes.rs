@@ -298,8 +298,8 @@ impl RecentWrites {
         }
     }
 
-    /// Returns the writes to keys after `since`, oldest first; `None` if the notes do not reach back
-    /// that far.
+    /// Returns the writes to keys after `since`, oldest first; `None` if the notes do not reach
+    /// back that far.
     #[inline]
     pub(crate) fn keys_since(
         &self,

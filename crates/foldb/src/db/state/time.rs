@@ -3,8 +3,8 @@
 //! It follows the machine's time of day, in whole seconds, and falls only when a caller resets it
 //! ([`crate::Db::reset_clock`]). Readers and writers see it in memory: no call waits for a disk to
 //! learn the time, and no failure of a disk stops it. A worker stores each second that a call saw
-//! in the manifest. So after a crash the time begins at least at the last stored second, even if the
-//! machine's clock was set back.
+//! in the manifest. So after a crash the time begins at least at the last stored second, even if
+//! the machine's clock was set back.
 //!
 //! Invariant: expired records are dropped only up to a stored second. After every crash, later
 //! writes have moments at or after it, so no operand comes in time to a value that is gone:
@@ -283,8 +283,8 @@ impl Core {
             self.wake();
             return;
         }
-        // Otherwise the call that holds the lock is one of a later second, or the next second stores
-        // this one too.
+        // Otherwise the call that holds the lock is one of a later second, or the next second
+        // stores this one too.
         if let Some(mut tree) = self.tree.try_lock() {
             self.store_time(&mut tree);
         }

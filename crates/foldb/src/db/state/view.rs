@@ -8,9 +8,9 @@
 //! read at 100 | a.MERGE.90 and a.MERGE.110 fold into a.MERGE.110 | load the view: 90 is gone
 //! ```
 //!
-//! A sorted load adds tables to the version and leaves the active memtable in place. A reader with a
-//! view from before the load and a number from after it would see later writes to that memtable, but
-//! not the load. So a view knows the last load that it has, and such a reader begins again.
+//! A sorted load adds tables to the version and leaves the active memtable in place. A reader with
+//! a view from before the load and a number from after it would see later writes to that memtable,
+//! but not the load. So a view knows the last load that it has, and such a reader begins again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

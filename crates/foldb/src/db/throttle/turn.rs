@@ -79,7 +79,8 @@ impl Core {
     /// Waits while another thread has a turn.
     ///
     /// # Errors
-    /// `Busy` if patience ends first.
+    /// `Busy` if patience ends first; `Reentrant` inside code of the caller that the engine calls
+    /// under a lock.
     #[cold]
     pub(crate) fn let_pass<'a>(
         &'a self,
@@ -100,6 +101,8 @@ impl Core {
             }
             let turns = self.transactions.lock_turns();
             drop(writer);
+            // The thread with the turn may wait for a lock under which this call was made.
+            self.check_not_inside()?;
             self.transactions.wait_for_turn(turns, left.min(turn.until - now));
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;

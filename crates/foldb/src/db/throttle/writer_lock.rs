@@ -104,8 +104,8 @@ struct Waiting {
     /// Held by the first waiter in the queue; the other waiters sleep until they get it.
     first: Mutex<()>,
     born: Instant,
-    /// The thread whose turn it is; 0 before the first turn. A new thread with the value of an ended
-    /// one is delayed by one turn at most.
+    /// The thread whose turn it is; 0 before the first turn. A new thread with the value of an
+    /// ended one is delayed by one turn at most.
     owner: AtomicUsize,
     /// When the turn began, in nanoseconds since `born`.
     turn_began: AtomicU64,

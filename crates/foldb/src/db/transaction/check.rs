@@ -174,8 +174,9 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Reads the newest records of all claims. Returns whether the claims hold at [`Check::through`].
-    /// If the notes were lost meanwhile, the next call of [`Check::catch_up`] says so.
+    /// Reads the newest records of all claims. Returns whether the claims hold at
+    /// [`Check::through`]. If the notes were lost meanwhile, the next call of [`Check::catch_up`]
+    /// says so.
     ///
     /// # Errors
     /// `Corruption`, `Io`; `Busy` if patience ends.

@@ -8,8 +8,8 @@
 //! b:      read k=1 ................................ lock: k changed | read k=2 ...
 //! ```
 //!
-//! After [`LOSSES_BEFORE_TURN`] losses the step gets a turn, as a transaction does. Each further turn
-//! is longer, and after [`MOST_LOSSES`] losses the step gives up.
+//! After [`LOSSES_BEFORE_TURN`] losses the step gets a turn, as a transaction does. Each further
+//! turn is longer, and after [`MOST_LOSSES`] losses the step gives up.
 //!
 //! [`LOSSES_BEFORE_TURN`]: crate::db::throttle::turn::LOSSES_BEFORE_TURN
 

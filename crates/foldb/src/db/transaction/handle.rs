@@ -393,8 +393,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets a savepoint and those after it. Their writes stay. A savepoint that was undone, or is
-    /// another transaction's, is no error.
+    /// Forgets a savepoint and those after it. Their writes stay. A savepoint that was undone, or
+    /// is another transaction's, is no error.
     ///
     /// # Example
     /// ```

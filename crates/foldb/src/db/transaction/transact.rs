@@ -49,8 +49,8 @@ pub struct TransactionOptions {
     /// What the return of the commit guarantees.
     pub write: WriteOptions,
     /// Bytes of keys read that the transaction remembers one by one, with 24 bytes for each key.
-    /// Beyond it, it remembers ranges, and meets more conflicts. Default: 16 MiB, so 400 000 keys of
-    /// 16 bytes. [`crate::MemoryUse`] tells what is in use.
+    /// Beyond it, it remembers ranges, and meets more conflicts. Default: 16 MiB, so 400 000 keys
+    /// of 16 bytes. [`crate::MemoryUsage`] tells what is in use.
     pub max_read_bytes: usize,
     /// How often [`Db::transact_opt`] runs the transaction before it returns the conflict. At least
     /// 1. Default: 100.
@@ -81,8 +81,8 @@ impl Core {
     /// Counts a transaction as open, and makes sure that writes are noted from now on.
     ///
     /// # Errors
-    /// `Busy` if patience ends while another call holds the writer lock; `Reentrant`. No transaction
-    /// is counted then.
+    /// `Busy` if patience ends while another call holds the writer lock; `Reentrant`. No
+    /// transaction is counted then.
     pub(crate) fn begin_noting(&self, patience: Patience) -> Result<()> {
         if self.transactions.begin() {
             return Ok(());
@@ -103,9 +103,9 @@ impl Db {
     /// Begins a transaction. The caller commits it, and runs it again after a `Conflict`.
     ///
     /// # Errors
-    /// `Closed`, `Forked`; `Busy` if the deadline of [`TransactionOptions::write`] ends while another
-    /// call holds the writer lock. A database that accepts no writes, because it is `Poisoned` or was
-    /// opened read-only, still begins transactions: those without writes succeed.
+    /// `Closed`, `Forked`; `Busy` if the deadline of [`TransactionOptions::write`] ends while
+    /// another call holds the writer lock. A database that accepts no writes, because it is
+    /// `Poisoned` or was opened read-only, still begins transactions: those without writes succeed.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         Transaction::begin(self, options, Patience::ENDLESS)
     }
@@ -119,8 +119,8 @@ impl Db {
     ///
     /// # Errors
     /// The error of `work`; `Conflict` after [`TransactionOptions::max_attempts`] or the deadline;
-    /// `Busy` if a deadline ends while it waits for the turn of another transaction or for the writer
-    /// lock; as [`Transaction::commit`].
+    /// `Busy` if a deadline ends while it waits for the turn of another transaction or for the
+    /// writer lock; as [`Transaction::commit`].
     ///
     /// # Example
     /// ```

@@ -1,8 +1,8 @@
 //! Sets the damaged parts of tables aside, so that the rest of the tree is still compacted.
 //!
 //! A compaction that fails with `Corruption` ends. The worker then reads the table that the error
-//! names, and notes which of its keys it cannot read ([`crate::db::state::damage`]). The policy goes
-//! round these keys from then on.
+//! names, and notes which of its keys it cannot read ([`crate::db::state::damage`]). The policy
+//! goes round these keys from then on.
 //!
 //! Invariant: setting aside changes no file and no version. Reads of the damaged keys fail as
 //! before, and no older value shows through.

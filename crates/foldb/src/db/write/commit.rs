@@ -519,7 +519,8 @@ impl Core {
         self.sync_through(&sync, frame)
     }
 
-    /// Syncs a log up to a frame. A failure poisons the database, unless the directory is elsewhere.
+    /// Syncs a log up to a frame. A failure poisons the database, unless the directory is
+    /// elsewhere.
     fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         log.sync_through(frame).inspect_err(|error| self.note_failed_sync(error))

@@ -64,8 +64,8 @@ fn a_flipped_bit_is_a_torn_tail_or_damage() {
     }
 }
 
-/// A repair reads every intact record, and says where the damage lies. Only the last record can pass
-/// for a torn tail.
+/// A repair reads every intact record, and says where the damage lies. Only the last record can
+/// pass for a torn tail.
 #[test]
 fn every_intact_record_is_read_past_a_flipped_bit() {
     let log = small_log();

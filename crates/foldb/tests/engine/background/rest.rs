@@ -81,8 +81,8 @@ fn blocks_before(db: &Db, end: u32) -> u64 {
     report.cached_blocks() + report.read_blocks()
 }
 
-/// Tombstones over data that is not delete-heavy stay in place, and each scan passes them. Here they
-/// are in short rows: a walk remembers long ones.
+/// Tombstones over data that is not delete-heavy stay in place, and each scan passes them. Here
+/// they are in short rows: a walk remembers long ones.
 #[test]
 fn scans_over_deleted_keys_pay_for_their_end() {
     let fs = MemFs::default();

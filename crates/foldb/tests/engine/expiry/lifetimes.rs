@@ -1,4 +1,5 @@
-//! How long entries live, to the nanosecond: at least their lifetime, and at most one bucket longer.
+//! How long entries live, to the nanosecond: at least their lifetime, and at most one bucket
+//! longer.
 
 use std::time::{Duration, SystemTime};
 

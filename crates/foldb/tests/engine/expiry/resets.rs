@@ -235,7 +235,8 @@ fn what_was_dropped_by_the_false_time_is_gone() {
 }
 
 /// A snapshot from the false time keeps it. A merge that comes after the reset, in time to a value
-/// that has expired in the snapshot, keeps its base over compactions, with the snapshot and without.
+/// that has expired in the snapshot, keeps its base over compactions, with the snapshot and
+/// without.
 #[test]
 fn merges_after_a_reset_keep_the_bases_that_a_snapshot_saw_expired() {
     for held in [false, true] {
@@ -270,8 +271,8 @@ fn merges_after_a_reset_keep_the_bases_that_a_snapshot_saw_expired() {
     }
 }
 
-/// A transaction that read what a reset brings back conflicts, with both isolations. One from before
-/// the jump goes on.
+/// A transaction that read what a reset brings back conflicts, with both isolations. One from
+/// before the jump goes on.
 #[test]
 fn transactions_from_the_false_time_conflict() {
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {

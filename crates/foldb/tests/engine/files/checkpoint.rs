@@ -656,8 +656,8 @@ fn outputs_inside_of_databases_and_backups_are_refused() {
     backups.restore(None, "whole").unwrap();
 }
 
-/// Some file systems list a directory to know that it is one. A failed list is an error of the disk,
-/// and no file in the place of the directory.
+/// Some file systems list a directory to know that it is one. A failed list is an error of the
+/// disk, and no file in the place of the directory.
 #[test]
 fn a_directory_that_cannot_be_listed_is_taken_for_no_file() {
     let fs = MemFs::new();

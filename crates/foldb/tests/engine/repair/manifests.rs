@@ -1,4 +1,5 @@
-//! Repairs without `CURRENT` or without a manifest: what other files tell, and what the report says.
+//! Repairs without `CURRENT` or without a manifest: what other files tell, and what the report
+//! says.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

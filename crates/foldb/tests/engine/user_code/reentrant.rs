@@ -1,7 +1,8 @@
 //! Tests calls of the database by the code that it calls itself.
 //!
 //! An operator or comparator may run under the lock of a writer, of a flush or of a change of the
-//! tree. A call that would wait for that lock, or for the work that called it, once waited for ever.
+//! tree. A call that would wait for that lock, or for the work that called it, once waited for
+//! ever.
 
 use std::cell::Cell;
 use std::cmp::Ordering;

@@ -6,13 +6,13 @@
 //!
 //! Each intact record keeps the numbers of its frames. Batches without writes take the place of the
 //! frames that are skipped, so the next log still follows this one. A batch counts only as a whole
-//! and if its sequence numbers are above those before it: old frames that a failed write left behind
-//! never count. So the order of commits stays and no merge is applied twice, but a gap may hold
-//! commits that are lost. The report names each gap.
+//! and if its sequence numbers are above those before it: old frames that a failed write left
+//! behind never count. So the order of commits stays and no merge is applied twice, but a gap may
+//! hold commits that are lost. The report names each gap.
 //!
-//! An unsynced tail that a power loss tore may have intact frames behind a hole. An open drops them,
-//! because a prefix of the writes survives (H11). A repair cannot tell the hole from damage. It keeps
-//! them, and names the gap.
+//! An unsynced tail that a power loss tore may have intact frames behind a hole. An open drops
+//! them, because a prefix of the writes survives (H11). A repair cannot tell the hole from damage.
+//! It keeps them, and names the gap.
 //!
 //! Invariant: a log of each name exists at every moment, damaged or mended.
 

@@ -5,15 +5,16 @@
 //!
 //! - *Manifest.* The repair reads the manifest that `CURRENT` names. If only `CURRENT` is lost, it
 //!   reads the newest readable manifest. If no manifest is readable, or tables are newer than one
-//!   that was replaced, the repair builds a manifest from the tables ([`rebuild`]). Unless the manifest that `CURRENT` names was readable,
+//!   that was replaced, the repair builds a manifest from the tables ([`rebuild`]). Unless the
+//!   manifest that `CURRENT` names was readable,
 //!   the repair renames tables and segments that the new manifest does not name. An open would
 //!   remove them.
 //! - *Tables.* The readable part of a damaged table is written to new tables, which replace it
 //!   ([`tables`]). For the lost keys of damaged and missing tables, the repair recovers the newest
 //!   separated values from the segments that these tables referred to ([`values`]). Other values,
 //!   operands and deletes of these keys are lost, so an older value may show.
-//! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept. A log with
-//!   its intact records replaces a damaged one ([`mend`]).
+//! - *Logs.* A missing log is skipped. Its writes are lost; those of later logs are kept. A log
+//!   with its intact records replaces a damaged one ([`mend`]).
 //! - *No manifest.* It is unknown which tables are lost. If a keyspace has no table, the repair
 //!   searches all segments of this keyspace. If tables are damaged, they may belong to any
 //!   keyspace, and the repair searches the segments of all keyspaces.
@@ -375,8 +376,9 @@ fn older_or_rebuilt(
     Ok(rebuilt)
 }
 
-/// Returns the newest readable manifest. A manifest takes further edits only in force. So a manifest
-/// with its first edit alone may be an attempt that failed, and a whole older one then knows more.
+/// Returns the newest readable manifest. A manifest takes further edits only in force. So a
+/// manifest with its first edit alone may be an attempt that failed, and a whole older one then
+/// knows more.
 fn newest_manifest(
     fs: &dyn FileSystem,
     names: &FileNames,

@@ -8,9 +8,9 @@
 //! A replaced table may outlive the table whose description says so, for example while an iterator
 //! holds it. So each description also repeats which replaced tables may still exist.
 //!
-//! Each description lists the tables in use. Those that do not exist are reported: they are lost, or
-//! a slice replaced them without writing a table. Nothing lists the newest table, but the writes in
-//! logs follow directly on those in tables. If they do not, the report says so.
+//! Each description lists the tables in use. Those that do not exist are reported: they are lost,
+//! or a slice replaced them without writing a table. Nothing lists the newest table, but the writes
+//! in logs follow directly on those in tables. If they do not, the report says so.
 //!
 //! Tables whose visible keys overlap go into runs by age. The names and options of keyspaces are
 //! lost.

@@ -30,8 +30,8 @@ pub struct RepairReport {
     pub may_lack_newest: bool,
     /// Whether keyspaces lost their names and options, because the manifest was rebuilt.
     pub lost_keyspace_names: bool,
-    /// Damaged parts of logs, in the order of writes. The repair kept the intact writes around them.
-    /// Writes in these parts are lost, so those that are left are no longer a prefix.
+    /// Damaged parts of logs, in the order of writes. The repair kept the intact writes around
+    /// them. Writes in these parts are lost, so those that are left are no longer a prefix.
     pub skipped: Vec<SkippedPart>,
     /// Missing logs.
     pub lost_logs: Vec<PathBuf>,
