@@ -10,16 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::compaction::policy::{CutRange, gaps_between};
+use crate::error::Error;
 use crate::key::Comparator;
 use crate::version::{KeyRange, TableRef, Upper, Version};
 
 /// A part of a table that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct DamagedPart {
     /// The number of the table.
     pub(crate) file: u64,
     /// The keys that it may hold, and a key on either side that can be read.
     pub(crate) range: CutRange,
+    /// The error of the job that met the table's damage.
+    pub(crate) error: Error,
 }
 
 /// The damaged parts of a keyspace's tables.
@@ -41,7 +44,10 @@ impl DamagedParts {
     /// Adds parts. Returns those that were not known.
     pub(crate) fn add(&self, found: Vec<DamagedPart>) -> Vec<DamagedPart> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: Vec<_> = found.into_iter().filter(|part| !parts.contains(part)).collect();
+        let is_known = |new: &DamagedPart| {
+            parts.iter().any(|part| (part.file, &part.range) == (new.file, &new.range))
+        };
+        let new: Vec<_> = found.into_iter().filter(|part| !is_known(part)).collect();
         *parts = parts.iter().chain(&new).cloned().collect();
         self.any.store(!parts.is_empty(), Ordering::Release);
         new

@@ -37,7 +37,7 @@ impl Core {
             let comparator = &*keyspace.comparator;
             let named = |table: &TableRef| error.path() == Some(&*self.path_of(table));
             for table in job.tables(&version, comparator).into_iter().filter(named) {
-                let damaged = self.damage_of(keyspace, &table, &version)?;
+                let damaged = self.damage_of(keyspace, &table, &version, error)?;
                 let new = keyspace.damage.add(damaged);
                 let mut in_job = new.iter().map(|part| key_range(&part.range));
                 let here = in_job.any(|range| match (&range.lo, &range.hi) {
@@ -91,13 +91,14 @@ impl Core {
         keyspace: &KeyspaceState,
         table: &TableRef,
         version: &Version,
+        error: &Error,
     ) -> Result<Vec<DamagedPart>> {
         let comparator = &*keyspace.comparator;
         let number = table.file.number;
         let all = || {
             let hi = end_of(&table.hi, version, comparator);
             let range = CutRange { lo: Some(Arc::clone(&table.lo)), hi };
-            Ok(vec![DamagedPart { file: number, range }])
+            Ok(vec![DamagedPart { file: number, range, error: error.clone() }])
         };
         match keyspace.tables.get_owned(&table.file) {
             Ok(_) => {}
@@ -115,6 +116,7 @@ impl Core {
         let parts = found.gaps.into_iter().map(|gap| DamagedPart {
             file: number,
             range: range_of(gap, table, version, comparator),
+            error: error.clone(),
         });
         Ok(parts.filter(|part| part.meets(table, comparator)).collect())
     }
@@ -125,11 +127,10 @@ impl Core {
         let parts = keyspace.damage.list();
         match parts.iter().find(|part| part.range.overlaps(range, comparator)) {
             None => Ok(()),
-            Some(part) => Err(Error::corruption(
-                "everything else is compacted, but a part of this table cannot be read; \
-                 repair the database",
-            )
-            .in_file(&self.names.table(part.file))),
+            Some(part) => {
+                let advice = "; everything else is compacted: repair the database";
+                Err(part.error.clone().advising(advice))
+            }
         }
     }
 }
