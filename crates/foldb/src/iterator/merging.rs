@@ -301,32 +301,28 @@ impl MergingCursor {
     }
 
     /// Leads runs past a stretch of deleted keys that the cursor is in. Returns whether one moved.
+    ///
+    /// A run passes only if no older source stays inside the stretch. Else the deletes that it hides
+    /// would no longer hide the records below them:
+    ///
+    /// ```text
+    /// newer run   a.DEL.5             a stretch at 7 covers this file,
+    /// older run   a.PUT.1  z.PUT.9    and not this one
+    /// ```
     #[cold]
     pub(crate) fn pass_dead(&mut self, dead: &Dead) -> Result<bool> {
-        let way = match self.direction {
-            Direction::Forward => Way::Forward,
-            Direction::Backward => Way::Backward,
-        };
         let mut moved = false;
-        for index in 0..self.sources.len() {
-            loop {
-                let source = &mut self.sources[index];
-                if !source.valid() || !dead.holds(&*self.comparator, source.key()) {
-                    break;
+        for index in (0..self.sources.len()).rev() {
+            match self.lead_past(index, dead) {
+                Ok(false) => {}
+                Ok(true) => {
+                    moved = true;
+                    self.refresh(index);
                 }
-                let passed = match source {
-                    Source::Memtable(_) => Ok(false),
-                    Source::Run(cursor) => cursor.pass_dead(way, dead),
-                    Source::Folded(cursor) => cursor.pass_dead(way, dead),
-                };
-                match passed {
-                    Ok(false) => break,
-                    Ok(true) => moved = true,
-                    Err(error) => return Err(self.fail(error)),
-                }
+                Err(error) => return Err(self.fail(error)),
             }
-            if moved {
-                self.refresh(index);
+            if self.stays_inside(index, dead) {
+                break;
             }
         }
         if moved {
@@ -334,6 +330,44 @@ impl MergingCursor {
             self.play_all();
         }
         Ok(moved)
+    }
+
+    /// Leads one source past a stretch, as far as it may go. Returns whether it moved.
+    fn lead_past(&mut self, index: usize, dead: &Dead) -> Result<bool> {
+        let way = match self.direction {
+            Direction::Forward => Way::Forward,
+            Direction::Backward => Way::Backward,
+        };
+        let source = &mut self.sources[index];
+        let mut moved = false;
+        while source.valid() && dead.holds(&*self.comparator, source.key()) {
+            let passed = match source {
+                Source::Memtable(_) => false,
+                Source::Run(cursor) => cursor.pass_dead(way, dead)?,
+                Source::Folded(cursor) => cursor.pass_dead(way, dead)?,
+            };
+            if !passed {
+                break;
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Returns whether a source still stands on a key of a stretch. The last key does not count,
+    /// because no source goes behind it.
+    fn stays_inside(&self, index: usize, dead: &Dead) -> bool {
+        let source = &self.sources[index];
+        if !source.valid() || !dead.holds(&*self.comparator, source.key()) {
+            return false;
+        }
+        let is_last = match (self.direction, &dead.end) {
+            (Direction::Forward, Edge::Behind(last)) => {
+                self.comparator.compare(source.key(), last).is_eq()
+            }
+            _ => false,
+        };
+        !is_last
     }
 
     /// Returns the key that comes first, in the cursor's direction, in all sources but one.

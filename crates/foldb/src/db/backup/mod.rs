@@ -30,7 +30,6 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::db::feed::recovery::is_missing;
 use crate::db::lifecycle::copying::list_directory;
 use crate::error::{Error, Result};
 use crate::files::{Content, Proof};
@@ -153,7 +152,10 @@ impl Backups {
     fn ids(&self) -> Result<Vec<u64>> {
         let names = match list_directory(&*self.fs, &self.directory) {
             Ok(Some(names)) => names,
-            Err(error) if !is_missing(&error) => return Err(error),
+            // Not every file system says why it cannot list a directory.
+            Err(error) if !matches!(self.fs.try_exists(&self.directory), Ok(false)) => {
+                return Err(error);
+            }
             Ok(None) | Err(_) => {
                 let message = "there is no directory of backups at this path";
                 return Err(Error::invalid_argument(message).in_file(&self.directory));
