@@ -137,7 +137,7 @@ impl Writer {
     ///
     /// # Panics
     /// As [`Writer::insert`].
-    #[inline]
+    #[inline(always)]
     pub fn insert_or_fold(
         &mut self,
         hash: u64,

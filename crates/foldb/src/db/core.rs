@@ -161,16 +161,7 @@ impl Core {
     pub(crate) fn check_sound(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
-            // A panic's error already says what to do.
-            Some(cause) if cause.kind() == ErrorKind::Poisoned => Err(cause.clone()),
-            Some(cause) if cause.kind() == ErrorKind::DirectoryLost => Err(Error::new(
-                ErrorKind::DirectoryLost,
-                format!("{cause}; this was noticed during a change, so reopen the database"),
-            )),
-            Some(cause) => Err(Error::new(
-                ErrorKind::Poisoned,
-                format!("a sync failed ({cause}), so durability is unknown; reopen the database"),
-            )),
+            Some(cause) => Err(poisoned(cause)),
         }
     }
 
@@ -288,5 +279,22 @@ impl Core {
     /// Returns the last sequence number that was applied and published.
     pub(crate) fn published(&self) -> SeqNo {
         self.pins.published()
+    }
+}
+
+/// Returns the error of writes to a database that `cause` poisoned.
+#[cold]
+fn poisoned(cause: &Error) -> Error {
+    match cause.kind() {
+        // A panic's error already says what to do.
+        ErrorKind::Poisoned => cause.clone(),
+        ErrorKind::DirectoryLost => Error::new(
+            ErrorKind::DirectoryLost,
+            format!("{cause}; this was noticed during a change, so reopen the database"),
+        ),
+        _ => Error::new(
+            ErrorKind::Poisoned,
+            format!("a sync failed ({cause}), so durability is unknown; reopen the database"),
+        ),
     }
 }

@@ -355,8 +355,10 @@ impl Core {
             unpublished.writer.unlogged = true;
             Ok(())
         } else {
-            self.log(unpublished.writer, writes, default, first)
-                .and_then(|()| self.sync_before_publication(unpublished.writer, options))
+            match self.log(unpublished.writer, writes, default, first) {
+                Ok(()) if options.sync => self.sync_before_publication(unpublished.writer),
+                logged => logged,
+            }
         };
         if logged.is_ok() {
             assert!(!planted(Fault::PanicBehindLog), "planted");
@@ -374,12 +376,11 @@ impl Core {
         logged
     }
 
-    /// Syncs what was logged before it is applied, if the caller asked for a sync and nothing may
-    /// be visible before it is durable. Writers wait meanwhile, because a later write must not
-    /// become visible first.
-    #[inline]
-    fn sync_before_publication(&self, writer: &WriterState, options: &WriteOptions) -> Result<()> {
-        if !options.sync || !self.settings.visible_when_durable {
+    /// Syncs what was logged before it is applied, if nothing may be visible before it is durable.
+    /// Writers wait meanwhile, because a later write must not become visible first.
+    #[inline(never)]
+    fn sync_before_publication(&self, writer: &WriterState) -> Result<()> {
+        if !self.settings.visible_when_durable {
             return Ok(());
         }
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
@@ -394,13 +395,16 @@ impl Core {
         writer: WriterGuard<'_, WriterState>,
         options: &WriteOptions,
     ) -> Result<()> {
-        if !options.sync {
+        // A write that may be visible only when it is durable was synced before it was applied.
+        if !options.sync || self.settings.visible_when_durable {
             return Ok(());
         }
-        if self.settings.visible_when_durable {
-            // The write was synced before it was applied.
-            return Ok(());
-        }
+        self.sync_written(writer)
+    }
+
+    /// Releases the writer lock, and makes durable what was written.
+    #[inline(never)]
+    fn sync_written(&self, writer: WriterGuard<'_, WriterState>) -> Result<()> {
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
         drop(writer);
         self.sync_through(&sync, frame)
@@ -494,7 +498,7 @@ impl Core {
     }
 
     /// Applies one operation. Returns its bytes of key and value.
-    #[inline]
+    #[inline(always)]
     fn apply_one(
         &self,
         buffers: &mut Buffers,

@@ -339,6 +339,7 @@ impl Iter {
     ///
     /// # Errors
     /// As [`Iter::seek_to_first`].
+    #[inline]
     pub fn advance(&mut self) -> Result<bool> {
         let moved = self.move_forward();
         self.after_move(Way::Forward, moved)
@@ -366,6 +367,7 @@ impl Iter {
     ///
     /// # Errors
     /// As [`Iter::seek_to_first`].
+    #[inline]
     pub fn retreat(&mut self) -> Result<bool> {
         let moved = self.move_backward();
         self.after_move(Way::Backward, moved)
