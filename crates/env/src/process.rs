@@ -45,11 +45,6 @@ impl Process {
     pub fn is_current(self) -> bool {
         self.word.load(Ordering::Relaxed) == self.number || planted(Fault::ForkIsParent)
     }
-
-    /// Returns the number that tells the process from those that it descends from.
-    pub(crate) fn number(self) -> u64 {
-        self.number
-    }
 }
 
 impl fmt::Debug for Process {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use foldb::env::{Env, Trouble, WatchedFs};
 use foldb::{
@@ -40,6 +41,8 @@ pub(crate) struct Shown<'a> {
 
 /// Opens that may fail before the disk is repaired.
 const ATTEMPTS: usize = 4;
+/// A forked child has run within this time. Children that outlive their parents live longer.
+const LONGEST_START: Duration = Duration::from_millis(60);
 /// Most files that failed opens may leave: some calls cannot be undone.
 const LEFT_BEHIND: usize = 3;
 
@@ -65,7 +68,8 @@ impl Stage {
         if let BadDisk::Failing(_) = features.disk {
             fail_to_open(path, &options, &trouble, features.seed, counts)?;
         }
-        let db = Db::open(path, options).map_err(told("the database does not open"))?;
+        let db = open(path, &options, features.surroundings.forks);
+        let db = db.map_err(told("the database does not open"))?;
         let operators = Operator::ALL.iter().map(|own| Ok((*own, db.operator(&own.name())?)));
         let operators = operators.collect::<Result<_, _>>();
         let operators = operators.map_err(told("cannot define an operator"))?;
@@ -128,7 +132,7 @@ impl Stage {
         match self.features.disk {
             BadDisk::Failing(one_in) => self.trouble.fail_one_in(one_in, seed),
             BadDisk::Slow(micros) => {
-                self.trouble.slow_down(std::time::Duration::from_micros(micros));
+                self.trouble.slow_down(Duration::from_micros(micros));
             }
             BadDisk::Unmappable => fail_mappings(),
             BadDisk::Nothing | BadDisk::Hanging(_) | BadDisk::FailingSyncs => {}
@@ -182,6 +186,24 @@ impl Stage {
             }
         }
         batch
+    }
+}
+
+/// Opens the database. If the life before had children, one of them may have its copy of the lock
+/// until it runs for the first time.
+fn open(path: &Path, options: &Options, may_have_children: bool) -> foldb::Result<Db> {
+    let begun = Instant::now();
+    loop {
+        match Db::open(path, options.clone()) {
+            Err(error)
+                if error.kind() == ErrorKind::Locked
+                    && may_have_children
+                    && begun.elapsed() < LONGEST_START =>
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            outcome => return outcome,
+        }
     }
 }
 

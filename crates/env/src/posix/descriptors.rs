@@ -23,9 +23,9 @@ use arc_swap::ArcSwapOption;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use super::forks::OfProcess;
 use super::{hints, open_file};
 use crate::fs::RandomAccessFile;
-use crate::process::Process;
 
 /// Handles that are left to the program and to other files, unless the limit is small.
 const LEAST_RESERVE: u64 = 64;
@@ -36,15 +36,19 @@ const GIVEN_BACK: usize = 8;
 type Queue = VecDeque<Weak<NamedFile>>;
 
 /// The open files. Those that were dropped stay in the queue for a while.
-static QUEUE: Mutex<Queue> = Mutex::new(VecDeque::new());
-
-/// How many of them are open.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+static QUEUE: OfProcess<Mutex<Queue>> = OfProcess::new(|parent| {
+    // A child can close its copies of its parent's files, unless another thread was at the queue.
+    let inherited = parent.and_then(|queue| Some(std::mem::take(&mut *queue.try_lock().ok()?)));
+    Mutex::new(inherited.unwrap_or_default())
+});
 
 fn queue() -> MutexGuard<'static, Queue> {
     // The queue is never left half changed, so a panic elsewhere does not damage it.
-    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+    QUEUE.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// How many of them are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns how many files that keep their names may be open in the process at a time: what its
 /// limit (`RLIMIT_NOFILE`) leaves after a reserve for the program, and for logs and other files.
@@ -101,7 +105,6 @@ pub(super) struct NamedFile {
     file: ArcSwapOption<File>,
     /// Set at each read, cleared by the hand.
     used: AtomicBool,
-    process: Process,
     /// For the queue.
     this: Weak<NamedFile>,
 }
@@ -115,7 +118,6 @@ impl NamedFile {
             identity,
             file: ArcSwapOption::empty(),
             used: AtomicBool::new(true),
-            process: Process::current(),
             this: Weak::clone(this),
         });
         named.keep(Arc::new(file), &mut queue());
@@ -130,13 +132,10 @@ impl NamedFile {
             let message = "another file has its name: the directory was changed under the database";
             return Err(io::Error::other(message));
         }
-        // In a fork, a thread that the fork does not have may hold the queue.
-        if self.process.is_current() {
-            let mut queue = queue();
-            match self.file.load_full() {
-                Some(other) => return Ok(other),
-                None => self.keep(Arc::clone(&file), &mut queue),
-            }
+        let mut queue = queue();
+        match self.file.load_full() {
+            Some(other) => return Ok(other),
+            None => self.keep(Arc::clone(&file), &mut queue),
         }
         Ok(file)
     }

@@ -1,4 +1,5 @@
-//! What a forked child must not inherit: the word that marks its parent, and the parent's locks.
+//! What a forked child must not inherit: the word that marks its parent, the parent's locks of files,
+//! and locks of memory that the parent's threads hold.
 //!
 //! The word lies in a page that the kernel fills with zeros in the child (`MADV_WIPEONFORK`, Linux
 //! 4.14). Where the kernel cannot, the word lies in ordinary memory, and a function that runs in
@@ -9,17 +10,23 @@
 //! the last copy of its descriptor. Without this, a killed program could not open its database
 //! again while a child of it lives.
 //!
-//! A child of a process with several threads may do little before `exec`. So the function takes no
-//! lock and allocates nothing.
+//! A fork may come between the open of a file and the entry of its descriptor in the list below. The
+//! child would keep that copy. So two more functions count the forks that begin and end, and a lock
+//! counts only if no fork came in between ([`Forks`]).
+//!
+//! A child of a process with several threads may do little before `exec`. So the functions take no
+//! lock and allocate nothing. A child may open a database of its own, though. A lock of memory that
+//! it needs for this may be held by a thread that the child does not have, so it gets a new one
+//! ([`OfProcess`]).
 
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::ptr;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use crate::faults::{Fault, planted};
+use crate::process::Process;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The word where the kernel wipes no page.
@@ -27,11 +34,21 @@ static ORDINARY: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the word that a fork sets to zero in the child.
 pub(crate) fn word_of_process() -> &'static AtomicU64 {
-    static WORD: OnceLock<&'static AtomicU64> = OnceLock::new();
-    WORD.get_or_init(|| {
-        watch_forks();
-        wiped_word().unwrap_or(&ORDINARY)
-    })
+    // Not a `OnceLock`: a child would wait for a thread of its parent that was at the first call.
+    static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+    // SAFETY: the word, if there is one, lives until the process ends.
+    if let Some(word) = unsafe { WORD.load(Ordering::Acquire).as_ref() } {
+        return word;
+    }
+    watch_forks();
+    let word = wiped_word().unwrap_or(&ORDINARY);
+    let own = ptr::from_ref(word).cast_mut();
+    match WORD.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => word,
+        // This thread's page stays, unused.
+        // SAFETY: the other thread's word lives until the process ends.
+        Err(other) => unsafe { &*other },
+    }
 }
 
 /// Maps a page that the kernel wipes in a forked child; `None` if it cannot.
@@ -61,19 +78,58 @@ fn wiped_word() -> Option<&'static AtomicU64> {
     None
 }
 
-/// Has [`in_child`] called in each forked child.
+/// Has the functions below called at each fork.
 fn watch_forks() {
-    static WATCHED: OnceLock<()> = OnceLock::new();
-    WATCHED.get_or_init(|| {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    // Two threads may both come here first. Then each function is called twice, and does no harm.
+    if !WATCHED.load(Ordering::Acquire) {
         #[cfg(not(miri))]
-        // SAFETY: the function does nothing that is forbidden in a child, and it lives as long as
+        // SAFETY: the functions do nothing that is forbidden in a child, and they live as long as
         // this library. Without memory for the entry, the kernel's page remains.
-        let _without_memory = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    });
+        let _without_memory =
+            unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
+        WATCHED.store(true, Ordering::Release);
+    }
+}
+
+/// Forks of this process that have begun, and those of them that have ended or failed.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn before_fork() {
+    BEGUN.fetch_add(1, Ordering::SeqCst);
+}
+
+extern "C" fn in_parent() {
+    ENDED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// The forks of this process at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forks {
+    begun: u64,
+    is_one_running: bool,
+}
+
+impl Forks {
+    pub(super) fn now() -> Forks {
+        watch_forks();
+        // A fork may end between the two looks. Then it counts as running.
+        let ended = ENDED.load(Ordering::SeqCst);
+        let begun = BEGUN.load(Ordering::SeqCst);
+        Forks { begun, is_one_running: ended < begun }
+    }
+
+    /// Returns whether a child may have been made since then.
+    pub(super) fn may_have_made_a_child(self) -> bool {
+        self.is_one_running || BEGUN.load(Ordering::SeqCst) != self.begun
+    }
 }
 
 extern "C" fn in_child() {
     ORDINARY.store(0, Ordering::Relaxed);
+    // The other forks of the parent do not end here.
+    ENDED.store(BEGUN.load(Ordering::SeqCst), Ordering::SeqCst);
     if planted(Fault::LockOutlivesFork) {
         return;
     }
@@ -136,12 +192,13 @@ impl Entry {
 pub(super) struct OwnFile {
     file: ManuallyDrop<File>,
     entry: &'static Entry,
+    process: Process,
 }
 
 impl OwnFile {
     pub(super) fn new(file: File) -> OwnFile {
         let entry = Entry::of(file.as_raw_fd());
-        OwnFile { file: ManuallyDrop::new(file), entry }
+        OwnFile { file: ManuallyDrop::new(file), entry, process: Process::current() }
     }
 
     /// Returns the file. In a child it is closed, and may not be used.
@@ -152,10 +209,57 @@ impl OwnFile {
 
 impl Drop for OwnFile {
     fn drop(&mut self) {
-        // In a child another file may have the number by now.
-        if self.entry.descriptor.swap(NONE, Ordering::Relaxed) != NONE {
+        // In a child the file is closed. Other files may have its number and its entry by now.
+        if self.process.is_current() && self.entry.descriptor.swap(NONE, Ordering::Relaxed) != NONE
+        {
             // SAFETY: this is the only drop of the file, and nothing uses it afterwards.
             unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
+}
+
+/// A value of one process. A forked child makes a new one when it first asks.
+///
+/// Invariant: values are never freed. A process has at most one for each process that it descends
+/// from, besides its own.
+#[derive(Debug)]
+pub(super) struct OfProcess<T: 'static> {
+    current: AtomicPtr<Owned<T>>,
+    make: fn(Option<&T>) -> T,
+}
+
+#[derive(Debug)]
+struct Owned<T> {
+    process: Process,
+    value: T,
+}
+
+impl<T: Send + Sync> OfProcess<T> {
+    /// `make` gets the value of the parent process. A thread that the child does not have may hold
+    /// a lock in it.
+    pub(super) const fn new(make: fn(Option<&T>) -> T) -> OfProcess<T> {
+        OfProcess { current: AtomicPtr::new(ptr::null_mut()), make }
+    }
+
+    pub(super) fn get(&self) -> &'static T {
+        let mut found = self.current.load(Ordering::Acquire);
+        loop {
+            // SAFETY: values are never freed.
+            let owned = unsafe { found.as_ref() };
+            match owned {
+                Some(owned) if owned.process.is_current() => return &owned.value,
+                _ => {}
+            }
+            let value = (self.make)(owned.map(|parent| &parent.value));
+            let new = Box::into_raw(Box::new(Owned { process: Process::current(), value }));
+            match self.current.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => found = new,
+                Err(other) => {
+                    // SAFETY: no other thread has seen it.
+                    drop(unsafe { Box::from_raw(new) });
+                    found = other;
+                }
+            }
         }
     }
 }

@@ -32,77 +32,69 @@ use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
-use super::forks::OwnFile;
+use super::forks::{Forks, OfProcess, OwnFile};
 use super::{hints, open_file};
 use crate::faults::{Fault, planted};
 use crate::fs::{CheckPlace, DirectoryLost, FileLock, Holder, Place};
 use crate::paths::locked;
 use crate::process::Process;
 
+/// Opens again after a fork, this often. A process that forks without a pause is locked then, too.
+const ATTEMPTS: u32 = 100;
+
 /// Takes the lock of `path`, creating the file if it is missing.
 pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
-    let process = Process::current();
     // Held until the lock is taken, so that no thread opens a file that another one locks.
     let mut claimed = claimed();
-    let is_claimed = |claimed: &Claims, identity| claimed.contains(&(process.number(), identity));
-    loop {
+    for attempt in 1.. {
         // The look comes before the open: closing a second handle of the file would release the
         // first one's lock.
         if let Ok(found) = fs::symlink_metadata(path)
-            && is_claimed(&claimed, identity(&found))
+            && claimed.contains(&identity(&found))
         {
             return Err(locked(path, Holder::ThisProcess));
         }
+        let forks = Forks::now();
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
         if planted(Fault::LockWithoutName) {
             // Long enough for another program to unlink the file.
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         let place = LockPlace::of(&file, path)?;
-        if is_claimed(&claimed, place.identity) {
+        if claimed.contains(&place.identity) {
             // It got this name since the look.
             std::mem::forget(file);
             return Err(locked(path, Holder::ThisProcess));
         }
+        let file = OwnFile::new(file);
+        if forks.may_have_made_a_child() && attempt < ATTEMPTS {
+            // The child would keep the lock of this descriptor.
+            drop(file);
+            std::thread::yield_now();
+            continue;
+        }
         let file = take(file, path)?;
         if place.is_right()? || planted(Fault::LockWithoutName) {
-            claimed.insert((process.number(), place.identity));
-            let claim = Claim { process, identity: place.identity };
-            return Ok(PosixLock { file, place: Arc::new(place), _claim: claim });
+            claimed.insert(place.identity);
+            return Ok(PosixLock { file: Some(file), place: Arc::new(place) });
         }
     }
+    unreachable!("the loop has no end")
 }
 
-/// The files that this process has locked, with the number of the process. A fork's copies of its
-/// parent's claims do not count. A locked file is open, so no other file gets its identity.
-type Claims = BTreeSet<(u64, Identity)>;
+/// The files that this process has locked.
+///
+/// Invariant: while a thread holds this set, each file in it is open. So no other file has one of
+/// these numbers.
+static CLAIMED: OfProcess<Mutex<BTreeSet<Identity>>> = OfProcess::new(|_| Mutex::default());
 
-static CLAIMED: Mutex<Claims> = Mutex::new(BTreeSet::new());
-
-fn claimed() -> MutexGuard<'static, Claims> {
+fn claimed() -> MutexGuard<'static, BTreeSet<Identity>> {
     // The set is never left half changed, so a panic elsewhere does not damage it.
-    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One file that this process has locked. The claim ends on drop.
-#[derive(Debug)]
-struct Claim {
-    process: Process,
-    identity: Identity,
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        // In a fork, a thread that the fork does not have may hold the set.
-        if self.process.is_current() {
-            claimed().remove(&(self.process.number(), self.identity));
-        }
-    }
+    CLAIMED.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes both locks of an open file.
-fn take(file: File, path: &Path) -> io::Result<OwnFile> {
-    let file = OwnFile::new(file);
+fn take(file: OwnFile, path: &Path) -> io::Result<OwnFile> {
     match file.get().try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -203,10 +195,9 @@ impl CheckPlace for LockPlace {
 
 #[derive(Debug)]
 pub(super) struct PosixLock {
-    file: OwnFile,
+    /// `None` after the drop began.
+    file: Option<OwnFile>,
     place: Arc<LockPlace>,
-    // Declared last, so dropped last: a caller that gets the claim finds the file unlocked.
-    _claim: Claim,
 }
 
 impl FileLock for PosixLock {
@@ -221,10 +212,17 @@ impl FileLock for PosixLock {
 
 impl Drop for PosixLock {
     fn drop(&mut self) {
-        if self.is_held() {
+        if self.is_held()
+            && let Some(file) = self.file.take()
+        {
+            // Held until the claim has ended. If the file has no name any more, a new file may get
+            // its number as soon as it is closed.
+            let mut claimed = claimed();
             // Closing alone would leave the lock to a forked child that has a copy of the
             // descriptor. If this fails, only the close that follows remains.
-            let _ = self.file.get().unlock();
+            let _ = file.get().unlock();
+            drop(file);
+            claimed.remove(&self.place.identity);
         }
     }
 }

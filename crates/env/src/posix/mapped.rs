@@ -288,6 +288,7 @@ mod helper {
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
     use std::time::Duration;
 
+    use super::super::forks::OfProcess;
     use super::{Shared, Window};
 
     /// How long it waits for more tasks.
@@ -301,16 +302,23 @@ mod helper {
         Drop(Window),
     }
 
+    #[derive(Default)]
     struct Tasks {
         waiting: VecDeque<Task>,
         is_running: bool,
     }
 
-    static TASKS: Mutex<Tasks> = Mutex::new(Tasks { waiting: VecDeque::new(), is_running: false });
-    static MORE: Condvar = Condvar::new();
+    #[derive(Default)]
+    struct Helper {
+        tasks: Mutex<Tasks>,
+        more: Condvar,
+    }
+
+    /// A forked child has no helper thread, so it starts its own.
+    static HELPER: OfProcess<Helper> = OfProcess::new(|_| Helper::default());
 
     fn lock() -> MutexGuard<'static, Tasks> {
-        TASKS.lock().unwrap_or_else(PoisonError::into_inner)
+        HELPER.get().tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Requests that the window of a file from `start` is made ready.
@@ -338,7 +346,7 @@ mod helper {
         let left =
             if tasks.is_running { VecDeque::new() } else { std::mem::take(&mut tasks.waiting) };
         drop(tasks);
-        MORE.notify_one();
+        HELPER.get().more.notify_one();
         drop(left);
     }
 
@@ -357,8 +365,8 @@ mod helper {
                 }
                 tasks = lock();
             }
-            let (locked, waited) =
-                MORE.wait_timeout(tasks, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            let waited = HELPER.get().more.wait_timeout(tasks, PATIENCE);
+            let (locked, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             tasks = locked;
             if waited.timed_out() && tasks.waiting.is_empty() {
                 tasks.is_running = false;

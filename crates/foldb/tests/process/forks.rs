@@ -172,6 +172,40 @@ fn a_child_of_a_busy_parent_never_hangs() {
     });
 }
 
+/// Threads of the parent open, write and close files at the moment of the fork. The child once waited
+/// for ever for a lock that such a thread held.
+#[test]
+fn a_child_of_a_busy_parent_opens_a_database_of_its_own() {
+    alone("forks::a_child_of_a_busy_parent_opens_a_database_of_its_own", |base| {
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for name in ["one", "two"] {
+                let (path, ended) = (base.join(name), &ended);
+                scope.spawn(move || {
+                    while !ended.load(Ordering::Relaxed) {
+                        use_once(&path);
+                    }
+                });
+            }
+            for n in 0..60 {
+                in_child(|| use_once(&base.join(format!("of child {n}"))));
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+/// Opens a database, writes until it has several tables and logs, reads and closes.
+fn use_once(path: &std::path::Path) {
+    let db = Db::open(path, small()).unwrap();
+    for n in 0..500 {
+        db.put(key(n), [7; 400]).unwrap();
+    }
+    db.flush().unwrap();
+    assert_eq!(count(&db), 500);
+    db.close().unwrap();
+}
+
 /// The child once wrote into the log that it shares with its parent, over acknowledged writes.
 #[test]
 fn no_acknowledged_write_of_a_killed_parent_is_lost_to_its_child() {
