@@ -135,12 +135,14 @@ pub enum Fault {
     EndsEarly,
     /// An operator of a keyspace with expiry gets its scraps before the value that it names.
     KeepScraps,
+    /// A walk leads a table past noted deletes although an older table keeps records below them.
+    PassDeadAlone,
 }
 
 impl Fault {
     /// All faults.
     #[cfg(any(test, debug_assertions))]
-    pub const ALL: [Fault; 61] = [
+    pub const ALL: [Fault; 62] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -202,6 +204,7 @@ impl Fault {
         Fault::ForgetExactHit,
         Fault::EndsEarly,
         Fault::KeepScraps,
+        Fault::PassDeadAlone,
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.
@@ -215,7 +218,7 @@ impl Fault {
 mod planting {
     use std::cell::Cell;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::Fault;
 
@@ -264,6 +267,19 @@ mod planting {
         FEW_NOTES.get()
     }
 
+    static SHORT_STRETCHES: AtomicBool = AtomicBool::new(false);
+
+    /// Lets walks note and skip short stretches of deleted keys too, or no longer. This is no
+    /// fault: answers stay the same.
+    pub fn note_short_stretches(are_noted: bool) {
+        SHORT_STRETCHES.store(are_noted, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn notes_short_stretches() -> bool {
+        SHORT_STRETCHES.load(Ordering::Relaxed)
+    }
+
     #[inline]
     pub(crate) fn planted(fault: Fault) -> bool {
         PLANTED.get() == Some(fault) || PLANTED_EVERYWHERE.get() == Some(&fault)
@@ -281,10 +297,15 @@ mod planting {
     pub(crate) fn keeps_few_notes() -> bool {
         false
     }
+
+    #[inline(always)]
+    pub(crate) fn notes_short_stretches() -> bool {
+        false
+    }
 }
 
 #[cfg(any(test, debug_assertions))]
 pub(crate) use planting::longest_payload;
 #[cfg(any(test, debug_assertions))]
-pub use planting::{keep_few_notes, plant, plant_everywhere, shorten_frames};
-pub(crate) use planting::{keeps_few_notes, planted};
+pub use planting::{keep_few_notes, note_short_stretches, plant, plant_everywhere, shorten_frames};
+pub(crate) use planting::{keeps_few_notes, notes_short_stretches, planted};

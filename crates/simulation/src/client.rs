@@ -353,7 +353,10 @@ impl<'a> Client<'a> {
         }
         let count =
             if features.batches && self.rng.u8(..4) == 0 { self.rng.usize(2..12) } else { 1 };
-        let mut operations: Vec<_> = (0..count).map(|_| self.change()).collect();
+        let mut operations: Vec<_> = match features.drains && self.rng.u8(..5) == 0 {
+            true => self.drain(),
+            false => (0..count).map(|_| self.change()).collect(),
+        };
         self.make_brief_now_and_then(&mut operations);
         let sync = self.rng.u8(..) < features.syncs;
         let gives_up = features.deadlines && self.rng.bool();
@@ -502,6 +505,17 @@ impl<'a> Client<'a> {
             _ => Change::Delete(key),
         };
         Operation { keyspace, change }
+    }
+
+    /// Returns deletes of neighbouring keys, often those at an end.
+    fn drain(&mut self) -> Vec<Operation> {
+        let Features { keys, ref operators, .. } = *self.stage.features;
+        let keyspace = self.rng.usize(..operators.len());
+        let (count, from) = (self.rng.u16(2..40), self.rng.u16(..keys));
+        let from = [0, from, keys.saturating_sub(count)][self.rng.usize(..3)];
+        let keys = from..keys.min(from + count);
+        let delete = |number| Change::Delete(self.stage.features.key(number));
+        keys.map(|number| Operation { keyspace, change: delete(number) }).collect()
     }
 
     /// Returns the operator to merge with, in a keyspace with this one.

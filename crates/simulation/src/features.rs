@@ -46,6 +46,8 @@ pub struct Features {
     pub batches: bool,
     /// Whether ranges are deleted.
     pub range_deletes: bool,
+    /// Whether neighbouring keys are deleted together, and walks note even a few of them.
+    pub drains: bool,
     /// Whether snapshots are held and read later.
     pub snapshots: bool,
     /// Whether iterators are held and read later.
@@ -114,6 +116,7 @@ impl Features {
         let operators: Vec<_> = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
         let mut general = draws(seed, "general features", &[]);
         let mut paired = draws(seed, "paired features", &[]);
+        let mut drained = draws(seed, "drains", &[]);
         let mut features = Features {
             seed,
             writers: rng.u8(2..=4),
@@ -129,6 +132,7 @@ impl Features {
             syncs: [0, 2, 20, 200][rng.usize(..4)],
             batches: rng.bool(),
             range_deletes: rng.bool(),
+            drains: drained.bool(),
             snapshots: rng.bool(),
             iterators: rng.bool(),
             manual_work: rng.bool(),

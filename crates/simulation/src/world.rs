@@ -84,6 +84,7 @@ impl<'a> World<'a> {
         if let Some(bytes) = self.features.frames {
             foldb::faults::shorten_frames(bytes);
         }
+        foldb::faults::note_short_stretches(self.features.drains);
         for life in 0..MOST_LIVES {
             let end = self.features.end(life);
             self.live(life, end).map_err(|wrong| format!("life {life}: {wrong}"))?;

@@ -14,6 +14,10 @@
 //! table whose records all have such numbers is led past the stretch. Compactions may give a record
 //! the number 0. A stretch therefore speaks only of files that its walk saw, or older ones.
 //!
+//! Compactions also drop entries that have expired. An iterator from before such a drop still shows
+//! them, because its moment is earlier. So a stretch is only for iterators whose version is no older
+//! than that of the walk.
+//!
 //! The stretches are hints of a process. They are bounded in number, and forgotten at the end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +41,10 @@ pub(crate) struct Dead {
     pub(crate) seqno: SeqNo,
     /// The newest file that the stretch speaks of.
     pub(crate) newest_file: u64,
+    /// The version in which the walk found it, by [`Origin::installs`].
+    ///
+    /// [`Origin::installs`]: crate::iterator::Origin::installs
+    pub(crate) installs: u64,
 }
 
 impl Dead {
@@ -62,12 +70,13 @@ impl DeadStretches {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the stretch that a key lies in, for a reader.
+    /// Returns the stretch that a key lies in, for a reader and its version.
     pub(crate) fn find(
         &self,
         comparator: &dyn Comparator,
         key: &[u8],
         reader: SeqNo,
+        installs: u64,
     ) -> Option<Dead> {
         if !self.any.load(Ordering::Acquire) {
             return None;
@@ -75,7 +84,7 @@ impl DeadStretches {
         let known = self.lock();
         let at = known.partition_point(|dead| dead.end.is_before(comparator, key));
         let dead = known.get(at).filter(|dead| dead.holds(comparator, key));
-        dead.filter(|dead| dead.seqno <= reader).cloned()
+        dead.filter(|dead| dead.seqno <= reader && dead.installs <= installs).cloned()
     }
 
     /// Notes a stretch. It takes the place of what was known of its keys.

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::iterator::dead::Dead;
 use crate::iterator::source::Source;
 use crate::key::{Comparator, RecordHeader, SeqNo};
@@ -321,7 +322,7 @@ impl MergingCursor {
                 }
                 Err(error) => return Err(self.fail(error)),
             }
-            if self.stays_inside(index, dead) {
+            if self.stays_inside(index, dead) && !planted(Fault::PassDeadAlone) {
                 break;
             }
         }

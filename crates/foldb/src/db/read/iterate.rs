@@ -55,6 +55,10 @@ impl Origin for ViewOrigin {
         let tables = self.view.version.runs().flat_map(|(_, run)| run.tables.iter());
         tables.map(|table| table.file.number).max().unwrap_or(0)
     }
+
+    fn installs(&self) -> u64 {
+        self.view.installs
+    }
 }
 
 impl KeyspaceState {

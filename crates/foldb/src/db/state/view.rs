@@ -33,12 +33,14 @@ pub(crate) struct View {
     pub(crate) version: Arc<Version>,
     /// The number of the last sorted load since the open that the version has; 0: none.
     loaded: SeqNo,
+    /// Counts the versions before this one. A later version has a larger number.
+    pub(crate) installs: u64,
 }
 
 impl View {
     /// Returns a view of a version without memtables.
     pub(crate) fn of(version: Arc<Version>) -> View {
-        View { active: None, sealed: Vec::new(), version, loaded: 0 }
+        View { active: None, sealed: Vec::new(), version, loaded: 0, installs: 0 }
     }
 
     /// Returns all memtables, newest first.
@@ -88,6 +90,7 @@ impl ViewCell {
             sealed: view.sealed.clone(),
             version: Arc::clone(&view.version),
             loaded: view.loaded,
+            installs: view.installs,
         });
     }
 
@@ -98,6 +101,7 @@ impl ViewCell {
             sealed,
             version: Arc::clone(&view.version),
             loaded: view.loaded,
+            installs: view.installs,
         });
     }
 
@@ -108,6 +112,7 @@ impl ViewCell {
             sealed: view.memtables().cloned().collect(),
             version: Arc::clone(&view.version),
             loaded: view.loaded,
+            installs: view.installs,
         });
     }
 
@@ -118,7 +123,8 @@ impl ViewCell {
         let next = |view: &View| {
             let is_needed = |memtable: &&Arc<Memtable>| memtable.sealed_through() > flushed_through;
             let sealed = view.sealed.iter().filter(is_needed).cloned().collect();
-            View { active: view.active.clone(), sealed, version, loaded: view.loaded }
+            let installs = view.installs + 1;
+            View { active: view.active.clone(), sealed, version, loaded: view.loaded, installs }
         };
         self.longest_install.measure(|| self.change_to(next));
     }
@@ -131,6 +137,7 @@ impl ViewCell {
             sealed: view.sealed.clone(),
             version: Arc::clone(&view.version),
             loaded: number,
+            installs: view.installs,
         });
         self.loaded.store(number, Ordering::Release);
     }

@@ -22,16 +22,21 @@ fn the_newest_stretch_of_a_key_is_known() {
         let (stretches, mut all) = (DeadStretches::default(), Vec::new());
         for seqno in 1..40 {
             let (start, end) = (edge(&mut rng), edge(&mut rng));
-            let dead = Dead { start, end, seqno, newest_file: seqno };
+            let dead = Dead { start, end, seqno, newest_file: seqno, installs: seqno };
             stretches.learn(&Bytewise, dead.clone());
             all.push(dead);
             for key in 0..30 {
                 let expected = all.iter().rfind(|dead| dead.holds(&Bytewise, &[key]));
-                let found = stretches.find(&Bytewise, &[key], SeqNo::MAX);
+                let found = stretches.find(&Bytewise, &[key], SeqNo::MAX, u64::MAX);
                 let seqno = |dead: &Dead| dead.seqno;
                 assert_eq!(found.as_ref().map(seqno), expected.map(seqno), "{seed}, {key}");
                 let newest = expected.map_or(0, seqno);
-                assert!(newest == 0 || stretches.find(&Bytewise, &[key], newest - 1).is_none());
+                let known = |reader, installs| {
+                    stretches.find(&Bytewise, &[key], reader, installs).is_some()
+                };
+                assert!(
+                    newest == 0 || !known(newest - 1, u64::MAX) && !known(u64::MAX, newest - 1)
+                );
             }
         }
     }
@@ -43,7 +48,7 @@ fn the_number_of_stretches_is_bounded() {
     for n in 0..2 * MOST as u32 {
         let start = Edge::Before((2 * n).to_be_bytes()[..].into());
         let end = Edge::Before((2 * n + 1).to_be_bytes()[..].into());
-        stretches.learn(&Bytewise, Dead { start, end, seqno: 1, newest_file: 1 });
+        stretches.learn(&Bytewise, Dead { start, end, seqno: 1, newest_file: 1, installs: 0 });
     }
     assert_eq!(stretches.lock().len(), MOST);
 }

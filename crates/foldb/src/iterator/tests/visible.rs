@@ -71,6 +71,10 @@ impl Origin for Account {
     fn newest_file(&self) -> u64 {
         u64::MAX
     }
+
+    fn installs(&self) -> u64 {
+        0
+    }
 }
 
 fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::counters::{Total, Totals};
 use crate::encoding::copy_short;
 use crate::error::{Error, Result};
-use crate::faults::{Fault, planted};
+use crate::faults::{Fault, notes_short_stretches, planted};
 use crate::fold::{CachedResolver, Chain, ReadTime};
 use crate::iterator::bounds::Bounds;
 use crate::iterator::covers::Covers;
@@ -77,6 +77,9 @@ pub(crate) trait Origin: Send + Sync {
 
     /// Returns the number of the newest file that the iterator reads.
     fn newest_file(&self) -> u64;
+
+    /// Returns the number of the version that the iterator reads: later versions have larger ones.
+    fn installs(&self) -> u64;
 }
 
 /// Cursors over the sources of an iterator.
@@ -91,11 +94,17 @@ pub(crate) struct Opened {
 /// A long-lived iterator reports its effort after this many seeks.
 const SEEKS_BETWEEN_PAYMENTS: u64 = 1024;
 
-/// Deleted keys in a row after which the walk tries to skip many at once.
-const FEW_ABSENT: usize = if cfg!(test) { 2 } else { 8 };
+/// Returns after how many deleted keys in a row the walk tries to skip many at once.
+#[inline(always)]
+fn few_absent() -> usize {
+    if cfg!(test) || notes_short_stretches() { 2 } else { 8 }
+}
 
-/// Deleted keys in a row after which the walk notes them for later walks.
-const MANY_ABSENT: usize = 4 * FEW_ABSENT;
+/// Returns after how many deleted keys in a row the walk notes them for later walks.
+#[inline(always)]
+fn many_absent() -> usize {
+    4 * few_absent()
+}
 
 /// The keys without an entry in a row that a walk stepped over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,7 +228,7 @@ impl Iter {
             last_taken: Vec::new(),
             watch: None,
             dead_from: None,
-            few_absent: FEW_ABSENT,
+            few_absent: few_absent(),
             has_expired: false,
         }
     }
@@ -425,7 +434,7 @@ impl Iter {
         }
         let mut absent = Absent::default();
         let found = self.walk_forward(&mut absent);
-        if absent.deleted >= MANY_ABSENT {
+        if absent.deleted >= many_absent() {
             self.learn(Way::Forward, &found);
         }
         found
@@ -549,7 +558,7 @@ impl Iter {
         }
         let mut absent = Absent::default();
         let found = self.walk_backward(&mut absent);
-        if absent.deleted >= MANY_ABSENT {
+        if absent.deleted >= many_absent() {
             self.learn(Way::Backward, &found);
         }
         found
@@ -585,9 +594,10 @@ impl Iter {
                 Way::Backward => Edge::Behind(self.key[..].into()),
             });
         }
-        if absent.count == self.few_absent || absent.count.is_multiple_of(FEW_ABSENT) {
+        if absent.count == self.few_absent || absent.count.is_multiple_of(few_absent()) {
             let VisibleParts { records, comparator, seqno, origin, .. } = &mut self.parts;
-            if let Some(dead) = origin.dead().find(&**comparator, &self.key, *seqno)
+            if let Some(dead) =
+                origin.dead().find(&**comparator, &self.key, *seqno, origin.installs())
                 && records.pass_dead(&dead)?
             {
                 return Ok(true);
@@ -608,7 +618,8 @@ impl Iter {
             (Way::Backward, true) => (Edge::Behind(self.key[..].into()), from),
             (Way::Backward, false) => (Edge::at_start(lower), from),
         };
-        let dead = Dead { start, end, seqno: *seqno, newest_file: origin.newest_file() };
+        let (newest_file, installs) = (origin.newest_file(), origin.installs());
+        let dead = Dead { start, end, seqno: *seqno, newest_file, installs };
         origin.dead().learn(&**comparator, dead);
     }
 

@@ -28,7 +28,7 @@ fn entry((key, text): (&u8, &String)) -> (u8, String) {
 }
 
 /// Moves an iterator at random, and compares each place with the model.
-fn walk(mut iter: Iter, model: &Model, rng: &mut Rng) {
+fn walk(iter: &mut Iter, model: &Model, rng: &mut Rng) {
     let mut place: Option<u8> = None;
     for _ in 0..rng.u8(1..6) {
         let key = rng.u8(..KEYS);
@@ -59,7 +59,7 @@ fn walk(mut iter: Iter, model: &Model, rng: &mut Rng) {
             }
             _ => continue,
         };
-        assert_eq!(shown(&iter), expected.map(entry));
+        assert_eq!(shown(iter), expected.map(entry));
         place = expected.map(|(key, _)| *key);
     }
 }
@@ -77,9 +77,10 @@ fn iterators_pass_deleted_keys_and_no_others() {
         let db = Db::open("db", options).unwrap();
         let mut model = Model::new();
         let mut snapshots: Vec<(Snapshot, Model)> = Vec::new();
+        let mut held: Vec<(Iter, Model)> = Vec::new();
         for step in 0..400 {
             let (key, text) = (rng.u8(..KEYS), format!("{step}"));
-            match rng.u8(..24) {
+            match rng.u8(..26) {
                 0..=3 => {
                     db.put([key], &text).unwrap();
                     model.insert(key, text);
@@ -125,9 +126,14 @@ fn iterators_pass_deleted_keys_and_no_others() {
                     let (snapshot, old) = &snapshots[rng.usize(..snapshots.len())];
                     let options =
                         ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-                    walk(db.range_opt(.., &options).unwrap(), old, &mut rng);
+                    walk(&mut db.range_opt(.., &options).unwrap(), old, &mut rng);
                 }
-                _ => walk(db.iter().unwrap(), &model, &mut rng),
+                17 => held.push((db.iter().unwrap(), model.clone())),
+                18 if !held.is_empty() => {
+                    let (mut iter, old) = held.swap_remove(rng.usize(..held.len()));
+                    walk(&mut iter, &old, &mut rng);
+                }
+                _ => walk(&mut db.iter().unwrap(), &model, &mut rng),
             }
         }
         for (key, text) in &model {
@@ -157,9 +163,10 @@ fn iterators_pass_no_entries_that_only_their_moment_has() {
             alive.map(|(key, (text, _))| (*key, text.clone())).collect()
         };
         let mut snapshots: Vec<(Snapshot, Model)> = Vec::new();
+        let mut held: Vec<(Iter, Model)> = Vec::new();
         for step in 0..300 {
             let (key, text) = (rng.u8(..KEYS), format!("{step}"));
-            match rng.u8(..12) {
+            match rng.u8(..15) {
                 0..=3 => {
                     let end = now + rng.u64(1..5);
                     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(end);
@@ -186,10 +193,54 @@ fn iterators_pass_no_entries_that_only_their_moment_has() {
                     let (snapshot, old) = &snapshots[rng.usize(..snapshots.len())];
                     let options =
                         ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-                    walk(own.range_opt(.., &options).unwrap(), old, &mut rng);
+                    walk(&mut own.range_opt(.., &options).unwrap(), old, &mut rng);
                 }
-                _ => walk(own.iter().unwrap(), &alive(&ends, now), &mut rng),
+                10 => own.compact(..).unwrap(),
+                11 => held.push((own.iter().unwrap(), alive(&ends, now))),
+                12 if !held.is_empty() => {
+                    let (mut iter, old) = held.swap_remove(rng.usize(..held.len()));
+                    walk(&mut iter, &old, &mut rng);
+                }
+                _ => walk(&mut own.iter().unwrap(), &alive(&ends, now), &mut rng),
             }
         }
     }
+}
+
+/// A compaction drops entries between deleted ones because they have expired, and then a walk notes
+/// the stretch. An iterator from before the drop still shows them.
+#[test]
+fn an_iterator_from_before_a_drop_shows_what_was_dropped() {
+    const START: u64 = 1_800_000_000;
+    let clock = Arc::new(ManualClock::default());
+    clock.set_time_of_day(START);
+    let env = Env { clock: clock.clone(), ..Env::in_memory(MemFs::new()) };
+    let options = Options { create_if_missing: true, env, ..Options::default() };
+    let db = Db::open("db", options).unwrap();
+    let expiry = Some(Expiry::per_write());
+    let own = db.create_keyspace("own", KeyspaceOptions { expiry, ..Default::default() }).unwrap();
+    let soon = SystemTime::UNIX_EPOCH + Duration::from_secs(START + 10);
+    let expires = Some(Expires::At(soon));
+    let soon = WriteOptions { expires, ..WriteOptions::default() };
+    for key in 0..100 {
+        let options = if (20..90).contains(&key) { &soon } else { &WriteOptions::default() };
+        own.put_opt([key], "", options).unwrap();
+    }
+    own.compact(..).unwrap();
+    for key in 0..20 {
+        own.delete([key]).unwrap();
+    }
+    let before = own.iter().unwrap();
+    clock.set_time_of_day(START + 20);
+    let table_bytes = || {
+        let stats = db.stats();
+        let levels = stats.keyspaces.iter().flat_map(|own| &own.levels);
+        levels.map(|level| level.bytes).sum::<u64>()
+    };
+    let with_expired = table_bytes();
+    while table_bytes() == with_expired {
+        assert!(db.step_background().unwrap(), "the compaction drops what has expired");
+    }
+    assert_eq!(own.iter().unwrap().count(), 10);
+    assert_eq!(before.count(), 80);
 }
