@@ -33,8 +33,9 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
         segment_size: (64 << 10) << rng.u32(0..=6),
         value_hints: rng.bool(),
-        // Drawn from a copy, so that older seeds draw the same other options.
+        // Drawn from copies, so that older seeds draw the same other options.
         visible_when_durable: rng.clone().bool(),
+        scrub_io_budget: [0, 64 << 10, 64 << 20][rng.clone().usize(..3)],
         adopt_logs: adoption[rng.usize(..3)],
         max_dead_fraction: [0.05, 0.25, 0.9][rng.usize(..3)],
         ..Options::default()

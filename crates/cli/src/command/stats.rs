@@ -150,6 +150,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
             "time",
             vec![
                 ("clock_jumps_forward", "clock jumped forward", Count(stats.clock_jumps_forward)),
+                ("bytes_scrubbed", "checked in the background", Bytes(stats.bytes_scrubbed)),
                 ("clock_jumps_back", "clock jumped back", Count(stats.clock_jumps_back)),
                 (
                     "time_ahead_seconds",

@@ -40,9 +40,10 @@ pub(crate) enum Total {
     BytesAdopted,
     ClockJumpsForward,
     ClockJumpsBack,
+    BytesScrubbed,
 }
 
-const COUNT: usize = Total::ClockJumpsBack as usize + 1;
+const COUNT: usize = Total::BytesScrubbed as usize + 1;
 
 /// Totals since the database was created. The manifest stores the bytes written into each of
 /// [`MAX_LEVELS`] levels, then these totals in order. So new ones can go to the end.
@@ -142,6 +143,7 @@ impl Totals {
             bytes_reclaimed: get(Total::BytesReclaimed),
             clock_jumps_forward: get(Total::ClockJumpsForward),
             clock_jumps_back: get(Total::ClockJumpsBack),
+            bytes_scrubbed: get(Total::BytesScrubbed),
             bytes_adopted: get(Total::BytesAdopted),
             ..Stats::default()
         }

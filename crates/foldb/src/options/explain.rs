@@ -289,6 +289,8 @@ impl Options {
                  "More: fewer but longer reads and writes of files. Less: less memory."),
             row!(self.gc_io_budget, "bytes a second",
                  "More: space is reclaimed sooner. Less: less interference with reads and writes."),
+            row!(self.scrub_io_budget, "bytes a second",
+                 "More: damage is found sooner. Less: fewer reads."),
             row!(self.map_log, "",
                  "false: each write is a system call, and a failing disk is an error instead of a SIGBUS."),
             row!(self.visible_when_durable, "",

@@ -271,6 +271,12 @@ pub struct Options {
     /// background. Default: 0, which means no limit. More: space is reclaimed sooner. Less: less
     /// interference with reads and writes. RocksDB: `rate_limiter`.
     pub gc_io_budget: u64,
+    /// Bytes per second that the background may read to check files that nothing else reads. It
+    /// goes round all tables and value segments, a file at a time, while no other work is due.
+    /// Damage raises [`crate::Event::TableDamaged`] or [`crate::Event::BackgroundError`]. Files in
+    /// the system's page cache are checked there, not on the disk. Default: 0, which means that no
+    /// file is checked. More: damage is found sooner. Less: fewer reads. RocksDB: none.
+    pub scrub_io_budget: u64,
 
     /// Whether logs are written through a memory mapping. Appending a small record then costs no
     /// system call. It works on file systems that keep the blocks they reserve (ext4, tmpfs).
@@ -340,6 +346,7 @@ impl Default for Options {
             max_dead_fraction: 0.25,
             gc_memory_budget: 64 << 20,
             gc_io_budget: 0,
+            scrub_io_budget: 0,
             map_log: true,
             visible_when_durable: false,
             env: Env::system(),

@@ -33,6 +33,7 @@ impl Options {
                 gc_memory_budget: self.gc_memory_budget,
                 gc_io_budget: self.gc_io_budget,
             },
+            scrub_io_budget: self.scrub_io_budget,
             allow_unresolved_operators: self.allow_unresolved_operators,
             visible_when_durable: self.visible_when_durable,
         }

@@ -96,6 +96,7 @@ options_in_text! {
     max_dead_fraction: f64,
     gc_memory_budget: usize,
     gc_io_budget: u64,
+    scrub_io_budget: u64,
     map_log: bool,
     visible_when_durable: bool,
 }

@@ -28,7 +28,7 @@ const BLOCK_SIZE: Range = between(256, 64 * MIB);
 const BLOOM_BITS: Range = between(0, 64);
 /// Below the floor each key would be a table.
 const TARGET_FILE_SIZE: Range = automatic_or(KIB, TIB);
-const GC_IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
+const IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
 
 impl Options {
     /// Checks that every option is in its range. The floors keep a few thousand writes from making
@@ -72,7 +72,7 @@ impl Options {
     }
 
     /// Returns every option that is a whole number, with its range.
-    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 24] {
+    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 25] {
         [
             ("write_buffer_size", number(self.write_buffer_size), WRITE_BUFFER_SIZE),
             ("max_write_buffers", number(self.max_write_buffers), MAX_WRITE_BUFFERS),
@@ -112,7 +112,8 @@ impl Options {
             ),
             ("segment_size", self.segment_size, between(4 * KIB, 4 * GIB)),
             ("gc_memory_budget", number(self.gc_memory_budget), between(64 * KIB, MOST_MEMORY)),
-            ("gc_io_budget", self.gc_io_budget, GC_IO_BUDGET),
+            ("gc_io_budget", self.gc_io_budget, IO_BUDGET),
+            ("scrub_io_budget", self.scrub_io_budget, IO_BUDGET),
             // A number above every level: no level is compressed.
             ("min_level_to_compress", number(self.min_level_to_compress), between(0, u64::MAX)),
         ]

@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) disable_auto_compactions: bool,
     pub(crate) max_background_compactions: usize,
     pub(crate) segments: SegmentSettings,
+    /// Bytes per second; 0 for no scrub.
+    pub(crate) scrub_io_budget: u64,
     pub(crate) allow_unresolved_operators: bool,
     pub(crate) visible_when_durable: bool,
 }

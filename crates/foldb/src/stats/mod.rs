@@ -91,6 +91,8 @@ pub struct Stats {
     pub clock_jumps_forward: u64,
     /// How often the machine's clock jumped back.
     pub clock_jumps_back: u64,
+    /// Bytes of files that the background checked: see [`crate::Options::scrub_io_budget`].
+    pub bytes_scrubbed: u64,
     /// How many seconds the database's time is ahead of the machine's clock now. Nothing expires
     /// until the clock catches up: see [`crate::Db::reset_clock`].
     pub time_ahead_seconds: u64,
@@ -109,8 +111,9 @@ pub struct Stats {
     /// An estimate of the bytes that compactions must still read now, until the policy has no job
     /// left.
     pub compaction_debt: u64,
-    /// Parts of tables that compactions found damaged since the open and go round: see
-    /// [`crate::Event::TableDamaged`]. 0 says nothing about tables that no compaction read.
+    /// Parts of tables that compactions or scrubs found damaged since the open: see
+    /// [`crate::Event::TableDamaged`]. Compactions go round them. 0 says nothing about tables that
+    /// neither has read.
     pub damaged_parts: u64,
     /// Whether the log is written through a mapping; false: by system calls. See
     /// [`crate::Options::map_log`].

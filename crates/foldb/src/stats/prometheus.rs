@@ -43,7 +43,7 @@ impl Stats {
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 30] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 31] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
@@ -86,6 +86,7 @@ impl Stats {
                 "Jumps of the machine's clock forward.",
                 self.clock_jumps_forward,
             ),
+            ("scrubbed_bytes", "Bytes of files checked in the background.", self.bytes_scrubbed),
             ("clock_jumps_back", "Jumps of the machine's clock back.", self.clock_jumps_back),
         ]
     }

@@ -16,6 +16,7 @@ mod background {
     mod flush_of_many;
     mod replaced_files;
     mod rest;
+    mod scrub;
 }
 
 /// Disks that fail, hang or lose power, and bugs that tests must find.

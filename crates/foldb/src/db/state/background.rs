@@ -10,6 +10,7 @@ use std::time::Duration;
 use foldb_env::scheduling_point;
 
 use crate::db::state::recent_scans::RecentScans;
+use crate::db::state::scrub::Scrub;
 use crate::db::state::tree::Claim;
 use crate::db::throttle::pace::FlushSpeed;
 use crate::error::{Error, Result};
@@ -53,6 +54,8 @@ pub(crate) struct Background {
     pub(crate) dropping: RwLock<()>,
     /// Held during garbage collection of value segments.
     pub(crate) collecting: Mutex<()>,
+    /// How far the check of files has come.
+    pub(crate) scrub: Scrub,
     /// Callers that want to collect garbage. While there are any, a background collection does not
     /// pause for its I/O budget.
     pub(crate) gc_callers: AtomicUsize,

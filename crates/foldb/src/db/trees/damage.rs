@@ -37,30 +37,47 @@ impl Core {
             let comparator = &*keyspace.comparator;
             let named = |table: &TableRef| error.path() == Some(&*self.path_of(table));
             for table in job.tables(&version, comparator).into_iter().filter(named) {
-                let damaged = self.damage_of(keyspace, &table, &version, error)?;
-                let new = keyspace.damage.add(damaged);
+                let new = self.set_table_aside(keyspace, &table, &version, error)?;
                 let mut in_job = new.iter().map(|part| key_range(&part.range));
                 let here = in_job.any(|range| match (&range.lo, &range.hi) {
                     (Some(lo), Some(hi)) => job.range.overlaps(comparator, lo, hi),
                     _ => true,
                 });
-                if !new.is_empty() {
-                    self.tell_damage(keyspace, &table, &new, error);
-                }
                 if here {
                     return Ok(true);
                 }
             }
             Ok(false)
         });
-        if matches!(found, Ok(true))
-            && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
-        {
+        if matches!(found, Ok(true)) {
+            self.plan_round_damage(keyspace);
+        }
+        found.unwrap_or(false)
+    }
+
+    /// Sets the damaged parts of a table aside. Returns those that were not known, and tells
+    /// listeners of them.
+    pub(super) fn set_table_aside(
+        &self,
+        keyspace: &KeyspaceState,
+        table: &TableRef,
+        version: &Version,
+        error: &Error,
+    ) -> Result<Vec<DamagedPart>> {
+        let new = keyspace.damage.add(self.damage_of(keyspace, table, version, error)?);
+        if !new.is_empty() {
+            self.tell_damage(keyspace, table, &new, error);
+        }
+        Ok(new)
+    }
+
+    /// Has the policy look at a tree again, after new damage was set aside.
+    pub(super) fn plan_round_damage(&self, keyspace: &KeyspaceState) {
+        if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
             own.settled = false;
             self.background.note_news();
             self.set_pace(own);
         }
-        found.unwrap_or(false)
     }
 
     fn tell_damage(

@@ -9,6 +9,7 @@ pub(crate) mod gc;
 mod install;
 mod ordering;
 pub(crate) mod schedule;
+mod scrub;
 pub(crate) mod segments;
 mod steps;
 mod tenant;

@@ -88,7 +88,10 @@ impl Tenant for Core {
                 expires || self.segment_files.expects_trash()
             }
             Work::Order => false,
-            Work::Compaction => !self.background.is_at_rest() || self.gc_error().is_some(),
+            Work::Compaction => {
+                let scrubs = self.settings.scrub_io_budget > 0;
+                scrubs || !self.background.is_at_rest() || self.gc_error().is_some()
+            }
         }
     }
 

@@ -28,7 +28,7 @@ const NAP: Duration = Duration::from_millis(50);
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Returns the time that the bytes take at a rate per second: a century at most.
-fn time_at(bytes: u64, a_second: u64) -> Duration {
+pub(in crate::db::trees) fn time_at(bytes: u64, a_second: u64) -> Duration {
     const CENTURY: f64 = 100.0 * 365.0 * 86_400.0;
     Duration::from_secs_f64((bytes as f64 / a_second as f64).min(CENTURY))
 }

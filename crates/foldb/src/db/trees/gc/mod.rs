@@ -14,5 +14,6 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::in_background::time_at;
 pub use self::options::{GcOptions, GcProgress, OnGcProgress};
 pub use self::report::GcReport;

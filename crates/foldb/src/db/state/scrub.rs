@@ -1,0 +1,59 @@
+//! How far the check of files in the background has come ([`crate::db::trees::scrub`]).
+//!
+//! Invariant: one worker at a time checks a file, and none before the last one is paid for.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::key::KeyspaceId;
+
+/// The kinds of files that are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FileKind {
+    Table,
+    Segment,
+}
+
+/// A file, in the order of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) keyspace: KeyspaceId,
+    pub(crate) kind: FileKind,
+    /// The number of the table or segment.
+    pub(crate) number: u64,
+}
+
+/// The turn of the scrub.
+#[derive(Debug, Default)]
+pub(crate) struct Scrub(Mutex<Progress>);
+
+/// How far a round has come. A new open begins a new round.
+#[derive(Debug, Default)]
+struct Progress {
+    last: Option<Place>,
+    /// When the next file is due, on the environment's clock.
+    due: Duration,
+}
+
+impl Scrub {
+    /// Begins a check. Returns `None` if another worker checks, or none is due yet.
+    pub(crate) fn begin(&self, now: Duration) -> Option<ScrubTurn<'_>> {
+        let progress = self.0.try_lock().ok()?;
+        (progress.due <= now).then_some(ScrubTurn(progress))
+    }
+}
+
+/// The right to check the next file.
+pub(crate) struct ScrubTurn<'a>(MutexGuard<'a, Progress>);
+
+impl ScrubTurn<'_> {
+    /// Returns the file that was checked last.
+    pub(crate) fn last(&self) -> Option<Place> {
+        self.0.last
+    }
+
+    /// Notes that a file was checked, from `start` on. The next one is due after `rest`.
+    pub(crate) fn checked(&mut self, place: Place, start: Duration, rest: Duration) {
+        *self.0 = Progress { last: Some(place), due: start.saturating_add(rest) };
+    }
+}
