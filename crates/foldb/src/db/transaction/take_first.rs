@@ -2,31 +2,36 @@
 //!
 //! The keys before it are mostly deleted ones. Walks remember them ([`crate::iterator`]), so a call
 //! takes as long however many entries were taken before, and from however many queues. The queues
-//! used last do not even begin a walk there: a call leaves a *front* behind.
+//! used last need no walk: a call leaves a *front* behind, the keys that may come first
+//! ([`crate::db::state::fronts`]).
 //!
 //! ```text
-//! [start .......... front] had no entry at 812     a write inside since then?
-//!                          next call looks here     no, say the notes of recent writes
+//! walk from the start     takes a; the front knows: nothing up to a
+//! walk from a             takes b, looks ahead; the front knows: c, d, f up to f
+//! no walk                 reads c, d and f in turn; takes in what the notes say was written
 //! ```
 //!
-//! If the notes do not reach back that far, or have too many writes since, or a key was put before
-//! the front, the next call walks from the start.
+//! The write looks into the notes under the writer lock: if its key or a smaller one was written
+//! since the front was brought up to date, the call begins again.
 
 use std::ops::Bound;
 
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::fronts::Front;
-use crate::db::state::recent_writes::{EdgeRange, Noted, RecentWrites};
 use crate::db::throttle::room::Patience;
 use crate::db::transaction::conditional::{Conditional, lost_the_key};
 use crate::error::Result;
 use crate::iterator::Bounds;
-use crate::key::{AsKeyRange, Kind, NO_OPERATOR, SeqNo};
-use crate::range_tombstone::Edge;
+use crate::key::{AsKeyRange, KeyBounds, Kind, NO_OPERATOR};
+use crate::range_tombstone::{Edge, Key};
 use crate::value::Value;
 
-/// Writes since a front was left, up to which a look through them is cheaper than a walk.
-const MOST_SINCE: usize = 256;
+/// Keys that a walk looks ahead, if it begins behind a key: where a front ends. A queue without a
+/// front may be one of very many.
+const AHEAD: usize = 16;
+
+/// Bytes of a value beyond which a walk does not look ahead, because it would read the next values.
+const LARGEST_BESIDE: usize = 1 << 10;
 
 impl Conditional<'_> {
     /// Deletes the first entry of a range, and returns it; `None` if the range has no entry. A
@@ -51,84 +56,123 @@ impl Conditional<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
         self.options.check()?;
-        let bounds = Bounds::of(&range);
-        let start = Edge::at_start(bounds.as_refs().0);
+        let bounds = range.key_bounds();
+        keyspace.check_ends(bounds)?;
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);
         let _noting = core.noting(patience)?;
         let mut losses = 0;
         loop {
             let _turn = core.turn_after(losses, patience)?;
-            let front = core.fronts.find(keyspace.id, &start);
-            let since = core.published();
             let time = self.time();
-            let from = match &front {
-                Some(front) => Bound::Excluded(front.key.to_vec()),
-                None => bounds.lower.clone(),
-            };
-            let rest = Bounds { lower: from, upper: bounds.upper.clone() };
-            let first = self.keyspace.new_iter(rest, &ReadOptions::default())?.at_front().next();
-            let Some(Ok((key, value))) = first else {
-                // A key may have come before the front. Then the rest does not matter.
-                if let Some(front) = front
-                    && !self.is_still_empty(&start, &front, patience)?
-                {
-                    core.fronts.forget(keyspace.id, &start, &front);
-                    continue;
+            let mut front = self.front(bounds.0, patience)?;
+            let first = match self.first_of(&mut front, bounds) {
+                Ok(Some(first)) => first,
+                none => {
+                    if !self.is_later(time) {
+                        self.leave(front);
+                    }
+                    return none.map(|_| None);
                 }
-                return first.transpose();
             };
-            let gone = EdgeRange { start: start.clone(), end: Edge::Behind(key[..].into()) };
-            let mut deleted_at = 0;
-            let (mut lost, mut is_passed) = (false, false);
+            let (key, value) = first;
+            front.take_first();
+            let mut lost = false;
             let delete = (Kind::Delete, NO_OPERATOR);
             let options = patience.limit(self.options, clock);
             let written = core.write_one_if(keyspace, delete, &key, &[], &options, |writer| {
-                let recent = &writer.recent;
-                is_passed =
-                    front.as_ref().is_some_and(|front| !self.is_untouched(recent, &start, front));
-                lost = is_passed || !self.is_unchanged(recent, &gone, since) || self.is_later(time);
-                deleted_at = core.published() + 1;
+                // The number of the delete, which the front knows too then.
+                let deleted_at = core.published() + 1;
+                let own = (keyspace.id, &*keyspace.comparator);
+                let is_known = front.catch_up(&writer.recent, own, deleted_at);
+                let is_first = |known: &Key| keyspace.comparator.compare(&key, known).is_lt();
+                lost = !is_known || !front.first().is_none_or(is_first) || self.is_later(time);
                 if lost { Err(lost_the_key()) } else { Ok(()) }
             });
             if !lost {
                 written?;
-                let front = Front { key: key[..].into(), seqno: deleted_at };
-                core.fronts.set(keyspace.id, &start, front);
-                return Ok(Some((key, value)));
-            }
-            if let Some(front) = front.filter(|_| is_passed) {
-                core.fronts.forget(keyspace.id, &start, &front);
+                self.leave(front);
+                return Ok(Some((key.to_vec(), value)));
             }
             losses += 1;
         }
     }
 
-    /// Returns whether the range before the front is as empty as when the front was left, and moves
-    /// the front to the present.
-    fn is_still_empty(&self, start: &Edge, front: &Front, patience: Patience) -> Result<bool> {
-        let core = self.keyspace.core();
-        let writer = core.lock_writer_for(patience)?;
-        let is_untouched = self.is_untouched(&writer.recent, start, front);
-        if is_untouched {
-            let front = Front { key: front.key.clone(), seqno: core.published() };
-            core.fronts.set(self.keyspace.state().id, start, front);
+    /// Returns the front of the range with this start, brought up to the present.
+    fn front(&self, start: Bound<&[u8]>, patience: Patience) -> Result<Front> {
+        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
+        if let Some(mut front) = core.fronts.take(keyspace.id, start) {
+            if front.is_of(core.published()) {
+                return Ok(front);
+            }
+            let writer = core.lock_writer_for(patience)?;
+            let own = (keyspace.id, &*keyspace.comparator);
+            if front.catch_up(&writer.recent, own, core.published()) {
+                return Ok(front);
+            }
         }
-        Ok(is_untouched)
+        Ok(Front::new(Edge::at_start(start), core.published()))
     }
 
-    /// Returns whether no key before the front was written after the front was left.
-    fn is_untouched(&self, recent: &RecentWrites, start: &Edge, front: &Front) -> bool {
-        if recent.keys_since(front.seqno).is_none_or(|newer| newer.len() > MOST_SINCE) {
-            return false;
-        }
-        let end = Edge::Behind(front.key.clone());
-        self.is_unchanged(recent, &EdgeRange { start: start.clone(), end }, front.seqno)
-    }
-
-    fn is_unchanged(&self, recent: &RecentWrites, range: &EdgeRange, since: SeqNo) -> bool {
+    /// Leaves a front for the next call. If different bytes may be one key, a front would have to
+    /// know in which spelling.
+    fn leave(&self, front: Front) {
         let keyspace = self.keyspace.state();
-        let (id, comparator) = (keyspace.id, &*keyspace.comparator);
-        recent.has_range_changed(id, comparator, range, since) == Noted::Unchanged
+        if keyspace.comparator.bytewise_order() || keyspace.comparator.bytewise_equality() {
+            self.keyspace.core().fronts.set(keyspace.id, front);
+        }
+    }
+
+    /// Returns the first entry of a range, which is then the first key of the front.
+    fn first_of(&self, front: &mut Front, bounds: KeyBounds<'_>) -> Result<Option<(Key, Value)>> {
+        let comparator = &*self.keyspace.state().comparator;
+        let end = Edge::at_end(bounds.1);
+        while let Some(key) = front.first() {
+            if end.is_before(comparator, key) {
+                return Ok(None);
+            }
+            if let Some(value) = self.keyspace.get(key)? {
+                return Ok(Some((key.clone(), value)));
+            }
+            front.take_first();
+        }
+        match front.through().compare(comparator, &end).is_lt() {
+            true => self.walk(front, bounds.1),
+            false => Ok(None),
+        }
+    }
+
+    /// Walks from the place where a front ends. Returns the first entry.
+    fn walk(&self, front: &mut Front, upper: Bound<&[u8]>) -> Result<Option<(Key, Value)>> {
+        let (lower, ahead) = match front.through() {
+            Edge::Lowest | Edge::Highest => (Bound::Unbounded, 0),
+            Edge::Before(key) => (Bound::Included(key.to_vec()), 0),
+            Edge::Behind(key) => (Bound::Excluded(key.to_vec()), AHEAD),
+        };
+        let rest = Bounds { lower, upper: upper.map(<[u8]>::to_vec) };
+        let mut iter = self.keyspace.new_iter(rest, &ReadOptions::default())?.at_front();
+        let Some(first) = iter.next() else {
+            front.extend(None, Edge::at_end(upper));
+            return Ok(None);
+        };
+        let (key, value) = first?;
+        let mut keys: Vec<Key> = vec![key[..].into()];
+        let (mut has_more, mut is_small) = (true, value.len() <= LARGEST_BESIDE);
+        while has_more && is_small && keys.len() <= ahead {
+            // What cannot be read here, the call that comes to it will tell.
+            let Ok(found) = iter.advance() else { break };
+            has_more = found;
+            if found {
+                keys.push(iter.key().into());
+                is_small = iter.value().is_ok_and(|value| value.len() <= LARGEST_BESIDE);
+            }
+        }
+        let through = match keys.last() {
+            Some(last) if has_more => Edge::Behind(last.clone()),
+            _ => Edge::at_end(upper),
+        };
+        let first = keys[0].clone();
+        front.extend(keys, through);
+        Ok(Some((first, value)))
     }
 }
