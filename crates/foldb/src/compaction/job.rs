@@ -24,7 +24,7 @@ use crate::rewriting::older_tables::OlderTables;
 use crate::rewriting::output::TableOutput;
 use crate::rewriting::range_deletes::{PassedOn, passed_on};
 use crate::segment::{NewSegments, ValueReader, ValueWriter};
-use crate::table::{CursorOptions, TableBuilderOptions};
+use crate::table::{CursorOptions, LaterSyncs, TableBuilderOptions};
 use crate::version::{
     Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version, has_much_expired,
 };
@@ -68,6 +68,8 @@ pub(crate) struct JobContext<'a> {
     pub(crate) memory: &'a WorkMemory,
     /// Takes the values that are large enough for a segment.
     pub(crate) values: Option<ValueWriter<'a>>,
+    /// Collects the syncs of tables, if they become durable together with others.
+    pub(crate) later: Option<&'a LaterSyncs>,
 }
 
 /// A finished slice.
@@ -271,6 +273,9 @@ impl Job {
             options,
             context.memory,
         );
+        if let Some(later) = context.later {
+            output = output.syncing_later(later);
+        }
         if let Some(values) = values {
             output = output.separating(values);
         }

@@ -64,6 +64,7 @@ impl<'a> Running<'a> {
             target_file_size: self.target_file_size,
             memory: &bench.memory,
             values: None,
+            later: None,
         })
     }
 

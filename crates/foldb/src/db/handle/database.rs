@@ -284,10 +284,7 @@ impl Db {
     /// # Errors
     /// As [`Db::flush`].
     pub fn compact(&self, range: impl AsKeyRange) -> Result<()> {
-        let core = self.core();
-        core.all_keyspaces()
-            .iter()
-            .try_for_each(|keyspace| core.compact(keyspace, range.key_bounds()))
+        self.core().compact_all(range.key_bounds())
     }
 
     /// Waits until sealed memtables are flushed, and compactions and garbage collection of value

@@ -1,11 +1,10 @@
 //! The database's part in compaction: it chooses the next job, and installs slices.
 
-use std::ops::Bound;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use crate::compaction::job::{FinishedSlice, JobContext, assert_inputs_in_order};
-use crate::compaction::policy::CutRange;
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -15,9 +14,19 @@ use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
 use crate::fold::stamp::{Moment, NEVER, moment_of};
-use crate::key::{Comparator, KeyBounds};
-use crate::limits;
-use crate::version::{Edit, KeyspaceEdit};
+use crate::table::LaterSyncs;
+use crate::version::{Edit, KeyspaceEdit, Version};
+
+/// A slice of a compaction that is written and not yet part of its tree.
+pub(super) struct WrittenSlice {
+    keyspace: Arc<KeyspaceState>,
+    output_level: usize,
+    pub(super) slice: FinishedSlice,
+    /// Holds the inputs.
+    version: Arc<Version>,
+    /// When the slice began.
+    start: Duration,
+}
 
 impl Core {
     /// Claims the job that the policy picks next, unless a caller runs its own jobs alone.
@@ -84,18 +93,31 @@ impl Core {
 
     /// Runs and installs the next slice of a job. Returns `false` if the job is done, if the
     /// keyspace was dropped or has failed, or if the database closes.
-    pub(crate) fn job_step(&self, Claim { keyspace, job }: &Claim) -> Result<bool> {
+    pub(crate) fn job_step(&self, claim: &Claim) -> Result<bool> {
+        let _dropping = self.background.dropping.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(slice) = self.write_slice(claim, None)? else { return Ok(false) };
+        self.install_slices(vec![slice])?;
+        Ok(true)
+    }
+
+    /// Writes the next slice of a job, which the caller installs. Returns `None` as
+    /// [`Core::job_step`] returns `false`. The tables become durable at once, or through `later`.
+    /// The caller holds `Background::dropping` until the slice is installed.
+    pub(super) fn write_slice(
+        &self,
+        Claim { keyspace, job }: &Claim,
+        later: Option<&LaterSyncs>,
+    ) -> Result<Option<WrittenSlice>> {
         if self.stopping() || keyspace.has_failed() {
-            return Ok(false);
+            return Ok(None);
         }
         self.check_writable()?;
-        let _dropping = self.background.dropping.read().unwrap_or_else(PoisonError::into_inner);
         let expired_through = self.expired_through(keyspace, &[]);
         // The version comes after the memtables, so an operand that left them is in it. The
         // snapshots come later, too: see `write_memtables`.
         let (version, flushed_through) = {
             let tree = self.lock_tree();
-            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(false) };
+            let Some(own) = tree.keyspaces.get(&keyspace.id) else { return Ok(None) };
             (Arc::clone(&own.version), own.flushed_through)
         };
         let start = self.options.env.clock.now();
@@ -119,6 +141,7 @@ impl Core {
             target_file_size: self.settings.tree.target_file_size,
             memory: &memory,
             values: self.value_writer(keyspace, &next_number, &memory),
+            later,
         };
         let slice = keyspace.guarded("a compaction", || {
             let slice = job.step(context)?;
@@ -130,7 +153,7 @@ impl Core {
             }
             Ok(slice)
         })?;
-        let Some(slice) = slice else { return Ok(false) };
+        let Some(slice) = slice else { return Ok(None) };
         self.totals.add(Total::CompactionSlices, 1);
         self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
         self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
@@ -140,108 +163,65 @@ impl Core {
         self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
         self.totals.add(Total::FailedMerges, slice.counts.failed);
         self.tell_failures(keyspace, &slice.failures);
-        let (bytes_read, bytes_written) =
-            (slice.bytes_above + slice.bytes_base, slice.bytes_written);
         self.totals.add_level_bytes(job.output_level, slice.bytes_written);
-        if !self.install_slice(keyspace, slice)? {
-            return Ok(false);
-        }
-        drop(version);
-        self.remove_unreferenced_tables();
-        self.events.tell(&Event::Compaction {
-            keyspace: Arc::clone(&keyspace.name),
-            output_level: job.output_level,
-            bytes_read,
-            bytes_written,
-            duration: self.options.env.clock.now() - start,
-        });
-        Ok(true)
+        let (keyspace, output_level) = (Arc::clone(keyspace), job.output_level);
+        Ok(Some(WrittenSlice { keyspace, output_level, slice, version, start }))
     }
 
-    /// Adds a slice to its keyspace's tree. Returns `false` if the keyspace was dropped in the
-    /// meantime.
-    fn install_slice(&self, keyspace: &KeyspaceState, slice: FinishedSlice) -> Result<bool> {
+    /// Adds slices to the trees of their keyspaces, which differ, in one edit. Those of keyspaces
+    /// that were dropped in the meantime are removed.
+    pub(super) fn install_slices(&self, slices: Vec<WrittenSlice>) -> Result<()> {
         let mut tree = self.lock_tree();
-        if !tree.keyspaces.contains_key(&keyspace.id) {
-            // A moved table belongs to the version and is removed with it.
-            self.discard_tables(slice.new_tables());
-            self.discard_segments(&tree, keyspace.id, &slice.segments.placed);
-            return Ok(false);
+        let is_there = |written: &WrittenSlice| tree.keyspaces.contains_key(&written.keyspace.id);
+        let (mut slices, dropped): (Vec<_>, Vec<_>) = slices.into_iter().partition(is_there);
+        // A moved table belongs to the version and is removed with it.
+        self.discard_slices(&dropped, &tree);
+        let mut edit = Edit::default();
+        for WrittenSlice { keyspace, slice, .. } in &mut slices {
+            if slice.bytes_base > 0
+                && let Some(own) = tree.keyspaces.get_mut(&keyspace.id)
+            {
+                own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
+            }
+            let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits.clone());
+            edit.keyspaces.push(change);
         }
-        if slice.bytes_base > 0
-            && let Some(own) = tree.keyspaces.get_mut(&keyspace.id)
-        {
-            own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
+        if !slices.is_empty() {
+            let installed = self.install(&mut tree, edit);
+            installed.inspect_err(|_| self.discard_slices(&slices, &tree))?;
         }
-        let written: Vec<u64> = slice.new_tables().collect();
-        let segments = slice.segments;
-        let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits);
-        let installed = self.install(&mut tree, Edit::of_keyspace(change));
-        installed.inspect_err(|_| {
-            self.discard_uninstalled(written);
-            self.discard_segments(&tree, keyspace.id, &segments.placed);
-        })?;
-        Ok(true)
+        drop(tree);
+        let told: Vec<_> = slices.into_iter().map(|written| self.event_of(written)).collect();
+        self.remove_unreferenced_tables();
+        told.iter().for_each(|event| self.events.tell(event));
+        Ok(())
     }
 
-    /// Compacts a key range of a keyspace into the last level, and waits for the compaction.
-    pub(crate) fn compact(&self, keyspace: &KeyspaceState, range: KeyBounds<'_>) -> Result<()> {
-        check_ends(range)?;
-        keyspace.check_ends(range)?;
-        self.flush_sealed()?;
-        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
-    }
-
-    /// Folds everything in a keyspace that can be folded, including operands that no other rule
-    /// would fold.
-    pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
-        self.flush_sealed()?;
-        // Tables written from now on are folded already.
-        self.compact_range(keyspace, CutRange::ALL, self.new_file_number(), || Ok(()))
-    }
-
-    /// Compacts a range of a keyspace into one run of the deepest level, and waits. Also rewrites
-    /// tables in the range that hold operands and whose file numbers are below `operands_below`; 0
-    /// rewrites none of these. Calls `stepped` after each slice.
-    ///
-    /// # Errors
-    /// `Corruption` if a part of a table in the range cannot be read. The rest is compacted then.
-    pub(crate) fn compact_range(
-        &self,
-        keyspace: &KeyspaceState,
-        range: CutRange,
-        operands_below: u64,
-        stepped: impl Fn() -> Result<()>,
-    ) -> Result<()> {
-        keyspace.check_comparator()?;
-        if keyspace.guarded("a compaction", || Ok(range.is_empty(&*keyspace.comparator)))? {
-            return Ok(());
+    /// Returns the event of a slice. The slice no longer holds the old version.
+    fn event_of(&self, written: WrittenSlice) -> Event {
+        let WrittenSlice { keyspace, output_level, slice, version, start } = written;
+        drop(version);
+        Event::Compaction {
+            keyspace: Arc::clone(&keyspace.name),
+            output_level,
+            bytes_read: slice.bytes_above + slice.bytes_base,
+            bytes_written: slice.bytes_written,
+            duration: self.options.env.clock.now() - start,
         }
-        let next = |core: &Core| {
-            let mut tree = core.lock_tree();
-            let claim = core.pick_manual(&tree, keyspace.id, &range, operands_below)?;
-            tree.claim(&claim);
-            Some(claim)
-        };
-        self.run_alone(next, stepped)?;
-        keyspace.check_comparator()?;
-        keyspace.guarded("a compaction", || self.check_damage(keyspace, &range))
     }
-}
 
-/// # Errors
-/// `InvalidArgument` if an end of the range is too long, because edits of the tree store both ends.
-fn check_ends((start, end): KeyBounds<'_>) -> Result<()> {
-    let ends = [("the start of a range", start), ("the end of a range", end)];
-    ends.into_iter().try_for_each(|(what, end)| match end {
-        Bound::Included(key) | Bound::Excluded(key) => limits::check_key(what, key),
-        Bound::Unbounded => Ok(()),
-    })
+    /// Removes what slices wrote that will not be installed.
+    pub(super) fn discard_slices(&self, slices: &[WrittenSlice], tree: &Tree) {
+        for WrittenSlice { keyspace, slice, .. } in slices {
+            self.discard_uninstalled(slice.new_tables().collect());
+            self.discard_segments(tree, keyspace.id, &slice.segments.placed);
+        }
+    }
 }
 
 impl Tree {
     /// Registers a running job.
-    fn claim(&mut self, Claim { keyspace, job }: &Claim) {
+    pub(super) fn claim(&mut self, Claim { keyspace, job }: &Claim) {
         self.next_run = self.next_run.max(job.output_run + 1);
         self.last_served = keyspace.id;
         if let Some(own) = self.keyspaces.get_mut(&keyspace.id) {
@@ -254,24 +234,4 @@ impl Tree {
             own.running.push(job.clone());
         }
     }
-}
-
-/// Returns a caller's range as `[lo, hi)`, widened if its ends cannot be expressed exactly.
-fn widened((start, end): KeyBounds<'_>, comparator: &dyn Comparator) -> CutRange {
-    let lo = match start {
-        Bound::Unbounded => None,
-        Bound::Included(key) | Bound::Excluded(key) => Some(Arc::from(key)),
-    };
-    let hi = match end {
-        Bound::Unbounded => None,
-        Bound::Excluded(key) => Some(Arc::from(key)),
-        Bound::Included(key) if comparator.bytewise_order() => {
-            // The first key after it in byte order.
-            let mut successor = key.to_vec();
-            successor.push(0);
-            Some(successor.into())
-        }
-        Bound::Included(_) => None,
-    };
-    CutRange { lo, hi }
 }

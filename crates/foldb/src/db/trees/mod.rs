@@ -1,6 +1,7 @@
 //! Background work on the trees: its steps, its jobs, and the installation of their results.
 
 mod adopt;
+mod called;
 mod compact;
 mod damage;
 pub(crate) mod deleted;

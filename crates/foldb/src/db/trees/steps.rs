@@ -118,7 +118,7 @@ impl Core {
 
     /// Runs the next slice of a job. Ends the job if it has no further slice, or if the slice
     /// fails. A slice that met damage is no error once the damage is set aside.
-    fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
+    pub(super) fn compaction_step(&self, job: &mut Option<Claim>) -> Result<()> {
         let Some(current) = job else { return Ok(()) };
         let _inside = Inside::enter(self.events.mark());
         match self.job_step(current) {
@@ -138,31 +138,16 @@ impl Core {
         Ok(())
     }
 
-    /// Runs the jobs of a caller, each to its end, until `next` returns `None`. Jobs of the policy
-    /// do not run meanwhile. Calls `stepped` after each slice. An error of `stepped` ends the jobs;
+    /// Runs the jobs of a caller. Jobs of the policy do not run meanwhile. An error ends the jobs;
     /// finished slices stay in effect.
-    pub(crate) fn run_alone(
-        &self,
-        next: impl Fn(&Core) -> Option<Claim>,
-        stepped: impl Fn() -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn run_alone(&self, run: impl FnOnce() -> Result<()>) -> Result<()> {
         self.check_may_wait()?;
         let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
         self.background.lock().manual += 1;
         let _manual = Manual(self);
         self.wait_for_running_jobs()?;
-        while let Some(job) = next(self) {
-            let mut job = ClaimGuard { core: self, job: Some(job) };
-            while job.job.is_some() {
-                self.check_open()?;
-                let outcome = self.compaction_step(&mut job.job);
-                self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
-                outcome?;
-                stepped()?;
-            }
-        }
-        Ok(())
+        run()
     }
 
     fn wait_for_running_jobs(&self) -> Result<()> {
@@ -376,9 +361,9 @@ impl Core {
 }
 
 /// A job that a thread runs. If the thread unwinds, the guard releases the job's claim.
-struct ClaimGuard<'a> {
-    core: &'a Core,
-    job: Option<Claim>,
+pub(super) struct ClaimGuard<'a> {
+    pub(super) core: &'a Core,
+    pub(super) job: Option<Claim>,
 }
 
 impl Drop for ClaimGuard<'_> {

@@ -1,5 +1,5 @@
-//! Tests a flush of many keyspaces: it writes one table each, and the tables become durable
-//! together.
+//! Tests flushes and compactions of many keyspaces: each writes one table for every keyspace, and
+//! the tables become durable together.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -126,4 +126,55 @@ fn tables_made_of_the_log_are_durable_after_the_open() {
     assert_eq!(tables(&crashed), KEYSPACES);
     assert_all(&crashed.crash(), "logged");
     drop(db);
+}
+
+/// Makes keyspaces that a compaction must rewrite: each has two tables.
+fn make_to_compact(fs: &MemFs, threads: bool) -> Db {
+    let db = make(fs, threads);
+    db.flush().unwrap();
+    write_to_all(&db, "second");
+    db.flush().unwrap();
+    db
+}
+
+/// Each keyspace took a sync of its table, of the directory and of the manifest, one after the
+/// other.
+#[test]
+fn a_compaction_of_many_keyspaces_takes_few_edits() {
+    for threads in [false, true] {
+        let fs = MemFs::new();
+        let db = make_to_compact(&fs, threads);
+        let before = fs.counts().syncs();
+        db.compact(..).unwrap();
+        let syncs = fs.counts().syncs() - before;
+        assert!(syncs >= KEYSPACES as u64, "each table is synced");
+        assert!(syncs <= KEYSPACES as u64 + 20, "{syncs} syncs");
+        for keyspace in &db.stats().keyspaces[1..] {
+            let runs: u64 = keyspace.levels.iter().map(|level| level.runs).sum();
+            assert_eq!(runs, 1, "{}", keyspace.name);
+        }
+        assert_all(&fs.crash(), "second");
+        for seed in 0..5 {
+            assert_all(&fs.crash_with(seed), "second");
+        }
+    }
+}
+
+/// Whichever sync fails, the compaction leaves no table, and changes no keyspace for the worse. The
+/// next one does what is left.
+#[test]
+fn a_compaction_whose_sync_fails_can_be_repeated() {
+    for nth in [1, 2, 63, 64, 65, 129, KEYSPACES as u64] {
+        let fs = MemFs::new();
+        let db = make_to_compact(&fs, false);
+        let before = tables(&fs);
+        fs.inject(Fault::on(Operation::Sync).path(".tbl").nth(nth));
+        assert_error(db.compact(..), ErrorKind::Io, None);
+        fs.clear_faults();
+        assert!(tables(&fs) <= before, "sync {nth}");
+        assert_all(&fs.crash(), "second");
+        db.compact(..).unwrap();
+        assert_eq!(tables(&fs), KEYSPACES, "sync {nth}");
+        assert_all(&fs.crash(), "second");
+    }
 }
