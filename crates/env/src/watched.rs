@@ -107,6 +107,12 @@ impl FileSystem for WatchedFs {
         Ok(Arc::new(Watched { file, path: path.to_owned(), watch }))
     }
 
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        self.watch.before(Operation::Open, path)?;
+        let (file, watch) = (self.fs.open_named(path)?, Arc::clone(&self.watch));
+        Ok(Arc::new(Watched { file, path: path.to_owned(), watch }))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.watch.before(Operation::Rename, to)?;
         self.fs.rename(from, to)

@@ -226,6 +226,27 @@ mod tests {
         assert!(read().unwrap_err().to_string().contains("another file"));
     }
 
+    /// Without this, a program on a watched file system needs a handle for each open table.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_watched_file_is_closed_at_need_and_opened_again() {
+        use crate::{FileSystem, PosixFs, Trouble, WatchedFs};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("file");
+        std::fs::write(&path, b"content").unwrap();
+        let watched = WatchedFs::new(Arc::new(PosixFs), Arc::new(Trouble::default()));
+        let file = watched.open_named(&path).unwrap();
+        let is_open = || {
+            let mut handles = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            handles.any(|handle| std::fs::read_link(handle.path()).is_ok_and(|to| to == path))
+        };
+        assert!(is_open());
+        while is_open() {
+            assert!(give_back() > 0);
+        }
+        assert_eq!(file.len().unwrap(), 7);
+    }
+
     #[test]
     fn dropped_files_leave_the_queue() {
         let directory = tempfile::tempdir().unwrap();
