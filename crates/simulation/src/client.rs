@@ -20,9 +20,6 @@ use crate::follower::Follower;
 use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Ticks, Write};
 use crate::versions::{BRIEF, BRIEF_SECONDS};
 
-/// The database stores a second within this time, even on a disk that hangs.
-const LONGEST_STORE: Duration = Duration::from_secs(60);
-
 /// State that all clients of one life share.
 pub struct Stage<'a> {
     /// The features of the seed.
@@ -96,7 +93,12 @@ impl<'a> Client<'a> {
     pub fn work(mut self) -> Result<History, Wrong> {
         for _ in 0..self.stage.features.operations {
             self.stage.counts.add(Counted::Operation);
-            self.move_clock_now_and_then();
+            let moved = self.move_clock_now_and_then();
+            if let Err(error) = moved
+                && let After::Stop = self.excuse(&error)?
+            {
+                return Ok(self.history);
+            }
             let day = self.stage.day;
             let standing = day.hold();
             if self.stage.features.lifetime.is_some()
@@ -308,41 +310,6 @@ impl<'a> Client<'a> {
         follower.follow(self.stage.db, self.stage.features, self.rng.bool())
     }
 
-    /// Moves the time of day while no call runs, and lets the database see it.
-    fn move_clock_now_and_then(&mut self) {
-        let features = self.stage.features;
-        if features.lifetime.is_none() || self.rng.u8(..12) > 0 {
-            return;
-        }
-        let day = self.stage.day;
-        let _stopped = day.stop();
-        // After a failed call the database may store no seconds, and its time stands still.
-        let is_sound = || !self.stage.disk.is_dead() && self.stage.disk.happened().failures == 0;
-        if !is_sound() {
-            return;
-        }
-        let seconds = match self.rng.u8(..8) {
-            0 => self.rng.i64(-10..0),
-            1 => self.rng.i64(8..30),
-            _ => self.rng.i64(1..6),
-        };
-        day.move_by(seconds);
-        let fading = &self.stage.keyspaces[self.stage.keyspaces.len() - 1];
-        // While another thread holds the tree, a read may show an older second.
-        for _ in 0..2 {
-            std::thread::sleep(LONGEST_STORE);
-            if fading.get(features.key(0)).is_err() {
-                break;
-            }
-        }
-        if is_sound() {
-            self.stage.counts.add(Counted::ClockMove);
-            day.note_seen();
-        } else {
-            day.note_unsure();
-        }
-    }
-
     fn write(&mut self) -> Answer<()> {
         let features = self.stage.features;
         match self.rng.u8(..32) {
@@ -446,7 +413,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn submit(&self, operations: &[Operation], options: &WriteOptions) -> Answer<()> {
+    pub(crate) fn submit(&self, operations: &[Operation], options: &WriteOptions) -> Answer<()> {
         let keyspace = |operation: &Operation| &self.stage.keyspaces[operation.keyspace];
         let own = |operation: &Operation| self.stage.features.operators[operation.keyspace];
         if let [operation] = operations {

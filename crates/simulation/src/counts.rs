@@ -53,6 +53,8 @@ counted! {
     Followed,
     /// Moves of the time of day.
     ClockMove,
+    /// Resets of a time that was ahead.
+    Reset,
     /// Checkpoints that were compared.
     Checkpoint,
     /// Backups that were restored and compared.

@@ -65,6 +65,16 @@ impl Day {
         self.unsure.load(Ordering::SeqCst)
     }
 
+    /// Returns whether the database's time is ahead of the time of day.
+    pub fn is_behind(&self) -> bool {
+        self.second.load(Ordering::SeqCst) < self.seen.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the database's time was set back to the time of day.
+    pub fn note_reset(&self) {
+        self.seen.store(self.second.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
     /// Moves the time of day, perhaps back.
     pub fn move_by(&self, seconds: i64) {
         let now = self.second.load(Ordering::SeqCst);

@@ -88,6 +88,8 @@ pub struct Features {
     pub feed: bool,
     /// When the entries of the last keyspace expire.
     pub lifetime: Option<Lifetime>,
+    /// Whether clients set the database's time back to the time of day.
+    pub resets: bool,
     /// How the disk behaves.
     pub temper: Temper,
 }
@@ -155,6 +157,7 @@ impl Features {
             lifetime: general
                 .bool()
                 .then(|| Lifetime { seconds: general.u64(2..20), renews: general.bool() }),
+            resets: draws(seed, "resets", &[]).bool(),
             temper: Temper {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
                 sync_micros: [0, 100, 5_000, 200_000][rng.usize(..4)],

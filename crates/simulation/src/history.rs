@@ -85,6 +85,22 @@ pub struct Write {
     pub is_logged: bool,
 }
 
+/// A reset of the database's time. No other call ran meanwhile.
+#[derive(Clone, Debug)]
+pub struct Reset {
+    /// The number of a synced write right after the reset. All reads of smaller numbers began
+    /// before it.
+    pub number: u64,
+    /// The second of the database's time before it.
+    pub before: u64,
+    /// The second of the database's time after it.
+    pub after: u64,
+    /// Index of the keyspace whose entries expire.
+    pub keyspace: usize,
+    /// The entries of the keyspace right after that write.
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
 /// One entry of the change feed.
 #[derive(Clone, Debug)]
 pub struct Fed {
@@ -160,6 +176,8 @@ pub struct History {
     pub reads: Vec<Read>,
     /// For each successful call that makes all earlier writes durable: when it began.
     pub syncs: Vec<Tick>,
+    /// Resets of the time, in their order.
+    pub resets: Vec<Reset>,
     /// What a follower of the change feed read, in its order.
     pub feed: Vec<Fed>,
 }
@@ -170,6 +188,7 @@ impl History {
         self.writes.append(&mut other.writes);
         self.reads.append(&mut other.reads);
         self.syncs.append(&mut other.syncs);
+        self.resets.append(&mut other.resets);
         self.feed.append(&mut other.feed);
     }
 }

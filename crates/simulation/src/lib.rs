@@ -18,6 +18,7 @@
 mod aftermath;
 pub mod checker;
 pub mod client;
+mod clock_moves;
 mod conditions;
 pub mod copies;
 pub mod counts;

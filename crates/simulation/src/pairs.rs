@@ -43,6 +43,8 @@ macro_rules! features {
 features! {
     /// Entries that expire.
     Expiry "expiry" by ExpiringWrite,
+    /// Resets of a false time.
+    Reset "reset" by Reset,
     /// The change feed.
     Feed "feed" by Followed,
     /// Sorted loads.

@@ -1,9 +1,9 @@
 //! Every version of every key: the contents of a database at each sequence number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::history::{Change, Operation};
+use crate::history::{Change, Operation, Reset};
 
 /// Versions of one key, oldest first.
 type OfKey = Vec<Version>;
@@ -38,6 +38,11 @@ pub const BRIEF_SECONDS: u64 = 1;
 pub struct Versions {
     keyspaces: Vec<BTreeMap<Vec<u8>, OfKey>>,
     lifetimes: Vec<Option<Lifetime>>,
+    /// The number at which this life began.
+    begun: u64,
+    /// Versions of keys that the last stop may have left instead of the last one. They all look
+    /// alike until a reset of the time.
+    doubtful: BTreeMap<(usize, Vec<u8>), Vec<Version>>,
 }
 
 /// Returns the value at a number and a second, with its end.
@@ -50,7 +55,8 @@ fn at(versions: &OfKey, number: u64, second: u64) -> Option<(&Vec<u8>, u64)> {
 impl Versions {
     /// Makes the versions of an empty database.
     pub fn new(lifetimes: Vec<Option<Lifetime>>) -> Versions {
-        Versions { keyspaces: vec![BTreeMap::new(); lifetimes.len()], lifetimes }
+        let (keyspaces, doubtful) = (vec![BTreeMap::new(); lifetimes.len()], BTreeMap::new());
+        Versions { keyspaces, lifetimes, begun: 0, doubtful }
     }
 
     /// Adds an operation of this second that is visible from `number` on. No earlier operation has
@@ -112,12 +118,65 @@ impl Versions {
         chosen.filter_map(move |(key, versions)| Some((key, at(versions, number, second)?.0)))
     }
 
+    /// Returns whether entries of a keyspace expire.
+    pub fn may_expire(&self) -> bool {
+        self.lifetimes.iter().any(Option::is_some)
+    }
+
+    /// Takes over what a reset of the time has left. What had expired by the time before it only is
+    /// there again, unless a flush or compaction has dropped it.
+    ///
+    /// # Errors
+    /// A description of an entry that may not be there, or must be.
+    pub fn reset(&mut self, reset: &Reset) -> Result<(), String> {
+        let Reset { number, before, after, keyspace, entries } = reset;
+        let all = &mut self.keyspaces[*keyspace];
+        let found: BTreeMap<_, _> = entries.iter().map(|(key, value)| (key, value)).collect();
+        let keys: BTreeSet<_> = all.keys().chain(found.keys().copied()).cloned().collect();
+        for key in keys {
+            let versions = all.entry(key.clone()).or_default();
+            let (expected, found) = (at(versions, *number, *after), found.get(&key).copied());
+            if expected.map(|(value, _)| value) == found {
+                continue;
+            }
+            let is_older = versions.last().is_none_or(|version| version.from <= self.begun);
+            let other = self.doubtful.get(&(*keyspace, key.clone())).filter(|_| is_older);
+            let is_found = |other: &&Version| other.value.as_ref() == found && other.end > *after;
+            let left = match found {
+                None if expected.is_some_and(|(_, end)| end <= *before) => Some((None, u64::MAX)),
+                None => None,
+                Some(value) => other
+                    .and_then(|others| others.iter().find(is_found))
+                    .map(|other| (Some(value.clone()), other.end)),
+            };
+            let (value, end) = left.ok_or_else(|| {
+                format!(
+                    "after a reset from second {before} to {after}, at number {number}, key \
+                     {key:?}: expected {expected:?}, found {found:?}"
+                )
+            })?;
+            versions.push(Version { from: *number, value, end });
+        }
+        self.doubtful.clear();
+        Ok(())
+    }
+
     /// Removes every version later than `number`, because a stop lost it. Of each key's other
-    /// versions, keeps only the last.
-    pub fn truncate(&mut self, number: u64) {
-        for keys in &mut self.keyspaces {
-            for versions in keys.values_mut() {
-                let later = versions.partition_point(|version| version.from <= number);
+    /// versions, keeps only the last. The stop may have left any of the moments `alike` instead:
+    /// they differ in entries that have expired.
+    pub fn truncate(&mut self, number: u64, alike: &[u64]) {
+        self.begun = number;
+        self.doubtful.clear();
+        for (keyspace, keys) in self.keyspaces.iter_mut().enumerate() {
+            for (key, versions) in keys.iter_mut() {
+                let later_than = |number| versions.partition_point(|own| own.from <= number);
+                let later = later_than(number);
+                if self.lifetimes[keyspace].is_some() {
+                    let last = |&moment: &u64| later_than(moment).checked_sub(1);
+                    let others: BTreeSet<_> = alike.iter().filter_map(last).collect();
+                    let others = others.into_iter().map(|at| versions[at].clone());
+                    self.doubtful.insert((keyspace, key.clone()), others.collect());
+                }
                 versions.truncate(later);
                 // No read after the stop asks for a number below `number`.
                 if later > 1 {

@@ -15,7 +15,7 @@
 //!
 //! A transaction or conditional write is one moment: what it read is true directly before its
 //! numbers, and what it returned directly after them. Entries expire by the database's time, which
-//! the clients' record has.
+//! the clients' record has. When a client resets that time, it also records which entries are left.
 //!
 //! Checked: linearizability of gets, puts, merges, deletes and batches over all keys; snapshots and
 //! iterators that show one moment; no half-visible batch. After a stop, the state is that of some
@@ -59,20 +59,26 @@ impl Checker {
     /// Checks the history of one life.
     pub fn check(&mut self, mut history: History) -> Result<(), Wrong> {
         (history.writes, self.rivals) = in_order(history.writes)?;
+        history.resets.sort_by_key(|reset| reset.number);
         if let Some(write) = history.writes.first()
             && *write.numbers.start() <= self.base
         {
             let numbers = &write.numbers;
             return Err(format!("a write got the numbers {numbers:?}, and {} is taken", self.base));
         }
+        let mut resets = history.resets.iter().peekable();
         for write in &history.writes {
             let last = *write.numbers.end();
+            while let Some(reset) = resets.next_if(|reset| reset.number < last) {
+                self.versions.reset(reset)?;
+            }
             for operation in &write.operations {
                 self.versions.apply(operation, last, write.second);
             }
             self.moments.push(last);
             self.unread.add(write);
         }
+        resets.try_for_each(|reset| self.versions.reset(reset))?;
         self.note_promises(&history);
         // What the feed yields, no stop may take back.
         self.durable = self.durable.max(self.unread.read(&history.feed, &self.rivals)?);
@@ -134,12 +140,15 @@ impl Checker {
         let least = if was_kill { self.written.max(self.durable) } else { self.durable };
         let moment = self.moment_after_stop(least..=number, found, second)?;
         // Several moments may look the same. The writes between them may be lost.
-        let mut alike = self.moments.iter().filter(|own| (least..=moment).contains(*own));
-        let first = alike.find(|own| self.shows(found, **own, second).is_ok());
-        let first = first.copied().unwrap_or(moment);
+        let alike = self.moments.iter().filter(|own| (least..=moment).contains(*own));
+        let mut alike = alike.filter(|own| self.shows(found, **own, second).is_ok()).copied();
+        let first = alike.next().unwrap_or(moment);
+        // Where nothing expires, what looks alike is the same.
+        let others = if self.versions.may_expire() { alike.collect() } else { Vec::new() };
+        let others = [&[first], &others[..]].concat();
         self.unread.truncate(first, moment);
         let lost = self.written.saturating_sub(moment);
-        self.versions.truncate(moment);
+        self.versions.truncate(moment, &others);
         (self.base, self.moments) = (number, vec![number]);
         (self.durable, self.written) = (number, number);
         Ok(lost)
@@ -157,7 +166,7 @@ impl Checker {
         for rival in rivals.iter().filter(|rival| *rival.numbers.end() <= number) {
             let (before, last) = (rival.numbers.start() - 1, *rival.numbers.end());
             let mut other = self.versions.clone();
-            other.truncate(before);
+            other.truncate(before, &[]);
             rival.operations.iter().for_each(|own| other.apply(own, last, rival.second));
             let own = std::mem::replace(&mut self.versions, other);
             if self.shows(found, last, second).is_ok() {

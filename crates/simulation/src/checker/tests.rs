@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::*;
-use crate::history::{Change, Operation};
+use crate::history::{Change, Operation, Reset};
 
 fn put(key: &str, value: &str) -> Operation {
     let change = Change::Put(key.as_bytes().to_vec(), value.as_bytes().to_vec());
@@ -170,4 +170,37 @@ fn after_a_stop_either_of_two_failed_writes_with_one_number_may_show() {
         let found = [walk([0, 0], &[("a", value)]).seen];
         assert_eq!(checker.begin_life(1, false, &found, 0).is_ok(), is_right, "{value}");
     }
+}
+
+/// A put that lives ten seconds, at second 0; a jump to second 50 and a reset to second 5.
+#[test]
+fn a_reset_leaves_what_had_expired_or_not_and_the_reads_after_it_agree() {
+    let lifetime = Lifetime { seconds: 10, renews: true };
+    let entries = |entries: &[(&str, &str)]| match walk([0, 0], entries).seen {
+        Seen::Entries { entries, .. } => entries,
+        _ => unreachable!("a walk has entries"),
+    };
+    let history = |found: &[(&str, &str)], before, later: &str| {
+        let writes = vec![
+            write([0, 1], 1..=1, &[put("a", "1")]),
+            Write { second: 5, ..write([4, 5], 2..=2, &[put("b", "2")]) },
+        ];
+        let reads = vec![
+            Read { second: before, ..read([2, 3], "a", "") },
+            Read { second: 5, ..read([6, 7], "a", later) },
+        ];
+        let (after, keyspace, entries) = (5, 0, entries(found));
+        let resets = vec![Reset { number: 2, before, after, keyspace, entries }];
+        let history = History { writes, reads, resets, ..History::default() };
+        Checker::new(vec![Some(lifetime)]).check(history)
+    };
+    let (both, one) = ([("a", "1"), ("b", "2")], [("b", "2")]);
+    history(&both, 50, "1").unwrap();
+    history(&one, 50, "").unwrap();
+    history(&both, 50, "").unwrap_err();
+    history(&one, 50, "1").unwrap_err();
+    history(&[("a", "other"), ("b", "2")], 50, "1").unwrap_err();
+    history(&[("a", "1"), ("b", "2"), ("c", "3")], 50, "1").unwrap_err();
+    // Nothing drops an entry before its end, and no reset takes one away that had not expired.
+    history(&[("a", "1")], 12, "1").unwrap_err();
 }
