@@ -22,6 +22,8 @@ pub enum Operation {
     RemoveDir,
     /// [`FileSystem::list`](crate::FileSystem::list)
     List,
+    /// [`FileSystem::exists`](crate::FileSystem::exists), `try_exists`, `is_dir` and `len`
+    Look,
     /// [`FileSystem::sync_dir`](crate::FileSystem::sync_dir)
     SyncDir,
     /// [`FileSystem::lock`](crate::FileSystem::lock)
@@ -43,7 +45,7 @@ impl Operation {
 
     /// Returns whether the call changes files, or changes which bytes and names survive a crash.
     pub fn is_mutation(self) -> bool {
-        !matches!(self, Operation::Open | Operation::List | Operation::Read)
+        !matches!(self, Operation::Open | Operation::List | Operation::Look | Operation::Read)
     }
 }
 

@@ -157,17 +157,24 @@ impl FileSystem for MemFs {
     }
 
     fn exists(&self, path: &Path) -> bool {
+        self.try_exists(path).unwrap_or(false)
+    }
+
+    fn try_exists(&self, path: &Path) -> io::Result<bool> {
         let path = lexical(path);
-        let tree = self.tree();
-        tree.directories.contains_key(&path) || tree.file(&path).is_ok()
+        let tree = self.admit(Operation::Look, &[&path])?;
+        Ok(tree.directories.contains_key(&path) || tree.file(&path).is_ok())
     }
 
     fn is_dir(&self, path: &Path) -> bool {
-        self.tree().directories.contains_key(&lexical(path))
+        let path = lexical(path);
+        let tree = self.admit(Operation::Look, &[&path]);
+        tree.is_ok_and(|tree| tree.directories.contains_key(&path))
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        Ok(self.tree().file(&lexical(path))?.content().len())
+        let path = lexical(path);
+        Ok(self.admit(Operation::Look, &[&path])?.file(&path)?.content().len())
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

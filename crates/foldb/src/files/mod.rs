@@ -5,6 +5,7 @@
 
 mod closed;
 mod foreign;
+mod look;
 mod names;
 mod outputs;
 mod pool;
@@ -14,6 +15,7 @@ mod trash;
 
 pub(crate) use closed::Closed;
 pub(crate) use foreign::refuse_foreign;
+pub(crate) use look::{is_there, may_be_there};
 pub(crate) use names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
 pub(crate) use outputs::refuse_inside;
 pub(crate) use pool::{FilePool, HeldFiles, InUse, PooledFile};

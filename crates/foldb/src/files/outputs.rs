@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use foldb_env::FileSystem;
 
+use super::look::may_be_there;
 use super::names::FileKind;
 use crate::error::{Error, Result};
 
@@ -21,7 +22,7 @@ const MOST_ABOVE: usize = 64;
 pub(crate) fn refuse_inside(fs: &dyn FileSystem, output: &Path) -> Result<()> {
     let absolute =
         fs.absolute(output).map_err(|error| Error::io(output, "find the directory", &error))?;
-    let Some(nearest) = absolute.ancestors().skip(1).find(|above| fs.is_dir(above)) else {
+    let Some(nearest) = absolute.ancestors().skip(1).find(|above| may_be_there(fs, above)) else {
         return Ok(());
     };
     // The steps go through the file system, because the path may lead through a link.
@@ -49,11 +50,11 @@ fn taken_by(fs: &dyn FileSystem, directory: &Path) -> Option<&'static str> {
         fs.list(directory).is_ok_and(|names| names.iter().any(|name| is_it(name)))
     };
     let is_manifest = |name: &str| matches!(FileKind::parse(name), Some(FileKind::Manifest(_)));
-    if fs.exists(&directory.join("CURRENT")) && has(is_manifest) {
+    if may_be_there(fs, &directory.join("CURRENT")) && has(is_manifest) {
         return Some("a database");
     }
     let is_record = |name: &str| name.ends_with(".backup");
-    if fs.is_dir(&directory.join("shared")) && has(is_record) {
+    if may_be_there(fs, &directory.join("shared")) && has(is_record) {
         return Some("a directory of backups");
     }
     None

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use foldb_env::{FileSystem, RandomAccessFile};
 
+use super::look::may_be_there;
 use super::names::{FileKind, FileNames};
 use crate::encoding::format::{
     BACKUP, CLOSED, FileFormat, LOG, MAGIC_LEN, MANIFEST, SEGMENT, TABLE,
@@ -80,7 +81,7 @@ impl Content {
     pub(crate) fn read(fs: &dyn FileSystem, path: &Path, kind: FileKind) -> Option<Content> {
         if kind == FileKind::Lock {
             // To close a handle of a locked file may end this process's lock.
-            let is_empty = fs.len(path).map_or(!fs.exists(path), |len| len == 0);
+            let is_empty = fs.len(path).map_or(!may_be_there(fs, path), |len| len == 0);
             return is_empty.then(|| Content { path: path.to_owned(), is_empty });
         }
         let file = fs.open(path).ok()?;

@@ -9,6 +9,7 @@
 
 use foldb_env::FileSystem;
 
+use super::look::is_there;
 use super::names::FileNames;
 use crate::error::{Error, Result};
 
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `Corruption` if the directory holds the mark.
 pub(crate) fn refuse_unfinished_restore(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
-    if !fs.exists(&names.restoring()) {
+    if !is_there(fs, &names.restoring())? {
         return Ok(());
     }
     let message = "a restore was interrupted here or still runs, and the database is incomplete: \

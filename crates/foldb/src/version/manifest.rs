@@ -13,8 +13,7 @@ use foldb_env::FileSystem;
 use crate::encoding::format::MANIFEST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
-use crate::files::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};
-use crate::files::{Proof, remove};
+use crate::files::{FileKind, FileNames, MAX_FILE_NUMBER, Proof, is_there, manifest_name, remove};
 use crate::version::closed::CloseRecord;
 use crate::version::edit::Edit;
 use crate::wal::{Extent, LogHeader, LogReader, LogWriter, Tail};
@@ -248,14 +247,14 @@ pub(crate) fn manifest_in_force(fs: &dyn FileSystem, names: &FileNames) -> Resul
 /// `InvalidArgument` if the manifest is another program's; `Io` if a read fails.
 pub(crate) fn refuse_other_manifest(fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
     let current = names.current();
-    if !fs.exists(&current) {
+    if !is_there(fs, &current)? {
         return Ok(());
     }
     let content = fs.read(&current).map_err(|error| Error::io(&current, "read", &error))?;
     let Some(number) = parse_current(&content) else { return Ok(()) };
     let path = names.manifest(number);
     let len = || fs.len(&path).map_err(|error| Error::io(&path, "look at", &error));
-    if !fs.exists(&path) || len()? == 0 {
+    if !is_there(fs, &path)? || len()? == 0 {
         return Ok(());
     }
     // A damaged frame may still be foldb's.

@@ -63,6 +63,7 @@ mod files {
     mod dump;
     mod foreign;
     mod format;
+    mod looks;
     mod verify;
 }
 

@@ -149,6 +149,40 @@ fn a_sync_during_a_move_fails_and_works_again_after_it() {
     });
 }
 
+/// A write that may be seen only when it is durable is taken back if its sync fails: the next write
+/// gets its sequence number. The log once kept both.
+#[test]
+fn a_synced_write_that_fails_during_a_move_is_taken_back() {
+    alone("directories::a_synced_write_that_fails_during_a_move_is_taken_back", |base| {
+        let (path, moved) = (base.join("db"), base.join("moved"));
+        let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+        let options = || Options { visible_when_durable: true, ..small() };
+        let db = Db::open(&path, options()).unwrap();
+        db.put("first", "1").unwrap();
+        db.flush().unwrap(); // The next log has no durable name yet.
+        fs::rename(&path, &moved).unwrap();
+        let one = 1u64.to_le_bytes();
+        assert_lost(&db.merge_opt("count", one, &synced).unwrap_err(), &path, Some(&moved));
+        assert_eq!(db.get("count").unwrap(), None);
+        fs::rename(&moved, &path).unwrap();
+        for times in 1..=3u64 {
+            db.merge_opt("count", one, &synced).unwrap();
+            assert_eq!(db.get("count").unwrap().as_deref(), Some(&times.to_le_bytes()[..]));
+        }
+        // A copy is what a kill would leave.
+        let copy = base.join("copy");
+        fs::create_dir(&copy).unwrap();
+        for (name, bytes) in listing(&path) {
+            fs::write(copy.join(name), bytes).unwrap();
+        }
+        let killed = Db::open(&copy, options()).unwrap();
+        assert_eq!(killed.get("count").unwrap().as_deref(), Some(&3u64.to_le_bytes()[..]));
+        db.close().unwrap();
+        drop(db);
+        assert_sound(&path, 2);
+    });
+}
+
 #[test]
 fn a_link_that_leads_elsewhere_is_told_and_the_new_directory_stays_whole() {
     alone(

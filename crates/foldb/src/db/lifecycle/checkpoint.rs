@@ -38,7 +38,7 @@ use crate::db::lifecycle::copying::refuse_used;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
 use crate::events::holding_back;
-use crate::files::{FileKind, FileNames, Proof, refuse_inside, remove, remove_empty};
+use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
 use crate::version::{CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
 
@@ -283,7 +283,7 @@ impl Target {
         let names = FileNames::at(&**fs, directory)?;
         let directory = names.directory();
         refuse_inside(&**fs, directory)?;
-        let is_new = !fs.exists(directory);
+        let is_new = !is_there(&**fs, directory)?;
         if !is_new {
             refuse_used(&**fs, directory, |_| true)?;
         }

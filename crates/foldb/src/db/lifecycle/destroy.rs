@@ -8,8 +8,8 @@ use foldb_env::FileSystem;
 use crate::db::lifecycle::open::{check_platform, lock_error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{
-    Content, FileKind, FileNames, Identity, Proof, is_linked_directory, refuse_foreign, remove,
-    remove_empty,
+    Content, FileKind, FileNames, Identity, Proof, is_linked_directory, may_be_there,
+    refuse_foreign, remove, remove_empty,
 };
 use crate::options::Options;
 use crate::version::refuse_other_manifest;
@@ -134,7 +134,7 @@ impl Found {
         let is_unproven = |(name, kind): &&(String, FileKind)| {
             let file = path.join(name);
             // Another process may have removed the file since.
-            Content::read(fs, &file, *kind).is_none() && fs.exists(&file)
+            Content::read(fs, &file, *kind).is_none() && may_be_there(fs, &file)
         };
         match self.names.iter().find(is_unproven) {
             Some((name, _)) if !self.has_content => Err(Error::invalid_argument(format!(

@@ -356,7 +356,9 @@ impl Core {
             Ok(())
         } else {
             match self.log(unpublished.writer, writes, default, first) {
-                Ok(()) if options.sync => self.sync_before_publication(unpublished.writer),
+                Ok(()) if options.sync => {
+                    self.sync_before_publication(unpublished.writer, unpublished.mark)
+                }
                 logged => logged,
             }
         };
@@ -377,14 +379,18 @@ impl Core {
     }
 
     /// Syncs what was logged before it is applied, if nothing may be visible before it is durable.
-    /// Writers wait meanwhile, because a later write must not become visible first.
+    /// Writers wait meanwhile, because a later write must not become visible first. If the sync
+    /// fails, removes the records after `mark`: the next write gets their sequence numbers.
     #[inline(never)]
-    fn sync_before_publication(&self, writer: &WriterState) -> Result<()> {
+    fn sync_before_publication(&self, writer: &mut WriterState, mark: LogMark) -> Result<()> {
         if !self.settings.visible_when_durable {
             return Ok(());
         }
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
-        self.sync_through(&sync, frame)
+        self.sync_through(&sync, frame).inspect_err(|_| {
+            // If this fails too, the log takes no further record before it has succeeded.
+            let _tried_again = writer.log.retract(mark);
+        })
     }
 
     /// Releases the writer lock, and waits for the sync of what was written, if the caller asked

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use foldb_env::{FileLock, FileSystem};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::FileNames;
-use crate::files::{Content, FileKind, Proof, remove, remove_empty};
+use crate::files::{Content, FileKind, FileNames, Proof, may_be_there, remove, remove_empty};
 use crate::options::Options;
 
 /// How often the open tries to create a directory that another process keeps removing.
@@ -48,9 +47,9 @@ impl<'a> Place<'a> {
             .in_file(path));
         }
         let is_missing =
-            |directory: &&Path| !directory.as_os_str().is_empty() && !fs.exists(directory);
+            |directory: &&Path| !directory.as_os_str().is_empty() && !may_be_there(fs, directory);
         let made = path.ancestors().take_while(is_missing).map(Path::to_owned).collect();
-        let had_lock_file = fs.exists(&names.lock());
+        let had_lock_file = may_be_there(fs, &names.lock());
         let mut place = Place { fs, names, made, had_lock_file, had_database: true, lock: None };
         match place.create_and_lock() {
             Ok(()) => Ok(place),

@@ -12,7 +12,7 @@ use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileNames, refuse_foreign, refuse_unfinished_restore};
+use crate::files::{FileNames, is_there, refuse_foreign, refuse_unfinished_restore};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{CloseRecord, Manifest};
@@ -54,7 +54,7 @@ fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>
     let names = FileNames::at(&*fs, path)?;
     refuse_foreign(&*fs, &names)?;
     // A restore opens its database twice, and goes on where an earlier one left no database.
-    let goes_on = !options.error_if_exists || !fs.exists(&names.current());
+    let goes_on = !options.error_if_exists || !is_there(&*fs, &names.current())?;
     if purpose == Purpose::Use || !goes_on {
         refuse_unfinished_restore(&*fs, &names)?;
     }

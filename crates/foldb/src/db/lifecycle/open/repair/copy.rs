@@ -14,7 +14,7 @@ use crate::db::lifecycle::copying::{copy_file, is_no_link, refuse_used};
 use crate::db::lifecycle::open::files::list_files;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
-use crate::files::{FileKind, FileNames, Proof, refuse_inside, remove, remove_empty};
+use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
 
 /// A copy in progress. Dropping it before [`Copy::keep`] removes it.
 pub(crate) struct Copy {
@@ -39,7 +39,7 @@ impl Copy {
             false => None,
         };
         refuse_inside(&**fs, to)?;
-        let is_new = !fs.exists(to);
+        let is_new = !is_there(&**fs, to)?;
         if !is_new {
             refuse_used(&**fs, to, |_| true)?;
         }

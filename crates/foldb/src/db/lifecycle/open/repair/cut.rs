@@ -16,7 +16,7 @@ use crate::db::lifecycle::copying::{copy_file, is_no_link};
 use crate::db::lifecycle::open::files::logs_in;
 use crate::db::lifecycle::open::repair::{CutLog, LogCut};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, FileNames};
+use crate::files::{FileKind, FileNames, is_there};
 
 /// Cuts a log and renames later ones.
 ///
@@ -70,7 +70,7 @@ pub(crate) fn cut_log(
 pub(crate) fn replace_log(fs: &dyn FileSystem, path: &Path, by: &Path) -> Result<()> {
     let io = |doing: &'static str| move |error: std::io::Error| Error::io(path, doing, &error);
     let whole = with_ending(path, "damaged");
-    if !fs.exists(&whole) {
+    if !is_there(fs, &whole)? {
         let len = fs.len(path).map_err(io("look at"))?;
         match fs.hard_link(path, &whole) {
             Err(error) if is_no_link(&error) => copy_file(fs, path, &whole, len)?,

@@ -65,7 +65,7 @@ use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::encoding::format::{LOG, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileKind, FileNames, refuse_foreign, refuse_unfinished_restore};
+use crate::files::{FileKind, FileNames, is_there, refuse_foreign, refuse_unfinished_restore};
 use crate::key::KeyspaceId;
 use crate::options::Options;
 use crate::segment::Placement;
@@ -299,7 +299,7 @@ fn closed(
 /// `Corruption` if a log differs from its state at the close.
 fn check_closed_log(fs: &dyn FileSystem, names: &FileNames, closed: &Extent) -> Result<()> {
     let path = names.log(closed.number);
-    if !fs.exists(&path) {
+    if !is_there(fs, &path)? {
         return Err(Error::corruption("the log is missing").in_file(&path));
     }
     let mut log = LogReader::open(fs, &path, closed.number)?;
@@ -597,7 +597,7 @@ impl Repair<'_> {
 
     /// Renames an existing file so that no open removes it.
     fn put_aside(&self, file: &Path, why: &str) -> Result<()> {
-        if !self.fs.exists(file) {
+        if !is_there(&*self.fs, file)? {
             return Ok(());
         }
         let renamed = self.fs.rename(file, &with_ending(file, why));
