@@ -248,6 +248,17 @@ impl Core {
         keyspaces.values().cloned().collect()
     }
 
+    /// Shows all existing keyspaces, by name, to a function that does not wait.
+    pub(crate) fn look_at_keyspaces<T>(
+        &self,
+        look: impl FnOnce(&mut dyn Iterator<Item = &Arc<KeyspaceState>>) -> T,
+    ) -> T {
+        if !self.process.is_current() {
+            return look(&mut std::iter::once(&self.default));
+        }
+        look(&mut self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).values())
+    }
+
     /// Returns how to build tables for a level of a keyspace.
     pub(crate) fn table_options(
         &self,

@@ -4,24 +4,24 @@
 //! while transactions are open, each write leaves a note, in the order of the sequence numbers:
 //!
 //! ```text
-//! notes:  7 hash(a) base | 8 hash(d) merge | 9 hash(a) base     the newest 65536
-//! bytes:  a d a                                                 their keys, one behind the other
+//! notes:  7 base | 8 merge | 9 base     the newest 65536
+//! bytes:  a d a                         their keys, one behind the other
 //! ```
 //!
-//! A write only appends, so it touches memory that no other write has to find. The commit walks
-//! over the notes that are newer than its snapshot.
+//! A write only appends a few bytes, so it touches memory that no other write has to find. The
+//! commit walks over the notes that are newer than its snapshot, and hashes their keys if it must.
 //!
 //! Invariant: a write after `notes_from` is in `notes`, and a range delete after `ranges_from` is
 //! in `ranges`. So "unchanged" is always true. Beyond these numbers the notes know nothing, and the
 //! commit reads the records of its claims without the lock.
 //!
-//! The memory is bounded: 2 MiB of notes, and [`RECENT_BYTES`] each of keys and of range deletes.
+//! The memory is bounded: 1.5 MiB of notes, and [`RECENT_BYTES`] each of keys and of range deletes.
 //! While no transaction is open, a write pays one test of a flag.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::encoding::key_hash;
+use crate::encoding::{copy_short, key_hash};
 use crate::faults::keeps_few_notes;
 use crate::key::{Comparator, KeyspaceId, Kind, SeqNo};
 use crate::limits::MAX_KEY_BYTES;
@@ -85,7 +85,6 @@ impl EdgeRange {
 #[derive(Clone, Copy, Debug)]
 struct Note {
     seqno: SeqNo,
-    hash: u64,
     /// Where the key begins, counted from the first byte that was ever noted.
     begin: u64,
     /// The length of the key, and [`IS_BASE`].
@@ -102,11 +101,19 @@ const _: () = assert!(MAX_KEY_BYTES <= RECENT_BYTES && RECENT_BYTES < IS_BASE as
 pub(crate) struct WrittenKey<'a> {
     pub(crate) seqno: SeqNo,
     pub(crate) keyspace: KeyspaceId,
-    pub(crate) hash: u64,
     /// Whether the write was no merge.
     pub(crate) is_base: bool,
     pub(crate) key: &'a [u8],
 }
+
+impl WrittenKey<'_> {
+    #[inline]
+    pub(crate) fn hash(&self) -> u64 {
+        key_hash(self.key)
+    }
+}
+
+const _: () = assert!(size_of::<Note>() == 24);
 
 #[derive(Debug)]
 struct RecentRange {
@@ -123,7 +130,7 @@ pub(crate) struct RecentWrites {
     writes_until_look: u32,
     /// Writes to keys, oldest first.
     notes: VecDeque<Note>,
-    /// The bytes of the keys: a ring in which each key is in one piece.
+    /// The bytes of the keys: a ring in which each key is in one piece. Empty while notes are off.
     bytes: Vec<u8>,
     /// Where the next key begins at the earliest, counted from the first byte ever noted.
     end: u64,
@@ -171,6 +178,8 @@ impl RecentWrites {
             return;
         }
         self.is_on = true;
+        // The system gives zeroed pages when they are written to.
+        self.bytes = vec![0; RECENT_BYTES];
         (self.notes_from, self.ranges_from) = (published, published);
     }
 
@@ -194,7 +203,7 @@ impl RecentWrites {
             let begin = self.add_bytes(key);
             let is_base = if kind == Kind::Merge { 0 } else { IS_BASE };
             let len = key.len() as u32 | is_base;
-            self.notes.push_back(Note { seqno, hash: key_hash(key), begin, len, keyspace });
+            self.notes.push_back(Note { seqno, begin, len, keyspace });
         }
         self.writes_until_look -= 1;
         let is_due = self.writes_until_look == 0;
@@ -222,19 +231,8 @@ impl RecentWrites {
             self.notes_from = oldest.seqno;
             self.notes.pop_front();
         }
-        match self.bytes.get_mut(at..at + key.len()) {
-            Some(old) => old.copy_from_slice(key),
-            None => self.grow(at, key),
-        }
+        copy_short(&mut self.bytes[at..], key);
         begin
-    }
-
-    /// Writes a key behind the end of the bytes, which are not all in use yet.
-    #[cold]
-    fn grow(&mut self, at: usize, key: &[u8]) {
-        self.bytes.truncate(at);
-        self.bytes.resize(at, 0);
-        self.bytes.extend_from_slice(key);
     }
 
     /// Notes a write that may have changed every key of a range.
@@ -248,15 +246,15 @@ impl RecentWrites {
         self.ranges.push_back(RecentRange { seqno, keyspace, range });
     }
 
-    /// Returns whether a key was written or deleted after `since`, by the hash of its bytes.
+    /// Returns whether a key was written or deleted after `since`, by its bytes.
     pub(crate) fn has_changed(
         &self,
         keyspace: KeyspaceId,
         comparator: &dyn Comparator,
-        (key, hash): (&[u8], u64),
+        key: &[u8],
         since: SeqNo,
     ) -> Noted {
-        let is_it = |note: WrittenKey<'_>| note.hash == hash && note.keyspace == keyspace;
+        let is_it = |note: WrittenKey<'_>| note.key == key && note.keyspace == keyspace;
         match self.keys_since(since).map(|mut newer| newer.any(is_it)) {
             None => Noted::Unknown,
             Some(true) => Noted::Changed,
@@ -318,10 +316,10 @@ impl RecentWrites {
     }
 
     fn written(&self, note: &Note) -> WrittenKey<'_> {
-        let &Note { seqno, hash, begin, len, keyspace } = note;
+        let &Note { seqno, begin, len, keyspace } = note;
         let (begin, is_base) = ((begin as usize) % RECENT_BYTES, len & IS_BASE != 0);
         let key = &self.bytes[begin..begin + (len & !IS_BASE) as usize];
-        WrittenKey { seqno, keyspace, hash, is_base, key }
+        WrittenKey { seqno, keyspace, is_base, key }
     }
 
     /// Returns the ranges deleted after `since`, newest first, as far back as the notes reach.
@@ -336,7 +334,8 @@ impl RecentWrites {
     /// Counts the memory of the notes in a gauge.
     pub(crate) fn charge(&mut self, gauge: &Arc<Gauge>) {
         let notes = self.notes.capacity() * size_of::<Note>();
-        self.charge.note(gauge, notes + self.bytes.capacity() + self.range_bytes);
+        let bytes = self.bytes.len().min(self.end as usize);
+        self.charge.note(gauge, notes + bytes + self.range_bytes);
     }
 
     /// Returns the number of the newest range delete; 0 if none is noted.

@@ -24,7 +24,6 @@ use crate::db::state::time::Reading;
 use crate::db::throttle::room::{Patience, busy};
 use crate::db::throttle::turn::{TurnGuard, turn_after};
 use crate::db::transaction::claims::range_of_key;
-use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Chain, Operator};
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
@@ -364,7 +363,7 @@ pub(super) fn lost_the_key() -> Error {
 fn has_changed(recent: &RecentWrites, keyspace: &KeyspaceState, key: &[u8], since: SeqNo) -> bool {
     let (id, comparator) = (keyspace.id, &*keyspace.comparator);
     let noted = match comparator.bytewise_equality() {
-        true => recent.has_changed(id, comparator, (key, key_hash(key)), since),
+        true => recent.has_changed(id, comparator, key, since),
         false => recent.has_range_changed(id, comparator, &range_of_key(key), since),
     };
     noted != Noted::Unchanged

@@ -250,17 +250,19 @@ impl Core {
     /// # Errors
     /// `ComparatorFailed`.
     pub(crate) fn check_comparators(&self) -> Result<()> {
-        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
+        self.look_at_keyspaces(|all| all.map(|keyspace| keyspace.check_comparator()).collect())
     }
 
     /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller
     /// holds no locks.
     pub(crate) fn tell_failed_callbacks(&self) {
-        for keyspace in self.all_keyspaces() {
-            let failures = [keyspace.take_untold_failure(), keyspace.take_untold_policy_failure()];
-            for error in failures.into_iter().flatten() {
-                self.events.tell(&Event::BackgroundError { error });
-            }
+        let failures: Vec<Error> = self.look_at_keyspaces(|all| {
+            let of_each =
+                all.flat_map(|own| [own.take_untold_failure(), own.take_untold_policy_failure()]);
+            of_each.flatten().collect()
+        });
+        for error in failures {
+            self.events.tell(&Event::BackgroundError { error });
         }
     }
 

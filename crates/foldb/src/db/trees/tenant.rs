@@ -34,7 +34,7 @@ impl Tenant for Core {
             Work::Compaction => {
                 let slow = self.settings.tree.level0_slowdown_trigger;
                 let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
-                let deepest = self.all_keyspaces().iter().map(runs).max().unwrap_or(0);
+                let deepest = self.look_at_keyspaces(|all| all.map(runs).max()).unwrap_or(0);
                 // Databases whose writers are not slowed are equally urgent.
                 if deepest < slow {
                     0.0

@@ -109,7 +109,7 @@ impl Core {
 
     /// Returns why the last background collection failed; `None` after one has succeeded.
     pub(crate) fn gc_error(&self) -> Option<Error> {
-        self.all_keyspaces().iter().find_map(|keyspace| keyspace.gc_turn.error())
+        self.look_at_keyspaces(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
     }
 
     /// Waits until the bytes moved since `start` are within the budget. During the wait this worker
@@ -163,7 +163,8 @@ impl Core {
         let Options { level0_slowdown_trigger, level0_stop_trigger, .. } = self.options;
         let most = level0_slowdown_trigger.min(level0_stop_trigger);
         let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
-        self.all_keyspaces().iter().any(|own| !own.has_failed() && runs(own) >= most)
+        let is_deep = |own: &Arc<KeyspaceState>| !own.has_failed() && runs(own) >= most;
+        self.look_at_keyspaces(|all| all.map(is_deep).any(|is_deep| is_deep))
     }
 
     /// Returns a compaction that finds hidden dead values, if the dead bytes probably exceed the
