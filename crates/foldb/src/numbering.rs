@@ -3,7 +3,7 @@
 //! The numbers exist only in builds with debug assertions. A history checker that knows them need
 //! not search for a possible order.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +19,7 @@ pub struct Given {
 
 thread_local! {
     static LAST_WRITE: Cell<Option<(u64, u64, u64)>> = const { Cell::new(None) };
+    static LAST_KEY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 static TURNS: AtomicU64 = AtomicU64::new(0);
@@ -32,6 +33,20 @@ pub fn forget() {
 /// no number.
 pub fn last_write() -> Option<Given> {
     LAST_WRITE.get().map(|(first, last, turn)| Given { numbers: first..=last, turn })
+}
+
+/// Returns the first key of this thread's last write. A call that chooses the key itself and fails
+/// does not tell it.
+pub fn last_key() -> Vec<u8> {
+    LAST_KEY.with_borrow(Vec::clone)
+}
+
+/// Notes the first key of a write.
+pub(crate) fn note_key(key: &[u8]) {
+    LAST_KEY.with_borrow_mut(|last| {
+        last.clear();
+        last.extend_from_slice(key);
+    });
 }
 
 /// Notes the numbers of a write. The caller holds the writer lock.

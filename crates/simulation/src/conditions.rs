@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use foldb::numbering;
 use foldb::{CompareAndSwap, ErrorKind, Isolation, Transaction, TransactionOptions, WriteOptions};
 
 use crate::client::{Answer, Client};
@@ -76,6 +77,40 @@ impl Client<'_> {
         }
     }
 
+    /// Takes the first entry of a range, or of all keys.
+    fn take_first(&mut self, keyspace: usize) -> Answer<()> {
+        let features = self.stage.features;
+        let range = self.rng.bool().then(|| self.range());
+        let at = &self.stage.keyspaces[keyspace];
+        let began = self.begin_write();
+        let taken = match &range {
+            Some(range) => at.take_first(features.stored_range(range)),
+            None => at.take_first(..),
+        };
+        let key = match &taken {
+            Ok(Some((key, _))) => key.clone(),
+            Ok(None) => {
+                self.saw(began, Seen::Entries { keyspace, range, entries: Vec::new() });
+                return Ok(());
+            }
+            // The write may be visible or not.
+            Err(_) => numbering::last_key(),
+        };
+        let operations = vec![Operation { keyspace, change: Change::Delete(key.clone()) }];
+        if let Some(write) = self.wrote(began, false, &taken, operations)
+            && let Ok(Some((_, value))) = &taken
+        {
+            // No other entry of the range was at the key or before it.
+            let number = (0..features.keys).find(|number| features.key(*number) == key);
+            let behind = number.map_or(features.keys, |number| number + 1).to_be_bytes().to_vec();
+            let start = range.map_or_else(|| 0u16.to_be_bytes().to_vec(), |range| range.start);
+            let (range, entries) = (Some(start..behind), vec![(key, value.to_vec())]);
+            write.before = vec![Seen::Entries { keyspace, range, entries }];
+            self.stage.counts.add(Counted::Conditional);
+        }
+        taken.map(drop)
+    }
+
     /// Writes one key under a condition.
     pub(crate) fn write_on_condition(&mut self) -> Answer<()> {
         let keyspace = self.rng.usize(..self.stage.keyspaces.len());
@@ -87,7 +122,10 @@ impl Client<'_> {
             vec![Seen::Value { keyspace, key, value }]
         };
         let put = Change::Put(key.clone(), value.clone());
-        let kind = self.rng.u8(..5);
+        let kind = self.rng.u8(..7);
+        if kind > 4 {
+            return self.take_first(keyspace);
+        }
         let expected = if kind == 0 { at.get(&key)? } else { None };
         let began = self.begin_write();
         // The change, what was there before it, and what after it, if that is known.

@@ -349,7 +349,10 @@ impl Core {
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
         #[cfg(debug_assertions)]
-        crate::numbering::note(first, last);
+        {
+            crate::numbering::note(first, last);
+            writes.first_key().into_iter().for_each(crate::numbering::note_key);
+        }
         let unpublished = Unpublished { core: self, mark: writer.log.mark(), writer };
         let logged = if options.disable_wal {
             unpublished.writer.unlogged = true;

@@ -24,6 +24,15 @@ impl Writes<'_> {
         }
     }
 
+    /// Returns the key of the first operation.
+    #[cfg(debug_assertions)]
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        match self {
+            Writes::One(_, operation) => Some(operation.key),
+            Writes::Batch(batch) => batch.operations().next().map(|operation| operation.key),
+        }
+    }
+
     /// Returns the keyspace of the writes and an upper bound of the memtable bytes that they take.
     /// `None` if the writes may go to several keyspaces.
     #[inline(always)]
