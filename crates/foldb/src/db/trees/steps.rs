@@ -250,7 +250,7 @@ impl Core {
     /// # Errors
     /// `ComparatorFailed`.
     pub(crate) fn check_comparators(&self) -> Result<()> {
-        self.look_at_keyspaces(|all| all.map(|keyspace| keyspace.check_comparator()).collect())
+        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 
     /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller

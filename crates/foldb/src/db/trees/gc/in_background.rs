@@ -164,7 +164,7 @@ impl Core {
         let most = level0_slowdown_trigger.min(level0_stop_trigger);
         let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
         let is_deep = |own: &Arc<KeyspaceState>| !own.has_failed() && runs(own) >= most;
-        self.look_at_keyspaces(|all| all.map(is_deep).any(|is_deep| is_deep))
+        self.all_keyspaces().iter().any(is_deep)
     }
 
     /// Returns a compaction that finds hidden dead values, if the dead bytes probably exceed the
