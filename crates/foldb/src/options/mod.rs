@@ -272,7 +272,8 @@ pub struct Options {
     /// interference with reads and writes. RocksDB: `rate_limiter`.
     pub gc_io_budget: u64,
     /// Bytes per second that the background may read to check files that nothing else reads. It
-    /// goes round all tables and value segments, a file at a time, while no other work is due.
+    /// goes round all tables and value segments, a file at a time, while no other work is due. A
+    /// round takes an hour at least.
     /// Damage raises [`crate::Event::TableDamaged`] or [`crate::Event::BackgroundError`]. Files in
     /// the system's page cache are checked there, not on the disk. Default: 0, which means that no
     /// file is checked. More: damage is found sooner. Less: fewer reads. RocksDB: none.

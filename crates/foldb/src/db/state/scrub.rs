@@ -31,15 +31,23 @@ pub(crate) struct Scrub(Mutex<Progress>);
 #[derive(Debug, Default)]
 struct Progress {
     last: Option<Place>,
-    /// When the next file is due, on the environment's clock.
+    /// When the round began, on the environment's clock.
+    begun: Duration,
+    /// When the next file is due, on that clock.
     due: Duration,
 }
 
 impl Scrub {
     /// Begins a check. Returns `None` if another worker checks, or none is due yet.
     pub(crate) fn begin(&self, now: Duration) -> Option<ScrubTurn<'_>> {
-        let progress = self.0.try_lock().ok()?;
-        (progress.due <= now).then_some(ScrubTurn(progress))
+        let mut progress = self.0.try_lock().ok()?;
+        if now < progress.due {
+            return None;
+        }
+        if progress.last.is_none() {
+            progress.begun = now;
+        }
+        Some(ScrubTurn(progress))
     }
 }
 
@@ -54,6 +62,13 @@ impl ScrubTurn<'_> {
 
     /// Notes that a file was checked, from `start` on. The next one is due after `rest`.
     pub(crate) fn checked(&mut self, place: Place, start: Duration, rest: Duration) {
-        *self.0 = Progress { last: Some(place), due: start.saturating_add(rest) };
+        self.0.last = Some(place);
+        self.0.due = start.saturating_add(rest);
+    }
+
+    /// Ends the round. The next one begins `after` the begin of this one.
+    pub(crate) fn end_round(&mut self, after: Duration) {
+        self.0.last = None;
+        self.0.due = self.0.begun.saturating_add(after);
     }
 }

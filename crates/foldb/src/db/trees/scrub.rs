@@ -8,6 +8,8 @@
 //! budget 4 MiB/s     table of 8 MiB   ─ 2 s ─   table of 2 MiB   ─ 0.5 s ─   ...
 //! ```
 //!
+//! A round begins at the earliest an hour after the last one, so that a small database rests.
+//!
 //! Damage is told once a file: the damaged keys of a table are set aside, as after a compaction
 //! that met them ([`crate::db::trees::damage`]). What cannot be set aside is a background error.
 //!
@@ -35,6 +37,9 @@ const LONGEST_STEP: Duration = Duration::from_millis(100);
 /// Bytes that a file costs at least.
 const SMALLEST_READ: u64 = 4096;
 
+/// Least time from the begin of a round to the begin of the next.
+const SHORTEST_ROUND: Duration = Duration::from_secs(60 * 60);
+
 impl Core {
     /// Checks the next files, as far as the budget has paid for the ones before.
     pub(crate) fn scrub_work(&self) {
@@ -54,6 +59,7 @@ impl Core {
         let now = self.options.env.clock.now();
         let Some(mut turn) = self.background.scrub.begin(now) else { return false };
         let Some((keyspace, version, place)) = self.next_to_scrub(turn.last()) else {
+            turn.end_round(SHORTEST_ROUND);
             return false;
         };
         let checked = self.scrub(&keyspace, &version, place);
@@ -71,7 +77,7 @@ impl Core {
         true
     }
 
-    /// Returns the next file of the round. After the last file the next round begins.
+    /// Returns the next file of the round; `None` at its end.
     fn next_to_scrub(
         &self,
         last: Option<Place>,
@@ -79,20 +85,17 @@ impl Core {
         let mut keyspaces = self.all_keyspaces();
         keyspaces.retain(|own| !own.has_failed());
         keyspaces.sort_unstable_by_key(|own| own.id);
-        let first_behind = |last: Option<Place>| {
-            let from = keyspaces.partition_point(|own| last.is_some_and(|at| own.id < at.keyspace));
-            keyspaces[from..].iter().find_map(|own| {
-                let version = Arc::clone(&own.view.load().version);
-                let tables = version.tables().map(|table| (FileKind::Table, table.file.number));
-                let segments =
-                    version.segments.iter().map(|one| (FileKind::Segment, one.placement.segment));
-                let places = tables.chain(segments);
-                let places = places.map(|(kind, number)| Place { keyspace: own.id, kind, number });
-                let place = places.filter(|place| last.is_none_or(|last| *place > last)).min()?;
-                Some((Arc::clone(own), version, place))
-            })
-        };
-        first_behind(last).or_else(|| first_behind(None))
+        let from = keyspaces.partition_point(|own| last.is_some_and(|at| own.id < at.keyspace));
+        keyspaces[from..].iter().find_map(|own| {
+            let version = Arc::clone(&own.view.load().version);
+            let tables = version.tables().map(|table| (FileKind::Table, table.file.number));
+            let segments =
+                version.segments.iter().map(|one| (FileKind::Segment, one.placement.segment));
+            let places = tables.chain(segments);
+            let places = places.map(|(kind, number)| Place { keyspace: own.id, kind, number });
+            let place = places.filter(|place| last.is_none_or(|last| *place > last)).min()?;
+            Some((Arc::clone(own), version, place))
+        })
     }
 
     /// Checks a file. Returns its bytes.

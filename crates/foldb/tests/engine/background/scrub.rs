@@ -150,7 +150,10 @@ fn a_scrub_tells_damage_of_every_file() {
         found.sort();
         assert_eq!(found, damaged);
         assert_eq!(db.stats().damaged_parts, count as u64);
+        clock.advance(Duration::from_secs(60 * 60));
+        let before = db.stats().bytes_scrubbed;
         rest(&db, &clock, 20);
+        assert!(damaged.len() == all.len() || db.stats().bytes_scrubbed > before);
         assert!(told.tables.lock().unwrap().is_empty(), "told again");
     }
 }
@@ -161,12 +164,12 @@ fn a_scrub_tells_damage_of_every_file() {
 fn nothing_waits_for_a_scrub() {
     let (fs, told) = (MemFs::new(), Arc::new(Told::default()));
     fill(&fs, &told);
+    let table = files(&fs, &[".tbl"]).remove(0);
+    flip(&fs, &table);
     let (threads, clock) = (Arc::new(SystemThreads), Arc::new(SystemClock::default()));
     let env = Env { threads, clock, ..Env::in_memory(fs.clone()) };
     let db = Db::open(PATH, options(env, &told, 1 << 30)).unwrap();
     db.wait_for_background().unwrap();
-    let table = files(&fs, &[".tbl"]).remove(0);
-    flip(&fs, &table);
     let start = Instant::now();
     while told.tables.lock().unwrap().is_empty() {
         assert!(start.elapsed() < Duration::from_secs(60), "no scrub");

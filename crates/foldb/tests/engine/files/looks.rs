@@ -110,7 +110,8 @@ fn outputs_with_a_failing_look_leave_what_is_there() {
         Db::repair_with(PATH, options(fs), &repair).map(drop)
     };
     let create = |fs: &MemFs| Db::open(USED, options(fs)).map(drop);
-    let calls: [&dyn Fn(&MemFs) -> foldb::Result<()>; 4] = [&checkpoint, &backup, &copy, &create];
+    type Call<'a> = &'a dyn Fn(&MemFs) -> foldb::Result<()>;
+    let calls: [Call<'_>; 4] = [&checkpoint, &backup, &copy, &create];
     for call in calls {
         with_each_look_failing(call, |fs, _| {
             let now = contents(fs, USED);
