@@ -11,7 +11,7 @@ use foldb_chains::Chains;
 
 /// The memory use of a [`crate::Runtime`], in bytes: of one database, or of all databases that
 /// share the runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers
-/// pin and that open transactions hold.
+/// pin, that read-only handles hold of the logs, and that open transactions hold.
 ///
 /// It excludes memory of the caller, such as batches and copied values. It also excludes about 2
 /// KiB for the description of each table file, and memory that the allocator keeps for itself.
@@ -37,7 +37,8 @@ pub struct MemoryUsage {
     /// Memtables that wait for their flush.
     pub sealed_memtables: u64,
     /// Flushed memtables that a value, an iterator or a snapshot's reader still holds. No write
-    /// waits for this memory: only the reader can release it.
+    /// waits for this memory: only the reader can release it. Also the logged writes that an open
+    /// replays, at most one share at a time, and all those that a read-only handle shows.
     pub pinned_memtables: u64,
     /// Memory of dropped memtables, kept for the next ones.
     pub spare_memtables: u64,

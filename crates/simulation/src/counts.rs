@@ -79,6 +79,8 @@ counted! {
     Close,
     /// Opens that a stop interrupted.
     OpenCut,
+    /// Opens whose logs held more than their memory.
+    LongRecovery,
     /// Opens that left out a torn tail.
     TailDropped,
     /// Acknowledged writes that a stop lost because they were not synced.

@@ -180,7 +180,7 @@ impl Features {
         Features { merges: 5, frames: None, largest_value: 3000, large_values: 240, ..features }
     }
 
-    /// Returns the options of the database, without its machine and listeners.
+    /// Returns the options of most lives, without their machine and listeners.
     pub fn options(&self) -> Options {
         let mut rng = draws(self.seed, "simulated options", &[]);
         let options = small_options(&mut rng);
@@ -205,6 +205,16 @@ impl Features {
             options.adopt_logs = LogAdoption::Always;
         }
         if self.edges { at_the_edges(options, &mut rng) } else { options }
+    }
+
+    /// Returns the options of one life. Some lives have so little memory that the logs of the life
+    /// before them do not fit.
+    pub fn options_of(&self, life: u64) -> Options {
+        let options = self.options();
+        match draws(self.seed, "tight lives", &[life]).u8(..3) {
+            0 => Options { write_buffer_size: 4096, max_write_buffers: 2, ..options },
+            _ => options,
+        }
     }
 
     /// Returns whether the entries of a keyspace expire.

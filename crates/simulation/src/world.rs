@@ -197,7 +197,7 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn options(&self, disk: &Arc<Disk>, life: u64) -> Options {
-        let mut options = self.features.options();
+        let mut options = self.features.options_of(life);
         self.opens.set(self.opens.get() + 1);
         let mut fs: Arc<dyn FileSystem> = Arc::new(watched(disk));
         if self.features.append_only {
@@ -214,7 +214,13 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn open(&self, path: &str, disk: &Arc<Disk>, life: u64) -> foldb::Result<Opened> {
+        let flushes = self.counts.get(Counted::Flush);
         let db = Db::open(path, self.options(disk, life))?;
+        // An open whose logs fit into its memory flushes each keyspace once.
+        let flushed = self.counts.get(Counted::Flush) - flushes;
+        if flushed > self.features.operators.len() as u64 {
+            self.counts.add(Counted::LongRecovery);
+        }
         let mut keyspaces = vec![db.default_keyspace().clone()];
         for (at, operator) in self.features.operators.iter().enumerate().skip(1) {
             let name = format!("keyspace-{at}");

@@ -27,6 +27,16 @@ impl Options {
         self
     }
 
+    /// Returns the bytes of memtables that the open of a database fills before it flushes them:
+    /// those of all write buffers, because then one flush mostly suffices. Of a shared runtime it
+    /// takes one write buffer, because the other databases take their share meanwhile.
+    pub(crate) fn replayed_bytes(&self, shares: &MemoryShares) -> usize {
+        match &self.runtime {
+            Some(_) => self.write_buffer_size,
+            None => self.write_buffer_size.max(shares.memtables / 5 * 4),
+        }
+    }
+
     /// Returns the shares of a database with a runtime of its own.
     pub(crate) fn own_memory_shares(&self) -> MemoryShares {
         let options = self;

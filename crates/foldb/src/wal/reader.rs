@@ -46,6 +46,8 @@ pub(crate) struct LogReader {
     appended: u64,
     /// Bytes read at once.
     read_ahead: usize,
+    /// Where the next frame of a record begins that [`LogReader::begin`] read in part.
+    rest: Option<u64>,
 }
 
 /// The end of a log.
@@ -107,6 +109,7 @@ impl LogReader {
             window_offset: 0,
             appended: 0,
             read_ahead: WINDOW,
+            rest: None,
         })
     }
 
@@ -135,6 +138,56 @@ impl LogReader {
     /// tells whether the log ends in damage.
     pub(crate) fn next(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
+        self.pass(|_, payload| record.extend_from_slice(payload))
+    }
+
+    /// Reads the first frame of the next record into `record`, and checks that the others are
+    /// there, so a record longer than memory can be read. [`LogReader::more`] reads them. Returns
+    /// `false` at the end, like [`LogReader::next`].
+    pub(crate) fn begin(&mut self, record: &mut Vec<u8>) -> Result<bool> {
+        record.clear();
+        let mut first_end = 0;
+        let is_read = self.pass(|end, payload| {
+            if first_end == 0 {
+                first_end = end;
+                record.extend_from_slice(payload);
+            }
+        })?;
+        self.rest = (is_read && first_end < self.offset).then_some(first_end);
+        Ok(is_read)
+    }
+
+    /// Moves behind the next record. Returns `false` at the end, like [`LogReader::next`].
+    pub(crate) fn skip(&mut self) -> Result<bool> {
+        self.pass(|_, _| {})
+    }
+
+    /// Returns whether [`LogReader::more`] has a frame of the record to read.
+    pub(crate) fn has_more(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Appends the next frame of the record that [`LogReader::begin`] read last. Returns `false` if
+    /// there is none.
+    ///
+    /// # Errors
+    /// `Corruption` if the frame changed since then; `Io` if a read fails.
+    pub(crate) fn more(&mut self, record: &mut Vec<u8>) -> Result<bool> {
+        let Some(offset) = self.rest else { return Ok(false) };
+        let Some((_, length)) = self.frame_at(offset)? else {
+            let message = "expected the same frame as at the first read, found another";
+            return Err(Error::corruption(message).at(&self.path, offset));
+        };
+        record.extend_from_slice(self.bytes(offset + HEADER_LEN as u64, length)?);
+        let end = offset + (HEADER_LEN + length) as u64;
+        self.rest = (end < self.offset).then_some(end);
+        Ok(true)
+    }
+
+    /// Moves behind the next record, and calls `take` with the end and the payload of each of its
+    /// frames. Returns `false` at the end.
+    fn pass(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<bool> {
+        self.rest = None;
         let (start, start_frames, start_digest) = (self.offset, self.frames, self.digest);
         loop {
             let Some((header, length)) = self.frame_at(self.offset)? else {
@@ -144,7 +197,7 @@ impl LogReader {
                 return Ok(false);
             };
             let begins = matches!(header.part, Part::Whole | Part::First);
-            if header.frame != self.frames + 1 || begins != record.is_empty() {
+            if header.frame != self.frames + 1 || begins != (self.offset == start) {
                 return Err(Error::corruption(format!(
                     "expected frame {}, found frame {} ({:?})",
                     self.frames + 1,
@@ -153,11 +206,11 @@ impl LogReader {
                 ))
                 .at(&self.path, self.offset));
             }
-            let payload = self.bytes(self.offset + HEADER_LEN as u64, length)?;
-            record.extend_from_slice(payload);
+            let end = self.offset + (HEADER_LEN + length) as u64;
+            take(end, self.bytes(self.offset + HEADER_LEN as u64, length)?);
             self.count_frame()?;
             self.max_synced = self.max_synced.max(header.synced_through);
-            self.offset += (HEADER_LEN + length) as u64;
+            self.offset = end;
             if matches!(header.part, Part::Whole | Part::Last) {
                 return Ok(true);
             }
@@ -189,8 +242,7 @@ impl LogReader {
     /// Reads on to the last whole record that the file has now.
     pub(crate) fn run_to_end(&mut self) -> Result<()> {
         self.look_again()?;
-        let mut record = Vec::new();
-        while self.next(&mut record)? {}
+        while self.skip()? {}
         Ok(())
     }
 

@@ -177,6 +177,11 @@ pub(crate) fn encode_dropped(keyspace: KeyspaceId, out: &mut Vec<u8>) {
 }
 
 impl<'a> LogRecord<'a> {
+    /// Returns whether a record that begins with these bytes is a batch.
+    pub(crate) fn is_batch(record: &[u8]) -> bool {
+        record.first() == Some(&TAG_BATCH)
+    }
+
     /// Reads a record of a log.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ mod disks {
     pub(crate) mod deadlines;
     mod hanging_disks;
     mod planted_faults;
+    mod recovery;
     mod slow_disks;
 }
 

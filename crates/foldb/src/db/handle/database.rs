@@ -139,9 +139,10 @@ impl Db {
     /// The handle shows the database at one moment during this call. It sees every write that had
     /// returned before, except unflushed writes with [`WriteOptions::disable_wal`]. The handle
     /// stays at that moment; to see later writes, open the database again. The open reads the
-    /// manifest and the logs once and replays the logs into memory. The handle keeps every table
-    /// open until it is dropped, even beyond [`Options::max_open_files`]. A table that the writer
-    /// removes frees its space only when the handle is dropped.
+    /// manifest and the logs once and replays the logs into memory. It cannot flush, so the logged
+    /// writes may exceed [`Options::memory_budget`]; [`Db::memory`] tells them. The handle keeps
+    /// every table open until it is dropped, even beyond [`Options::max_open_files`]. A table that
+    /// the writer removes frees its space only when the handle is dropped.
     ///
     /// The handle has the methods that read, and no others; there is no background work.
     /// [`Options::create_if_missing`] has no effect. Register operators and comparators as for

@@ -22,35 +22,41 @@
 //! log 7: 1 2 3 4    log 8, after 7 as of 3: no writes    log 9, after 7 as of 4: 5 6
 //! replayed: 1 2 3 4 5 6
 //! ```
+//!
+//! The logs may hold more than fits into memory. A replay therefore applies writes while they fit,
+//! and only checks the rest. The caller flushes what was applied, and replays the rest in a second
+//! replay, which passes on each share of memory that it fills.
+
+mod filling;
+mod operations;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foldb_chains::ArenaPool;
 use foldb_env::FileSystem;
 
 use crate::counters::Totals;
 use crate::db::feed::announced::Announced;
 use crate::db::lifecycle::open::missing_log;
-use crate::db::state::buffers::{first_capacity, next_capacity};
-use crate::encoding::ByteReader;
+use crate::db::lifecycle::replay::filling::Filling;
+use crate::db::lifecycle::replay::operations::Operations;
 use crate::encoding::format::LOG;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::fold::Registry;
-use crate::key::{
-    Comparator, DEFAULT_KEYSPACE, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo, shown,
-};
-use crate::memtable::bytes_needed;
-use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::key::{Comparator, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, SeqNo};
 use crate::operation::Operation;
 use crate::options::Options;
+use crate::runtime::Runtime;
 use crate::version::CloseRecord;
 use crate::wal::{
     BatchHeader, Lineage, LogEnd, LogHeader, LogReader, LogRecord, Predecessor, Tail,
 };
+
+pub(crate) use filling::{Memtables, WhenFull};
+pub(crate) use operations::begin_record;
 
 /// What the caller can do about a damaged log.
 const ADVICE: &str =
@@ -64,7 +70,11 @@ pub(crate) struct Replay<'a> {
     pub(crate) options: &'a Options,
     pub(crate) names: &'a FileNames,
     pub(crate) registry: &'a Registry,
-    pub(crate) arenas: &'a Arc<ArenaPool>,
+    pub(crate) runtime: &'a Runtime,
+    /// The number of the database in the runtime, whose ledger counts the memtables.
+    pub(crate) member: u64,
+    /// The share of memory that memtables may fill.
+    pub(crate) memtable_bytes: usize,
     /// The first log with writes that no table holds.
     pub(crate) first_log: u64,
     /// The needed logs, ascending.
@@ -95,8 +105,9 @@ pub(crate) struct ReplayKeyspace {
 /// The result of a replay.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
-    /// The memtables of each keyspace that has any, newest first.
-    pub(crate) memtables: BTreeMap<KeyspaceId, Vec<Arc<Memtable>>>,
+    pub(crate) memtables: Memtables,
+    /// The last write that was applied, if later ones did not fit into memory.
+    pub(crate) applied_through: Option<SeqNo>,
     pub(crate) last_seqno: SeqNo,
     /// The bytes after the valid end of each log, with the log's path and the offset of that end.
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
@@ -162,12 +173,13 @@ pub(crate) fn opened(logs: Logs<'_>) -> Result<Logs<'static>> {
 /// Replays all needed logs.
 ///
 /// # Errors
-/// `Corruption`, naming log and offset, if a synced write is missing.
-pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
+/// `Corruption`, naming log and offset, if a synced write is missing; the errors of
+/// [`WhenFull::Pass`].
+pub(crate) fn replay_logs(mut replay: Replay<'_>, when_full: WhenFull<'_>) -> Result<Replayed> {
     let mut needed = std::mem::replace(&mut replay.logs, Box::new(std::iter::empty()));
     let mut replayer = Replayer {
         replay: &replay,
-        open: BTreeMap::new(),
+        filling: Filling::new(when_full),
         done: Replayed::default(),
         lineage: None,
         has_changes: false,
@@ -201,12 +213,13 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>) -> Result<Replayed> {
         (replayer.lineage, replayer.has_changes) = (None, false);
         replayer.announced = Announced::default();
         let mut offset = reader.offset();
-        while reader.next(&mut record)? {
+        while begin_record(&mut reader, &mut record)? {
             if replay.is_beyond(&record).map_err(|error| error.at(&path, offset))? {
                 return Ok(replayer.finish());
             }
             let before = replayer.done.last_seqno;
-            replayer.record(&record).map_err(|error| error.at(&path, offset))?;
+            let replayed = replayer.record(&mut record, &mut reader);
+            replayed.map_err(|error| error.at(&path, offset))?;
             if replayer.done.last_seqno > before {
                 replayer.note_end(number, reader.frames());
             }
@@ -281,8 +294,7 @@ fn stop_before(
 
 /// Returns whether a frame of the log says that the log was synced, and the size of its contents.
 fn says_synced(log: &mut LogReader) -> Result<(bool, (PathBuf, u64, Tail))> {
-    let mut record = Vec::new();
-    while log.next(&mut record)? {}
+    while log.skip()? {}
     let end = log.end()?;
     let bytes = end.offset + end.tail.bytes;
     let all = Tail { bytes, frames: end.frames + end.tail.frames };
@@ -290,20 +302,20 @@ fn says_synced(log: &mut LogReader) -> Result<(bool, (PathBuf, u64, Tail))> {
 }
 
 impl Replay<'_> {
-    /// Returns whether a record is a batch beyond the end of the replay.
+    /// Returns whether a record, which may lack its last frames, is a batch beyond the end of the
+    /// replay.
     fn is_beyond(&self, record: &[u8]) -> Result<bool> {
         if self.through == MAX_SEQNO {
             return Ok(false);
         }
-        let LogRecord::Batch(header, _) = LogRecord::decode(record)? else { return Ok(false) };
-        Ok(header.first_seqno > self.through)
+        let header = BatchHeader::of_record(record)?;
+        Ok(header.is_some_and(|header| header.first_seqno > self.through))
     }
 }
 
-struct Replayer<'a> {
+struct Replayer<'a, 'f> {
     replay: &'a Replay<'a>,
-    /// The memtables being filled, each with the capacity that it was created for, in bytes.
-    open: BTreeMap<KeyspaceId, (MemtableWriter, usize)>,
+    filling: Filling<'f>,
     done: Replayed,
     /// The lineage record of the current log.
     lineage: Option<Lineage>,
@@ -317,7 +329,7 @@ struct Replayer<'a> {
     covered: SeqNo,
 }
 
-impl Replayer<'_> {
+impl Replayer<'_, '_> {
     /// Notes the place after a batch.
     fn note_end(&mut self, log: u64, frames: u64) {
         let id = self.lineage.as_ref().map(|lineage| lineage.id);
@@ -353,15 +365,17 @@ impl Replayer<'_> {
                 .is_some_and(|end| end.frames == header.predecessor_frames)
     }
 
-    fn record(&mut self, record: &[u8]) -> Result<()> {
+    /// Applies a record, whose last frames `log` may still have to read.
+    fn record(&mut self, record: &mut Vec<u8>, log: &mut LogReader) -> Result<()> {
         if planted(Fault::LoseLastLogRecord) {
-            let before = self.held_back.replace(record.to_vec());
-            return before.map_or(Ok(()), |before| self.apply(&before));
+            while log.more(record)? {}
+            let before = self.held_back.replace(record.clone());
+            return before.map_or(Ok(()), |mut before| self.apply(&mut before, log));
         }
-        self.apply(record)
+        self.apply(record, log)
     }
 
-    fn apply(&mut self, record: &[u8]) -> Result<()> {
+    fn apply(&mut self, record: &mut Vec<u8>, log: &mut LogReader) -> Result<()> {
         match LogRecord::decode(record)? {
             LogRecord::Header(_) => Err(Error::corruption("the log has a second header")),
             LogRecord::Definition(definition) => self.replay.registry.adopt(&definition),
@@ -387,12 +401,13 @@ impl Replayer<'_> {
             }
             LogRecord::Batch(header, operations) => {
                 self.has_changes = true;
-                self.batch(&header, operations)
+                let at = record.len() - operations.len();
+                self.batch(&header, Operations::new(record, at, log))
             }
         }
     }
 
-    fn batch(&mut self, header: &BatchHeader, operations: &[u8]) -> Result<()> {
+    fn batch(&mut self, header: &BatchHeader, mut operations: Operations<'_>) -> Result<()> {
         if header.first_seqno <= self.done.last_seqno && header.count > 0 {
             return Err(Error::corruption(format!(
                 "expected a batch above sequence number {}, found one that begins at {}",
@@ -403,9 +418,8 @@ impl Replayer<'_> {
             self.done.end.gap = Some(self.covered + 1);
         }
         self.covered = self.covered.max(header.first_seqno + SeqNo::from(header.count.max(1)) - 1);
-        let mut bytes = ByteReader::new(operations);
         for index in 0..u64::from(header.count) {
-            let mut operation = Operation::decode_logged(&mut bytes)?;
+            let mut operation = operations.next()?;
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                 operation.operator = header.default_operator;
             }
@@ -416,7 +430,7 @@ impl Replayer<'_> {
             match self.replay.keyspaces.get(&operation.keyspace) {
                 Some(own) if seqno > own.flushed_through || planted(Fault::ReplayFlushed) => {
                     self.check_operator(&operation)?;
-                    self.insert(own, &operation, seqno)?;
+                    self.filling.apply(self.replay, own, &operation, seqno)?;
                 }
                 // The record is in tables already, or its keyspace was dropped.
                 Some(_) => {}
@@ -430,14 +444,7 @@ impl Replayer<'_> {
             }
             self.done.last_seqno = self.done.last_seqno.max(seqno);
         }
-        if !bytes.is_empty() {
-            return Err(Error::corruption(format!(
-                "expected {} operations in the batch, found {} bytes after them",
-                header.count,
-                bytes.remaining()
-            )));
-        }
-        Ok(())
+        operations.finish(header.count)
     }
 
     /// # Errors
@@ -457,58 +464,8 @@ impl Replayer<'_> {
         ))
     }
 
-    /// # Errors
-    /// `ComparatorFailed` if the comparator panics over the key.
-    fn insert(
-        &mut self,
-        own: &ReplayKeyspace,
-        operation: &Operation<'_>,
-        seqno: SeqNo,
-    ) -> Result<()> {
-        let id = operation.keyspace;
-        let bytes = bytes_needed(operation);
-        let write_buffer = self.replay.options.write_buffer_size;
-        let mut capacity = match id {
-            DEFAULT_KEYSPACE => write_buffer,
-            _ => first_capacity(write_buffer),
-        };
-        if let Some((full, made_for)) = self.open.get(&id)
-            && !full.fits(bytes)
-        {
-            capacity = next_capacity(*made_for, full.grown(), write_buffer);
-            self.seal(id);
-        }
-        let (writer, _) = self.open.entry(id).or_insert_with(|| {
-            let room = capacity.max(MemtableWriter::capacity_for(bytes, &*own.comparator));
-            (MemtableWriter::create(self.replay.arenas, room, &own.comparator), capacity)
-        });
-        // No reader exists yet, so every record may change in place.
-        let operators = self.replay.registry.resolver();
-        writer.apply(operation, seqno, Folding { floor: 0, operators: &operators });
-        match writer.memtable.failure() {
-            None => Ok(()),
-            Some(panic) => Err(Error::new(
-                ErrorKind::ComparatorFailed,
-                format!(
-                    "comparator '{}' panicked ({panic}) over the logged key '{}'; nothing was \
-                     changed, open the database with the comparator that wrote it",
-                    own.comparator.name(),
-                    shown(operation.key),
-                ),
-            )),
-        }
-    }
-
-    fn seal(&mut self, id: KeyspaceId) {
-        if let Some((writer, _)) = self.open.remove(&id) {
-            self.done.memtables.entry(id).or_default().insert(0, writer.memtable);
-        }
-    }
-
     fn finish(mut self) -> Replayed {
-        while let Some((&id, _)) = self.open.first_key_value() {
-            self.seal(id);
-        }
+        (self.done.memtables, self.done.applied_through) = self.filling.finish();
         self.done
     }
 }

@@ -40,7 +40,7 @@ pub(crate) type Sealed = (Arc<KeyspaceState>, Vec<Arc<Memtable>>);
 pub(crate) type Flushed = (Arc<KeyspaceState>, Written);
 
 /// Tables, and the segments of the values that were separated from them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub(crate) files: Vec<FileFacts>,
     pub(crate) segments: NewSegments,
@@ -147,9 +147,9 @@ impl Core {
         later.sync_all(self.runtime.workers().threads())
     }
 
-    /// Adds tables to the trees in one edit, which says which writes need no log any more. Returns
-    /// the first log that is still needed. That number does not change while a keyspace cannot be
-    /// flushed.
+    /// Adds tables to the trees in one edit, which says which writes need no log any more. Several
+    /// flushes of one keyspace come oldest first. Returns the first log that is still needed. That
+    /// number does not change while a keyspace cannot be flushed.
     pub(crate) fn install_flushed(
         &self,
         flushed: Vec<Flushed>,
@@ -160,7 +160,7 @@ impl Core {
         let is_held = tree.keyspaces.values().any(|own| own.keyspace.has_failed());
         let log = if is_held { tree.log } else { log };
         let feed_end = self.feed_end_before(log);
-        let mut edit = Edit { log: Some(log), feed_end, ..Edit::default() };
+        let mut changes: BTreeMap<KeyspaceId, KeyspaceEdit> = BTreeMap::new();
         let mut written = Vec::new();
         let mut separated = Vec::new();
         for flushed in flushed {
@@ -171,16 +171,17 @@ impl Core {
                 continue;
             }
             let id = keyspace.id;
-            let mut change = KeyspaceEdit::of_tree(id, Vec::new());
+            let change = changes.entry(id).or_insert_with(|| KeyspaceEdit::of_tree(id, Vec::new()));
             change.flushed_through = Some(through);
             if !files.is_empty() {
                 written.extend(files.iter().map(|file| file.number));
                 separated.push((id, segments.clone()));
-                change.tree = new_level0_run(tree.next_run, flushed.1);
+                change.tree.extend(new_level0_run(tree.next_run, flushed.1));
                 tree.next_run += 1;
             }
-            edit.keyspaces.push(change);
         }
+        let keyspaces = changes.into_values().collect();
+        let edit = Edit { log: Some(log), feed_end, keyspaces, ..Edit::default() };
         self.install(&mut tree, edit).inspect_err(|_| {
             self.discard_uninstalled(written);
             for (id, segments) in &separated {

@@ -14,6 +14,7 @@
 //! - [`stored`]: the contents of the manifest;
 //! - [`files`]: the files of the directory;
 //! - [`opening`]: builds the database from the manifest and the logs;
+//! - [`take_over`]: makes tables of the logged writes;
 //! - [`read_only`]: a database for reading, also while another process writes to it;
 //! - [`repair`]: rebuilds a database from the files that are left;
 //! - [`verify`]: a check of every file.
@@ -26,6 +27,7 @@ mod read_only;
 mod repair;
 mod stored;
 mod surroundings;
+mod take_over;
 mod verify;
 mod writable;
 

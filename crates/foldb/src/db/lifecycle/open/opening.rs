@@ -1,6 +1,6 @@
 //! Builds a database from the manifest and the logs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -13,15 +13,15 @@ use foldb_env::{FileLock, FileSystem, Process};
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
-use crate::db::feed::announced::Announced;
 use crate::db::feed::chain::Chain;
 use crate::db::feed::recovery::{Recovered, copy_replayed, recover};
 use crate::db::lifecycle::open::files::{
     check_log, check_tables, list_files, logs_in, next_number,
 };
 use crate::db::lifecycle::open::stored::Stored;
+use crate::db::lifecycle::open::take_over::StoredLogs;
 use crate::db::lifecycle::open::with_comparators;
-use crate::db::lifecycle::replay::{Replay, ReplayKeyspace, Replayed, needed_logs, replay_logs};
+use crate::db::lifecycle::replay::{Replay, ReplayKeyspace, WhenFull, needed_logs, replay_logs};
 use crate::db::state::background::Background;
 use crate::db::state::buffers::{Buffers, SealedGroups};
 use crate::db::state::fronts::Fronts;
@@ -31,7 +31,6 @@ use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::{KeyspaceTree, Tree, TreeLock};
 use crate::db::state::writer::WriterState;
-use crate::db::trees::flush::Flushed;
 use crate::error::{Error, Result};
 use crate::events::{DroppedTail, Event, Events};
 use crate::faults::{Fault, planted};
@@ -43,9 +42,9 @@ use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
-use crate::table::{BlockCache, LaterSyncs};
+use crate::table::BlockCache;
 use crate::version::{CloseRecord, Edit, Manifest, OpenTables};
-use crate::wal::{LogWriter, Predecessor, Tail};
+use crate::wal::{LogWriter, Tail};
 
 /// An open in progress. The lock is held and the manifest was read.
 pub(crate) struct Opening<'a> {
@@ -91,13 +90,18 @@ impl Opening<'_> {
 
         let next_log = stored.next_file;
         let manifest_number = stored.next_file + 1;
-        let mut replayed = replay_logs(Replay {
+        let member = runtime.next_database();
+        let logs = StoredLogs { first: stored.log, on_disk: logs_in(&present), closed };
+        let closed = &logs.closed;
+        let replay = Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
-            arenas: &runtime.ledger().arenas,
-            first_log: stored.log,
-            logs: needed_logs(&*fs, &names, stored.log, logs_in(&present), closed.as_ref()),
+            runtime: &runtime,
+            member,
+            memtable_bytes: options.replayed_bytes(&runtime.ledger().shares),
+            first_log: logs.first,
+            logs: needed_logs(&*fs, &names, logs.first, logs.on_disk.clone(), closed.as_ref()),
             closed: closed.as_ref(),
             totals: &stored.totals,
             counted_through: stored.last_seqno,
@@ -105,7 +109,8 @@ impl Opening<'_> {
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),
             next_keyspace: stored.next_keyspace,
-        })?;
+        };
+        let mut replayed = replay_logs(replay, WhenFull::Check)?;
         if stored.fresh && replayed.last_seqno > 0 {
             // A creation that failed has no logged writes, so these files belong to a damaged
             // database or to an unfinished checkpoint.
@@ -190,13 +195,14 @@ impl Opening<'_> {
             trees,
             cache,
             runtime,
+            member,
             held: None,
             segment_files,
             last_seqno,
             log,
             manifest,
             next_file: manifest_number + 1,
-            logs: logs_in(&present),
+            logs: logs.on_disk.clone(),
             feed: settings
                 .wal_retention
                 .is_on()
@@ -208,9 +214,8 @@ impl Opening<'_> {
         if let Some(error) = kept.shortened.take() {
             core.events.tell(&Event::FeedShortened { error });
         }
-        if let Err(error) =
-            core.take_over(&replayed, last_seqno, next_log, kept.end, kept.announced)
-        {
+        let taken = core.take_over(replayed, logs, last_seqno, next_log, kept.end, kept.announced);
+        if let Err(error) = taken {
             if core.poison.get().is_some() && !is_fresh {
                 // The manifest on the medium may name any of these files.
                 begun.files.clear();
@@ -219,7 +224,6 @@ impl Opening<'_> {
             return Err(error);
         }
         begun.files.clear();
-        drop(replayed);
         core.runtime.ledger().rest();
         core.remove_leftovers(&present, next_log, manifest_number);
         Ok(core)
@@ -313,6 +317,8 @@ pub(crate) struct Assembly {
     pub(crate) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) runtime: Runtime,
+    /// The number of the database in the runtime.
+    pub(crate) member: u64,
     /// The tables and segment files of a read-only open, which stay open.
     pub(crate) held: Option<HeldFiles>,
     pub(crate) segment_files: Arc<SegmentFiles>,
@@ -366,7 +372,7 @@ impl Assembly {
             logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
             feed: self.feed,
             cache: self.cache,
-            member: self.runtime.next_database(),
+            member: self.member,
             runtime: self.runtime,
             _held: self.held,
             segment_files: self.segment_files,
@@ -490,83 +496,4 @@ fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
 
 fn by_name(keyspaces: Vec<Arc<KeyspaceState>>) -> BTreeMap<Arc<str>, Arc<KeyspaceState>> {
     keyspaces.into_iter().map(|keyspace| (Arc::clone(&keyspace.name), keyspace)).collect()
-}
-
-impl Core {
-    /// Adds the logged writes to the trees as tables, in one edit with the number of the new log.
-    fn take_over(
-        &self,
-        replayed: &Replayed,
-        last_seqno: SeqNo,
-        log: u64,
-        predecessor: Option<Predecessor>,
-        announced: Option<Announced>,
-    ) -> Result<()> {
-        {
-            let mut writer = self.lock_writer()?;
-            let WriterState { log, defined, .. } = &mut *writer;
-            let link = self.begin_lineage(log, predecessor, announced.as_ref())?;
-            self.define_operators(log, defined)?;
-            self.note_log(log);
-            self.note_link(link);
-        }
-        let (mut flushed, later): (Vec<Flushed>, _) = (Vec::new(), LaterSyncs::default());
-        for keyspace in self.all_keyspaces() {
-            let memtables = replayed.memtables.get(&keyspace.id).map_or(&[][..], Vec::as_slice);
-            let version = Arc::clone(&keyspace.view.load().version);
-            let written = keyspace.guarded("the flush of logged writes", || {
-                self.write_memtables(&keyspace, memtables, &version, last_seqno, Vec::new(), &later)
-            });
-            let written = written.and_then(|files| {
-                flushed.push((Arc::clone(&keyspace), files));
-                if later.is_full() { self.sync_tables(&later) } else { Ok(()) }
-            });
-            if let Err(error) = written {
-                return Err(self.give_up(&flushed, error));
-            }
-        }
-        if let Err(error) = self.sync_tables(&later) {
-            return Err(self.give_up(&flushed, error));
-        }
-        self.install_flushed(flushed, log, last_seqno)?;
-        // A reader takes a log with these records for one whose open succeeded.
-        if let Some(announced) = announced {
-            self.announce_since(&announced)?;
-        }
-        Ok(())
-    }
-
-    /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
-    fn remove_leftovers(&self, present: &[FileKind], log: u64, manifest: u64) {
-        self.remove_logs_below(log);
-        let fs = &*self.options.env.fs;
-        let Some(identity) = Identity::of(fs, &self.names) else { return };
-        let tree = self.lock_tree();
-        let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
-        let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
-        let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
-        let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
-        for kind in present {
-            let path = match *kind {
-                FileKind::Table(number) if !used.contains(&number) => self.names.table(number),
-                FileKind::Segment(number) if !segments.contains(&number) => {
-                    self.names.segment(number)
-                }
-                FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
-                FileKind::Archive(number) if !self.keeps_log(number) => self.names.archive(number),
-                FileKind::Temporary => {
-                    for path in self.names.temporaries() {
-                        let _best_effort = remove(fs, &path, Proof::Named(&identity));
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            // The next open tries again to remove what cannot be removed now.
-            let removed = remove(fs, &path, Proof::Named(&identity));
-            if let (FileKind::Table(number), Err(_)) = (kind, removed) {
-                self.segment_files.trash().note_gone(*number);
-            }
-        }
-    }
 }

@@ -41,7 +41,9 @@ use crate::db::lifecycle::open::place::missing;
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
-use crate::db::lifecycle::replay::{Replay, Replayed, needed_logs, opened, replay_logs};
+use crate::db::lifecycle::replay::{
+    Replay, Replayed, WhenFull, begin_record, needed_logs, opened, replay_logs,
+};
 use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
@@ -54,7 +56,7 @@ use crate::segment::OpenSegment;
 use crate::segment::SegmentFiles;
 use crate::table::{BlockCache, TableReader};
 use crate::version::{CloseRecord, Manifest, OpenTables};
-use crate::wal::{LogReader, LogRecord, LogWriter, Predecessor};
+use crate::wal::{BatchHeader, LogReader, LogWriter, Predecessor};
 
 /// The number of attempts. In each failed attempt the writer must have changed a file before the
 /// open opened it.
@@ -88,6 +90,7 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<(Arc<C
     let mut looking = Looking {
         options,
         names,
+        member: runtime.next_database(),
         runtime,
         cache,
         open: HashMap::new(),
@@ -123,6 +126,7 @@ struct Looking {
     options: Options,
     names: FileNames,
     runtime: Runtime,
+    member: u64,
     cache: Arc<BlockCache>,
     /// Tables opened so far, by file number. Numbers are never reused.
     open: HashMap<u64, Arc<TableReader>>,
@@ -156,11 +160,14 @@ impl Looking {
         let trees = self.open_tables(parts, &stored)?;
 
         // From here on every file is open.
-        let replayed = replay_logs(Replay {
+        let replay = Replay {
             options: &options,
             names: &names,
             registry: &stored.registry,
-            arenas: &self.runtime.ledger().arenas,
+            runtime: &self.runtime,
+            member: self.member,
+            // It cannot flush, so it holds whatever the logs have.
+            memtable_bytes: usize::MAX,
             first_log: stored.log,
             logs,
             closed: closed.as_ref(),
@@ -170,7 +177,8 @@ impl Looking {
             database: Some(stored.database),
             keyspaces: replayed_keyspaces,
             next_keyspace: stored.next_keyspace,
-        })?;
+        };
+        let replayed = replay_logs(replay, WhenFull::Check)?;
         let last_seqno = stored.last_seqno_with(&replayed);
         let shown = Shown::of(&replayed, stored.feed_end, last_seqno);
         for (id, memtables) in replayed.memtables {
@@ -256,7 +264,7 @@ impl Looking {
         let files =
             |own: &KeyspaceTree| own.version.tables().count() + own.version.segments.files().len();
         let files = trees.values().map(files).sum();
-        let core = Assembly {
+        Assembly {
             log: LogWriter::unwritable(fs, &names.log(next_file), next_file),
             manifest: Manifest::unwritable(fs, names, next_file),
             options: self.options.clone(),
@@ -266,6 +274,7 @@ impl Looking {
             trees,
             cache: Arc::clone(&self.cache),
             runtime: self.runtime.clone(),
+            member: self.member,
             held: Some(FilePool::hold(&self.runtime.ledger().tables, files)),
             segment_files,
             last_seqno,
@@ -275,15 +284,7 @@ impl Looking {
             dropped,
             lock: None,
         }
-        .into_core();
-        for keyspace in core.all_keyspaces() {
-            for memtable in keyspace.view.load().memtables() {
-                // Nothing flushes or seals these memtables; only readers keep them.
-                memtable.release();
-                core.runtime.track(core.member, memtable);
-            }
-        }
-        core
+        .into_core()
     }
 }
 
@@ -323,10 +324,9 @@ fn last_logged(fs: &dyn FileSystem, names: &FileNames) -> Result<SeqNo> {
         let path = names.log(number);
         let mut log = LogReader::open(fs, &path, number)?;
         let (mut last, mut record, mut offset) = (None, Vec::new(), 0);
-        while log.next(&mut record)? {
-            if let LogRecord::Batch(header, _) =
-                LogRecord::decode(&record).map_err(|error| error.at(&path, offset))?
-            {
+        while begin_record(&mut log, &mut record)? {
+            let header = BatchHeader::of_record(&record);
+            if let Some(header) = header.map_err(|error| error.at(&path, offset))? {
                 last = Some(header.first_seqno);
             }
             offset = log.offset();

@@ -6,7 +6,7 @@ use crate::db::lifecycle::open::files::{check_log, logs_in};
 use crate::db::lifecycle::open::opening::replayed_keyspaces;
 use crate::db::lifecycle::open::verify::tables::Operands;
 use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
-use crate::db::lifecycle::replay::{Replay, needed_logs, replay_logs};
+use crate::db::lifecycle::replay::{Replay, WhenFull, needed_logs, replay_logs};
 use crate::encoding::ByteReader;
 use crate::error::Result;
 use crate::fold::Registry;
@@ -106,11 +106,13 @@ impl Verification<'_> {
     fn replay(&self, told: &Told) -> Result<()> {
         let stored = &told.stored;
         check_log(stored.log, &self.present, &self.names)?;
-        replay_logs(Replay {
+        let replay = Replay {
             options: &self.options,
             names: &self.names,
             registry: &stored.registry,
-            arenas: &self.runtime.ledger().arenas,
+            runtime: &self.runtime,
+            member: self.runtime.next_database(),
+            memtable_bytes: self.options.write_buffer_size,
             first_log: stored.log,
             logs: needed_logs(
                 &*self.fs,
@@ -126,7 +128,7 @@ impl Verification<'_> {
             database: Some(stored.database),
             keyspaces: replayed_keyspaces(stored, &told.parts),
             next_keyspace: stored.next_keyspace,
-        })
-        .map(drop)
+        };
+        replay_logs(replay, WhenFull::Pass(&mut |_, _| Ok(()))).map(drop)
     }
 }
