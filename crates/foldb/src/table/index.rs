@@ -17,7 +17,8 @@
 //!
 //! In memory the index is flat arrays. With bytewise order the search compares the eight bytes of
 //! each separator that follow the common prefix of all. It looks at whole keys only where those
-//! tie.
+//! tie. A caller's order compares whole keys, so the index keeps them whole, except for a long
+//! common prefix: a search then puts each separator together again.
 
 use crate::encoding::{ByteReader, common_prefix, key_prefix, put_varint};
 use crate::error::{Error, Result};
@@ -37,6 +38,10 @@ pub(super) struct Child {
 /// Fewest bytes of an encoded entry.
 const MIN_ENTRY: usize = 4;
 
+/// Length of a first separator from which on the decoder looks for the common prefix before it
+/// gathers separators. Thousands of separators of many KiB would take gigabytes.
+const LONG: usize = 1 << 10;
+
 /// A decoded index.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -44,7 +49,7 @@ pub(super) struct Index {
     keys: Box<[u8]>,
     /// Where each separator ends in `keys`.
     key_ends: Box<[u32]>,
-    /// The common prefix of all separators (empty unless the order is bytewise).
+    /// The common prefix of all separators. Unless the order is bytewise, it is empty or long.
     common: Box<[u8]>,
     /// The first eight bytes of each separator in `keys` (none unless the order is bytewise).
     prefixes: Box<[u64]>,
@@ -75,7 +80,7 @@ impl Index {
             )));
         }
         let mut reader = ByteReader::new(body);
-        let mut decoder = IndexDecoder::new(count);
+        let mut decoder = IndexDecoder::new(count, long_prefix(body, count)?);
         for _ in 0..count {
             decoder.entry(&mut reader, order, limit)?;
         }
@@ -109,8 +114,7 @@ impl Index {
     #[inline]
     pub(super) fn search(&self, key: &[u8], order: &KeyOrder) -> usize {
         if !order.is_bytewise() {
-            return self
-                .lower_bound(0, self.len(), |separator| order.compare(separator, key).is_lt());
+            return self.lower_bound_whole(|separator| order.compare(separator, key).is_lt());
         }
         let head = key.len().min(self.common.len());
         let (head, rest) = key.split_at(head);
@@ -130,7 +134,7 @@ impl Index {
     pub(super) fn search_behind(&self, key: &[u8], order: &KeyOrder) -> usize {
         let all = self.len();
         if !order.is_bytewise() {
-            return self.lower_bound(0, all, |separator| order.compare(separator, key).is_le());
+            return self.lower_bound_whole(|separator| order.compare(separator, key).is_le());
         }
         let (head, rest) = key.split_at(key.len().min(self.common.len()));
         match head.cmp(&self.common) {
@@ -148,8 +152,21 @@ impl Index {
             + 4 * (self.key_ends.len() + self.lens.len())
     }
 
+    /// Searches with whole separators.
+    fn lower_bound_whole(&self, less: impl Fn(&[u8]) -> bool) -> usize {
+        if self.common.is_empty() {
+            return self.lower_bound(0, self.len(), less);
+        }
+        let mut whole = self.common.to_vec();
+        self.lower_bound(0, self.len(), |rest| {
+            whole.truncate(self.common.len());
+            whole.extend_from_slice(rest);
+            less(&whole)
+        })
+    }
+
     #[inline]
-    fn lower_bound(&self, low: usize, high: usize, less: impl Fn(&[u8]) -> bool) -> usize {
+    fn lower_bound(&self, low: usize, high: usize, mut less: impl FnMut(&[u8]) -> bool) -> usize {
         let (mut low, mut high) = (low, high);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -177,9 +194,32 @@ fn count_equal(ascending: &[u64], value: u64) -> usize {
     if few < 8 { few } else { ascending.partition_point(|&number| number == value) }
 }
 
-/// Gathers whole separators first, because their common prefix is known only at the end.
+/// Returns the length of the common prefix of all separators if the first one is long, else 0.
+/// Each separator shares at least so many bytes with the one before it.
+fn long_prefix(body: &[u8], count: usize) -> Result<usize> {
+    let mut reader = ByteReader::new(body);
+    let mut common = usize::MAX;
+    for _ in 0..count {
+        let shared = reader.varint32("index: shared bytes")? as usize;
+        let suffix = reader.length_delimited("index: key suffix")?;
+        reader.varint("index: gap")?;
+        reader.varint("index: child length")?;
+        common = if common == usize::MAX { suffix.len() } else { common.min(shared) };
+        if common < LONG {
+            return Ok(0);
+        }
+    }
+    Ok(if count == 0 { 0 } else { common })
+}
+
+/// Gathers separators without a long common prefix, but with a short one, which is known only at
+/// the end.
 struct IndexDecoder {
     separator: KeyBuffer,
+    /// Length of the common prefix that `keys` leave out.
+    left_out: usize,
+    /// The previous separator, if `keys` do not have it whole.
+    before: Vec<u8>,
     keys: Vec<u8>,
     key_ends: Vec<u32>,
     offsets: Vec<u64>,
@@ -189,9 +229,11 @@ struct IndexDecoder {
 }
 
 impl IndexDecoder {
-    fn new(count: usize) -> IndexDecoder {
+    fn new(count: usize, left_out: usize) -> IndexDecoder {
         IndexDecoder {
             separator: KeyBuffer::default(),
+            left_out,
+            before: Vec::new(),
             keys: Vec::new(),
             key_ends: Vec::with_capacity(count),
             offsets: Vec::with_capacity(count),
@@ -221,7 +263,10 @@ impl IndexDecoder {
         let key = self.separator.as_slice();
         if let Some(&end) = self.key_ends.last() {
             let start = self.key_ends.iter().rev().nth(1).copied().unwrap_or(0);
-            let before = &self.keys[start as usize..end as usize];
+            let before = match self.left_out {
+                0 => &self.keys[start as usize..end as usize],
+                _ => &self.before[..],
+            };
             if order.compare(before, key).is_gt() {
                 return Err(order.disorder(format!(
                     "index entry {}: expected separators to ascend, found a smaller one",
@@ -229,7 +274,11 @@ impl IndexDecoder {
                 )));
             }
         }
-        self.keys.extend_from_slice(key);
+        self.keys.extend_from_slice(&key[self.left_out..]);
+        if self.left_out > 0 {
+            self.before.clear();
+            self.before.extend_from_slice(key);
+        }
         let end = u32::try_from(self.keys.len());
         self.key_ends.push(end.map_err(|_| {
             Error::corruption("index: expected less than 4 GiB of separators, found more")
@@ -256,10 +305,10 @@ impl IndexDecoder {
     }
 
     fn finish(mut self, order: &KeyOrder) -> Index {
-        let mut common = Vec::new();
+        let mut common = self.separator.as_slice()[..self.left_out].to_vec();
         let mut prefixes = Vec::new();
         if order.is_bytewise() && !self.key_ends.is_empty() {
-            common = self.strip_common_prefix();
+            common.extend(self.strip_common_prefix());
             prefixes.reserve_exact(self.key_ends.len());
             let mut start = 0;
             for &end in &self.key_ends {
@@ -277,11 +326,12 @@ impl IndexDecoder {
         }
     }
 
-    /// Removes and returns the common prefix of all separators. They ascend, so it is the common
-    /// prefix of the first and the last.
+    /// Removes and returns the common prefix of all separators in `keys`. They ascend, so it is the
+    /// common prefix of the first and the last.
     fn strip_common_prefix(&mut self) -> Vec<u8> {
         let first = &self.keys[..self.key_ends[0] as usize];
-        let common = first[..common_prefix(first, self.separator.as_slice())].to_vec();
+        let last = &self.separator.as_slice()[self.left_out..];
+        let common = first[..common_prefix(first, last)].to_vec();
         let mut stripped = Vec::with_capacity(self.keys.len());
         let mut start = 0;
         for end in &mut self.key_ends {

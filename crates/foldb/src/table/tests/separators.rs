@@ -146,3 +146,39 @@ fn answers_that_break_the_rule_are_not_used() {
         assert_eq!(get(&table, &record.key, 1).unwrap(), std::slice::from_ref(record));
     }
 }
+
+/// Keys of many KiB that begin alike were once whole in memory, gigabytes of them for one table.
+#[test]
+fn an_index_has_a_long_common_prefix_once() {
+    const LEN: usize = 64 << 10;
+    let key = |n: u32| [&[b'k'; LEN][..], format!("{n:05}").as_bytes()].concat();
+    let backwards = Backwards::new(|start, _| start.to_vec());
+    let absent = [vec![b'k'], vec![b'k'; LEN], key(50), key(900), vec![b'l'], vec![b'a'; LEN]];
+    let mut ascending: Vec<_> = (0..100).map(|n| put(key(n * 7), 1, "value")).collect();
+    let known = ascending.iter().map(|record| &record.key).chain(&absent).cloned();
+    backwards.known.lock().unwrap().extend(known);
+    let orders: [Arc<dyn Comparator>; 2] = [Arc::new(BytewiseComparator), backwards.clone()];
+    for comparator in orders {
+        let shape = TableBuilderOptions { comparator: comparator.clone(), ..options() };
+        let table = open_with(build(&ascending, shape).0, comparator.clone()).unwrap();
+        assert!(table.index().len() >= 100);
+        let bytes = table.index().memory_bytes();
+        assert!(bytes < 2 * LEN, "{}: {bytes} bytes", comparator.name());
+        for record in &ascending {
+            assert_eq!(get(&table, &record.key, 1).unwrap(), std::slice::from_ref(record));
+        }
+        for absent in &absent {
+            assert!(get(&table, absent, 1).unwrap().is_empty());
+            let mut cursor = TableCursor::new(Arc::clone(&table), CursorOptions::default());
+            cursor.seek(absent).unwrap();
+            let is_behind = |record: &&Record| comparator.compare(&record.key, absent).is_ge();
+            assert_eq!(super::record(&cursor).as_ref(), ascending.iter().find(is_behind));
+        }
+        assert!(scan(&table, CursorOptions::default()).unwrap() == ascending);
+        assert!(scan_back(&table, CursorOptions::default()).unwrap() == ascending);
+        table.verify().unwrap();
+        // For the other order.
+        ascending.reverse();
+    }
+    assert!(backwards.strangers.lock().unwrap().is_empty(), "it compares whole keys");
+}
