@@ -11,6 +11,9 @@
 pub(super) const DELETION: u8 = 0;
 pub(super) const VALUE: u8 = 1;
 
+/// Sequence numbers have 56 bits.
+pub(super) const SEQUENCES: u64 = 1 << 56;
+
 /// Bytes of a tag.
 pub(super) const TAG_LEN: usize = 8;
 

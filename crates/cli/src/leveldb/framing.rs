@@ -64,8 +64,12 @@ impl Records {
     pub(super) fn read(path: &Path) -> Outcome<Records> {
         let bytes = std::fs::read(path)
             .map_err(|error| Exit::failed(format!("cannot read {}: {error}", shown(path))))?;
-        let path = path.to_owned();
-        Ok(Records { path, bytes, at: 0, begin: 0, joined: Vec::new(), bad_tail: None })
+        Ok(Records::of(path.to_owned(), bytes))
+    }
+
+    /// Returns the records in the bytes of a file.
+    pub(super) fn of(path: PathBuf, bytes: Vec<u8>) -> Records {
+        Records { path, bytes, at: 0, begin: 0, joined: Vec::new(), bad_tail: None }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -215,8 +219,7 @@ mod tests {
     use super::*;
 
     fn records(bytes: &[u8]) -> Records {
-        let path = PathBuf::from("000003.log");
-        Records { path, bytes: bytes.to_vec(), at: 0, begin: 0, joined: Vec::new(), bad_tail: None }
+        Records::of(PathBuf::from("000003.log"), bytes.to_vec())
     }
 
     fn all(bytes: &[u8]) -> (Vec<Vec<u8>>, Result<u64, String>) {

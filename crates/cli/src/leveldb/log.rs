@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::encoding::{DELETION, Fields, VALUE, tag};
+use super::encoding::{DELETION, Fields, SEQUENCES, VALUE, tag};
 use super::framing::{self, Records};
 use crate::exit::Outcome;
 
@@ -63,7 +63,8 @@ impl Writes {
         Ok(())
     }
 
-    fn batch(&mut self, record: &[u8]) -> Option<()> {
+    /// Adds the writes of one record. `None` if it is no batch.
+    pub(super) fn batch(&mut self, record: &[u8]) -> Option<()> {
         let mut fields = Fields(record);
         let first = sequence_of(fields.take(8)?)?;
         let count = u32::from_le_bytes(fields.take(4)?.try_into().ok()?);
@@ -75,7 +76,7 @@ impl Writes {
                 DELETION => &[],
                 _ => return None,
             };
-            let sequence = first.checked_add(n).filter(|&sequence| sequence < 1 << 56)?;
+            let sequence = first.checked_add(n).filter(|&sequence| sequence < SEQUENCES)?;
             self.note(key, tag(sequence, kind), value);
             self.last_sequence = self.last_sequence.max(sequence);
         }

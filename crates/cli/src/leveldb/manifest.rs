@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::encoding::{Fields, put_prefixed, put_varint};
+use super::encoding::{Fields, SEQUENCES, put_prefixed, put_varint};
 use super::framing::{self, Records};
 use super::{BYTEWISE, LEVELS};
 use crate::exit::{Exit, Outcome};
@@ -108,7 +108,11 @@ impl Manifest {
         }
     }
 
-    fn apply(&mut self, record: &[u8]) -> Result<(), String> {
+    /// Applies an edit.
+    ///
+    /// # Errors
+    /// What is wrong with the edit.
+    pub(super) fn apply(&mut self, record: &[u8]) -> Result<(), String> {
         let mut fields = Fields(record);
         let mut added = Vec::new();
         while !fields.is_empty() {
@@ -140,7 +144,7 @@ impl Manifest {
             }
             2 => self.log = fields.varint()?,
             3 => self.next_file = fields.varint()?,
-            4 => self.last_sequence = fields.varint()?,
+            4 => self.last_sequence = fields.varint().filter(|&last| last < SEQUENCES)?,
             5 => {
                 level(fields)?;
                 fields.prefixed()?;
@@ -234,6 +238,10 @@ mod tests {
         let bad: [&[u8]; 6] = [&[8], &[200, 1], &[1, 9, b'x'], &[2], &[6, 7, 1], &[7, 1, 1, 1, 9]];
         for bytes in bad {
             assert!(Manifest::default().apply(bytes).is_err(), "{bytes:?}");
+        }
+        // A last sequence number that no tag can hold.
+        for (last, is_bad) in [(SEQUENCES - 1, false), (SEQUENCES, true), (u64::MAX, true)] {
+            assert_eq!(Manifest::default().apply(&edit(&[], 1, last)).is_err(), is_bad, "{last}");
         }
     }
 }

@@ -12,9 +12,11 @@
 //! - [`table`] and [`block`]: the sorted files;
 //! - [`target`] and [`table_writer`]: a new database;
 //! - [`lock`]: keeps LevelDB from opening the database meanwhile;
-//! - [`encoding`]: varints, checksums and internal keys.
+//! - [`encoding`]: varints, checksums and internal keys;
+//! - [`decoders`]: what fuzz targets call.
 
 mod block;
+pub mod decoders;
 mod encoding;
 mod framing;
 mod lock;

@@ -126,7 +126,11 @@ impl Source {
         }
         let facts = Facts {
             tables: manifest.tables.len() as u64,
-            table_bytes: manifest.tables.values().map(|info| info.size).sum(),
+            // The manifest's sizes are compared with the files later.
+            table_bytes: manifest
+                .tables
+                .values()
+                .fold(0, |bytes, info| bytes.saturating_add(info.size)),
             logs: logs.len() as u64,
             log_bytes: writes.bytes,
             tail_bytes: writes.tail,

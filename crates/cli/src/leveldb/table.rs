@@ -35,7 +35,7 @@ const WINDOW: usize = 256 << 10;
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Handle {
+pub(super) struct Handle {
     offset: u64,
     len: u64,
 }
@@ -194,7 +194,7 @@ impl Table {
         bytes.truncate(covered - 1);
         let contents = match compression {
             PLAIN => bytes,
-            SNAPPY => snap::raw::Decoder::new().decompress_vec(&bytes).map_err(|error| {
+            SNAPPY => decompress(&bytes).map_err(|error| {
                 self.damaged(at, &format!("a block cannot be decompressed: {error}"))
             })?,
             other => {
@@ -231,6 +231,22 @@ impl Table {
     }
 }
 
+/// The most bytes that a byte of Snappy becomes: a copy of 64 bytes takes 3.
+const MOST_OF_SNAPPY: usize = 22;
+
+/// Returns the contents of a block that Snappy compressed.
+///
+/// # Errors
+/// What is wrong with the bytes. A length that they cannot have is not allocated.
+pub(super) fn decompress(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let told = |error: snap::Error| error.to_string();
+    let len = snap::raw::decompress_len(bytes).map_err(told)?;
+    if len > bytes.len() * MOST_OF_SNAPPY {
+        return Err(format!("{} bytes cannot become {len}", bytes.len()));
+    }
+    snap::raw::Decoder::new().decompress_vec(bytes).map_err(told)
+}
+
 /// Returns whether an internal key stands before another: the larger tag of a key comes first.
 fn precedes(one: &[u8], other: &[u8]) -> bool {
     match (split_internal(one), split_internal(other)) {
@@ -242,7 +258,7 @@ fn precedes(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Returns where the index is.
-fn index_of(footer: &[u8]) -> Option<Handle> {
+pub(super) fn index_of(footer: &[u8]) -> Option<Handle> {
     let (handles, magic) = footer.split_last_chunk::<8>()?;
     if u64::from_le_bytes(*magic) != MAGIC {
         return None;
@@ -252,6 +268,7 @@ fn index_of(footer: &[u8]) -> Option<Handle> {
     handle(&mut fields)
 }
 
-fn handle(fields: &mut Fields<'_>) -> Option<Handle> {
+/// Reads a handle. `None` if it is bad.
+pub(super) fn handle(fields: &mut Fields<'_>) -> Option<Handle> {
     Some(Handle { offset: fields.varint()?, len: fields.varint()? })
 }

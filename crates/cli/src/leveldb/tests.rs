@@ -18,7 +18,7 @@ fn table(directory: &Path, level: u32, number: u64, keys: &[&str]) -> TableInfo 
 }
 
 /// A batch of a log: keys with a plus are put, those with a minus are deleted.
-fn batch(sequence: u64, writes: &[&str]) -> Vec<u8> {
+pub(super) fn batch(sequence: u64, writes: &[&str]) -> Vec<u8> {
     let mut batch = sequence.to_le_bytes().to_vec();
     batch.extend_from_slice(&(writes.len() as u32).to_le_bytes());
     for write in writes {
@@ -32,7 +32,7 @@ fn batch(sequence: u64, writes: &[&str]) -> Vec<u8> {
     batch
 }
 
-fn log(directory: &Path, number: u64, batches: &[Vec<u8>]) {
+pub(super) fn log(directory: &Path, number: u64, batches: &[Vec<u8>]) {
     let mut file = Vec::new();
     batches.iter().for_each(|batch| framing::append(&mut file, batch));
     fs::write(directory.join(format!("{number:06}.log")), file).unwrap();
@@ -55,15 +55,30 @@ fn manifest(directory: &Path, tables: &[TableInfo], log: u64, last_sequence: u64
         put_prefixed(&mut second, &table.smallest);
         put_prefixed(&mut second, &table.largest);
     }
+    write_edits(directory, &[first, second]);
+    fs::write(directory.join("CURRENT"), format!("{MANIFEST}\n")).unwrap();
+}
+
+const MANIFEST: &str = "MANIFEST-000009";
+
+pub(super) fn write_edits(directory: &Path, edits: &[Vec<u8>]) {
     let mut file = Vec::new();
-    framing::append(&mut file, &first);
-    framing::append(&mut file, &second);
-    fs::write(directory.join("MANIFEST-000009"), file).unwrap();
-    fs::write(directory.join("CURRENT"), "MANIFEST-000009\n").unwrap();
+    edits.iter().for_each(|edit| framing::append(&mut file, edit));
+    fs::write(directory.join(MANIFEST), file).unwrap();
+}
+
+/// Returns the edits of a database.
+pub(super) fn edits(directory: &Path) -> Vec<Vec<u8>> {
+    let mut records = framing::Records::read(&directory.join(MANIFEST)).unwrap();
+    let mut edits = Vec::new();
+    while let Some(edit) = records.next().unwrap() {
+        edits.push(edit.to_vec());
+    }
+    edits
 }
 
 /// Returns all entries as text.
-fn entries(directory: &Path) -> Result<Vec<String>, String> {
+pub(super) fn entries(directory: &Path) -> Result<Vec<String>, String> {
     let read = || {
         let mut source = Source::open(directory)?;
         let mut all = Vec::new();
@@ -78,7 +93,7 @@ fn entries(directory: &Path) -> Result<Vec<String>, String> {
 }
 
 /// A database with tables in three levels, and two logs.
-fn database() -> tempfile::TempDir {
+pub(super) fn database() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let tables = [

@@ -1,0 +1,48 @@
+//! The `foldb` command: `foldb COMMAND DB [ARGS] [FLAGS]`. This library is the inside of that
+//! program, for its fuzz targets, and may change at any time. Programs use the library `foldb`.
+//!
+//! Reading order:
+//!
+//! - [`args`]: the command line and its errors
+//! - [`exit`]: how a command ends
+//! - [`form`]: the text forms of keys and values
+//! - [`location`], [`keyspace`], [`operator`]: the database at a path, a keyspace in it, and the
+//!   operator of its merges
+//! - [`ingest`]: writes lines into a database
+//! - [`leveldb`], [`digest`]: the files of LevelDB, and the comparison of two databases
+//! - [`staging`], [`new_file`]: a directory, and a file, that appear complete
+//! - [`stream`]: a stream with progress that Ctrl-C ends
+//! - [`command`]: one module for each command
+//!
+//! Invariants: standard output carries data only. A failed command prints exactly one line
+//! `foldb: …` on standard error. No command changes anything before it has parsed its arguments.
+#![forbid(unsafe_code)]
+
+mod args;
+mod columns;
+mod command;
+mod digest;
+mod exit;
+mod form;
+mod ingest;
+mod interrupt;
+mod keyspace;
+mod leveldb;
+mod location;
+mod new_file;
+mod operator;
+mod output;
+mod progress;
+mod staging;
+mod stream;
+
+use std::process::ExitCode;
+
+#[doc(hidden)]
+pub use leveldb::decoders;
+
+/// Runs the command that the process was started with.
+#[doc(hidden)]
+pub fn main() -> ExitCode {
+    exit::guarded(|| command::run(args::parse(std::env::args_os())?))
+}
