@@ -90,7 +90,7 @@ pub use layout::{DELETED, MAX_SEQNO};
 pub use node::Node;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
-pub use pins::{ApplyPhase, Pins};
+pub use pins::{ApplyPhase, Pinning, Pins};
 pub use prefetch::prefetch;
 pub use versions::{Version, Versions};
 pub use writer::{

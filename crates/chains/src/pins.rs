@@ -84,6 +84,12 @@ impl Pins {
     /// Pins the last sequence number that reads may see, and returns it. From now on, no record at
     /// or below it changes. Takes no lock, but waits for a write that is being applied.
     pub fn pin(&self) -> u64 {
+        self.begin_pin().pin()
+    }
+
+    /// Begins a pin: waits for a write that is being applied. The caller may then take a lock for
+    /// which that write could wait. Until the pin ends, no write changes records in place.
+    pub fn begin_pin(&self) -> Pinning<'_> {
         self.pinned.pending.fetch_add(1, Ordering::SeqCst);
         store_before_load();
         let phase = self.written.phase.load(Ordering::SeqCst);
@@ -95,12 +101,7 @@ impl Pins {
                 tries += 1;
             }
         }
-        let seqno = self.published();
-        self.pinned.max_pinned.fetch_max(seqno, Ordering::SeqCst);
-        // Release, included in SeqCst: a writer that sees this decrement also sees the new
-        // `max_pinned`.
-        self.pinned.pending.fetch_sub(1, Ordering::SeqCst);
-        seqno
+        Pinning(self)
     }
 
     /// Returns whether a write is being applied that may change records in place. Only the thread
@@ -126,6 +127,27 @@ impl Pins {
         let floor = too_early.unwrap_or_else(max_pinned);
         let free = pending == 0 || planted(Fault::FoldWhilePinning);
         ApplyPhase { pins: self, phase, floor: free.then_some(floor) }
+    }
+}
+
+/// A pin that has begun. It ends on drop.
+#[derive(Debug)]
+pub struct Pinning<'a>(&'a Pins);
+
+impl Pinning<'_> {
+    /// Pins the last sequence number that reads may see now, and returns it. Waits for nothing.
+    pub fn pin(self) -> u64 {
+        let seqno = self.0.published();
+        self.0.pinned.max_pinned.fetch_max(seqno, Ordering::SeqCst);
+        seqno
+    }
+}
+
+impl Drop for Pinning<'_> {
+    fn drop(&mut self) {
+        // Release, included in SeqCst: a writer that sees this decrement also sees the new
+        // `max_pinned`.
+        self.0.pinned.pending.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

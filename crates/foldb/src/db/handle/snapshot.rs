@@ -72,7 +72,7 @@ impl Snapshot {
         if core.time.is_used() {
             core.time();
         }
-        // Another thread may pin under the lock that registers, and wait for this thread's write.
+        // A pin inside a write would wait for that write.
         let (seqno, time) = match core.check_may_pin() {
             Ok(()) => core.snapshots.register(&core.pins, &core.time),
             Err(_) => (NOT_TAKEN, core.time.shown()),

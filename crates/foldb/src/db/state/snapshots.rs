@@ -42,11 +42,14 @@ impl SnapshotList {
 
     /// Registers a snapshot of this moment. Returns its sequence number and its time.
     pub(crate) fn register(&self, pins: &Pins, time: &DatabaseTime) -> (SeqNo, Moment) {
+        // Waits for a write in progress before it takes the lock: the caller's code inside that
+        // write may release a snapshot.
+        let pin = pins.begin_pin();
         let mut live = self.lock();
         // The time first: the snapshot sees every write with an earlier moment. An operand above it
         // never came in time to a value that has expired in it.
         let now = time.shown();
-        let seqno = pins.pin();
+        let seqno = pin.pin();
         let held = live.entry(seqno).or_insert(Held { count: 0, time: now, keeps_apart: false });
         held.count += 1;
         (seqno, now)
@@ -108,5 +111,36 @@ impl SnapshotList {
     /// Returns the sequence numbers of the live snapshots, oldest first.
     pub(crate) fn live(&self) -> Vec<SeqNo> {
         self.lock().keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A comparator that a write calls may drop a snapshot, while another thread takes one and
+    /// waits for the write. Both waited for ever.
+    #[test]
+    fn a_release_inside_a_write_does_not_wait_for_a_snapshot_that_waits_for_the_write() {
+        let (list, pins) = (SnapshotList::default(), Pins::new(7));
+        let time = DatabaseTime::new(0);
+        let (held, _) = list.register(&pins, &time);
+        let phase = pins.begin_apply();
+        let (ended, has_ended) = channel();
+        thread::scope(|scope| {
+            let taken = scope.spawn(|| list.register(&pins, &time).0);
+            // Long enough for the other thread to wait for the write.
+            thread::sleep(Duration::from_millis(50));
+            scope.spawn(|| ended.send(list.release(held)));
+            let released = has_ended.recv_timeout(Duration::from_secs(10));
+            pins.publish(8);
+            drop(phase);
+            assert_eq!(taken.join().unwrap(), 8, "the snapshot sees the write that it waited for");
+            released.expect("the release does not wait");
+        });
     }
 }
