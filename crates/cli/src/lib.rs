@@ -3,16 +3,16 @@
 //!
 //! Reading order:
 //!
-//! - [`args`]: the command line and its errors
-//! - [`exit`]: how a command ends
-//! - [`form`]: the text forms of keys and values
-//! - [`location`], [`keyspace`], [`operator`]: the database at a path, a keyspace in it, and the
+//! - `args`: the command line and its errors
+//! - `exit`: how a command ends
+//! - `form`: the text forms of keys and values
+//! - `location`, `keyspace`, `operator`: the database at a path, a keyspace in it, and the
 //!   operator of its merges
-//! - [`ingest`]: writes lines into a database
-//! - [`leveldb`], [`digest`]: the files of LevelDB, and the comparison of two databases
-//! - [`staging`], [`new_file`]: a directory, and a file, that appear complete
-//! - [`stream`]: a stream with progress that Ctrl-C ends
-//! - [`command`]: one module for each command
+//! - `ingest`: writes lines into a database
+//! - `leveldb`, `digest`: the files of LevelDB, and the comparison of two databases
+//! - `staging`, `new_file`: a directory, and a file, that appear complete
+//! - `stream`: a stream with progress that Ctrl-C ends
+//! - `command`: one module for each command
 //!
 //! Invariants: standard output carries data only. A failed command prints exactly one line
 //! `foldb: …` on standard error. No command changes anything before it has parsed its arguments.
