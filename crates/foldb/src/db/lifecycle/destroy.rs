@@ -8,8 +8,8 @@ use foldb_env::FileSystem;
 use crate::db::lifecycle::open::{check_platform, lock_error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{
-    Content, FileKind, FileNames, Identity, Proof, is_linked_directory, may_be_there,
-    refuse_foreign, remove, remove_empty,
+    Content, FileKind, FileNames, Identity, Proof, is_linked_directory, is_there, refuse_foreign,
+    remove, remove_empty,
 };
 use crate::options::Options;
 use crate::version::refuse_other_manifest;
@@ -131,12 +131,16 @@ impl Found {
     /// Refuses files of which none is known to be foldb's. Empty files are what an interrupted
     /// create or destroy leaves, and hold nothing of the user's.
     fn refuse_unproven(&self, fs: &dyn FileSystem, path: &Path) -> Result<()> {
-        let is_unproven = |(name, kind): &&(String, FileKind)| {
+        let mut unproven = None;
+        for (name, kind) in &self.names {
             let file = path.join(name);
             // Another process may have removed the file since.
-            Content::read(fs, &file, *kind).is_none() && may_be_there(fs, &file)
-        };
-        match self.names.iter().find(is_unproven) {
+            if Content::read(fs, &file, *kind).is_none() && is_there(fs, &file)? {
+                unproven = Some((name, kind));
+                break;
+            }
+        }
+        match unproven {
             Some((name, _)) if !self.has_content => Err(Error::invalid_argument(format!(
                 "the directory holds no database, and nothing proves that foldb wrote {name}, so \
                  nothing is removed: if you mean it, remove the files by hand"
