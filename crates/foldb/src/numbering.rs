@@ -43,7 +43,9 @@ pub fn last_key() -> Vec<u8> {
 
 /// Notes the first key of a write.
 pub(crate) fn note_key(key: &[u8]) {
-    LAST_KEY.with_borrow_mut(|last| {
+    // A thread that ends may write after its values are gone.
+    let _ended = LAST_KEY.try_with(|last| {
+        let mut last = last.borrow_mut();
         last.clear();
         last.extend_from_slice(key);
     });
