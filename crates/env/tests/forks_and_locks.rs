@@ -143,8 +143,8 @@ fn beside(other: impl Fn() + Sync, body: impl FnOnce()) {
     });
 }
 
-/// A regression test: the claim of a lock outlived its file. If the file had no name any more, a new
-/// file could get its number, and the lock of that file was refused.
+/// A regression test: the claim of a lock outlived its file. If the file had no name any more, a
+/// new file could get its number, and the lock of that file was refused.
 #[test]
 fn a_lock_of_a_file_without_a_name_ends_before_another_file_has_its_number() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The peak memory for values of many MiB: the budget and three times the largest value. The peak of
-//! an open whose logs hold more than the budget: the budget and one write buffer.
+//! The peak memory for values of many MiB: the budget and three times the largest value. The peak
+//! of an open whose logs hold more than the budget: the budget and one write buffer.
 //!
 //! Each piece of work runs in a child process, whose peak the system counts. Every run of the tree
 //! is one value, so all cursors of a compaction stand on a large value at once. The child is this
@@ -179,8 +179,8 @@ fn large_separated_values_take_the_budget_and_three_times_their_size() {
     assert_peaks(&work, true);
 }
 
-/// An open of logs of 609 MiB with a budget of 32 once peaked at 617 MiB: it held all logged writes,
-/// and the whole batch that it read.
+/// An open of logs of 609 MiB with a budget of 32 once peaked at 617 MiB: it held all logged
+/// writes, and the whole batch that it read.
 #[test]
 fn a_recovery_takes_the_budget_and_one_write_buffer() {
     let directory = tempfile::tempdir().unwrap();

@@ -13,8 +13,8 @@ use crate::history::{Change, Operation, Reset};
 const LONGEST_STORE: Duration = Duration::from_secs(60);
 
 impl Client<'_> {
-    /// Moves the time of day while no call runs, and lets the database see it. Resets a time that is
-    /// ahead now and then.
+    /// Moves the time of day while no call runs, and lets the database see it. Resets a time that
+    /// is ahead now and then.
     pub(crate) fn move_clock_now_and_then(&mut self) -> Answer<()> {
         let features = self.stage.features;
         if features.lifetime.is_none() || self.rng.u8(..12) > 0 {

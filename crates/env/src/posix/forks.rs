@@ -1,5 +1,5 @@
-//! What a forked child must not inherit: the word that marks its parent, the parent's locks of files,
-//! and locks of memory that the parent's threads hold.
+//! What a forked child must not inherit: the word that marks its parent, the parent's locks of
+//! files, and locks of memory that the parent's threads hold.
 //!
 //! The word lies in a page that the kernel fills with zeros in the child (`MADV_WIPEONFORK`, Linux
 //! 4.14). Where the kernel cannot, the word lies in ordinary memory, and a function that runs in
@@ -10,9 +10,9 @@
 //! the last copy of its descriptor. Without this, a killed program could not open its database
 //! again while a child of it lives.
 //!
-//! A fork may come between the open of a file and the entry of its descriptor in the list below. The
-//! child would keep that copy. So two more functions count the forks that begin and end, and a lock
-//! counts only if no fork came in between ([`Forks`]).
+//! A fork may come between the open of a file and the entry of its descriptor in the list below.
+//! The child would keep that copy. So two more functions count the forks that begin and end, and a
+//! lock counts only if no fork came in between ([`Forks`]).
 //!
 //! A child of a process with several threads may do little before `exec`. So the functions take no
 //! lock and allocate nothing. A child may open a database of its own, though. A lock of memory that

@@ -15,8 +15,8 @@
 //! the number 0. A stretch therefore speaks only of files that its walk saw, or older ones.
 //!
 //! Compactions also drop entries that have expired. An iterator from before such a drop still shows
-//! them, because its moment is earlier. So a stretch is only for iterators whose version is no older
-//! than that of the walk.
+//! them, because its moment is earlier. So a stretch is only for iterators whose version is no
+//! older than that of the walk.
 //!
 //! The stretches are hints of a process. They are bounded in number, and forgotten at the end.
 

@@ -303,8 +303,8 @@ impl MergingCursor {
 
     /// Leads runs past a stretch of deleted keys that the cursor is in. Returns whether one moved.
     ///
-    /// A run passes only if no older source stays inside the stretch. Else the deletes that it hides
-    /// would no longer hide the records below them:
+    /// A run passes only if no older source stays inside the stretch. Else the deletes that it
+    /// hides would no longer hide the records below them:
     ///
     /// ```text
     /// newer run   a.DEL.5             a stretch at 7 covers this file,

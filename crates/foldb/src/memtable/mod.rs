@@ -196,8 +196,8 @@ impl MemtableWriter {
         }
     }
 
-    /// Inserts a record. Each caller has a closure of its own, so that the compiler puts it in line.
-    /// Out of line it costs a hot counter's merge a tenth of its time.
+    /// Inserts a record. Each caller has a closure of its own, so that the compiler puts it in
+    /// line. Out of line it costs a hot counter's merge a tenth of its time.
     #[inline(always)]
     fn insert(
         &mut self,

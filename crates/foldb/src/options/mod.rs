@@ -127,8 +127,8 @@ pub struct Options {
     /// tables are closed. More: fewer tables opened again. Less: less memory. Opening a table again
     /// reads its index and filter, about 2 % of its bytes. Flushed memtables that readers pin may
     /// exceed the budget, and so may the logged writes that a read-only handle holds. An open whose
-    /// logs hold more than the budget reads them twice. RocksDB: none; its indexes and filters are unbounded unless
-    /// `cache_index_and_filter_blocks` is set.
+    /// logs hold more than the budget reads them twice. RocksDB: none; its indexes and filters are
+    /// unbounded unless `cache_index_and_filter_blocks` is set.
     pub memory_budget: usize,
     /// Bytes of the memory budget for flushes and compactions, all threads together. Default: 0,
     /// which means an eighth of the budget, at most 16 MiB a thread. More: larger tables of small

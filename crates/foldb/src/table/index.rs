@@ -194,8 +194,9 @@ fn count_equal(ascending: &[u64], value: u64) -> usize {
     if few < 8 { few } else { ascending.partition_point(|&number| number == value) }
 }
 
-/// Returns the length of the common prefix of all separators if the first one is long, else 0.
-/// Each separator shares at least so many bytes with the one before it.
+/// Returns the length of the common prefix of all separators if the prefix is long, else 0. An
+/// entry says how many bytes its separator shares with the one before it: the fewest are the
+/// prefix.
 fn long_prefix(body: &[u8], count: usize) -> Result<usize> {
     let mut reader = ByteReader::new(body);
     let mut common = usize::MAX;

@@ -172,8 +172,8 @@ fn a_child_of_a_busy_parent_never_hangs() {
     });
 }
 
-/// Threads of the parent open, write and close files at the moment of the fork. The child once waited
-/// for ever for a lock that such a thread held.
+/// Threads of the parent open, write and close files at the moment of the fork. The child once
+/// waited for ever for a lock that such a thread held.
 #[test]
 fn a_child_of_a_busy_parent_opens_a_database_of_its_own() {
     alone("forks::a_child_of_a_busy_parent_opens_a_database_of_its_own", |base| {

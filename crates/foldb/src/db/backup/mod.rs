@@ -32,7 +32,7 @@ use foldb_env::FileSystem;
 
 use crate::db::lifecycle::copying::list_directory;
 use crate::error::{Error, Result};
-use crate::files::{Content, Proof};
+use crate::files::{Content, Proof, may_be_there};
 use crate::options::Options;
 use record::Record;
 
@@ -153,7 +153,7 @@ impl Backups {
         let names = match list_directory(&*self.fs, &self.directory) {
             Ok(Some(names)) => names,
             // Not every file system says why it cannot list a directory.
-            Err(error) if !matches!(self.fs.try_exists(&self.directory), Ok(false)) => {
+            Err(error) if may_be_there(&*self.fs, &self.directory) => {
                 return Err(error);
             }
             Ok(None) | Err(_) => {

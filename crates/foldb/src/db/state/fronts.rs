@@ -152,8 +152,8 @@ impl Fronts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all fronts, and those up to this number that a thread has not set yet. Other keys may
-    /// have entries again.
+    /// Forgets all fronts, and those up to this number that a thread has not set yet. Other keys
+    /// may have entries again.
     pub(crate) fn forget_all(&self, through: SeqNo) {
         *self.lock() = Queues { list: Vec::new(), after: through };
     }

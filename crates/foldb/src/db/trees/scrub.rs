@@ -10,8 +10,8 @@
 //!
 //! A round begins at the earliest an hour after the last one, so that a small database rests.
 //!
-//! Damage is told once a file: the damaged keys of a table are set aside, as after a compaction
-//! that met them ([`crate::db::trees::damage`]). What cannot be set aside is a background error.
+//! The damaged keys of a table are told once, and set aside as after a compaction that met them
+//! ([`crate::db::trees::damage`]). Other damage is a background error of each round.
 //!
 //! Invariant: the scrub changes no file and no version, and no caller waits for it.
 

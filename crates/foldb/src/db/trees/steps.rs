@@ -81,7 +81,8 @@ impl Core {
 
     /// Runs a slice of a compaction, or else a garbage collection of value segments. A compaction
     /// that fails each time, for example because of a damaged table, does not block the collection.
-    /// If there is neither, checks a file: no caller waits for that, so it does not count as a step.
+    /// If there is neither, checks a file: no caller waits for that, so it does not count as a
+    /// step.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
         match self.compaction_slice() {
             Ok(true) => Ok(true),

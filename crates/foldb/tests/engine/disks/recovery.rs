@@ -276,7 +276,7 @@ fn a_long_recovery_that_fails_at_any_call_leaves_no_tables_and_goes_on_later() {
                 failed += 1;
                 let kinds = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::Poisoned];
                 assert!(kinds.contains(&error.kind()), "{moment}: {error}");
-                // After a failed sync nobody knows what the medium has.
+                // A failed sync leaves open what the medium has.
                 if error.kind() != ErrorKind::Poisoned && !moment.starts_with("change") {
                     assert_eq!(tables(&fs), 0, "{moment}: {error}");
                 }
