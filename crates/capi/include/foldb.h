@@ -99,7 +99,7 @@ typedef enum {
   FOLDB_CORRUPTION = 12,
   // This build does not know a file's format, a codec or the platform.
   FOLDB_UNSUPPORTED = 13,
-  // The disk is full. Free some space, and the database resumes by itself.
+  // The disk is full. Delete keys or keyspaces, or free some space; the database then resumes.
   FOLDB_NO_SPACE = 14,
   // An earlier sync failed, so it is unknown which writes are durable. Reopen the database.
   FOLDB_POISONED = 15,
@@ -496,8 +496,8 @@ typedef struct {
 typedef void (*foldb_event_fn)(void *state, const char *name, const char *text);
 
 // A listener for the events of databases. The names are `flush`, `compaction`,
-// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped`, `table_damaged`, `clock_jumped`
-// and `background_error`; later versions may add more.
+// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped`, `table_damaged`, `clock_jumped`,
+// `disk_full`, `disk_has_space` and `background_error`; later versions may add more.
 //
 // Any thread may call the function, several at the same time, and the database waits for it. It
 // may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function

@@ -36,7 +36,7 @@ pub enum foldb_code_t {
     FOLDB_CORRUPTION = 12,
     /// This build does not know a file's format, a codec or the platform.
     FOLDB_UNSUPPORTED = 13,
-    /// The disk is full. Free some space, and the database resumes by itself.
+    /// The disk is full. Delete keys or keyspaces, or free some space; the database then resumes.
     FOLDB_NO_SPACE = 14,
     /// An earlier sync failed, so it is unknown which writes are durable. Reopen the database.
     FOLDB_POISONED = 15,

@@ -15,8 +15,8 @@ pub type foldb_event_fn =
     Option<unsafe extern "C" fn(state: *mut c_void, name: *const c_char, text: *const c_char)>;
 
 /// A listener for the events of databases. The names are `flush`, `compaction`,
-/// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped`, `table_damaged`, `clock_jumped`
-/// and `background_error`; later versions may add more.
+/// `garbage_collection`, `stall`, `merge_failed`, `tail_dropped`, `table_damaged`, `clock_jumped`,
+/// `disk_full`, `disk_has_space` and `background_error`; later versions may add more.
 ///
 /// Any thread may call the function, several at the same time, and the database waits for it. It
 /// may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function

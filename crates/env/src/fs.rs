@@ -167,6 +167,13 @@ pub trait RandomAccessFile: Debug + Send + Sync {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
+    /// Makes the bytes durable that others wrote to the file.
+    ///
+    /// # Errors
+    /// `Unsupported` if the file system syncs only files that are open for writing.
+    fn sync(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Tells the kernel that `[offset, offset + len)` will be read soon. A hint.
     fn will_need(&self, _offset: u64, _len: u64) {}
 }

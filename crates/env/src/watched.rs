@@ -263,6 +263,11 @@ impl RandomAccessFile for Watched<dyn RandomAccessFile> {
         self.file.len()
     }
 
+    fn sync(&self) -> io::Result<()> {
+        self.before(Operation::Sync)?;
+        self.file.sync()
+    }
+
     fn will_need(&self, offset: u64, len: u64) {
         self.file.will_need(offset, len);
     }

@@ -63,7 +63,9 @@ pub enum ErrorKind {
     /// Every open also fails with this kind on a platform where the tests of foldb have not run,
     /// unless the cargo feature `untested-platform` is on.
     Unsupported,
-    /// The disk is full. Free some space; the database then resumes by itself.
+    /// The disk is full. Delete keys, ranges or keyspaces, which may use the database's reserve
+    /// ([`crate::Options::space_reserve`]), or free some space; the database then resumes by
+    /// itself.
     NoSpace,
     /// An earlier sync failed, so it is unknown which writes are durable. Reopen the database.
     Poisoned,

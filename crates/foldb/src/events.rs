@@ -98,6 +98,15 @@ pub enum Event {
     },
     /// The machine's time of day jumped.
     ClockJumped(ClockJump),
+    /// The disk is full. From now on only deletes, range deletes and drops of keyspaces pass, in the
+    /// space of the reserve ([`crate::Options::space_reserve`]). Other writes fail with
+    /// [`NoSpace`](crate::ErrorKind::NoSpace).
+    DiskFull {
+        /// Bytes of the reserve.
+        reserve: u64,
+    },
+    /// The disk has space again, and all writes pass.
+    DiskHasSpace,
     /// A step of background work failed. A worker tries it again, unless the database no longer
     /// takes writes.
     BackgroundError {
@@ -119,6 +128,8 @@ impl Event {
             Event::TableDamaged { .. } => "table_damaged",
             Event::FeedShortened { .. } => "feed_shortened",
             Event::ClockJumped(_) => "clock_jumped",
+            Event::DiskFull { .. } => "disk_full",
+            Event::DiskHasSpace => "disk_has_space",
             Event::BackgroundError { .. } => "background_error",
         }
     }
@@ -200,6 +211,12 @@ impl fmt::Display for Event {
                     ahead => write!(f, ": nothing expires for {ahead} s, unless a reset ends that"),
                 }
             }
+            Event::DiskFull { reserve } => write!(
+                f,
+                "the disk is full: only deletes pass until there is space again, in a reserve of \
+                 {reserve} bytes"
+            ),
+            Event::DiskHasSpace => f.write_str("the disk has space again"),
             Event::BackgroundError { error } => write!(f, "background work failed: {error}"),
         }
     }
@@ -466,6 +483,8 @@ fn trace(event: &Event) {
         Event::ClockJumped(ClockJump { forward, by, ahead }) => {
             tracing::warn!(forward, ?by, ?ahead, "clock jumped");
         }
+        Event::DiskFull { reserve } => tracing::warn!(reserve, "disk full"),
+        Event::DiskHasSpace => tracing::info!("disk has space again"),
         Event::BackgroundError { error } => tracing::error!(%error, "background work failed"),
     }
 }

@@ -27,8 +27,9 @@ fn disks_that_fill_up() {
         return;
     };
     type Scenario = fn(&Disk);
-    let scenarios: [(&str, Scenario); 6] = [
+    let scenarios: [(&str, Scenario); 7] = [
         ("puts, rolls, flushes and compactions", fill_by_writing),
+        ("deletes that empty the disk", empty_by_deleting),
         ("synced puts on a disk with nothing left", write_with_nothing_left),
         ("a log that shares its blocks with a copy", write_to_shared_blocks),
         ("opens", open_with_nothing_left),
@@ -184,6 +185,28 @@ fn fill_by_writing(disk: &Disk) {
     db.close().unwrap();
     drop(db);
     check(&disk.open("db").unwrap(), count + 1, 2000);
+}
+
+/// Deletes pass on the full disk, also after a reopen, and their space comes back.
+fn empty_by_deleting(disk: &Disk) {
+    let db = disk.open("db").unwrap();
+    disk.fill(40 << 20);
+    let count = put_until_full(&db, 0, 700, &WriteOptions::default());
+    for n in 0..count / 2 {
+        db.delete(key(n)).unwrap_or_else(|error| panic!("delete {n} of {count}: {error}"));
+    }
+    drop(db);
+    let db = disk.open("db").unwrap();
+    for n in 0..count {
+        db.delete(key(n)).unwrap_or_else(|error| panic!("delete {n} of {count}: {error}"));
+    }
+    println!("  {count} deletes passed");
+    assert!(db.is_empty().unwrap());
+    resume("a put", || db.put(key(0), value(0, 700)));
+    for again in 1..count / 2 {
+        resume("a put", || db.put(key(again), value(again, 700)));
+    }
+    check(&db, count / 2, 700);
 }
 
 fn write_with_nothing_left(disk: &Disk) {

@@ -99,6 +99,8 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                 ),
                 ("bytes_gc_read", "read by garbage collections", Bytes(stats.bytes_gc_read)),
                 ("log_is_mapped", "log mapped (0: by calls)", Count(stats.log_is_mapped.into())),
+                ("reserved_space", "reserved for a full disk", Bytes(stats.reserved_space)),
+                ("disk_is_full", "disk full (1: only deletes)", Count(stats.disk_is_full.into())),
                 ("bytes_manifest", "written to the manifest", Bytes(stats.bytes_manifest)),
                 ("write_amplification", "write amplification", Ratio(stats.write_amplification())),
                 ("stall_micros", "writers waited", Micros(stats.stall_micros)),

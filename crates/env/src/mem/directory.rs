@@ -80,6 +80,10 @@ impl Directory {
         self.current.keys()
     }
 
+    pub(super) fn files(&self) -> impl Iterator<Item = &Arc<File>> {
+        self.current.values()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.current.is_empty()
     }

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::content::PAGE;
 use super::directory::{Change, Directory, File};
 use super::faults::{Counts, Failure, Fault, Faults, Operation};
 use super::handles::{Lock, Reader, Writer};
@@ -38,6 +39,25 @@ impl MemFs {
     /// Ends all rules.
     pub fn clear_faults(&self) {
         self.tree().faults.clear();
+    }
+
+    /// Limits the bytes that all files take together, in blocks of 4 KiB; `None` for no limit. A
+    /// call that needs more fails with `StorageFull`. Copies of the file system have no limit.
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use foldb_env::{FileSystem, MemFs};
+    ///
+    /// let fs = MemFs::new();
+    /// fs.set_capacity(Some(8192));
+    /// let file = fs.create("a".as_ref())?;
+    /// file.write_at(&[1; 8192], 0)?;
+    /// assert_eq!(file.write_at(&[1], 8192).unwrap_err().kind(), ErrorKind::StorageFull);
+    /// assert_eq!(file.free_space(), Some(0));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.tree().capacity = bytes;
     }
 
     /// Returns the calls of this file system since it was made.
@@ -203,6 +223,8 @@ pub(super) struct Tree {
     pub(super) locked: BTreeSet<PathBuf>,
     pub(super) counts: Counts,
     faults: Faults,
+    /// The bytes that all files may take together.
+    capacity: Option<u64>,
 }
 
 impl Default for Tree {
@@ -219,6 +241,28 @@ impl Tree {
             locked: BTreeSet::new(),
             counts: Counts::default(),
             faults: Faults::default(),
+            capacity: None,
+        }
+    }
+
+    /// Returns the bytes that files may still take; `None` without a limit.
+    pub(super) fn free_space(&self) -> Option<u64> {
+        let capacity = self.capacity?;
+        let mut files: Vec<_> = self.directories.values().flat_map(Directory::files).collect();
+        // A file may have several names.
+        files.sort_unstable_by_key(|file| Arc::as_ptr(file));
+        files.dedup_by_key(|file| Arc::as_ptr(file));
+        let used: u64 = files.iter().map(|file| blocks(file.content().len())).sum();
+        Some(capacity.saturating_sub(used))
+    }
+
+    /// # Errors
+    /// `StorageFull` if a file of `len` bytes has no room to become `longer`.
+    pub(super) fn check_room(&self, len: u64, longer: u64) -> io::Result<()> {
+        let more = blocks(longer).saturating_sub(blocks(len));
+        match self.capacity.is_some() && more > 0 && self.free_space() < Some(more) {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
         }
     }
 
@@ -268,6 +312,11 @@ impl Tree {
         let name = path.file_name().and_then(|name| name.to_str());
         path.parent().zip(name).ok_or_else(|| io::ErrorKind::InvalidFilename.into())
     }
+}
+
+/// Returns the bytes of the blocks that a file of `len` bytes takes.
+fn blocks(len: u64) -> u64 {
+    len.div_ceil(PAGE) * PAGE
 }
 
 /// Returns `path` from the root, without `.` and `..`.

@@ -21,6 +21,8 @@ impl WritableFile for Writer {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut tree = self.fs.tree();
         let admitted = tree.admit(Operation::Write, &[&self.path]);
+        let len = self.file.content().len();
+        tree.check_room(len, len.max(offset.saturating_add(bytes.len() as u64)))?;
         let count = admitted.as_ref().map_or_else(|f| f.torn_at.min(bytes.len()), |()| bytes.len());
         self.file.content().write(&bytes[..count], offset)?;
         tree.counts.bytes_written += count as u64;
@@ -30,6 +32,8 @@ impl WritableFile for Writer {
     fn preallocate(&self, len: u64) -> io::Result<()> {
         let mut tree = self.fs.tree();
         tree.admit(Operation::Preallocate, &[&self.path])?;
+        let before = self.file.content().len();
+        tree.check_room(before, before.max(len))?;
         self.file.content().extend(len);
         Ok(())
     }
@@ -50,6 +54,10 @@ impl WritableFile for Writer {
             Err(_) => content.fail_sync(),
         }
         Ok(admitted?)
+    }
+
+    fn free_space(&self) -> Option<u64> {
+        self.fs.tree().free_space()
     }
 }
 
@@ -72,6 +80,13 @@ impl RandomAccessFile for Reader {
     fn len(&self) -> io::Result<u64> {
         let _tree = self.fs.tree();
         Ok(self.file.content().len())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut tree = self.fs.tree();
+        tree.admit(Operation::Sync, &[&self.path])?;
+        self.file.content().sync();
+        Ok(())
     }
 }
 

@@ -186,6 +186,10 @@ impl RandomAccessFile for PosixFile {
         Ok(self.0.metadata()?.len())
     }
 
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
     fn will_need(&self, offset: u64, len: u64) {
         hints::will_need(&self.0, offset, len);
     }

@@ -35,6 +35,7 @@ use crate::db::state::background::Background;
 use crate::db::state::buffers::SealedGroups;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::reserve::Reserve;
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
@@ -100,6 +101,9 @@ pub(crate) struct Core {
     pub(crate) fronts: Fronts,
     /// How often a thread waited for a log to be durable.
     pub(crate) syncs: AtomicU64,
+
+    /// The space that deletes may use when the disk is full.
+    pub(crate) reserve: Reserve,
 
     /// Whether [`crate::Db::open_read_only`] opened the database. If so, the engine writes nothing,
     /// and `env.fs` rejects writes.

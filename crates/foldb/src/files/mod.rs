@@ -10,6 +10,7 @@ mod names;
 mod outputs;
 mod pool;
 mod remove;
+mod reserve;
 mod restoring;
 mod trash;
 
@@ -22,5 +23,6 @@ pub(crate) use pool::{FilePool, HeldFiles, InUse, PooledFile};
 pub(crate) use remove::{
     Content, Identity, LOST_AND_FOUND, Proof, is_linked_directory, remove, remove_empty,
 };
+pub(crate) use reserve::{FoundReserve, empty_reserve, find_reserve, make_reserve};
 pub(crate) use restoring::refuse_unfinished_restore;
 pub(crate) use trash::Trash;

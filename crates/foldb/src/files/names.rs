@@ -5,6 +5,7 @@
 //! CLOSED            what manifest and logs hold, after a clean close
 //! LOCK              locked by the process that has the database open
 //! RESTORING         a restore makes the database, which is incomplete
+//! RESERVE           zeroes, whose space the database uses when the disk is full
 //! MANIFEST-000001   the edits that led to the current version
 //! 000002.log        a log
 //! 000002.arc        an archived log: tables hold its writes, and the change feed reads it
@@ -30,6 +31,7 @@ pub(crate) enum FileKind {
     Closed,
     Lock,
     Restoring,
+    Reserve,
     Manifest(u64),
     Log(u64),
     Archive(u64),
@@ -51,6 +53,7 @@ impl FileKind {
             | FileKind::Closed
             | FileKind::Lock
             | FileKind::Restoring
+            | FileKind::Reserve
             | FileKind::Temporary => None,
         }
     }
@@ -62,6 +65,7 @@ impl FileKind {
             "CLOSED" => return Some(FileKind::Closed),
             "LOCK" => return Some(FileKind::Lock),
             "RESTORING" => return Some(FileKind::Restoring),
+            "RESERVE" => return Some(FileKind::Reserve),
             "CURRENT.tmp" | "CLOSED.tmp" | SCRATCH_NAME => return Some(FileKind::Temporary),
             _ => {}
         }
@@ -117,6 +121,7 @@ impl FileNames {
             FileKind::Closed => self.closed(),
             FileKind::Lock => self.lock(),
             FileKind::Restoring => self.restoring(),
+            FileKind::Reserve => self.reserve(),
             FileKind::Manifest(number) => self.manifest(number),
             FileKind::Log(number) => self.log(number),
             FileKind::Archive(number) => self.archive(number),
@@ -154,6 +159,10 @@ impl FileNames {
 
     pub(crate) fn restoring(&self) -> PathBuf {
         self.directory.join("RESTORING")
+    }
+
+    pub(crate) fn reserve(&self) -> PathBuf {
+        self.directory.join("RESERVE")
     }
 
     pub(crate) fn manifest(&self, number: u64) -> PathBuf {

@@ -107,7 +107,7 @@ impl Content {
                 TABLE.begins(&magic)
             }
             FileKind::Temporary => is_current(&start) || CLOSED.begins(&start),
-            FileKind::Lock | FileKind::Restoring => false,
+            FileKind::Lock | FileKind::Restoring | FileKind::Reserve => false,
         };
         is_own.then(|| Content { path: path.to_owned(), is_empty: false })
     }

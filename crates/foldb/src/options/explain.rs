@@ -295,6 +295,8 @@ impl Options {
                  "false: each write is a system call, and a failing disk is an error instead of a SIGBUS."),
             row!(self.visible_when_durable, "",
                  "true: threads that sync their writes sync one after another, so put writes of several callers into one batch."),
+            row!(self.space_reserve, "bytes",
+                 "More: more deletes pass on a full disk, and larger memtables are flushed there. Less: less space."),
         ]
     }
 }

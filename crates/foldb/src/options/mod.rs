@@ -295,6 +295,14 @@ pub struct Options {
     /// another, so put writes of several callers into one batch. RocksDB: none.
     pub visible_when_durable: bool,
 
+    /// Most bytes of the reserve: a file with space that only deletes, drops of keyspaces, and the
+    /// work that frees their space may use when the disk is full. Writes of other kinds then fail
+    /// with [`NoSpace`](crate::ErrorKind::NoSpace) until there is space again. The file takes an
+    /// eighth of the database's bytes, at most this many. Default: 64 MiB; 0: no reserve. More:
+    /// more deletes pass on a full disk, and larger memtables are flushed there. Less: less space.
+    /// RocksDB: none.
+    pub space_reserve: u64,
+
     /// Files, clock and threads. Default: those of the operating system.
     pub env: Env,
 }
@@ -351,6 +359,7 @@ impl Default for Options {
             scrub_io_budget: 0,
             map_log: true,
             visible_when_durable: false,
+            space_reserve: 64 << 20,
             env: Env::system(),
         }
     }

@@ -36,6 +36,7 @@ impl Options {
             scrub_io_budget: self.scrub_io_budget,
             allow_unresolved_operators: self.allow_unresolved_operators,
             visible_when_durable: self.visible_when_durable,
+            space_reserve: self.space_reserve,
         }
     }
 

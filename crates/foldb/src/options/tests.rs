@@ -279,7 +279,7 @@ fn every_number_is_refused_by_name_or_works() {
         level0_compaction_trigger: usize, level0_slowdown_trigger: usize,
         level0_stop_trigger: usize, max_bytes_for_level_base: u64, idle_runs: usize,
         max_background_compactions: usize, segment_size: u64, gc_memory_budget: usize,
-        gc_io_budget: u64, scrub_io_budget: u64
+        gc_io_budget: u64, scrub_io_budget: u64, space_reserve: u64
     );
     let ranges = Options::default().numbers();
     assert_eq!(numbers.len(), ranges.len());

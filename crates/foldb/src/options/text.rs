@@ -99,6 +99,7 @@ options_in_text! {
     scrub_io_budget: u64,
     map_log: bool,
     visible_when_durable: bool,
+    space_reserve: u64,
 }
 
 /// Writes a choice by its name.

@@ -72,7 +72,7 @@ impl Options {
     }
 
     /// Returns every option that is a whole number, with its range.
-    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 25] {
+    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 26] {
         [
             ("write_buffer_size", number(self.write_buffer_size), WRITE_BUFFER_SIZE),
             ("max_write_buffers", number(self.max_write_buffers), MAX_WRITE_BUFFERS),
@@ -114,6 +114,7 @@ impl Options {
             ("gc_memory_budget", number(self.gc_memory_budget), between(64 * KIB, MOST_MEMORY)),
             ("gc_io_budget", self.gc_io_budget, IO_BUDGET),
             ("scrub_io_budget", self.scrub_io_budget, IO_BUDGET),
+            ("space_reserve", self.space_reserve, between(0, MOST_BYTES)),
             // A number above every level: no level is compressed.
             ("min_level_to_compress", number(self.min_level_to_compress), between(0, u64::MAX)),
         ]

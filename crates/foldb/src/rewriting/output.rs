@@ -73,7 +73,7 @@ struct Current {
     kept_apart: SeqNo,
 }
 
-/// Most samples of a file that has no records to sample.
+/// Most samples of a file whose range tombstones delete more than it has records.
 const SAMPLES: usize = 32;
 
 impl<'a> TableOutput<'a> {
@@ -211,7 +211,8 @@ impl<'a> TableOutput<'a> {
             let mut facts = facts(number, summary?);
             facts.range_deleted = deleted;
             facts.kept_apart = kept_apart;
-            if facts.entries == 0 {
+            // The policy spreads what the table deletes over its samples.
+            if deleted > facts.entries || facts.entries == 0 {
                 facts.samples = self.thinned_out(samples);
             }
             self.finished.push(facts);

@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) scrub_io_budget: u64,
     pub(crate) allow_unresolved_operators: bool,
     pub(crate) visible_when_durable: bool,
+    /// Most bytes of the reserve for a full disk; 0: none.
+    pub(crate) space_reserve: u64,
 }
 
 /// The write buffers: how much is written before a flush.

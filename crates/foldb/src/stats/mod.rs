@@ -118,6 +118,10 @@ pub struct Stats {
     /// Whether the log is written through a mapping; false: by system calls. See
     /// [`crate::Options::map_log`].
     pub log_is_mapped: bool,
+    /// Bytes of the reserve for a full disk: see [`crate::Options::space_reserve`].
+    pub reserved_space: u64,
+    /// Whether the disk is full: only deletes pass, and use the reserve.
+    pub disk_is_full: bool,
     /// Memory use now, by item: see [`crate::Db::memory`].
     pub memory: MemoryUsage,
     /// Value segments now.

@@ -91,7 +91,7 @@ impl Stats {
         ]
     }
 
-    fn gauges(&self) -> [(&'static str, &'static str, u64); 16] {
+    fn gauges(&self) -> [(&'static str, &'static str, u64); 18] {
         [
             (
                 "dropped_tail_bytes",
@@ -131,6 +131,12 @@ impl Stats {
                 "log_is_mapped",
                 "1: the log is written through a mapping; 0: by system calls.",
                 self.log_is_mapped.into(),
+            ),
+            ("reserved_space", "Bytes of the reserve for a full disk.", self.reserved_space),
+            (
+                "disk_is_full",
+                "1: the disk is full, and only deletes pass; 0: all writes pass.",
+                self.disk_is_full.into(),
             ),
             ("value_segments", "Value segments.", self.segments.segments),
             ("value_segment_files", "Segment files.", self.segments.files),

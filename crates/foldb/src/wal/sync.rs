@@ -110,6 +110,11 @@ impl LogSync {
         self.file.memory_bytes() + self.noted.load(Ordering::Relaxed)
     }
 
+    /// Returns the free bytes of the log's disk; `None` if it does not tell.
+    pub(crate) fn free_space(&self) -> Option<u64> {
+        self.file.free_space()
+    }
+
     /// Returns whether an append needs no system call.
     pub(crate) fn is_mapped(&self) -> bool {
         self.file.is_mapped()

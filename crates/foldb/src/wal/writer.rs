@@ -336,6 +336,15 @@ impl LogWriter {
         if end > self.reserved { self.reserve_more(end) } else { Ok(()) }
     }
 
+    /// Reserves space for a record of at most this many bytes.
+    ///
+    /// # Errors
+    /// `NoSpace` if the disk is full.
+    pub(crate) fn ask_for(&mut self, bytes: u64) -> Result<()> {
+        let parts = bytes / longest_payload() as u64 + 1;
+        self.reserve(self.offset + bytes + parts * HEADER_LEN as u64)
+    }
+
     #[cold]
     fn reserve_more(&mut self, end: u64) -> Result<()> {
         let file = &self.sync.file;

@@ -151,6 +151,7 @@ mod writing {
     mod concurrency;
     mod durability;
     mod failed_writes;
+    mod full_disk;
     mod limits;
     mod stalls;
     mod write_path;

@@ -28,6 +28,8 @@ pub(crate) struct Signals<'a> {
     pub payments: &'a [Payment],
     /// Whether no write has come for a while.
     pub is_idle: bool,
+    /// Whether the disk is full, so that jobs that drop records come before those for the shape.
+    pub lacks_space: bool,
 }
 
 /// What reads have paid for one kind of job. A read *pays* the time that it lost, as the bytes that
@@ -112,6 +114,11 @@ impl Policy {
         if let Some(range) = signals.caller {
             let verdict = whole::into_one_run(&picker, range);
             return Decision { verdict, prices: Vec::new() };
+        }
+        if signals.lacks_space
+            && let Some(pick) = rest::at_rest(&picker)
+        {
+            return Decision { verdict: Verdict::Run(Urgency::Idle, pick), prices: Vec::new() };
         }
         if let Some((urgency, pick)) = self.most_urgent(&picker) {
             let verdict = Verdict::Run(Urgency::Needed(urgency), pick);

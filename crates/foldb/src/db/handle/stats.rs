@@ -45,6 +45,8 @@ impl Core {
         let archived = self.feed.as_ref().map(|feed| feed.archived());
         (stats.archived_logs, stats.archived_log_bytes) = archived.unwrap_or_default();
         stats.log_is_mapped = self.log_is_mapped();
+        stats.reserved_space = self.reserve.bytes();
+        stats.disk_is_full = self.reserve.is_open();
         stats.time_ahead_seconds = self.clock().ahead().as_secs();
         stats.dropped_tail_bytes = self.dropped.iter().map(|tail| tail.bytes).sum();
         stats.dropped_tail_frames = self.dropped.iter().map(|tail| tail.frames).sum();

@@ -36,7 +36,7 @@ use crate::db::lifecycle::copying::copy_file;
 use crate::db::lifecycle::copying::is_no_link;
 use crate::db::lifecycle::copying::refuse_used;
 use crate::db::lifecycle::open::lock;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::events::holding_back;
 use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
 use crate::version::{CloseRecord, Edit, Manifest, Version};
@@ -252,7 +252,12 @@ impl Core {
         };
         let mut logs = Vec::with_capacity(syncs.len());
         for (number, sync) in syncs {
-            let last = sync.expect("every needed log was begun since the open").written();
+            // An open on a full disk keeps older logs until their flush.
+            let Some(sync) = sync else {
+                let message = "the disk is full; free some space, and try again";
+                return Err(Error::new(ErrorKind::NoSpace, message));
+            };
+            let last = sync.written();
             // The tree is locked, so the log is still needed and exists.
             let log = LogReader::open(&*self.options.env.fs, &self.names.log(number), number)?;
             logs.push((log, last));

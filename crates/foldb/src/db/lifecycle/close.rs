@@ -105,7 +105,7 @@ impl Core {
         // After a failed sync it is unknown what is durable, so the close must not record that
         // everything is.
         self.check_sound()?;
-        let logs = self.settle_logs(log, tree.log)?;
+        let settled = self.settle_logs(log, tree.log)?;
         let edit = Edit {
             totals: Some(self.totals.to_vec()),
             last_seqno: Some(self.published()),
@@ -116,6 +116,8 @@ impl Core {
         };
         self.append_unsynced(tree, &edit)?;
         tree.manifest.trim()?;
+        // Without a record, the next open reads the logs as after a kill.
+        let Some(logs) = settled else { return Ok(()) };
         let closed =
             CloseRecord { database: self.database, manifest: tree.manifest.extent(), logs };
         if planted(Fault::NoCloseRecord) {
@@ -124,13 +126,17 @@ impl Core {
         closed.write(&*self.options.env.fs, &self.names)
     }
 
-    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents.
-    fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Vec<Extent>> {
+    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents; `None`
+    /// if an open on a full disk still needs logs from before it. It has synced these.
+    fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Option<Vec<Extent>>> {
         active.trim()?;
         let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut extents = Vec::new();
+        let (mut extents, mut are_all) = (Vec::new(), true);
         for (_, sync) in logs.into_iter().filter(|(log, _)| *log >= first) {
-            let sync = sync.expect("every needed log was begun since the open");
+            let Some(sync) = sync else {
+                are_all = false;
+                continue;
+            };
             let extent = match sync.sealed() {
                 Some(sealed) => {
                     sync.trim(sealed.len)?;
@@ -141,6 +147,6 @@ impl Core {
             sync.sync_bytes()?;
             extents.push(extent);
         }
-        Ok(extents)
+        Ok(are_all.then_some(extents))
     }
 }

@@ -222,7 +222,11 @@ impl Core {
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
         sync.sync_through(frame).inspect_err(|error| self.note_failed_sync(error))?;
         let mut tree = self.lock_tree();
-        self.append_edit(&mut tree, &Edit { dropped: vec![state.id], ..Edit::default() })?;
+        let edit = Edit { dropped: vec![state.id], ..Edit::default() };
+        if let Err(error) = self.append_edit(&mut tree, &edit) {
+            self.open_reserve(error, &mut writer)?;
+            self.append_edit(&mut tree, &edit)?;
+        }
         writer.buffers.remove(state.id);
         self.keyspaces.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         state.mark_dropped();

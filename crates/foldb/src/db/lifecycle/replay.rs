@@ -93,6 +93,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) keyspaces: BTreeMap<KeyspaceId, ReplayKeyspace>,
     /// Ids below this that do not exist were dropped.
     pub(crate) next_keyspace: KeyspaceId,
+    /// Whether each log gets memtables of its own.
+    pub(crate) by_log: bool,
 }
 
 /// The keyspace data that replay needs.
@@ -108,6 +110,8 @@ pub(crate) struct Replayed {
     pub(crate) memtables: Memtables,
     /// The last write that was applied, if later ones did not fit into memory.
     pub(crate) applied_through: Option<SeqNo>,
+    /// The memtables of each log with writes, oldest first, if the logs get memtables of their own.
+    pub(crate) groups: Vec<ReplayedGroup>,
     pub(crate) last_seqno: SeqNo,
     /// The bytes after the valid end of each log, with the log's path and the offset of that end.
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
@@ -115,6 +119,26 @@ pub(crate) struct Replayed {
     pub(crate) logs: Vec<ReplayedLog>,
     /// The last batch.
     pub(crate) end: ReplayEnd,
+}
+
+/// The memtables of one log.
+#[derive(Debug)]
+pub(crate) struct ReplayedGroup {
+    pub(crate) log: u64,
+    /// The last sequence number by the end of the log.
+    pub(crate) through: SeqNo,
+    pub(crate) memtables: Memtables,
+}
+
+impl Replayed {
+    /// Puts the memtables of all logs together.
+    pub(crate) fn join_groups(&mut self) {
+        for group in std::mem::take(&mut self.groups).into_iter().rev() {
+            for (keyspace, memtables) in group.memtables {
+                self.memtables.entry(keyspace).or_default().extend(memtables);
+            }
+        }
+    }
 }
 
 /// The last batch that a replay read, as the change feed needs it.
@@ -231,6 +255,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>, when_full: WhenFull<'_>) -> Re
         let announced = std::mem::take(&mut replayer.announced);
         let log = ReplayedLog { number, len, frames, lineage, has_changes, announced };
         replayer.done.logs.push(log);
+        replayer.end_group(number);
         ends.insert(number, end);
     }
     Ok(replayer.finish())
@@ -462,6 +487,18 @@ impl Replayer<'_, '_> {
             || Error::corruption(format!("operator {} has no definition", operation.operator)),
             |definition| registry.unknown_operator(definition),
         ))
+    }
+
+    /// Ends the memtables of a log, if it has its own.
+    fn end_group(&mut self, log: u64) {
+        if !self.replay.by_log {
+            return;
+        }
+        let memtables = self.filling.take();
+        if !memtables.is_empty() {
+            let through = self.done.last_seqno;
+            self.done.groups.push(ReplayedGroup { log, through, memtables });
+        }
     }
 
     fn finish(mut self) -> Replayed {

@@ -13,7 +13,7 @@ use crate::db::state::recent_scans::RecentScans;
 use crate::db::state::scrub::Scrub;
 use crate::db::state::tree::Claim;
 use crate::db::throttle::pace::FlushSpeed;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::Work;
 
 /// The state of background work.
@@ -81,6 +81,8 @@ pub(crate) struct State {
     pub(crate) manual: usize,
     /// Slices that threads run. A close waits for them, because they take file numbers.
     pub(crate) slices: usize,
+    /// Steps that did something.
+    pub(crate) done: u64,
     /// Steps done so far. A waiter sleeps only if the number has not changed since its last check.
     pub(crate) steps: u64,
 }
@@ -149,6 +151,11 @@ impl Background {
         std::mem::take(&mut *self.lock_paused_jobs())
     }
 
+    /// Returns how many flushes and slices were done.
+    pub(crate) fn done(&self) -> u64 {
+        self.lock().done
+    }
+
     /// Asks workers to flush all sealed memtables, even if they are few.
     pub(crate) fn flush_soon(&self) {
         self.is_flush_due.store(true, Ordering::Release);
@@ -159,9 +166,23 @@ impl Background {
         let mut state = self.lock();
         let Some(last) = state.error(work) else { return };
         match outcome {
-            Ok(true) => *last = None,
+            Ok(true) => {
+                *last = None;
+                state.done += 1;
+            }
             Ok(false) => {}
             Err(error) => *last = Some(error.clone()),
+        }
+        state.steps += 1;
+        self.progress.notify_all();
+    }
+
+    /// Forgets errors of a full disk, after space came back: the next steps may work.
+    pub(crate) fn forget_full_disk(&self) {
+        let mut state = self.lock();
+        let State { flush_error, compaction_error, .. } = &mut *state;
+        for error in [flush_error, compaction_error] {
+            error.take_if(|error| error.kind() == ErrorKind::NoSpace);
         }
         state.steps += 1;
         self.progress.notify_all();

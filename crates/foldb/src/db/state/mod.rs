@@ -14,6 +14,7 @@ pub(crate) mod keyspace;
 pub(crate) mod read_account;
 pub(crate) mod recent_scans;
 pub(crate) mod recent_writes;
+pub(crate) mod reserve;
 pub(crate) mod scrub;
 pub(crate) mod snapshots;
 pub(crate) mod time;

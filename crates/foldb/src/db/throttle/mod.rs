@@ -1,10 +1,11 @@
 //! Stalls, slowdowns, and the order of writers.
 //!
-//! A write passes six gates, in this order. At each gate it waits for one thing only:
+//! A write passes seven gates, in this order. At each gate it waits for one thing only:
 //!
 //! ```text
 //!  gate          state                 left when                          slows
 //!  writer_lock   press, queue, regain  the holder has written             one writer
+//!  full_disk     NoSpace, or wait      the disk has space for the reserve all writes but deletes
 //!  turn          wait                  a losing transaction had its turn  all writers but its own
 //!  room          full: seal, wait      a flush has made a buffer free     writers of full buffers
 //!  overlap       seal early            the next buffer fits into memory   none: it begins a flush
@@ -29,6 +30,7 @@
 //! [`give_way`] the roles are reversed: garbage collection of value segments waits for reads and
 //! writes.
 
+pub(crate) mod full_disk;
 pub(crate) mod give_way;
 pub(crate) mod overlap;
 pub(crate) mod pace;

@@ -21,6 +21,7 @@ use crate::db::state::background::Awaited;
 use crate::db::state::buffers::{Needs, SealedGroup, Slowed};
 use crate::db::state::keyspace::{KeyspaceState, dropped};
 use crate::db::state::writer::WriterState;
+use crate::db::throttle::full_disk::Waiting;
 use crate::db::throttle::writer_lock::WriterGuard;
 use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
@@ -95,6 +96,8 @@ struct Waited {
     looked: bool,
     /// Time that the write has waited for flushes and compactions.
     slowed: Duration,
+    /// How a delete has waited for space on a full disk.
+    for_space: Waiting,
 }
 
 /// Bytes written between two checks of the memory budget.
@@ -145,6 +148,9 @@ impl Core {
         self.check_process()?;
         let mut writer = self.lock_writer_for(patience)?;
         self.check_writable()?;
+        if self.reserve.is_open() {
+            writer = self.admit_on_full_disk(writer, writes, patience)?;
+        }
         if writer.turn.is_some() {
             writer = self.let_pass(writer, patience)?;
         }
@@ -192,20 +198,33 @@ impl Core {
     ) -> Result<WriterGuard<'a, WriterState>> {
         let mut waited = Waited::default();
         loop {
-            let room = self.make_room(&mut writer, writes, &mut waited)?;
-            if let Room::Made = room {
-                return Ok(writer);
-            }
+            let room = match self.make_room(&mut writer, writes, &mut waited) {
+                Ok(Room::Made) => return Ok(writer),
+                Ok(room) => Ok(room),
+                Err(error) => match self.retry_deletes(error, &mut writer, writes) {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
+            };
             drop(writer);
             match room {
-                Room::Made => {}
-                Room::Paused(until, StallReason::Memory) => {
+                Ok(Room::Made) => {}
+                Ok(Room::Paused(until, StallReason::Memory)) => {
                     self.wait_for_memory(until, patience)?
                 }
-                Room::Paused(until, reason) => {
+                Ok(Room::Paused(until, reason)) => {
                     waited.slowed += self.sit_out_pause(until, reason, patience)?;
                 }
-                Room::Full(keyspaces) => self.wait_for_buffer(&keyspaces, patience)?,
+                Ok(Room::Full(keyspaces)) => {
+                    if let Err(error) = self.wait_for_buffer(&keyspaces, patience) {
+                        let mut writer = self.lock_writer_for(patience)?;
+                        self.retry_deletes(error, &mut writer, writes)?;
+                    }
+                }
+                Err(error) if writes.only_delete() => {
+                    self.wait_for_space(error, &mut waited.for_space)?
+                }
+                Err(error) => return Err(error),
             }
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
@@ -224,6 +243,8 @@ impl Core {
         writes: Writes<'_>,
         waited: &mut Waited,
     ) -> Result<Room> {
+        self.check_space(writes)?;
+        self.note_log_for_reserve(writer);
         let needs = writes.needs();
         let missing = needs.iter().find(|(keyspace, _)| !writer.buffers.contains(*keyspace));
         if let Some(&(keyspace, _)) = missing {
@@ -274,7 +295,9 @@ impl Core {
         let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
         // A long log is replaced even if all its writes went to keyspaces that were dropped since.
         let is_used = writer.log_used || !writer.buffers.is_empty();
-        if is_full || is_used && self.log_is_long(writer) {
+        // While the reserve is open, its space holds the log of few deletes at a time.
+        let is_long = self.log_is_long(writer) || self.log_fills_reserve(writer);
+        if is_full || is_used && is_long {
             let keyspaces = writer.buffers.written();
             if self.lack_of_room(&keyspaces).is_some() {
                 return Ok(Some(Room::Full(keyspaces)));
@@ -304,14 +327,16 @@ impl Core {
     /// Returns why memtables may not be sealed now; `None` if they may. Either the number of sealed
     /// memtables is at its limit, or level 0 of one of the keyspaces is at its stop trigger.
     pub(crate) fn lack_of_room(&self, keyspaces: &[Arc<KeyspaceState>]) -> Option<StallReason> {
-        if self.sealed.len() + 1 >= self.settings.write_buffers.most {
+        if self.sealed.len() + 1 >= self.most_buffers() {
             return Some(StallReason::Memtables);
         }
         let stop = self.settings.tree.level0_stop_trigger;
         let is_deep = |own: &Arc<KeyspaceState>| {
             !own.has_failed() && own.level0_runs(&own.view.load().version) >= stop
         };
-        let stops = !self.settings.disable_auto_compactions && keyspaces.iter().any(is_deep);
+        // On a full disk compactions wait for flushes.
+        let waits = !self.settings.disable_auto_compactions && !self.reserve.is_open();
+        let stops = waits && keyspaces.iter().any(is_deep);
         stops.then_some(StallReason::CompactionDebt)
     }
 
@@ -481,7 +506,7 @@ impl Core {
     /// Seals the memtables being filled and starts their flush, unless the writer would have to
     /// wait.
     pub(crate) fn seal_for_memory(&self, writer: &mut WriterState) -> Result<()> {
-        let may_seal = self.sealed.len() + 1 < self.settings.write_buffers.most;
+        let may_seal = self.sealed.len() + 1 < self.most_buffers();
         if may_seal && !writer.buffers.is_empty() {
             self.seal(writer)?;
         }

@@ -82,7 +82,8 @@ impl Core {
             let (still, done): (Vec<_>, Vec<_>) =
                 begun.into_iter().partition(|compacted| compacted.job.job.is_some());
             begun = still;
-            let outcome = self.step_together(&mut begun);
+            let stepped = self.step_together(&mut begun);
+            let outcome = stepped.or_else(|error| self.retry_step(error).map(drop));
             self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
             outcome?;
             done.iter().try_for_each(|done| self.check_compacted(done.keyspace, &done.range))?;
@@ -164,7 +165,8 @@ impl Core {
                 let mut job = ClaimGuard { core: self, job: Some(job) };
                 while job.job.is_some() {
                     self.check_open()?;
-                    let outcome = self.compaction_step(&mut job.job);
+                    let worked = self.compaction_step(&mut job.job);
+                    let outcome = worked.or_else(|error| self.retry_step(error).map(drop));
                     self.background.stepped(Work::Compaction, &outcome.clone().map(|()| true));
                     outcome?;
                     stepped()?;

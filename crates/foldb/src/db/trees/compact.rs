@@ -47,7 +47,10 @@ impl Core {
             return None;
         }
         let seen = self.background.news();
-        let asks = Asks { for_reads: true, is_idle: is_idle || self.background.is_rest_awaited() };
+        // On a full disk, space must come back while deletes go on.
+        let lacks_space = self.reserve.is_open();
+        let as_idle = is_idle || self.background.is_rest_awaited() || lacks_space;
+        let asks = Asks { for_reads: true, is_idle: as_idle, lacks_space };
         let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
         debug_assert!(
             claim.is_some() || self.stopped_for_nothing(&tree).is_none(),
@@ -138,7 +141,7 @@ impl Core {
             expired_through,
             next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
-            target_file_size: self.settings.tree.target_file_size,
+            target_file_size: self.target_file_size(),
             memory: &memory,
             values: self.value_writer(keyspace, &next_number, &memory),
             later,

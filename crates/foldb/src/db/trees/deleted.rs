@@ -53,11 +53,17 @@ impl Core {
         }
         // A later delete sets it again.
         new.store(false, Ordering::Release);
-        if !self.all_keyspaces().iter().any(|keyspace| self.is_much_deleted(keyspace)) {
+        let is_worth = self.reserve.is_open()
+            || self.all_keyspaces().iter().any(|keyspace| self.is_much_deleted(keyspace));
+        if !is_worth {
             return Ok(false);
         }
         match self.writer.try_lock() {
-            Some(mut writer) => self.seal_for_memory(&mut writer)?,
+            Some(mut writer) => {
+                let sealed = self.seal_for_memory(&mut writer);
+                // A full disk may refuse the next log. The worker tries again.
+                sealed.inspect_err(|_| self.note_first_delete())?;
+            }
             // Writes have begun again.
             None => {
                 self.note_first_delete();

@@ -68,7 +68,21 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
-        let groups = self.sealed.oldest(MAX_TOGETHER);
+        // On a full disk all go together, so that deletes meet what they delete. If a flush needs too
+        // much space, the oldest group goes alone, and then its log.
+        let together = if self.reserve.is_open() { usize::MAX } else { MAX_TOGETHER };
+        match self.flush_groups(self.sealed.oldest(together)) {
+            Err(error)
+                if error.kind() == ErrorKind::NoSpace && (sealed > 1 || self.reserve.is_open()) =>
+            {
+                self.with_rest_of_reserve(|| self.flush_groups(self.sealed.oldest(1)))
+            }
+            flushed => flushed,
+        }
+    }
+
+    /// Flushes the oldest sealed groups, which are these.
+    fn flush_groups(&self, groups: Vec<Arc<SealedGroup>>) -> Result<bool> {
         let newest = &groups[groups.len() - 1];
         let (next_log, through) = (newest.next_log, newest.through);
         let clock = &self.options.env.clock;
@@ -90,6 +104,7 @@ impl Core {
         drop(groups);
         self.runtime.ledger().rest();
         self.background.memtables_flushed(log_bytes);
+        self.reserve.look_soon();
         if let Some(feed) = &self.feed {
             feed.note_durable(through);
         }
@@ -237,8 +252,9 @@ impl Core {
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
+        let target_file_size = self.target_file_size();
         while records.valid() {
-            if output.is_full(self.settings.tree.target_file_size, folder.memory_bytes()) {
+            if output.is_full(target_file_size, folder.memory_bytes()) {
                 output.cut_before(records.key())?;
             }
             folder.fold_key(&mut records, &mut output)?;

@@ -49,6 +49,8 @@ pub(crate) struct Asks {
     pub(crate) for_reads: bool,
     /// Jobs for an idle database.
     pub(crate) is_idle: bool,
+    /// First the jobs that drop records, because the disk is full.
+    pub(crate) lacks_space: bool,
 }
 
 /// The job that the policy chose for a keyspace.
@@ -97,7 +99,7 @@ impl Core {
             if own.settled && payments.is_empty() && !asks.is_idle {
                 continue;
             }
-            let choice = own.choose(&refold, payments, asks.is_idle);
+            let choice = own.choose(&refold, payments, asks);
             if !choice.as_ref().is_some_and(|choice| choice.urgency > Urgency::Paid) {
                 own.settled = true;
                 if own.running.is_empty() {
@@ -248,9 +250,11 @@ impl KeyspaceTree {
     }
 
     /// Returns the job that the policy chooses, and records the prices that the policy sets.
-    fn choose(&self, refold: &Refold, payments: Vec<Payment>, is_idle: bool) -> Option<Choice> {
+    fn choose(&self, refold: &Refold, payments: Vec<Payment>, asks: Asks) -> Option<Choice> {
         let jobs = self.running_jobs();
-        let signals = Signals { jobs: &jobs, caller: None, payments: &payments, is_idle };
+        let Asks { is_idle, lacks_space, .. } = asks;
+        let signals =
+            Signals { jobs: &jobs, caller: None, payments: &payments, is_idle, lacks_space };
         let decision = self.ask(|policy, comparator| {
             Some(policy.choose(&self.shape(refold), &signals, comparator))
         })?;

@@ -40,6 +40,13 @@ impl Core {
     /// memtables if a flush is due, or at once if `eager`. Returns whether there was anything to
     /// flush.
     pub(crate) fn flush_work(&self, eager: bool) -> Result<bool> {
+        self.fit_reserve();
+        let flushed = self.try_flush_work(eager).or_else(|error| self.retry_step(error));
+        self.end_shortage();
+        flushed
+    }
+
+    fn try_flush_work(&self, eager: bool) -> Result<bool> {
         if self.background.seal_requested.swap(false, Ordering::AcqRel)
             && let Some(mut writer) = self.writer.try_lock()
         {
@@ -47,7 +54,8 @@ impl Core {
         }
         self.store_time_if_due();
         let soon = self.background.is_flush_due.load(Ordering::Acquire);
-        let wanted = eager || soon || self.background.lock().flush_waiters > 0;
+        let wanted =
+            eager || soon || self.reserve.is_open() || self.background.lock().flush_waiters > 0;
         let flushed = self.flush_step(wanted)?;
         self.trim_expired();
         if soon && !flushed {
@@ -84,21 +92,40 @@ impl Core {
     /// If there is neither, checks a file: no caller waits for that, so it does not count as a
     /// step.
     pub(crate) fn compaction_work(&self) -> Result<bool> {
-        match self.compaction_slice() {
+        self.fit_reserve();
+        let worked = match self.compaction_slice() {
             Ok(true) => Ok(true),
-            Ok(false) if self.seal_deletes_at_rest()? || self.gc_work()? => Ok(true),
-            Ok(false) => {
-                self.scrub_work();
-                Ok(false)
-            }
+            Ok(false) => match self.work_beside_compactions() {
+                Ok(false) => {
+                    self.scrub_work();
+                    Ok(false)
+                }
+                worked => worked,
+            },
+            // These need less space.
+            Err(error) if error.kind() == ErrorKind::NoSpace => self
+                .work_beside_compactions()
+                .and_then(|worked| worked.then_some(true).ok_or(error)),
             Err(error) => self.gc_work().and(Err(error)),
-        }
+        };
+        let worked = worked.or_else(|error| self.retry_step(error));
+        self.end_shortage();
+        worked
+    }
+
+    fn work_beside_compactions(&self) -> Result<bool> {
+        if self.seal_deletes_at_rest()? { Ok(true) } else { self.gc_work() }
     }
 
     /// Continues a paused job, or begins one. Returns whether there was a job.
     pub(crate) fn compaction_slice(&self) -> Result<bool> {
         let _slice = SliceInHand::new(self);
         if self.closed.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        if self.spares_room_for_flushes() {
+            let paused = self.background.take_paused_jobs();
+            paused.into_iter().for_each(|job| self.end_job(&mut Some(job)));
             return Ok(false);
         }
         let mut paused = self.background.lock_paused_jobs();
@@ -195,7 +222,7 @@ impl Core {
     /// limit, calls would add memtables and logs without end while flushes fail.
     fn seal_for_flush(&self) -> Result<()> {
         let written = self.published();
-        let most = self.settings.write_buffers.most;
+        let most = self.most_buffers();
         loop {
             {
                 let mut writer = self.lock_writer()?;
@@ -232,7 +259,8 @@ impl Core {
             }
             let mut tree = core.lock_tree();
             // While other threads write, the database does not become idle.
-            let rest = Asks { for_reads: false, is_idle: core.published() == written };
+            let is_idle = core.published() == written;
+            let rest = Asks { for_reads: false, is_idle, lacks_space: false };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
                 && (core.settings.disable_auto_compactions

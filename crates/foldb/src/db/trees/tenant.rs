@@ -85,7 +85,7 @@ impl Tenant for Core {
             // then wakes the worker.
             Work::Flush => {
                 let expires = self.feed.as_ref().is_some_and(|feed| feed.expires());
-                expires || self.segment_files.expects_trash()
+                expires || self.segment_files.expects_trash() || self.reserve.is_open()
             }
             Work::Order => false,
             Work::Compaction => {

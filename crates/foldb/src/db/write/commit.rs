@@ -358,7 +358,10 @@ impl Core {
             unpublished.writer.unlogged = true;
             Ok(())
         } else {
-            match self.log(unpublished.writer, writes, default, first) {
+            let logged = self
+                .log(unpublished.writer, writes, default, first)
+                .or_else(|error| self.log_again(error, unpublished.writer, writes, default, first));
+            match logged {
                 Ok(()) if options.sync => {
                     self.sync_before_publication(unpublished.writer, unpublished.mark)
                 }
@@ -445,6 +448,20 @@ impl Core {
         writer.log_used = true;
         self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
         Ok(())
+    }
+
+    /// Logs deletes again that a full disk refused, in the space of the reserve.
+    #[cold]
+    fn log_again(
+        &self,
+        error: Error,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        default: OperatorId,
+        first: SeqNo,
+    ) -> Result<()> {
+        self.retry_deletes(error, writer, writes)?;
+        self.log(writer, writes, default, first)
     }
 
     fn apply_and_publish(

@@ -33,6 +33,26 @@ impl Writes<'_> {
         }
     }
 
+    /// Returns whether all the writes are deletes, which a full disk admits.
+    pub(crate) fn only_delete(&self) -> bool {
+        let deletes = |kind| matches!(kind, Kind::Delete | Kind::DeleteRange);
+        match self {
+            Writes::One(_, operation) => deletes(operation.kind),
+            Writes::Batch(batch) => batch.operations().all(|operation| deletes(operation.kind)),
+        }
+    }
+
+    /// Returns an upper bound of the bytes of their log record.
+    pub(crate) fn most_log_bytes(&self) -> u64 {
+        /// More than the header of a batch, and than kind, ids and lengths of an operation.
+        const BESIDE: usize = 64;
+        let bytes = match self {
+            Writes::One(_, operation) => operation.key.len() + operation.value.len(),
+            Writes::Batch(batch) => batch.encoded().len(),
+        };
+        (bytes + 2 * BESIDE) as u64
+    }
+
     /// Returns the keyspace of the writes and an upper bound of the memtable bytes that they take.
     /// `None` if the writes may go to several keyspaces.
     #[inline(always)]

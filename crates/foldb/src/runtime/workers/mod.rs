@@ -279,6 +279,20 @@ impl Workers {
         self.work.notify_all();
     }
 
+    /// Does what [`Workers::wake`] does, and lets a step that failed be tried again at once.
+    pub(crate) fn retry(&self, id: u64) {
+        if !self.are_of_this_process() {
+            return;
+        }
+        if let Some(entry) = self.lock().entry(id) {
+            entry.news += 1;
+            for lane in [&mut entry.flush, &mut entry.compaction] {
+                lane.not_before = None;
+            }
+        }
+        self.work.notify_all();
+    }
+
     /// Wakes one worker for a tenant that wants to sort: one free worker is enough.
     pub(crate) fn wake_one(&self) {
         if !self.are_of_this_process() {

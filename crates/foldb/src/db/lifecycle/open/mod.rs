@@ -12,6 +12,7 @@
 //! - [`platform`]: the platforms on which databases open;
 //! - [`place`]: the directory and its lock;
 //! - [`stored`]: the contents of the manifest;
+//! - [`deferred`]: logged writes that wait for space, on a full disk;
 //! - [`files`]: the files of the directory;
 //! - [`opening`]: builds the database from the manifest and the logs;
 //! - [`take_over`]: makes tables of the logged writes;
@@ -19,6 +20,7 @@
 //! - [`repair`]: rebuilds a database from the files that are left;
 //! - [`verify`]: a check of every file.
 
+mod deferred;
 pub(crate) mod files;
 mod opening;
 mod place;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use crate::db::throttle::full_disk::FIRST_LOOK;
 use crate::db::throttle::writer_lock::WriterLock;
 use crate::settings::Settings;
 use foldb_chains::Pins;
@@ -26,6 +27,7 @@ use crate::db::state::background::Background;
 use crate::db::state::buffers::{Buffers, SealedGroups};
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
+use crate::db::state::reserve::Reserve;
 use crate::db::state::snapshots::SnapshotList;
 use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
@@ -36,7 +38,7 @@ use crate::events::{DroppedTail, Event, Events};
 use crate::faults::{Fault, planted};
 use crate::files::HeldFiles;
 use crate::files::{FileKind, FileNames};
-use crate::files::{Identity, Proof, remove};
+use crate::files::{FoundReserve, Identity, Proof, find_reserve, remove};
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
@@ -59,6 +61,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) runtime: Runtime,
     /// Whether a restore fills the database.
     pub(crate) restores: bool,
+    /// Bytes of the reserve that was given back to the disk, because the disk is full.
+    pub(crate) given_back: Option<u64>,
 }
 
 impl Opening<'_> {
@@ -68,7 +72,8 @@ impl Opening<'_> {
     }
 
     fn assemble(self) -> Result<Arc<Core>> {
-        let Opening { options, names, fs, lock, mut stored, closed, runtime, restores } = self;
+        let Opening { options, names, fs, lock, mut stored, closed, runtime, restores, given_back } =
+            self;
         let present = list_files(&*fs, &names)?;
         if stored.fresh
             && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
@@ -109,8 +114,14 @@ impl Opening<'_> {
             database: (!stored.fresh).then_some(stored.database),
             keyspaces: replayed_keyspaces(&stored, &parts),
             next_keyspace: stored.next_keyspace,
+            by_log: given_back.is_some(),
         };
         let mut replayed = replay_logs(replay, WhenFull::Check)?;
+        // The logs of the change feed go into its archive at once. What does not fit into memory needs
+        // tables, and the blocks of the reserve may do for them.
+        let defers = given_back.is_some()
+            && !options.resolve().wal_retention.is_on()
+            && replayed.applied_through.is_none();
         if stored.fresh && replayed.last_seqno > 0 {
             // A creation that failed has no logged writes, so these files belong to a damaged
             // database or to an unfinished checkpoint.
@@ -120,7 +131,7 @@ impl Opening<'_> {
             )
             .in_file(&names.current()));
         }
-        let settings = options.resolve();
+        let (settings, reserve) = settings_and_reserve(&*fs, &names, &options, given_back);
         let mut kept = Recovered::default();
         if settings.wal_retention.is_on() {
             let now = options.env.clock.now();
@@ -208,13 +219,21 @@ impl Opening<'_> {
                 .is_on()
                 .then(|| Chain::new(settings.wal_retention, kept.links, last_seqno)),
             dropped,
+            reserve,
             lock: lock.take(),
         }
         .into_core();
         if let Some(error) = kept.shortened.take() {
             core.events.tell(&Event::FeedShortened { error });
         }
-        let taken = core.take_over(replayed, logs, last_seqno, next_log, kept.end, kept.announced);
+        let first_log = logs.first;
+        let taken = match defers {
+            true => core.defer(&replayed, first_log, next_log),
+            false => {
+                replayed.join_groups();
+                core.take_over(replayed, logs, last_seqno, next_log, kept.end, kept.announced)
+            }
+        };
         if let Err(error) = taken {
             if core.poison.get().is_some() && !is_fresh {
                 // The manifest on the medium may name any of these files.
@@ -225,9 +244,35 @@ impl Opening<'_> {
         }
         begun.files.clear();
         core.runtime.ledger().rest();
-        core.remove_leftovers(&present, next_log, manifest_number);
+        let needed_from = if defers { first_log } else { next_log };
+        core.remove_leftovers(&present, needed_from, manifest_number);
+        if given_back.is_some() {
+            core.keep_part_of_reserve();
+        }
         Ok(core)
     }
+}
+
+/// Returns the settings, and the reserve that the database has. A file of its name that is not
+/// foldb's turns the reserve off.
+fn settings_and_reserve(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    options: &Options,
+    given_back: Option<u64>,
+) -> (Settings, Reserve) {
+    let mut settings = options.resolve();
+    let bytes = match find_reserve(fs, names) {
+        FoundReserve::Nothing => 0,
+        FoundReserve::Bytes(bytes) => bytes,
+        FoundReserve::Foreign => {
+            settings.space_reserve = 0;
+            0
+        }
+    };
+    let reserve = Reserve::of(given_back.unwrap_or(bytes), FIRST_LOOK);
+    reserve.set_open(given_back.is_some());
+    (settings, reserve)
 }
 
 /// Files that an open created or replaced. They are removed if it fails.
@@ -333,6 +378,8 @@ pub(crate) struct Assembly {
     pub(crate) feed: Option<Chain>,
     /// The bytes after the valid ends of the manifest and the logs.
     pub(crate) dropped: Vec<DroppedTail>,
+    /// The reserve for a full disk.
+    pub(crate) reserve: Reserve,
     /// `None` for a read-only database.
     pub(crate) lock: Option<Box<dyn FileLock>>,
 }
@@ -383,6 +430,7 @@ impl Assembly {
             fronts: Fronts::default(),
             syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
+            reserve: self.reserve,
             read_only: self.lock.is_none(),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),

@@ -45,6 +45,7 @@ use crate::db::lifecycle::replay::{
     Replay, Replayed, WhenFull, begin_record, needed_logs, opened, replay_logs,
 };
 use crate::db::state::keyspace::KeyspaceParts;
+use crate::db::state::reserve::Reserve;
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::DroppedTail;
@@ -177,6 +178,7 @@ impl Looking {
             database: Some(stored.database),
             keyspaces: replayed_keyspaces,
             next_keyspace: stored.next_keyspace,
+            by_log: false,
         };
         let replayed = replay_logs(replay, WhenFull::Check)?;
         let last_seqno = stored.last_seqno_with(&replayed);
@@ -282,6 +284,7 @@ impl Looking {
             logs: Vec::new(),
             feed: None,
             dropped,
+            reserve: Reserve::of(0, u64::MAX),
             lock: None,
         }
         .into_core()

@@ -50,6 +50,27 @@ struct Pending {
 }
 
 impl Core {
+    /// Begins the log of an open with what its records may need.
+    fn begin_log(
+        &self,
+        predecessor: Option<Predecessor>,
+        announced: Option<&Announced>,
+    ) -> Result<()> {
+        let mut writer = self.lock_writer()?;
+        let WriterState { log, defined, .. } = &mut *writer;
+        let link = self.begin_lineage(log, predecessor, announced)?;
+        self.define_operators(log, defined)?;
+        self.note_log(log);
+        self.note_link(link);
+        Ok(())
+    }
+
+    /// Keeps the logged writes in memory, for an open on a full disk.
+    pub(super) fn defer(&self, replayed: &Replayed, first_log: u64, next_log: u64) -> Result<()> {
+        self.keep_replayed(replayed, first_log, next_log)?;
+        self.begin_log(None, None)
+    }
+
     /// Adds the logged writes to the trees as tables, in one edit with the number of the new log.
     pub(super) fn take_over(
         &self,
@@ -60,14 +81,7 @@ impl Core {
         predecessor: Option<Predecessor>,
         announced: Option<Announced>,
     ) -> Result<()> {
-        {
-            let mut writer = self.lock_writer()?;
-            let WriterState { log, defined, .. } = &mut *writer;
-            let link = self.begin_lineage(log, predecessor, announced.as_ref())?;
-            self.define_operators(log, defined)?;
-            self.note_log(log);
-            self.note_link(link);
-        }
+        self.begin_log(predecessor, announced.as_ref())?;
         let mut pending = self.nothing_pending();
         let memtables = std::mem::take(&mut replayed.memtables);
         let written = match replayed.applied_through {
@@ -158,6 +172,7 @@ impl Core {
             database: Some(self.database),
             keyspaces,
             next_keyspace,
+            by_log: false,
         };
         let mut flush = |memtables: Memtables, through| {
             self.write_replayed(memtables, through, pending)?;

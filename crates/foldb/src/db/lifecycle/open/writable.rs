@@ -12,7 +12,10 @@ use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::{FileNames, is_there, refuse_foreign, refuse_unfinished_restore};
+use crate::files::{
+    FileNames, FoundReserve, empty_reserve, find_reserve, is_there, refuse_foreign,
+    refuse_unfinished_restore,
+};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::version::{CloseRecord, Manifest};
@@ -74,33 +77,64 @@ fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>
         None => fs,
     };
     options.env.fs = Arc::clone(&fs);
-    let opened = open_at(&mut place, options, &names, &fs, runtime, purpose);
+    let mut opening =
+        OpenAt { options, names: &names, fs: &fs, runtime, purpose, given_back: None };
+    let mut opened = opening.open(&mut place);
+    if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace)
+        && let Some(bytes) = give_back(&*fs, &names)
+    {
+        opening.given_back = Some(bytes);
+        opened = opening.open(&mut place);
+    }
     if opened.is_err() {
         place.leave_as_found();
     }
     opened
 }
 
-/// Opens the database of a locked directory.
-fn open_at(
-    place: &mut Place<'_>,
+/// Gives the reserve of a database back to the disk. Returns its bytes, if there was one.
+fn give_back(fs: &dyn FileSystem, names: &FileNames) -> Option<u64> {
+    let FoundReserve::Bytes(bytes) = find_reserve(fs, names) else { return None };
+    empty_reserve(fs, names).ok()?;
+    // Some file systems free the blocks only with their next journal commit.
+    let _best_effort = fs.sync_dir(names.directory());
+    Some(bytes)
+}
+
+/// An open of the database of a locked directory.
+struct OpenAt<'a> {
     options: Options,
-    names: &FileNames,
-    fs: &Arc<dyn FileSystem>,
+    names: &'a FileNames,
+    fs: &'a Arc<dyn FileSystem>,
     runtime: Runtime,
     purpose: Purpose,
-) -> Result<Arc<Core>> {
-    let closed = CloseRecord::read(&**fs, names)?;
-    let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
-        Some(_) if options.error_if_exists => {
-            let error =
-                Error::new(ErrorKind::DatabaseExists, "the directory already holds a database");
-            return Err(error.in_file(names.directory()));
-        }
-        Some(recovered) => Stored::recover(recovered, &options, names)?,
-        None => Stored::create(&options),
-    };
-    let (names, fs, lock) = (names.clone(), Arc::clone(fs), &mut place.lock);
-    let restores = purpose == Purpose::Restore;
-    Opening { options, names, fs, lock, stored, closed, runtime, restores }.finish()
+    given_back: Option<u64>,
+}
+
+impl OpenAt<'_> {
+    fn open(&self, place: &mut Place<'_>) -> Result<Arc<Core>> {
+        let (fs, names, options) = (self.fs, self.names, &self.options);
+        let closed = CloseRecord::read(&**fs, names)?;
+        let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
+            Some(_) if options.error_if_exists => {
+                let error =
+                    Error::new(ErrorKind::DatabaseExists, "the directory already holds a database");
+                return Err(error.in_file(names.directory()));
+            }
+            Some(recovered) => Stored::recover(recovered, options, names)?,
+            None => Stored::create(options),
+        };
+        let opening = Opening {
+            options: options.clone(),
+            names: names.clone(),
+            fs: Arc::clone(fs),
+            lock: &mut place.lock,
+            stored,
+            closed,
+            runtime: self.runtime.clone(),
+            restores: self.purpose == Purpose::Restore,
+            given_back: self.given_back,
+        };
+        opening.finish()
+    }
 }

@@ -141,6 +141,12 @@ impl<'a> Filling<'a> {
         }
     }
 
+    /// Takes the memtables that were not passed on.
+    pub(super) fn take(&mut self) -> Memtables {
+        self.seal_all();
+        std::mem::take(&mut self.full)
+    }
+
     /// Returns the memtables that were not passed on, and the last write that was applied, if later
     /// ones were not.
     pub(super) fn finish(mut self) -> (Memtables, Option<SeqNo>) {

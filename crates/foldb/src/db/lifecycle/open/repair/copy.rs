@@ -64,6 +64,7 @@ impl Copy {
                 FileKind::Archive(_)
                 | FileKind::Lock
                 | FileKind::Restoring
+                | FileKind::Reserve
                 | FileKind::Temporary => continue,
             };
             copy.take(&from, &to, links)?;

@@ -128,6 +128,7 @@ impl Verification<'_> {
             database: Some(stored.database),
             keyspaces: replayed_keyspaces(stored, &told.parts),
             next_keyspace: stored.next_keyspace,
+            by_log: false,
         };
         replay_logs(replay, WhenFull::Pass(&mut |_, _| Ok(()))).map(drop)
     }

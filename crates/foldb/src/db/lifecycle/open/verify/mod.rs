@@ -223,7 +223,7 @@ impl Verification<'_> {
             FileKind::Archive(number) => Some(self.names.archive(number)),
             FileKind::Table(number) => Some(self.names.table(number)),
             FileKind::Segment(number) => Some(self.names.segment(number)),
-            FileKind::Lock | FileKind::Restoring | FileKind::Temporary => None,
+            FileKind::Lock | FileKind::Restoring | FileKind::Reserve | FileKind::Temporary => None,
         }
     }
 
@@ -249,7 +249,7 @@ impl Verification<'_> {
     fn needs(&self, told: &Told, kind: FileKind) -> bool {
         let mut versions = told.parts.iter().map(|own| &own.version);
         match kind {
-            FileKind::Current | FileKind::Closed | FileKind::Lock => true,
+            FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Reserve => true,
             FileKind::Restoring | FileKind::Temporary => false,
             FileKind::Archive(number) => self.of_feed.contains(&number),
             FileKind::Manifest(number) => told.stored.manifest == Some(number),

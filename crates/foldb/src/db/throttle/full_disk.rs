@@ -1,0 +1,352 @@
+//! A full disk: which writes still pass, and what they use.
+//!
+//! The database keeps a file of zeroes, the *reserve*. When the disk is full, a delete, the drop of
+//! a keyspace, a flush or a compaction gives its blocks back to the disk. The reserve is then
+//! *open*. Until there is space for it again, writes other than deletes fail with `NoSpace` at
+//! once, so all of that space serves the writes that free some:
+//!
+//! ```text
+//!  reserve │ puts                 │ deletes, drops
+//!  whole   │ pass, or NoSpace     │ pass, or open the reserve and pass
+//!  open    │ NoSpace              │ pass, or NoSpace when the reserve is used up
+//!          └─ whole again when nothing waits for a flush and the disk has space for it
+//! ```
+//!
+//! Deletes leave half of the reserve to flushes, without which their space never comes back, and to
+//! the next open of the database, which begins a log and a manifest. While the reserve is open, memtables are flushed early and with the deletes in them,
+//! and compactions write small tables and run as in an idle database.
+//!
+//! Invariants: a write that passes while the reserve is open is a delete. The file changes only
+//! while the database has the directory's lock. A file system that does not tell its free space
+//! has no reserve.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crate::db::core::Core;
+use crate::db::state::writer::WriterState;
+use crate::db::throttle::room::Patience;
+use crate::db::throttle::writer_lock::WriterGuard;
+use crate::db::write::writes::Writes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::Event;
+use crate::files::{empty_reserve, make_reserve};
+
+/// The part of the database's bytes that the reserve takes.
+const PART: u64 = 8;
+/// A smaller reserve is not worth a file.
+const LEAST: u64 = 256 << 10;
+/// The bytes of logs at which the database is worth a reserve.
+pub(crate) const FIRST_LOOK: u64 = PART * LEAST;
+/// The part of an open reserve that deletes leave to flushes and to the next open of the database.
+const PART_FOR_OPEN: u64 = 2;
+/// The part of the free space that one table of background work may take, and the least that it may
+/// take however full the disk is.
+const PART_FOR_TABLE: u64 = 4;
+const SMALLEST_TABLE: u64 = 64 << 10;
+/// Sealed memtables that may wait beyond the usual number while the reserve is open. They hold few
+/// deletes each.
+const MORE_SEALED: usize = 16;
+
+/// How long a delete waits for space while no step of background work succeeds. A step that failed is
+/// tried again after a second.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long it waits for one step.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// What a program can do about a refused write.
+const ADVICE: &str = ": the disk is full; delete keys, ranges or keyspaces, which may use the \
+                      database's reserve, or free some space";
+
+/// How many steps of background work were done when a delete began to wait for space, or when it last
+/// saw one done, and at what time.
+pub(crate) type Waiting = Option<(u64, Duration)>;
+
+impl Core {
+    /// Lets a write pass that comes while the reserve is open, if it deletes or there is space by
+    /// now.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Busy` if patience ends first; as [`Core::check_writable`].
+    #[cold]
+    pub(crate) fn admit_on_full_disk<'a>(
+        &'a self,
+        writer: WriterGuard<'a, WriterState>,
+        writes: Writes<'_>,
+        patience: Patience,
+    ) -> Result<WriterGuard<'a, WriterState>> {
+        if writes.only_delete() {
+            return self.admit_deletes(writer, writes, patience);
+        }
+        // The look changes files, so other writers need not wait for it.
+        drop(writer);
+        if self.reserve.may_look(self.options.env.clock.now()) {
+            self.end_shortage();
+        }
+        let writer = self.lock_writer_for(patience)?;
+        self.check_writable()?;
+        self.check_space(writes)?;
+        Ok(writer)
+    }
+
+    /// Lets deletes pass once the log has space for them. They wait for the work that frees some.
+    ///
+    /// # Errors
+    /// `NoSpace` if no work frees enough; `Busy` if patience ends first.
+    fn admit_deletes<'a>(
+        &'a self,
+        mut writer: WriterGuard<'a, WriterState>,
+        writes: Writes<'_>,
+        patience: Patience,
+    ) -> Result<WriterGuard<'a, WriterState>> {
+        let mut waited = None;
+        while let Err(error) = writer.log.ask_for(writes.most_log_bytes()) {
+            drop(writer);
+            self.wait_for_space(error, &mut waited)?;
+            writer = self.lock_writer_for(patience)?;
+            self.check_writable()?;
+        }
+        Ok(writer)
+    }
+
+    /// Waits a moment for background work that may free space. The caller holds no lock.
+    ///
+    /// # Errors
+    /// The error that is the reason of the wait, if no such work goes on.
+    pub(crate) fn wait_for_space(&self, error: Error, waited: &mut Waiting) -> Result<()> {
+        if error.kind() != ErrorKind::NoSpace || !self.reserve.is_open() || self.must_not_wait() {
+            return Err(error);
+        }
+        let (done, now) = (self.background.done(), self.options.env.clock.now());
+        let (seen, since) = waited.get_or_insert((done, now));
+        if *seen != done {
+            (*seen, *since) = (done, now);
+        }
+        if self.reserve.is_used_up_at(done) || now.saturating_sub(*since) >= PATIENCE {
+            self.reserve.note_used_up(done);
+            return Err(error);
+        }
+        if self.has_workers() {
+            self.background.wait_for_step(WAIT);
+        } else if !self.step_background()? {
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// `NoSpace` if the reserve is open and the writes do not only delete.
+    pub(crate) fn check_space(&self, writes: Writes<'_>) -> Result<()> {
+        match self.reserve.is_open() && !writes.only_delete() {
+            true => Err(Error::new(ErrorKind::NoSpace, format!("nothing was written{ADVICE}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Decides about writes that met an error. Returns `Ok` if they should try again, because they
+    /// delete and the disk has the space of the reserve now.
+    ///
+    /// # Errors
+    /// The error otherwise, with advice if the disk is full.
+    #[cold]
+    pub(crate) fn retry_deletes(
+        &self,
+        error: Error,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+    ) -> Result<()> {
+        match error.kind() {
+            ErrorKind::NoSpace if writes.only_delete() => self.open_reserve(error, writer),
+            ErrorKind::NoSpace if self.reserve.bytes() > 0 && !self.reserve.is_open() => {
+                Err(error.advising(ADVICE))
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Opens the reserve after an error that says that the disk is full. Holding the writer lock,
+    /// so no other write is between its check and its log record.
+    ///
+    /// # Errors
+    /// The error, if it is another one, or if there is no reserve to open.
+    pub(crate) fn open_reserve(&self, error: Error, _writer: &mut WriterState) -> Result<()> {
+        if error.kind() != ErrorKind::NoSpace || !self.give_reserve_back() {
+            return Err(error);
+        }
+        self.events.tell(&Event::DiskFull { reserve: self.reserve.bytes() });
+        Ok(())
+    }
+
+    /// Gives the reserve back to the disk, except for the part for the next open. Returns whether
+    /// there was one.
+    fn give_reserve_back(&self) -> bool {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.reserve.bytes();
+        if lock.is_none() || bytes == 0 || self.reserve.is_open() || self.poison.get().is_some() {
+            return false;
+        }
+        let fs = &*self.options.env.fs;
+        if empty_reserve(fs, &self.names).is_err() {
+            return false;
+        }
+        self.reserve.set_open(true);
+        // Some file systems free the blocks only with their next journal commit.
+        let _best_effort = fs.sync_dir(self.names.directory());
+        let _best_effort = make_reserve(fs, &self.names, bytes / PART_FOR_OPEN);
+        drop(lock);
+        self.background.forget_full_disk();
+        self.runtime.workers().retry(self.member);
+        true
+    }
+
+    /// Flushes in the space that an open reserve keeps for the next open.
+    pub(crate) fn with_rest_of_reserve<T>(&self, flush: impl FnOnce() -> T) -> T {
+        let is_lent = self.reserve.is_open() && {
+            let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let fs = &*self.options.env.fs;
+            lock.is_some() && empty_reserve(fs, &self.names).is_ok()
+        };
+        let flushed = flush();
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_lent && lock.is_some() && self.reserve.is_open() {
+            let part = self.reserve.bytes() / PART_FOR_OPEN;
+            let _best_effort = make_reserve(&*self.options.env.fs, &self.names, part);
+        }
+        flushed
+    }
+
+    /// Keeps a part of the reserve that an open on a full disk gave back, for the next one.
+    pub(crate) fn keep_part_of_reserve(&self) {
+        let part = self.reserve.bytes() / PART_FOR_OPEN;
+        let _best_effort = make_reserve(&*self.options.env.fs, &self.names, part);
+        let wanted = self.settings.space_reserve.min(self.stored_bytes() / PART);
+        self.reserve.set_bytes(wanted.max(self.reserve.bytes()));
+        self.events.tell(&Event::DiskFull { reserve: self.reserve.bytes() });
+    }
+
+    /// Opens the reserve for a step of background work that failed because the disk is full.
+    /// Returns `Ok(true)` if the step should be tried again. A step that needs more space than the
+    /// reserve has does not open it: smaller writes still pass then.
+    ///
+    /// # Errors
+    /// The error of the step.
+    pub(crate) fn retry_step(&self, error: Error) -> Result<bool> {
+        let is_full = || self.free_space().is_some_and(|free| free < self.reserve.bytes());
+        if error.kind() != ErrorKind::NoSpace || self.reserve.is_open() || !is_full() {
+            return Err(error);
+        }
+        let mut writer = self.lock_writer()?;
+        if !is_full() {
+            // A drop freed space while it held the lock.
+            return Ok(true);
+        }
+        self.open_reserve(error, &mut writer).map(|()| true)
+    }
+
+    /// Makes the reserve whole again if the disk has space for it and some more, and nothing waits
+    /// for a flush. Other writes then pass again.
+    pub(crate) fn end_shortage(&self) {
+        if !self.reserve.is_open() || self.sealed.len() > 0 {
+            return;
+        }
+        let bytes = self.reserve.bytes();
+        let Some(free) = self.free_space() else { return };
+        if free + bytes / PART_FOR_OPEN < bytes + bytes / 4 {
+            return;
+        }
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() || !self.reserve.is_open() {
+            return;
+        }
+        let fs = &*self.options.env.fs;
+        if make_reserve(fs, &self.names, bytes).is_err() {
+            let _best_effort = make_reserve(fs, &self.names, bytes / PART_FOR_OPEN);
+            return;
+        }
+        self.reserve.set_open(false);
+        drop(lock);
+        self.events.tell(&Event::DiskHasSpace);
+    }
+
+    /// Returns whether compactions leave the space of the open reserve to flushes. A flush frees its
+    /// logs, and brings deletes to the tables.
+    pub(crate) fn spares_room_for_flushes(&self) -> bool {
+        self.reserve.is_open() && self.sealed.len() > 0
+    }
+
+    /// Returns whether the log takes as much of the open reserve as it may before it is replaced.
+    pub(crate) fn log_fills_reserve(&self, writer: &WriterState) -> bool {
+        self.reserve.is_open() && writer.log.len() >= self.reserve.bytes() / PART
+    }
+
+    /// Asks for a look at the reserve after logs have grown much.
+    pub(crate) fn note_log_for_reserve(&self, writer: &WriterState) {
+        let logs = writer.log.len() + self.background.sealed_log_bytes();
+        if self.settings.space_reserve > 0 && self.reserve.note_logs(logs) {
+            self.wake();
+        }
+    }
+
+    /// Makes the reserve as large as the database needs it, if that was asked for and the disk has
+    /// space.
+    pub(crate) fn fit_reserve(&self) {
+        let most = self.settings.space_reserve;
+        if most == 0 || !self.reserve.take_due() || self.reserve.is_open() {
+            return;
+        }
+        let held = self.reserve.bytes();
+        let grows = |bytes: u64| bytes >= LEAST && bytes >= held + held / 4;
+        if !grows(most) || self.read_only || self.poison.get().is_some() {
+            return;
+        }
+        let wanted = most.min(self.stored_bytes() / PART);
+        let Some(free) = self.free_space().filter(|_| grows(wanted)) else { return };
+        let bytes = wanted.min((free + held).saturating_sub(LEAST));
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() || !grows(bytes) || self.reserve.is_open() {
+            return;
+        }
+        let fs = &*self.options.env.fs;
+        let made = make_reserve(fs, &self.names, bytes).map(|()| bytes);
+        let made = made.or_else(|_| make_reserve(fs, &self.names, held).map(|()| held));
+        self.reserve.set_bytes(made.unwrap_or(0));
+    }
+
+    /// Returns about how many bytes the files of the database have.
+    fn stored_bytes(&self) -> u64 {
+        let tables: u64 = self
+            .all_keyspaces()
+            .iter()
+            .flat_map(|own| {
+                let version = Arc::clone(&own.view.load().version);
+                version.tables().map(|table| table.file.len).collect::<Vec<_>>()
+            })
+            .sum();
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let paths = logs.iter().map(|(log, _)| self.names.log(*log));
+        let logs: u64 = paths.filter_map(|log| self.options.env.fs.len(&log).ok()).sum();
+        tables + self.segment_stats().bytes + logs
+    }
+
+    /// Returns the free bytes of the disk; `None` if it does not tell.
+    pub(crate) fn free_space(&self) -> Option<u64> {
+        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = logs.last().and_then(|(_, sync)| sync.clone());
+        drop(logs);
+        current?.free_space()
+    }
+
+    /// Returns the bytes after which a table of background work ends: fewer on a disk that is almost
+    /// full. The inputs of a compaction go after its output has come.
+    pub(crate) fn target_file_size(&self) -> u64 {
+        let usual = self.settings.tree.target_file_size;
+        let free = self.free_space().unwrap_or(u64::MAX);
+        usual.min((free / PART_FOR_TABLE).max(SMALLEST_TABLE))
+    }
+
+    /// Returns how many sealed memtables may wait for their flush, and 1 more.
+    pub(crate) fn most_buffers(&self) -> usize {
+        let more = if self.reserve.is_open() { MORE_SEALED } else { 0 };
+        self.settings.write_buffers.most + more
+    }
+}
