@@ -98,8 +98,8 @@ pub enum Event {
     },
     /// The machine's time of day jumped.
     ClockJumped(ClockJump),
-    /// The disk is full. From now on only deletes, range deletes and drops of keyspaces pass, in the
-    /// space of the reserve ([`crate::Options::space_reserve`]). Other writes fail with
+    /// The disk is full. From now on only deletes, range deletes and drops of keyspaces pass, in
+    /// the space of the reserve ([`crate::Options::space_reserve`]). Other writes fail with
     /// [`NoSpace`](crate::ErrorKind::NoSpace).
     DiskFull {
         /// Bytes of the reserve.

@@ -126,8 +126,8 @@ impl Core {
         closed.write(&*self.options.env.fs, &self.names)
     }
 
-    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents; `None`
-    /// if an open on a full disk still needs logs from before it. It has synced these.
+    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents;
+    /// `None` if an open on a full disk still needs logs from before it. It has synced these.
     fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Option<Vec<Extent>>> {
         active.trim()?;
         let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();

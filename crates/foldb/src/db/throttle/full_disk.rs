@@ -13,8 +13,9 @@
 //! ```
 //!
 //! Deletes leave half of the reserve to flushes, without which their space never comes back, and to
-//! the next open of the database, which begins a log and a manifest. While the reserve is open, memtables are flushed early and with the deletes in them,
-//! and compactions write small tables and run as in an idle database.
+//! the next open of the database, which begins a log and a manifest. While the reserve is open,
+//! memtables are flushed early and with the deletes in them, and compactions write small tables and
+//! run as in an idle database.
 //!
 //! Invariants: a write that passes while the reserve is open is a delete. The file changes only
 //! while the database has the directory's lock. A file system that does not tell its free space
@@ -48,8 +49,8 @@ const SMALLEST_TABLE: u64 = 64 << 10;
 /// deletes each.
 const MORE_SEALED: usize = 16;
 
-/// How long a delete waits for space while no step of background work succeeds. A step that failed is
-/// tried again after a second.
+/// How long a delete waits for space while no step of background work succeeds. A step that failed
+/// is tried again after a second.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long it waits for one step.
 const WAIT: Duration = Duration::from_millis(50);
@@ -58,8 +59,8 @@ const WAIT: Duration = Duration::from_millis(50);
 const ADVICE: &str = ": the disk is full; delete keys, ranges or keyspaces, which may use the \
                       database's reserve, or free some space";
 
-/// How many steps of background work were done when a delete began to wait for space, or when it last
-/// saw one done, and at what time.
+/// How many steps of background work were done when a delete began to wait for space, or when it
+/// last saw one done, and at what time.
 pub(crate) type Waiting = Option<(u64, Duration)>;
 
 impl Core {
@@ -268,8 +269,8 @@ impl Core {
         self.events.tell(&Event::DiskHasSpace);
     }
 
-    /// Returns whether compactions leave the space of the open reserve to flushes. A flush frees its
-    /// logs, and brings deletes to the tables.
+    /// Returns whether compactions leave the space of the open reserve to flushes. A flush frees
+    /// its logs, and brings deletes to the tables.
     pub(crate) fn spares_room_for_flushes(&self) -> bool {
         self.reserve.is_open() && self.sealed.len() > 0
     }
@@ -336,8 +337,8 @@ impl Core {
         current?.free_space()
     }
 
-    /// Returns the bytes after which a table of background work ends: fewer on a disk that is almost
-    /// full. The inputs of a compaction go after its output has come.
+    /// Returns the bytes after which a table of background work ends: fewer on a disk that is
+    /// almost full. The inputs of a compaction go after its output has come.
     pub(crate) fn target_file_size(&self) -> u64 {
         let usual = self.settings.tree.target_file_size;
         let free = self.free_space().unwrap_or(u64::MAX);

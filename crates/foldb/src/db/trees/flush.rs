@@ -68,8 +68,8 @@ impl Core {
             return Ok(false);
         }
         self.check_writable()?;
-        // On a full disk all go together, so that deletes meet what they delete. If a flush needs too
-        // much space, the oldest group goes alone, and then its log.
+        // On a full disk all go together, so that deletes meet what they delete. If a flush needs
+        // too much space, the oldest group goes alone, and then its log.
         let together = if self.reserve.is_open() { usize::MAX } else { MAX_TOGETHER };
         match self.flush_groups(self.sealed.oldest(together)) {
             Err(error)

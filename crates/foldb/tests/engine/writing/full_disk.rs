@@ -1,5 +1,5 @@
-//! A full disk can be emptied by deleting: deletes, range deletes and drops pass in the space of the
-//! reserve, their space comes back, and then all writes pass again.
+//! A full disk can be emptied by deleting: deletes, range deletes and drops pass in the space of
+//! the reserve, their space comes back, and then all writes pass again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ fn a_full_disk_is_emptied_by_deletes_between_keys_that_stay() {
     let fs = small_disk();
     let db = Db::open(PATH, options(&fs)).unwrap();
     let count = fill(&db.keyspace("default").unwrap());
-    let stays = |n: usize| n % 4 == 0;
+    let stays = |n: usize| n.is_multiple_of(4);
     for n in (0..count).filter(|n| !stays(*n)) {
         db.delete(key(n)).unwrap();
     }

@@ -117,8 +117,8 @@ impl Opening<'_> {
             by_log: given_back.is_some(),
         };
         let mut replayed = replay_logs(replay, WhenFull::Check)?;
-        // The logs of the change feed go into its archive at once. What does not fit into memory needs
-        // tables, and the blocks of the reserve may do for them.
+        // The logs of the change feed go into its archive at once. What does not fit into memory
+        // needs tables, and the blocks of the reserve may do for them.
         let defers = given_back.is_some()
             && !options.resolve().wal_retention.is_on()
             && replayed.applied_through.is_none();
