@@ -4,6 +4,7 @@
 //! file to a file that it names in a path. Arrows between rooms point down in the table. In every
 //! crate, at most [`MOST_IN_A_CIRCLE`] files reach each other in a circle.
 
+mod floors;
 mod removals;
 mod sources;
 mod table;
@@ -141,10 +142,11 @@ fn the_reader_sees_every_kind_of_path() {
         ("a/mod.rs", "mod inner; pub use inner::Inner; #[cfg(test)] mod tests;"),
         ("a/inner.rs", "pub struct Inner;"),
         ("a/tests.rs", "use crate::c::C;"),
-        ("b.rs", "use crate::a::{Inner as Renamed}; fn f() { let _x: super::c::C; }"),
+        ("b.rs", "use crate::a::{Inner as Renamed}; fn f(x: super::c::C) { x.only_here() }"),
         (
             "c.rs",
-            "pub struct C; fn g() { println!(\"{}\", crate::b::name()); std::thread::sleep(LONG) }",
+            "pub struct C; impl C { fn only_here(&self) {} } \
+             fn g() { println!(\"{}\", crate::b::name()); std::thread::sleep(LONG) }",
         ),
     ]);
     for (file, text) in &files {
@@ -156,6 +158,8 @@ fn the_reader_sees_every_kind_of_path() {
     let arrows: Vec<_> = source.arrows.iter().map(|a| format!("{} {}", a.from, a.to)).collect();
     let expected = ["a/mod.rs a/inner.rs", "b.rs a/inner.rs", "b.rs c.rs", "c.rs b.rs"];
     assert_eq!(arrows, expected);
+    let calls: Vec<_> = source.calls.iter().map(|a| format!("{} {}", a.from, a.to)).collect();
+    assert_eq!(calls, ["b.rs c.rs"]);
     assert_eq!(circles(&source, 1), [["b.rs", "c.rs"]]);
     assert!(source.foreign.contains(&("c.rs".to_owned(), "std::thread::sleep".to_owned())));
 }

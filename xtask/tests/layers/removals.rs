@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/foldb/src/files/remove.rs", "fs.remove_dir(", "removes an empty directory only"),
     ("crates/foldb/src/version/closed.rs", "fs.rename(", "CLOSED.tmp to CLOSED"),
     ("crates/foldb/src/version/manifest.rs", "fs.rename(", "CURRENT.tmp to CURRENT"),
-    ("crates/foldb/src/db/feed/archive.rs", "fs.rename(", "a log of the database to its archive"),
+    ("crates/foldb/src/db/core/archive.rs", "fs.rename(", "a log of the database to its archive"),
     ("crates/foldb/src/db/backup/create.rs", "fs.rename(", "files that this backup wrote"),
     ("crates/foldb/src/db/backup/restore.rs", "fs.rename(", "files that this restore wrote"),
     ("crates/foldb/src/db/lifecycle/open/repair/cut.rs", "fs.rename(", "puts aside"),

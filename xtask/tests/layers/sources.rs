@@ -21,9 +21,14 @@ pub(crate) struct Arrow {
 pub(crate) struct Crate {
     pub files: BTreeSet<String>,
     pub arrows: BTreeSet<Arrow>,
+    /// From a file that calls a method to the file that defines it, as far as the call tells.
+    pub calls: BTreeSet<Arrow>,
     /// A file, and a path of another crate or of `std` that it names.
     pub foreign: BTreeSet<(String, String)>,
 }
+
+/// Stands for the type of methods that a trait declares: a call of them may lead to any type.
+const TRAIT: &str = "a trait";
 
 /// A module's path below the crate's root.
 type ModulePath = Vec<String>;
@@ -41,6 +46,10 @@ struct Said {
     named: Vec<(ModulePath, Vec<String>)>,
     /// The module of a file, and a path of another crate that the file names.
     foreign: Vec<(ModulePath, Vec<String>)>,
+    /// A method's name, its type, and the module that defines it.
+    methods: BTreeMap<String, Vec<(String, ModulePath)>>,
+    /// The module of a file, a method that it calls, and the type that has the method, if known.
+    called: Vec<(ModulePath, String, Option<String>)>,
 }
 
 impl Crate {
@@ -61,17 +70,41 @@ impl Crate {
             (said.files[module].clone(), path.join("::"))
         };
         let foreign = said.foreign.iter().map(told).collect();
-        Ok(Crate { files: said.files.into_values().collect(), arrows, foreign })
+        let calls = said.calls();
+        Ok(Crate { files: said.files.into_values().collect(), arrows, calls, foreign })
     }
 }
 
 impl Said {
+    /// The arrows of method calls. A call whose type is unknown counts if only one place defines a
+    /// method of this name. Names of one word are left out then, because `std` has most of them.
+    fn calls(&self) -> BTreeSet<Arrow> {
+        let mut arrows = BTreeSet::new();
+        for (module, name, owner) in &self.called {
+            let Some(places) = self.methods.get(name) else { continue };
+            let place = match owner {
+                Some(owner) => places.iter().find(|(has, _)| has == owner),
+                None if places.len() == 1 && name.contains('_') => {
+                    places.first().filter(|(has, _)| has != TRAIT)
+                }
+                None => None,
+            };
+            let Some((_, to)) = place else { continue };
+            let (from, to) = (self.files[module].clone(), self.files[to].clone());
+            if from != to {
+                arrows.insert(Arrow { from, to });
+            }
+        }
+        arrows
+    }
+
     fn read(&mut self, directory: &Path, file: &str, module: ModulePath) -> Result<(), String> {
         let text = fs::read_to_string(directory.join(file)).map_err(|e| format!("{file}: {e}"))?;
         let syntax = syn::parse_file(&text).map_err(|error| format!("{file}: {error}"))?;
         self.files.insert(module.clone(), file.to_owned());
         let children = children(&syntax.items);
-        let mut names = Names { module: &module, children: &children, inline: 0, said: self };
+        let mut names =
+            Names { module: &module, children: &children, inline: 0, owner: None, said: self };
         names.visit_file(&syntax);
         for child in &children {
             let mut below = module.clone();
@@ -139,6 +172,8 @@ struct Names<'a> {
     children: &'a [String],
     /// Modules inside the file that the visitor is in.
     inline: usize,
+    /// The type whose methods the visitor is in.
+    owner: Option<String>,
     said: &'a mut Said,
 }
 
@@ -210,6 +245,32 @@ impl Names<'_> {
         before.pop();
     }
 
+    /// Notes a method of the type that the visitor is in.
+    fn define(&mut self, name: &syn::Ident) {
+        let owner = self.owner.clone().unwrap_or_default();
+        let places = self.said.methods.entry(name.to_string()).or_default();
+        places.push((owner, self.module.clone()));
+    }
+
+    /// The type of an expression: known for `self`, and for the database's `Core`, which has that
+    /// name everywhere.
+    fn type_of(&self, expression: &syn::Expr) -> Option<String> {
+        let name = match expression {
+            syn::Expr::Path(path) => path.path.get_ident()?.to_string(),
+            syn::Expr::Field(field) => match &field.member {
+                syn::Member::Named(name) => name.to_string(),
+                syn::Member::Unnamed(_) => return None,
+            },
+            syn::Expr::MethodCall(call) => call.method.to_string(),
+            _ => return None,
+        };
+        match name.as_str() {
+            "self" => self.owner.clone(),
+            "core" => Some("Core".to_owned()),
+            _ => None,
+        }
+    }
+
     /// Paths in a macro's arguments: `crate::…`, `super::…`, and those of modules below.
     fn note_tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
@@ -259,8 +320,34 @@ impl<'ast> Visit<'ast> for Names<'_> {
 
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
         if !is_for_tests(&function.attrs) {
+            self.define(&function.sig.ident);
             visit::visit_impl_item_fn(self, function);
         }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let syn::Type::Path(own) = &*item.self_ty else { return };
+        let last = own.path.segments.last().map(|segment| segment.ident.to_string());
+        let outer = std::mem::replace(&mut self.owner, last);
+        visit::visit_item_impl(self, item);
+        self.owner = outer;
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        let outer = self.owner.replace(TRAIT.to_owned());
+        visit::visit_item_trait(self, item);
+        self.owner = outer;
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast syn::TraitItemFn) {
+        self.define(&function.sig.ident);
+        visit::visit_trait_item_fn(self, function);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        let owner = self.type_of(&call.receiver);
+        self.said.called.push((self.module.clone(), call.method.to_string(), owner));
+        visit::visit_expr_method_call(self, call);
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {

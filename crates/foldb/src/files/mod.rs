@@ -4,6 +4,7 @@
 //! treats a table or a segment as a file that can be closed and removed.
 
 mod closed;
+mod copying;
 mod foreign;
 mod look;
 mod names;
@@ -15,6 +16,7 @@ mod restoring;
 mod trash;
 
 pub(crate) use closed::Closed;
+pub(crate) use copying::{copy_file, is_no_link, list_directory, refuse_used};
 pub(crate) use foreign::refuse_foreign;
 pub(crate) use look::{is_there, may_be_there};
 pub(crate) use names::{FileKind, FileNames, MAX_FILE_NUMBER, manifest_name};

@@ -11,7 +11,7 @@
 //! A log has these records only if logs are kept for the feed (`Options::wal_retention_bytes`).
 //! They change no memtable: the manifest knows the keyspaces, and the log's header names the
 //! predecessor that replay needs. Replay notes the keyspaces that they announced
-//! (`db::feed::announced`).
+//! (`db::state::announced`).
 //!
 //! The lineage record is the first one after the header. Its *id* is a random number that no other
 //! log has. Two logs of one number, in two copies of a database or before and after a power loss,

@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::record::StoredFile;
 use super::{Backups, DELETED, id_in};
-use crate::db::lifecycle::copying::list_directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::list_directory;
 use crate::files::{
     Content, FileKind, FileNames, Identity, LOST_AND_FOUND, Proof, is_linked_directory, remove,
     remove_empty,

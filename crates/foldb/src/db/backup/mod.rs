@@ -30,8 +30,8 @@ use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::db::lifecycle::copying::list_directory;
 use crate::error::{Error, Result};
+use crate::files::list_directory;
 use crate::files::{Content, Proof, may_be_there};
 use crate::options::Options;
 use record::Record;

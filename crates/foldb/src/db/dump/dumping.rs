@@ -170,7 +170,8 @@ impl<W: Write> Dump<W> {
         key: &[u8],
         once: &ReadOptions,
     ) -> Result<()> {
-        let (newest_first, base) = keyspace.chain_of(key, once)?.0.into_records();
+        let (newest_first, base) =
+            keyspace.core().chain_of(keyspace.state(), key, once.settings())?.0.into_records();
         let base = base.as_ref().filter(|base| base.header.kind == Kind::Put);
         self.add(number, &Entry::Unfolded { key, base: base.map(|base| &base.value[..]) })?;
         for operand in newest_first.iter().rev() {

@@ -10,6 +10,7 @@
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use crate::db::batch::WriteBatch;
 use crate::db::dump::create::{Created, Description};
 use crate::db::dump::digest::Digest;
 use crate::db::dump::dumping::DumpReport;
@@ -18,7 +19,6 @@ use crate::db::dump::record::{Described, Entry, check_end};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
-use crate::db::write::batch::WriteBatch;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::files::{Proof, refuse_inside, remove};

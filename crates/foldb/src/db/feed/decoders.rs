@@ -13,10 +13,11 @@ use std::sync::{Arc, OnceLock};
 
 use foldb_env::{Env, FileSystem, MemFs};
 
+use crate::db::batch::WriteBatch;
+use crate::db::feed::UpdatesOptions;
 use crate::db::feed::update::Change;
-use crate::db::feed::{Position, UpdatesOptions};
 use crate::db::handle::database::Db;
-use crate::db::write::batch::WriteBatch;
+use crate::db::state::position::Position;
 use crate::encoding::ByteReader;
 use crate::encoding::format::LOG;
 use crate::files::FileKind;

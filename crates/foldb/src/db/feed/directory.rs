@@ -22,11 +22,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::db::core::Core;
-use crate::db::feed::chain::{Archived, Frames, Link, Seen, see_in};
-use crate::db::feed::position::Position;
-use crate::db::feed::recovery::{is_missing, link, read_lineage};
 use crate::db::feed::updates::not_kept;
 use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
+use crate::db::lifecycle::open::kept_logs::{is_missing, link, read_lineage};
+use crate::db::state::chain::{Archived, Frames, Link, Seen, see_in};
+use crate::db::state::position::Position;
 use crate::error::Result;
 use crate::version::CloseRecord;
 use crate::wal::{LogReader, LogRecord, Predecessor};

@@ -4,9 +4,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::db::feed::position::Position;
+use crate::db::batch::WriteBatch;
 use crate::db::handle::database::Db;
-use crate::db::write::batch::WriteBatch;
+use crate::db::state::position::Position;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::fold::stamp::{Rule, Stamp, time_of};

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::db::core::Core;
-use crate::db::feed::chain::{Chain, Seen, lost};
 use crate::db::feed::directory::Directory;
-use crate::db::feed::position::Position;
-use crate::db::feed::recovery::{is_missing, keeps_logs};
 use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, NamedOperator, Names, Update};
 use crate::db::handle::database::Db;
+use crate::db::lifecycle::open::kept_logs::{is_missing, keeps_logs};
+use crate::db::state::chain::{Chain, Seen, lost};
+use crate::db::state::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;

@@ -4,14 +4,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::db::core::Core;
-use crate::db::handle::keyspace::{Handle, Keyspace};
+use crate::db::batch::WriteBatch;
+use crate::db::core::{Core, Handle};
+use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_only::ReadOnlyDb;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::destroy;
 use crate::db::lifecycle::open;
 use crate::db::lifecycle::open::{RepairOptions, RepairReport, VerifyProgress, VerifyReport};
-use crate::db::write::batch::WriteBatch;
 use crate::error::Result;
 use crate::key::AsKeyRange;
 use crate::memory::MemoryUsage;

@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::db::core::Core;
+use crate::db::core::{Core, Handle};
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::reader::{inherent_reads, read_with};
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::fold::Operator;
@@ -17,17 +18,6 @@ use crate::iterator::Iter;
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR};
 use crate::options::{ExplainedOption, KeyspaceOptions, WriteOptions};
 use crate::value::Value;
-
-/// Closes the database when the last handle is dropped. Workers hold the core, not this handle.
-pub(crate) struct Handle {
-    pub(crate) core: Arc<Core>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.core.close_at_last();
-    }
-}
 
 /// A handle of one keyspace of an open database, with the data methods of [`crate::Db`]. The
 /// methods of `Db` act on the keyspace `default`. Cloning is cheap; a handle keeps the database
@@ -89,7 +79,7 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn get_opt(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Value>> {
-        self.core().get(&self.state, key.as_ref(), options)
+        self.core().get(&self.state, key.as_ref(), options.settings())
     }
 
     /// Deletes all keys as one range delete. The call takes as long as one write; compactions
@@ -123,7 +113,7 @@ impl Keyspace {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
-        self.core().expires_at(&self.state, key.as_ref(), &ReadOptions::default())
+        self.core().expires_at(&self.state, key.as_ref(), ReadSettings::default())
     }
 
     /// Sets a key. [`crate::WriteOptions`] says what a returned write guarantees.

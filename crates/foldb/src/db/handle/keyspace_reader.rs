@@ -154,7 +154,11 @@ impl KeyspaceReader {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
-        self.keyspace.core().expires_at(self.keyspace.state(), key.as_ref(), &self.options)
+        self.keyspace.core().expires_at(
+            self.keyspace.state(),
+            key.as_ref(),
+            self.options.settings(),
+        )
     }
 
     /// Explains a key as it is now, also if this reader has a snapshot: see [`Keyspace::explain`].

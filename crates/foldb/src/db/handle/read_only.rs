@@ -3,8 +3,6 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::db::feed::updates::not_kept;
-use crate::db::feed::{Position, Updates, UpdatesOptions};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace_reader::KeyspaceReader;
 use crate::db::handle::read_options::ReadOptions;
@@ -14,7 +12,7 @@ use crate::db::lifecycle::open::Shown;
 use crate::db::read::approximate::ApproximateCount;
 use crate::db::read::explain::Explained;
 use crate::db::read::tables::TableInfo;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::events::FailedMerge;
 use crate::fold::Operator;
 use crate::key::AsKeyRange;
@@ -79,6 +77,11 @@ impl ReadOnlyDb {
         &self.db
     }
 
+    /// Returns what the open found of the position of the last write.
+    pub(crate) fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
     /// Returns the keyspace that this handle's own methods read.
     pub fn default_keyspace(&self) -> &KeyspaceReader {
         &self.default
@@ -103,57 +106,6 @@ impl ReadOnlyDb {
         self.db.snapshot()
     }
 
-    /// Returns a snapshot of what this handle shows, and the position of the same moment. A new
-    /// follower in another process than the writer copies the snapshot and then follows from the
-    /// position: it gets each later write exactly once. The feed may announce a keyspace again that
-    /// the snapshot has.
-    ///
-    /// A power loss takes the position back together with unsynced writes before it.
-    ///
-    /// # Errors
-    /// - `InvalidArgument` if the database keeps no logs.
-    /// - `Busy` if the writer has writes without the log
-    ///   ([`crate::WriteOptions::disable_wal`]) in its memory, or loaded sorted tables since its
-    ///   last flush. Open the database again after the flush.
-    /// - `Closed`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let path = dir.path().join("db");
-    /// # let options = || foldb::Options {
-    /// #     create_if_missing: true,
-    /// #     wal_retention_bytes: 64 << 20,
-    /// #     ..foldb::Options::default()
-    /// # };
-    /// use foldb::{Db, ReadOnlyDb, UpdatesOptions};
-    ///
-    /// let db = Db::open(&path, options())?; // in another process
-    /// db.put("a", "1")?;
-    ///
-    /// let shown = ReadOnlyDb::open(&path, options())?;
-    /// let (snapshot, position) = shown.snapshot_and_position()?;
-    /// assert_eq!(snapshot.iter()?.count(), 1);
-    /// db.put("b", "2")?;
-    /// let all = UpdatesOptions { include_unsynced: true };
-    /// assert_eq!(shown.updates_since(&position, &all)?.count(), 1);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn snapshot_and_position(&self) -> Result<(Snapshot, Position)> {
-        self.db.core().check_open()?;
-        match self.shown {
-            Shown::At(position) => Ok((self.snapshot(), position)),
-            Shown::NotKept => Err(not_kept()),
-            Shown::Without(number) => Err(Error::new(
-                ErrorKind::Busy,
-                format!(
-                    "the write of number {number} is in no log and in no table yet, and the next \
-                     ones are: open the database again after the writer's next flush"
-                ),
-            )),
-        }
-    }
-
     /// Returns the keys whose operands cannot be folded: see [`Db::list_failed_merges`].
     ///
     /// # Errors
@@ -168,24 +120,6 @@ impl ReadOnlyDb {
     /// As [`Db::verify`].
     pub fn verify(&self) -> Result<u64> {
         self.db.verify()
-    }
-
-    /// Returns the updates after a position: see [`Db::updates_since`]. It also returns updates
-    /// that another process makes after this open. It learns of the last sync only when a later
-    /// write follows.
-    ///
-    /// # Errors
-    /// As [`Db::updates_since`]. `PositionLost` if the database keeps no logs.
-    pub fn updates_since(&self, position: &Position, options: &UpdatesOptions) -> Result<Updates> {
-        self.db.updates_since_opt(position, options)
-    }
-
-    /// Returns the oldest position at which the feed can begin: see [`Db::oldest_position`].
-    ///
-    /// # Errors
-    /// `PositionLost` if the database keeps no logs; `Io`.
-    pub fn oldest_position(&self) -> Result<Position> {
-        self.db.oldest_position()
     }
 
     /// Returns statistics: see [`Db::stats`].
@@ -266,7 +200,8 @@ mod tests {
     use foldb_env::{Env, MemFs};
 
     use super::*;
-    use crate::db::write::batch::WriteBatch;
+    use crate::db::batch::WriteBatch;
+    use crate::error::ErrorKind;
     use crate::options::{KeyspaceOptions, WriteOptions};
 
     /// The handle inside refuses every change, should a method ever pass one on.

@@ -7,7 +7,7 @@ use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::reader::{inherent_reads, read_with};
-use crate::error::{Error, Result};
+use crate::db::read::settings::{NOT_TAKEN, SnapshotMoment};
 use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
 
@@ -42,9 +42,6 @@ struct Registered {
     /// The database's time at this moment.
     time: Moment,
 }
-
-/// The number of a snapshot that was not taken.
-const NOT_TAKEN: SeqNo = SeqNo::MAX;
 
 impl Drop for Registered {
     fn drop(&mut self) {
@@ -89,13 +86,9 @@ impl Snapshot {
         self.0.seqno
     }
 
-    /// Returns the sequence number for a read.
-    ///
-    /// # Errors
-    /// `Reentrant` if the snapshot was not taken.
     #[inline]
-    pub(crate) fn seqno_to_read(&self) -> Result<SeqNo> {
-        if self.0.seqno == NOT_TAKEN { Err(Error::reentrant()) } else { Ok(self.0.seqno) }
+    pub(crate) fn moment(&self) -> SnapshotMoment<'_> {
+        SnapshotMoment { core: self.core(), seqno: self.0.seqno, time: self.0.time }
     }
 
     pub(crate) fn time(&self) -> Moment {

@@ -31,13 +31,12 @@ use std::sync::{Arc, PoisonError};
 use foldb_env::{FileLock, FileSystem};
 
 use crate::db::core::Core;
-use crate::db::handle::database::Db;
-use crate::db::lifecycle::copying::copy_file;
-use crate::db::lifecycle::copying::is_no_link;
-use crate::db::lifecycle::copying::refuse_used;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::holding_back;
+use crate::files::copy_file;
+use crate::files::is_no_link;
+use crate::files::refuse_used;
 use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
 use crate::version::{CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
@@ -72,51 +71,6 @@ pub struct CheckpointReport {
     pub logs: u64,
     /// Bytes of the copies.
     pub bytes_logs: u64,
-}
-
-impl Db {
-    /// Makes `directory` a separate database with the current contents. The directory must be empty
-    /// or not exist. The checkpoint has all keyspaces with their orders and operators, every write
-    /// that returned before this call, and the statistics. It has no snapshots.
-    ///
-    /// Tables become hard links, so a checkpoint takes little time and space; in another file
-    /// system they are copied. The two databases share no file that is ever written to. Each may
-    /// write, compact and be destroyed without effect on the other. Writers continue and do not
-    /// wait. Writes with [`crate::WriteOptions::disable_wal`] are flushed first; if other threads
-    /// make such writes all the time, writers wait for the last flush. The checkpoint is durable
-    /// when this returns. A checkpoint that fails removes its files.
-    ///
-    /// The checkpoint has this database's identity, which all shared tables carry. Both databases
-    /// reject files of a third database, but cannot tell their own files from each other's.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for a directory that is not empty, or is inside of a database or of a
-    /// directory of backups. `DatabaseExists` if it holds a
-    /// database; `NoSpace`, `Io`, `ReadOnly`, `Closed`. `Corruption` for a damaged log, and for a
-    /// missing file of value segments that keys refer to.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
-    /// use foldb::{Db, Options};
-    ///
-    /// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
-    /// db.put("key", "flushed")?;
-    /// db.flush()?;
-    /// db.put("other", "logged")?;
-    /// let report = db.checkpoint(&copy)?;
-    /// assert_eq!((report.tables_linked, report.tables_copied), (1, 0));
-    /// db.put("key", "later")?;
-    ///
-    /// let copy = Db::open(&copy, Options::default())?;
-    /// assert_eq!(copy.get("key")?.unwrap(), b"flushed");
-    /// assert_eq!(copy.get("other")?.unwrap(), b"logged");
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
-        self.core().checkpoint(directory.as_ref())
-    }
 }
 
 /// A moment of the database. The files of that moment stay on disk while this value lives.
@@ -184,7 +138,7 @@ fn copy_log(
 }
 
 impl Core {
-    fn checkpoint(&self, directory: &Path) -> Result<CheckpointReport> {
+    pub(crate) fn checkpoint(&self, directory: &Path) -> Result<CheckpointReport> {
         self.check_writable()?;
         self.check_may_wait()?;
         let mut target = Target::begin(&self.options.env.fs, directory)?;

@@ -13,8 +13,6 @@ use std::sync::{Arc, PoisonError};
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
-use crate::db::handle::database::Db;
-use crate::db::handle::keyspace::Keyspace;
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name};
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,112 +21,12 @@ use crate::key::{DEFAULT_KEYSPACE, GuardedPolicy};
 use crate::options::{KeyspaceOptions, check_comparator};
 use crate::version::{Edit, Version};
 
-impl Db {
-    /// Creates a keyspace, durably. Names are UTF-8 of 1 to 255 bytes without control characters.
-    /// An empty keyspace has no memtable. A memtable takes about 35 KiB in addition to its records.
-    ///
-    /// # Errors
-    /// `KeyspaceExists`; `InvalidArgument` for the name or an option; `UnknownOperator`; `Io`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// let users = db.create_keyspace("users", foldb::KeyspaceOptions::default())?;
-    /// users.put("ada", "1815")?;
-    /// assert_eq!(db.get("ada")?, None);
-    /// assert_eq!(db.keyspace("users")?.get("ada")?.unwrap(), b"1815");
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
-        let state = self.core().create_keyspace(name, &options)?;
-        Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
-    }
-
-    /// Returns a keyspace by its name. Creates it with `options` if it does not exist; an existing
-    /// keyspace keeps its own options.
-    ///
-    /// # Errors
-    /// As [`Db::create_keyspace`], without `KeyspaceExists`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Db, KeyspaceOptions};
-    ///
-    /// let db = Db::create(dir.path().join("db"))?;
-    /// let counters = || KeyspaceOptions {
-    ///     merge_operator: Some("uint64add".to_owned()),
-    ///     ..KeyspaceOptions::default()
-    /// };
-    /// for _open in 0..2 {
-    ///     let visits = db.keyspace_or_create("visits", counters())?;
-    ///     visits.merge("page", 1u64.to_le_bytes())?;
-    /// }
-    /// assert_eq!(db.keyspace("visits")?.get("page")?.unwrap(), 2u64.to_le_bytes());
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn keyspace_or_create(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
-        loop {
-            match self.keyspace(name) {
-                Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
-                found => return found,
-            }
-            match self.create_keyspace(name, options.clone()) {
-                // Another thread created the keyspace in the meantime. It may also have dropped it
-                // again.
-                Err(error) if error.kind() == ErrorKind::KeyspaceExists => {}
-                created => return created,
-            }
-        }
-    }
-
-    /// Returns a keyspace by its name.
-    ///
-    /// # Errors
-    /// `KeyspaceMissing`, `Closed`.
-    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
-        self.core().check_open()?;
-        let state = self.core().find_keyspace(name).ok_or_else(|| missing(name))?;
-        Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
-    }
-
-    /// Returns the names of all keyspaces, in order. `default` is always one of them.
-    pub fn keyspaces(&self) -> Vec<String> {
-        let all = self.core().all_keyspaces();
-        all.iter().map(|keyspace| String::from(&*keyspace.name)).collect()
-    }
-
-    /// Drops a keyspace and its contents, durably. All earlier logged writes to other keyspaces
-    /// become durable first. Its files are removed when the last iterator over it is dropped. Its
-    /// name may be used again.
-    ///
-    /// # Errors
-    /// `KeyspaceMissing`; `InvalidArgument` for `default`, which cannot be dropped; `Io`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// let old = db.create_keyspace("sessions", Default::default())?;
-    /// db.drop_keyspace("sessions")?;
-    /// assert_eq!(old.get("key").unwrap_err().kind(), foldb::ErrorKind::KeyspaceDropped);
-    /// assert_eq!(db.keyspaces(), ["default"]);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn drop_keyspace(&self, name: &str) -> Result<()> {
-        self.core().drop_keyspace(name)
-    }
-}
-
 impl Core {
     pub(crate) fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
         self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    fn create_keyspace(
+    pub(crate) fn create_keyspace(
         self: &Arc<Core>,
         name: &str,
         options: &KeyspaceOptions,
@@ -208,7 +106,7 @@ impl Core {
         }
     }
 
-    fn drop_keyspace(&self, name: &str) -> Result<()> {
+    pub(crate) fn drop_keyspace(&self, name: &str) -> Result<()> {
         if name == DEFAULT_NAME {
             return Err(Error::invalid_argument("the keyspace 'default' cannot be dropped"));
         }
@@ -241,7 +139,7 @@ impl Core {
     }
 }
 
-fn missing(name: &str) -> Error {
+pub(crate) fn missing(name: &str) -> Error {
     Error::new(
         ErrorKind::KeyspaceMissing,
         format!("there is no keyspace '{}'; create it first", name.escape_debug()),

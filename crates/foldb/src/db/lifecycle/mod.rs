@@ -2,9 +2,8 @@
 
 pub(crate) mod checkpoint;
 mod close;
-pub(crate) mod copying;
 pub(crate) mod destroy;
-mod keyspaces;
+pub(crate) mod keyspaces;
 pub(crate) mod open;
 pub(crate) mod operators;
 pub(crate) mod replay;

@@ -37,10 +37,10 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::counters::Totals;
-use crate::db::feed::announced::Announced;
 use crate::db::lifecycle::open::missing_log;
 use crate::db::lifecycle::replay::filling::Filling;
 use crate::db::lifecycle::replay::operations::Operations;
+use crate::db::state::announced::Announced;
 use crate::encoding::format::LOG;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};

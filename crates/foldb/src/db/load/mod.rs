@@ -23,11 +23,11 @@ mod tables;
 
 use std::fmt;
 
+use crate::db::batch::stamping::{Stamped, resolve_last, with_pending_stamp};
 use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::load::tables::LoadTables;
-use crate::db::write::stamping::{Stamped, resolve_last, with_pending_stamp};
 use crate::encoding::common_prefix;
 use crate::error::{Error, Result};
 use crate::fold::Operator;

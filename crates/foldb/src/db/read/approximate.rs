@@ -20,11 +20,12 @@ use std::ops::Bound;
 
 use foldb_chains::Cursor;
 
-use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
+use crate::db::core::Core;
+use crate::db::read::settings::ReadSettings;
+use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::iterator::{Bounds, Covers};
-use crate::key::{AsKeyRange, Comparator, Kind, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, RecordHeader, SeqNo};
 use crate::memtable::{self, Memtable};
 use crate::version::{KeyRange, Run, TableRef, Upper};
 
@@ -65,61 +66,14 @@ struct Tally {
     removing: u64,
 }
 
-impl Keyspace {
-    /// Estimates the bytes that the records of a key range take in tables and memtables, older
-    /// versions included. A table that is partly in the range counts by the share of its samples in
-    /// the range, at least one. A table has up to 32 samples, so each end of the range adds an
-    /// error of up to 1/32 of a table per run.
-    ///
-    /// # Errors
-    /// `Closed`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// for n in 0..100 {
-    ///     db.put(format!("{n:02}"), [0; 100])?;
-    /// }
-    /// assert!(db.approximate_size("00".."50")? > 0);
-    /// assert_eq!(db.approximate_size("a"..)?, 0);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn approximate_size(&self, range: impl AsKeyRange) -> Result<u64> {
-        self.size_within(&Bounds::of(&range))
-    }
-
-    /// Estimates the number of keys in a range, and bounds the error. Keys whose merge fails count
-    /// too. Reads no records of tables, only their range tombstones, and at most 4096 keys of each
-    /// memtable.
-    ///
-    /// # Errors
-    /// `Closed`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-    /// # let db = foldb::Db::open(dir.path(), options)?;
-    /// for n in 0..100 {
-    ///     db.put(format!("{n:02}"), "value")?;
-    /// }
-    /// let count = db.approximate_count("00".."50")?;
-    /// assert!(count.at_least <= 50 && 50 <= count.at_most);
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn approximate_count(&self, range: impl AsKeyRange) -> Result<ApproximateCount> {
-        self.count_within(&Bounds::of(&range))
-    }
-
-    fn size_within(&self, bounds: &Bounds) -> Result<u64> {
-        let (core, keyspace) = (self.core(), self.state());
-        core.check_open()?;
+impl Core {
+    /// Estimates the bytes of a range.
+    pub(crate) fn size_within(&self, keyspace: &KeyspaceState, bounds: &Bounds) -> Result<u64> {
+        self.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         let view = keyspace.view.load_full();
         let seqno =
-            core.read_seqno(keyspace, &ReadOptions::default(), |core| Ok(core.published()))?;
+            self.read_seqno(keyspace, ReadSettings::default(), |core| Ok(core.published()))?;
         let comparator = &*keyspace.comparator;
         let Some(range) = key_range(bounds, comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
@@ -133,14 +87,18 @@ impl Keyspace {
         Ok(memtables.chain(runs).sum())
     }
 
-    fn count_within(&self, bounds: &Bounds) -> Result<ApproximateCount> {
-        let (core, keyspace) = (self.core(), self.state());
-        core.check_open()?;
+    /// Estimates the keys of a range.
+    pub(crate) fn count_within(
+        &self,
+        keyspace: &KeyspaceState,
+        bounds: &Bounds,
+    ) -> Result<ApproximateCount> {
+        self.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno =
-            core.read_seqno(keyspace, &ReadOptions::default(), |core| Ok(core.published()))?;
+            self.read_seqno(keyspace, ReadSettings::default(), |core| Ok(core.published()))?;
         let comparator = &*keyspace.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };

@@ -4,8 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::encoding::key_hash;
@@ -165,33 +164,6 @@ impl fmt::Display for Unfolded {
     }
 }
 
-impl Keyspace {
-    /// Returns every record of a key, its place, and why it is not folded yet.
-    ///
-    /// # Errors
-    /// `Corruption`, `Io`, `Closed`. A failed merge is part of the result.
-    pub fn explain(&self, key: impl AsRef<[u8]>) -> Result<Explained> {
-        let (core, keyspace, key) = (self.core(), self.state(), key.as_ref());
-        core.check_open()?;
-        keyspace.check_key(key)?;
-        // The view first, the sequence number second (H3).
-        let view = keyspace.view.load_full();
-        let seqno = core.read_seqno(keyspace, &ReadOptions::default(), Core::pin)?;
-        let (mut found, places) = core.records_of(keyspace, &view, key, seqno)?;
-        if keyspace.settings.expiry.is_some() {
-            found.iter_mut().for_each(Found::leave_out_stamp);
-        }
-        let failure = core.get(keyspace, key, &ReadOptions::default()).err();
-        let snapshots = core.snapshots.live();
-        let resolver = core.registry.resolver();
-        let records = (0..found.len())
-            .map(|at| explain_record(&found[at..], &snapshots, &resolver, failure.is_some()))
-            .collect();
-        let failure = failure.map(|error| error.to_string());
-        Ok(Explained { records, snapshots, places, failure })
-    }
-}
-
 /// A record and the place where it was found.
 struct Found {
     place: Place,
@@ -209,6 +181,27 @@ impl Found {
 }
 
 impl Core {
+    /// Returns every record of a key: see [`crate::Keyspace::explain`].
+    pub(crate) fn explain(&self, keyspace: &KeyspaceState, key: &[u8]) -> Result<Explained> {
+        self.check_open()?;
+        keyspace.check_key(key)?;
+        // The view first, the sequence number second (H3).
+        let view = keyspace.view.load_full();
+        let seqno = self.read_seqno(keyspace, ReadSettings::default(), Core::pin)?;
+        let (mut found, places) = self.records_of(keyspace, &view, key, seqno)?;
+        if keyspace.settings.expiry.is_some() {
+            found.iter_mut().for_each(Found::leave_out_stamp);
+        }
+        let failure = self.get(keyspace, key, ReadSettings::default()).err();
+        let snapshots = self.snapshots.live();
+        let resolver = self.registry.resolver();
+        let records = (0..found.len())
+            .map(|at| explain_record(&found[at..], &snapshots, &resolver, failure.is_some()))
+            .collect();
+        let failure = failure.map(|error| error.to_string());
+        Ok(Explained { records, snapshots, places, failure })
+    }
+
     /// Returns all records of a key up to `seqno`, newest first, and the number of places that a
     /// read searches.
     fn records_of(

@@ -10,8 +10,8 @@ use foldb_env::scheduling_point;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::payments::LONG_CHAIN;
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::encoding::key_hash;
@@ -30,7 +30,7 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         key: &[u8],
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
     ) -> Result<Option<Value>> {
         let (stored, time) = self.get_stored(keyspace, key, options)?;
         match (stored, time) {
@@ -44,7 +44,7 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         key: &[u8],
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
     ) -> Result<Option<SystemTime>> {
         let (stored, time) = self.get_stored(keyspace, key, options)?;
         let (Some(stored), Some(time)) = (stored, time) else { return Ok(None) };
@@ -59,7 +59,7 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         key: &[u8],
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
     ) -> Result<(Option<Value>, Option<ReadTime>)> {
         self.check_open()?;
         keyspace.check_key(key)?;
@@ -73,7 +73,7 @@ impl Core {
         if chain.is_empty() {
             return Ok((None, None));
         }
-        if let Some(report) = &options.report {
+        if let Some(report) = options.report {
             report.saw_operands(chain.operands());
         }
         keyspace.resolve(&view.version, key, &mut chain)?;
@@ -96,7 +96,7 @@ impl Core {
     pub(crate) fn begin_read(
         &self,
         keyspace: &KeyspaceState,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         now: impl Fn(&Core) -> Result<SeqNo>,
     ) -> Result<(Guard<Arc<View>>, Option<ReadTime>, SeqNo)> {
         loop {
@@ -119,7 +119,7 @@ impl Core {
     fn view_in_time(
         &self,
         keyspace: &KeyspaceState,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
     ) -> (Guard<Arc<View>>, Option<ReadTime>) {
         let mut view = keyspace.view.load();
         loop {
@@ -134,10 +134,9 @@ impl Core {
 
     /// Returns the moment of a read of a keyspace with expiry.
     #[inline]
-    fn read_time(&self, keyspace: &KeyspaceState, options: &ReadOptions) -> Option<ReadTime> {
+    fn read_time(&self, keyspace: &KeyspaceState, options: ReadSettings<'_>) -> Option<ReadTime> {
         keyspace.stamps.then(|| {
-            let snapshot = options.snapshot.as_ref();
-            let now = snapshot.map_or_else(|| self.time(), |snapshot| snapshot.time());
+            let now = options.snapshot.map_or_else(|| self.time(), |snapshot| snapshot.time);
             ReadTime::at(now)
         })
     }
@@ -150,7 +149,7 @@ impl Core {
         view: &View,
         key: &[u8],
         seqno: SeqNo,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         chain: &mut Chain,
     ) -> Result<()> {
         let hash = key_hash(key);
@@ -175,7 +174,7 @@ impl Core {
         view: &View,
         (hash, key): (u64, &[u8]),
         seqno: SeqNo,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         chain: &mut Chain,
     ) -> Result<()> {
         let mut looked_into = 0;
@@ -242,13 +241,13 @@ impl Core {
     pub(crate) fn read_seqno(
         &self,
         keyspace: &KeyspaceState,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         now: impl FnOnce(&Core) -> Result<SeqNo>,
     ) -> Result<SeqNo> {
         keyspace.check_exists()?;
-        match &options.snapshot {
+        match options.snapshot {
             None => now(self),
-            Some(snapshot) if std::ptr::eq(&**snapshot.core(), self) => snapshot.seqno_to_read(),
+            Some(snapshot) if std::ptr::eq(snapshot.core, self) => snapshot.seqno_to_read(),
             Some(_) => Err(Error::invalid_argument("the snapshot belongs to another database")),
         }
     }
@@ -269,9 +268,9 @@ impl KeyspaceState {
 
 /// Returns how a read with these options gets its blocks.
 #[inline]
-pub(crate) fn point_read(options: &ReadOptions) -> CursorOptions {
-    let ReadOptions { fill_cache, report, .. } = options;
-    CursorOptions { fill_cache: *fill_cache, readahead: 0, report: report.clone() }
+pub(crate) fn point_read(options: ReadSettings<'_>) -> CursorOptions {
+    let ReadSettings { fill_cache, report, .. } = options;
+    CursorOptions { fill_cache, readahead: 0, report: report.cloned() }
 }
 
 /// Covers the chain of a key with the range tombstones of a table.

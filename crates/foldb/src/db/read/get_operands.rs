@@ -3,46 +3,31 @@
 use std::sync::Arc;
 
 use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::operands::{Base, Operand, Operands};
+use crate::db::read::settings::ReadSettings;
+use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::fold::{Chain, ReadTime, Record, without_stamps};
 use crate::key::{Kind, OperatorId};
 
-impl Keyspace {
-    /// Reads base and operands with options; see [`Keyspace::get_operands`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.
-    pub fn get_operands_opt(
-        &self,
-        key: impl AsRef<[u8]>,
-        options: &ReadOptions,
-    ) -> Result<Operands> {
-        let (chain, time) = self.chain_of(key.as_ref(), options)?;
-        self.core().operands_of(chain, time)
-    }
-
+impl Core {
     /// Returns the records of a key, not folded, and the moment of the read if the keyspace has an
     /// expiry.
     pub(crate) fn chain_of(
         &self,
+        keyspace: &KeyspaceState,
         key: &[u8],
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
     ) -> Result<(Chain, Option<ReadTime>)> {
-        let (core, keyspace) = (self.core(), self.state());
-        core.check_open()?;
+        self.check_open()?;
         keyspace.check_key(key)?;
-        let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
+        let (view, time, seqno) = self.begin_read(keyspace, options, Core::pin)?;
         let mut chain = Chain::default();
-        core.collect(keyspace, &view, key, seqno, options, &mut chain)?;
+        self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
         keyspace.resolve(&view.version, key, &mut chain)?;
         Ok((chain, time))
     }
-}
 
-impl Core {
     /// Returns the parts of a chain that was collected newest first.
     pub(crate) fn operands_of(&self, mut chain: Chain, time: Option<ReadTime>) -> Result<Operands> {
         let time = time.filter(|time| !time.as_stored);

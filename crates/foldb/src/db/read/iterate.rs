@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 
-use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
+use crate::db::core::{Core, Handle};
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::error::Result;
@@ -22,15 +21,16 @@ use crate::version::KeyRange;
 
 /// A view of a keyspace, which its iterators read and keep alive.
 struct ViewOrigin {
-    keyspace: Keyspace,
+    /// Keeps the database open.
+    handle: Arc<Handle>,
+    keyspace: Arc<KeyspaceState>,
     view: Arc<View>,
     fill_cache: bool,
 }
 
 impl Origin for ViewOrigin {
     fn open(&self, seqno: SeqNo, report: Option<&ReadReport>) -> Opened {
-        let ViewOrigin { keyspace, view, fill_cache } = self;
-        let keyspace = keyspace.state();
+        let ViewOrigin { keyspace, view, fill_cache, .. } = self;
         let report = report.cloned();
         let options = CursorOptions { fill_cache: *fill_cache, readahead: 0, report };
         let sources = keyspace.sources(view, seqno, &options);
@@ -43,11 +43,11 @@ impl Origin for ViewOrigin {
 
     #[cold]
     fn pay(&self, effort: Effort) {
-        self.keyspace.core().iterator_paid(self.keyspace.state(), &self.view, effort);
+        self.handle.core.iterator_paid(&self.keyspace, &self.view, effort);
     }
 
     fn dead(&self) -> &DeadStretches {
-        &self.keyspace.state().dead
+        &self.keyspace.dead
     }
 
     #[cold]
@@ -74,27 +74,25 @@ impl KeyspaceState {
     }
 }
 
-impl Keyspace {
-    pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
-        self.new_iter_at(bounds, options, |time| time)
-    }
-
+impl Handle {
     /// Returns an iterator whose moment `adapt` changes. Only a keyspace with expiry has one.
-    pub(crate) fn new_iter_at(
-        &self,
+    pub(crate) fn iter(
+        self: &Arc<Handle>,
+        keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         adapt: impl FnOnce(ReadTime) -> ReadTime,
     ) -> Result<Iter> {
-        let (core, keyspace) = (self.core(), self.state());
+        let (core, handle) = (&self.core, self);
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         // The view and the sequence number first, the memtables' key lists second (H17).
         let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
         let (view, time) = (Guard::into_inner(view), time.map(adapt));
         let fill_cache = options.fill_cache;
-        let origin = Arc::new(ViewOrigin { keyspace: self.clone(), view, fill_cache });
-        let Opened { records, covers, values } = origin.open(seqno, options.report.as_ref());
+        let (handle, own) = (Arc::clone(handle), Arc::clone(keyspace));
+        let origin = Arc::new(ViewOrigin { handle, keyspace: own, view, fill_cache });
+        let Opened { records, covers, values } = origin.open(seqno, options.report);
         core.background.scans.note_scan();
         if origin.view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
             core.order_soon();
@@ -108,7 +106,7 @@ impl Keyspace {
             comparator: Arc::clone(&keyspace.comparator),
             resolver: core.registry.cached_resolver(),
             totals: Arc::clone(&core.totals),
-            report: options.report.clone(),
+            report: options.report.cloned(),
             values,
             origin,
         }))

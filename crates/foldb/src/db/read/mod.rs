@@ -9,4 +9,5 @@ mod iterate;
 mod multi_get;
 pub(crate) mod operands;
 pub(crate) mod payments;
+pub(crate) mod settings;
 pub(crate) mod tables;

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::get::{cover, point_read};
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::encoding::key_hash;
@@ -25,30 +24,6 @@ use crate::version::{OpenTables, Run};
 
 /// The result of reading one key of several.
 type Answer = Result<Option<Value>>;
-
-impl Keyspace {
-    /// Reads several keys with options; see [`Keyspace::multi_get`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
-    pub fn multi_get_opt<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-        options: &ReadOptions,
-    ) -> Result<Vec<Answer>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        let (core, keyspace) = (self.core(), self.state());
-        core.check_open()?;
-        keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
-        let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
-        let mut reads: Vec<KeyRead<'_>> =
-            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
-        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
-        in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
-        core.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
-        Ok(core.answers(keyspace, (&view, time), reads, options))
-    }
-}
 
 /// The state of one key during the walk.
 struct KeyRead<'a> {
@@ -77,13 +52,34 @@ impl<'a> KeyRead<'a> {
 }
 
 impl Core {
+    /// Reads several keys.
+    ///
+    /// # Errors
+    /// As [`Core::begin_read`]; `InvalidArgument` for a key that the comparator cannot compare.
+    pub(crate) fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keyspace: &KeyspaceState,
+        keys: &[K],
+        options: ReadSettings<'_>,
+    ) -> Result<Vec<Answer>> {
+        self.check_open()?;
+        keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
+        let (view, time, seqno) = self.begin_read(keyspace, options, Core::pin)?;
+        let mut reads: Vec<KeyRead<'_>> =
+            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
+        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
+        in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
+        self.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
+        Ok(self.answers(keyspace, (&view, time), reads, options))
+    }
+
     /// Collects the chains of the keys, which are sorted.
     fn collect_sorted(
         &self,
         keyspace: &KeyspaceState,
         view: &View,
         seqno: SeqNo,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         reads: &mut Vec<&mut KeyRead<'_>>,
     ) {
         for memtable in view.memtables().filter(|memtable| !memtable.is_empty()) {
@@ -109,7 +105,7 @@ impl Core {
         keyspace: &KeyspaceState,
         run: &Run,
         seqno: SeqNo,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         mut reads: &mut [&mut KeyRead<'_>],
     ) {
         let comparator = &*keyspace.comparator;
@@ -148,7 +144,7 @@ impl Core {
         table: &Arc<TableReader>,
         largest_seqno: SeqNo,
         seqno: SeqNo,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         reads: &mut [&mut KeyRead<'_>],
     ) {
         let mut sorted = SortedReads::new(table, point_read(options));
@@ -188,7 +184,7 @@ impl Core {
         keyspace: &KeyspaceState,
         (view, time): (&View, Option<ReadTime>),
         reads: Vec<KeyRead<'_>>,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
     ) -> Vec<Answer> {
         let resolver = self.registry.resolver();
         let mut scratch = Vec::new();
@@ -196,7 +192,7 @@ impl Core {
             if let State::Failed(error) = read.state {
                 return Err(error);
             }
-            if let Some(report) = &options.report {
+            if let Some(report) = options.report {
                 report.saw_operands(read.chain.operands());
             }
             keyspace.resolve(&view.version, read.key, &mut read.chain)?;

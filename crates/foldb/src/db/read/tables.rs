@@ -1,6 +1,7 @@
 //! Lists the tables of a keyspace.
 
-use crate::db::handle::keyspace::Keyspace;
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::version::TableRef;
 
@@ -41,27 +42,11 @@ impl TableInfo {
     }
 }
 
-impl Keyspace {
-    /// Returns the tables, from level 0 to the last, each level's newest run first and each run in
-    /// key order.
-    ///
-    /// # Errors
-    /// `Closed`.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// let db = foldb::Db::create(dir.path().join("db"))?;
-    /// db.put("key", "value")?;
-    /// assert!(db.tables()?.is_empty());
-    /// db.flush()?;
-    /// let tables = db.tables()?;
-    /// assert_eq!((tables[0].records, &*tables[0].smallest), (1, &b"key"[..]));
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn tables(&self) -> Result<Vec<TableInfo>> {
-        self.core().check_open()?;
-        let view = self.state().view.load_full();
+impl Core {
+    /// Returns the tables of a keyspace: see [`crate::Keyspace::tables`].
+    pub(crate) fn tables(&self, keyspace: &KeyspaceState) -> Result<Vec<TableInfo>> {
+        self.check_open()?;
+        let view = keyspace.view.load_full();
         let runs = view.version.runs();
         let tables =
             runs.flat_map(|(level, run)| run.tables.iter().map(move |table| (level, table)));

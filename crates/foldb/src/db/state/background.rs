@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use foldb_env::scheduling_point;
 
+use crate::db::state::pace::FlushSpeed;
 use crate::db::state::recent_scans::RecentScans;
 use crate::db::state::scrub::Scrub;
 use crate::db::state::tree::Claim;
-use crate::db::throttle::pace::FlushSpeed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::Work;
 

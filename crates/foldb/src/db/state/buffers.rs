@@ -24,7 +24,7 @@ use foldb_env::Clock;
 use smallvec::SmallVec;
 
 use crate::db::state::keyspace::KeyspaceState;
-use crate::db::throttle::pace::{Pauses, most_slowed};
+use crate::db::state::pace::{Pauses, most_slowed};
 use crate::error::Result;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::memtable::{Folding, Memtable, MemtableWriter};

@@ -13,9 +13,6 @@ use std::time::Duration;
 
 use foldb_env::Clock;
 
-use crate::counters::Total;
-use crate::db::core::Core;
-use crate::events::{ClockJump, Event};
 use crate::fold::stamp::{Moment, time_of};
 
 /// The largest difference that is no jump. Daemons that correct a clock slowly, and threads that
@@ -32,9 +29,16 @@ struct Look {
 /// How far the time of day jumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Jump {
-    forward: bool,
-    by: Duration,
+    pub(crate) forward: bool,
+    pub(crate) by: Duration,
     time_of_day: Duration,
+}
+
+impl Jump {
+    /// Returns how far the time of a database is ahead of the clock after the jump.
+    pub(crate) fn behind(&self, database: Moment) -> Duration {
+        since_1970(database).saturating_sub(self.time_of_day)
+    }
 }
 
 /// Compares the two clocks.
@@ -83,17 +87,6 @@ impl JumpDetector {
 fn since_1970(moment: Moment) -> Duration {
     let time = time_of(moment).and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     time.unwrap_or(Duration::MAX)
-}
-
-impl Core {
-    /// Counts a jump, and tells it to the listeners.
-    pub(crate) fn tell_jump(&self, jump: Jump) {
-        let Jump { forward, by, time_of_day } = jump;
-        let total = if forward { Total::ClockJumpsForward } else { Total::ClockJumpsBack };
-        self.totals.add(total, 1);
-        let ahead = since_1970(self.time.last_seen()).saturating_sub(time_of_day);
-        self.events.tell(&Event::ClockJumped(ClockJump { forward, by, ahead }));
-    }
 }
 
 #[cfg(test)]

@@ -3,14 +3,18 @@
 //! No type here knows the whole database. A type is changed by its own methods, and by modules
 //! above that hold its lock.
 
+pub(crate) mod announced;
 pub(crate) mod background;
 pub(crate) mod buffers;
+pub(crate) mod chain;
 pub(crate) mod clock_jumps;
 pub(crate) mod damage;
 pub(crate) mod disjoint_ranges;
 pub(crate) mod fronts;
 pub(crate) mod gc_turn;
 pub(crate) mod keyspace;
+pub(crate) mod pace;
+pub(crate) mod position;
 pub(crate) mod read_account;
 pub(crate) mod recent_scans;
 pub(crate) mod recent_writes;
@@ -22,3 +26,4 @@ pub(crate) mod transactions;
 pub(crate) mod tree;
 pub(crate) mod view;
 pub(crate) mod writer;
+pub(crate) mod writer_lock;

@@ -28,19 +28,12 @@
 //! A reset makes the time fall. So whoever must know whether the time changed compares *readings*,
 //! which count the resets in their upper half, and a reading never falls.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use foldb_env::Clock;
 
-use crate::db::core::Core;
-use crate::db::state::clock_jumps::JumpDetector;
-use crate::db::state::keyspace::KeyspaceState;
-use crate::db::state::tree::Tree;
-use crate::faults::{Fault, planted};
+use crate::db::state::clock_jumps::{Jump, JumpDetector};
 use crate::fold::stamp::{CommitTime, Moment, NEVER, moment_of};
-use crate::memtable::Memtable;
-use crate::version::Edit;
 
 /// The resets so far, in the upper half, and a moment. It never falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,7 +129,7 @@ impl DatabaseTime {
     }
 
     /// Returns what [`DatabaseTime::shown`] does, with the resets before it.
-    fn shown_reading(&self) -> Reading {
+    pub(crate) fn shown_reading(&self) -> Reading {
         loop {
             let seen = self.last_reading();
             match self.writing.load(Ordering::SeqCst) {
@@ -157,6 +150,47 @@ impl DatabaseTime {
     #[inline]
     pub(crate) fn last_seen(&self) -> Moment {
         self.last_reading().moment()
+    }
+
+    /// Returns whether a call noted this second of the machine's clock last.
+    #[inline]
+    pub(crate) fn is_noted(&self, clock: Moment) -> bool {
+        clock == self.noted.load(Ordering::SeqCst)
+    }
+
+    /// Notes another second of the machine's clock. Returns whether it is later than the time, and
+    /// how far the clock jumped since the last look.
+    pub(crate) fn note(&self, clock: &dyn Clock) -> (bool, Option<Jump>) {
+        // The reading comes before the clock. So a clock that was read before a reset does not make
+        // the time rise after it.
+        let before = self.last_reading();
+        let second = moment_of(clock.time_of_day());
+        let jump = self.jumps.look(clock, self.last_seen());
+        let now = Reading::new(before.resets(), second);
+        let before = Reading(self.seen.fetch_max(now.0, Ordering::SeqCst));
+        self.noted.store(second, Ordering::SeqCst);
+        (before < now, jump)
+    }
+
+    /// Returns the moment of the write that has its moment and is not yet in its memtable;
+    /// [`NEVER`] if there is none, and 0 while that moment is being chosen.
+    pub(crate) fn moment_of_write(&self) -> Moment {
+        self.writing.load(Ordering::SeqCst)
+    }
+
+    /// Asks a worker to store the time.
+    pub(crate) fn store_soon(&self) {
+        self.is_store_due.store(true, Ordering::Release);
+    }
+
+    /// Returns whether a store was asked for since the last call.
+    pub(crate) fn take_store_due(&self) -> bool {
+        self.is_store_due.swap(false, Ordering::AcqRel)
+    }
+
+    /// Notes that a second is in the manifest, durably.
+    pub(crate) fn note_stored(&self, second: Moment) {
+        self.stored.fetch_max(second, Ordering::SeqCst);
     }
 
     /// Makes the time fall to a moment that is stored. The caller holds the locks that
@@ -192,132 +226,5 @@ impl MomentOfWrite<'_> {
 impl Drop for MomentOfWrite<'_> {
     fn drop(&mut self) {
         self.time.writing.store(NEVER, Ordering::SeqCst);
-    }
-}
-
-impl Core {
-    /// Returns the time now.
-    #[inline]
-    pub(crate) fn time(&self) -> Moment {
-        self.time_reading().moment()
-    }
-
-    /// Returns the time now, to be compared with a later [`DatabaseTime::last_reading`].
-    #[inline]
-    pub(crate) fn time_reading(&self) -> Reading {
-        let clock = moment_of(self.options.env.clock.time_of_day());
-        if clock != self.time.noted.load(Ordering::SeqCst) {
-            self.note_clock();
-        }
-        self.time.shown_reading()
-    }
-
-    /// Returns the time now, for an entry whose life begins.
-    pub(crate) fn commit_time(&self) -> CommitTime {
-        CommitTime::within(self.time(), self.options.env.clock.time_of_day())
-    }
-
-    /// Returns the time up to which a flush of these memtables, or a compaction, may drop expired
-    /// records; `None` if entries of the keyspace never expire. Operands in the other memtables
-    /// need the values that they came to in time. A compaction passes no memtables.
-    ///
-    /// A write may have its moment and not be in its memtable yet. So the order is: the time, that
-    /// moment, the memtables. A write whose moment this call does not see is in a memtable, or has
-    /// a later moment than this time.
-    ///
-    /// ```text
-    /// writer: moment 9 ........................ a.MERGE@9 in the memtable
-    /// here:             time 12, no operand: drop a.PUT@0 (to 10), too early
-    /// ```
-    pub(crate) fn expired_through(
-        &self,
-        keyspace: &KeyspaceState,
-        flushed: &[Arc<Memtable>],
-    ) -> Option<Moment> {
-        keyspace.settings.expiry?;
-        self.store_time_now();
-        let through = self.droppable_through();
-        let through = through.min(self.time.writing.load(Ordering::SeqCst));
-        if planted(Fault::DropExpiredBelowMerge) {
-            return Some(through);
-        }
-        let view = keyspace.view.load();
-        let is_flushed = |own: &Memtable| flushed.iter().any(|other| std::ptr::eq(&**other, own));
-        let newer = view.memtables().filter(|memtable| !is_flushed(memtable));
-        Some(newer.map(|memtable| memtable.merged_since()).fold(through, Moment::min))
-    }
-
-    /// Returns the time up to which expired records may go, as far as the time itself decides. The
-    /// clock may be behind the time, because it was ahead by mistake before. Until it catches up,
-    /// records stay that a reset of the time would bring back.
-    pub(crate) fn droppable_through(&self) -> Moment {
-        let clock = moment_of(self.options.env.clock.time_of_day());
-        self.snapshots.expired_through(&self.time).min(clock)
-    }
-
-    /// Notes another second of the machine's clock. If it is later than the time, shows it and has
-    /// it stored. This call waits for no disk if there are workers.
-    #[cold]
-    fn note_clock(&self) {
-        let time = &self.time;
-        // The reading comes before the clock. So a clock that was read before a reset does not make
-        // the time rise after it.
-        let before = time.last_reading();
-        let clock = moment_of(self.options.env.clock.time_of_day());
-        let jump = time.jumps.look(&*self.options.env.clock, time.last_seen());
-        let now = Reading::new(before.resets(), clock);
-        let before = Reading(time.seen.fetch_max(now.0, Ordering::SeqCst));
-        time.noted.store(clock, Ordering::SeqCst);
-        if before < now && !self.read_only {
-            self.store_soon();
-        }
-        if let Some(jump) = jump {
-            self.tell_jump(jump);
-        }
-    }
-
-    /// Has the time stored: by a worker, or by this call if there are none.
-    fn store_soon(&self) {
-        if self.has_workers() {
-            self.time.is_store_due.store(true, Ordering::Release);
-            self.wake();
-            return;
-        }
-        // Otherwise the call that holds the lock is one of a later second, or the next second
-        // stores this one too.
-        if let Some(mut tree) = self.tree.try_lock() {
-            self.store_time(&mut tree);
-        }
-    }
-
-    /// Stores the time if a call saw a later second than the stored one. Workers call this.
-    pub(crate) fn store_time_if_due(&self) {
-        if self.time.is_store_due.swap(false, Ordering::AcqRel) {
-            self.store_time(&mut self.lock_tree());
-        }
-    }
-
-    /// Asks the clock, and stores the time. The caller may wait for the disk, and does not hold the
-    /// tree's lock.
-    pub(crate) fn store_time_now(&self) {
-        self.time();
-        if self.time.last_stored() < self.time.last_seen() {
-            self.store_time(&mut self.lock_tree());
-        }
-    }
-
-    /// Stores the last second that a call saw. If it cannot be stored, records that have expired
-    /// since the stored second keep their space.
-    fn store_time(&self, tree: &mut Tree) {
-        let seen = self.time.last_seen();
-        if self.read_only || seen <= self.time.last_stored() {
-            return;
-        }
-        let edit = Edit { time: Some(seen), ..Edit::default() };
-        if self.append_edit(tree, &edit).is_ok() {
-            self.time.stored.fetch_max(seen, Ordering::SeqCst);
-            // A failure poisons the database, or leaves the old manifest in force.
-            let _best_effort = self.roll_long_manifest(tree);
-        }
     }
 }

@@ -24,11 +24,11 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
 use crate::db::state::writer::WriterState;
+use crate::db::state::writer_lock::WriterGuard;
 use crate::db::throttle::room::Patience;
-use crate::db::throttle::writer_lock::WriterGuard;
-use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::files::{empty_reserve, make_reserve};

@@ -33,8 +33,6 @@
 pub(crate) mod full_disk;
 pub(crate) mod give_way;
 pub(crate) mod overlap;
-pub(crate) mod pace;
 pub(crate) mod pacing;
 pub(crate) mod room;
 pub(crate) mod turn;
-pub(crate) mod writer_lock;

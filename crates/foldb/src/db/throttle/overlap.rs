@@ -12,7 +12,7 @@
 //! ```
 //!
 //! If writes are faster than flushes, or suddenly faster than before, another half of a write
-//! buffer may be filled. Writes slow down as it fills ([`crate::db::throttle::pace`]).
+//! buffer may be filled. Writes slow down as it fills ([`crate::db::state::pace`]).
 //!
 //! A record or batch may be larger than the write buffer. The next write seals the memtable that
 //! holds it. That memtable counts as one write buffer, because its memory is already taken. So it

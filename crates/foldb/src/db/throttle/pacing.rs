@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::state::buffers::Buffers;
+use crate::db::state::pace::{Lag, while_flushing};
 use crate::db::state::tree::KeyspaceTree;
-use crate::db::throttle::pace::{Lag, while_flushing};
 
 impl Core {
     /// Computes the pace of a keyspace whose tree changed. Without automatic compaction the pace

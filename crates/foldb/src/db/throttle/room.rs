@@ -1,7 +1,7 @@
 //! Making room: what a write waits for before it begins, and for how long.
 //!
 //! A write needs space in memtables and a log below its limit. If compaction is behind, the write
-//! also pauses ([`crate::db::throttle::pace`]). It waits without the writer lock, so a stalled
+//! also pauses ([`crate::db::state::pace`]). It waits without the writer lock, so a stalled
 //! writer delays no other call. Writes that fit continue, deadlines hold, and flushes, syncs and
 //! new keyspaces do not wait until a stall ends. A write that holds the lock and has room waits for
 //! nothing more. So a write that fails with `Busy` has changed nothing.
@@ -16,14 +16,14 @@ use std::time::Duration;
 use foldb_env::Clock;
 
 use crate::counters::Total;
+use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
 use crate::db::state::background::Awaited;
 use crate::db::state::buffers::{Needs, SealedGroup, Slowed};
 use crate::db::state::keyspace::{KeyspaceState, dropped};
 use crate::db::state::writer::WriterState;
+use crate::db::state::writer_lock::WriterGuard;
 use crate::db::throttle::full_disk::Waiting;
-use crate::db::throttle::writer_lock::WriterGuard;
-use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::StallReason;
 use crate::faults::{Fault, planted};

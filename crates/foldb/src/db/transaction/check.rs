@@ -26,8 +26,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::db::core::Core;
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::get::point_read;
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::disjoint_ranges::DisjointRanges;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::{EdgeRange, RecentWrites, WrittenKey};
@@ -336,7 +336,7 @@ impl Core {
             if found.has_range_tombstones() && table.cover(key, MAX_SEQNO) > since {
                 return Ok(true);
             }
-            table.get(key, MAX_SEQNO, point_read(&ReadOptions::default()), |header, _| {
+            table.get(key, MAX_SEQNO, point_read(ReadSettings::default()), |header, _| {
                 is_broken |= breaks(header);
                 match header.seqno > since && !is_broken {
                     true => ControlFlow::Continue(()),
@@ -379,7 +379,7 @@ impl Reading<'_> {
             if counts && newer.any(|table| table.has_range_tombstones()) {
                 return Ok(false);
             }
-            let (everything, options) = (KeyRange::all(), point_read(&ReadOptions::default()));
+            let (everything, options) = (KeyRange::all(), point_read(ReadSettings::default()));
             let cursor = RunCursor::new(run, &everything, &keyspace.tables, comparator, options);
             sources.push(Source::Run(cursor));
         }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::{Noted, RecentWrites};
 use crate::db::state::time::Reading;
@@ -317,7 +317,7 @@ impl Conditional<'_> {
             let _turn = core.turn_after(losses, patience)?;
             let since = core.published();
             let time = self.time();
-            let found = core.get(keyspace, key, &ReadOptions::default())?;
+            let found = core.get(keyspace, key, ReadSettings::default())?;
             let end = self.end_to_keep(key, &found)?;
             let (next, result) = decide(found)?;
             let (kind, value) = match &next {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::db::batch::{BatchMark, WriteBatch};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::snapshot::Snapshot;
@@ -15,7 +16,6 @@ use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::OwnWrites;
 use crate::db::transaction::reading::OverSnapshot;
 use crate::db::transaction::transact::{Isolation, TransactionOptions};
-use crate::db::write::batch::{BatchMark, WriteBatch};
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
@@ -172,7 +172,7 @@ impl Transaction {
                 let core = self.db.core();
                 core.begin_noting(self.patience())?;
                 let snapshot = self.db.snapshot();
-                snapshot.seqno_to_read().inspect_err(|_| core.transactions.end())?;
+                snapshot.moment().seqno_to_read().inspect_err(|_| core.transactions.end())?;
                 snapshot
             }
         };

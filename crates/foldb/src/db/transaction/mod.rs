@@ -20,6 +20,7 @@
 //!   inside       compare-and-swap and its kin in a transaction; reads that claim more or less
 //!   conditional  compare-and-swap and its kin, without a transaction object
 //!   take_first   the front of a queue
+//!   default_keyspace  conditional writes of the database
 //!   claims       keys and ranges, in bounded memory
 //!   walk         the ranges that iterators read
 //!   check        whether the claims hold: by notes under the lock, by records without it
@@ -28,6 +29,7 @@
 mod check;
 mod claims;
 mod conditional;
+mod default_keyspace;
 mod handle;
 mod inside;
 mod own_writes;

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use foldb_chains::ArenaPool;
 use smallvec::SmallVec;
 
+use crate::db::batch::WriteBatch;
+use crate::db::batch::stamping::resolve_last;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::db::write::batch::WriteBatch;
-use crate::db::write::stamping::resolve_last;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::{Bucket, CommitTime, Moment};
 use crate::fold::{Chain, Resolver};

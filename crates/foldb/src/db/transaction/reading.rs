@@ -8,6 +8,7 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::read::operands::Operands;
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::recent_writes::EdgeRange;
 use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
@@ -193,7 +194,7 @@ fn collect_below(
     let (core, keyspace) = (keyspace.core(), keyspace.state());
     let view = keyspace.view.load();
     keyspace.check_exists()?;
-    core.collect(keyspace, &view, key, snapshot.seqno(), &ReadOptions::default(), chain)?;
+    core.collect(keyspace, &view, key, snapshot.seqno(), ReadSettings::default(), chain)?;
     keyspace.resolve(&view.version, key, chain)
 }
 

@@ -21,12 +21,12 @@ use std::io;
 use std::sync::Arc;
 
 use crate::db::core::Core;
-use crate::db::lifecycle::copying::is_no_link;
 use crate::db::state::buffers::SealedGroup;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::trees::flush::{Sealed, covers_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
+use crate::files::is_no_link;
 use crate::iterator::{MergingCursor, Source};
 use crate::key::{KeyspaceId, Kind, MAX_SEQNO};
 use crate::memtable::Memtable;

@@ -7,7 +7,7 @@
 //! waits before it takes the lock again
 //! ([`crate::db::throttle::room`]). Threads that write without pause take turns of 0.7
 //! milliseconds, so that the lock does not bounce between them
-//! ([`crate::db::throttle::writer_lock`], H15).
+//! ([`crate::db::state::writer_lock`], H15).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,15 +16,15 @@ use std::time::Duration;
 use foldb_env::scheduling_point;
 
 use crate::counters::Total;
+use crate::db::batch::WriteBatch;
+use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
 use crate::db::state::buffers::Buffers;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::writer::WriterState;
+use crate::db::state::writer_lock::WriterGuard;
 use crate::db::throttle::room::Patience;
-use crate::db::throttle::writer_lock::WriterGuard;
-use crate::db::write::batch::WriteBatch;
-use crate::db::write::writes::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;

@@ -14,6 +14,7 @@
 //! - [`stored`]: the contents of the manifest;
 //! - [`deferred`]: logged writes that wait for space, on a full disk;
 //! - [`files`]: the files of the directory;
+//! - [`kept_logs`]: which logs of earlier opens the change feed can read;
 //! - [`opening`]: builds the database from the manifest and the logs;
 //! - [`take_over`]: makes tables of the logged writes;
 //! - [`read_only`]: a database for reading, also while another process writes to it;
@@ -22,6 +23,7 @@
 
 mod deferred;
 pub(crate) mod files;
+pub(crate) mod kept_logs;
 mod opening;
 mod place;
 mod platform;

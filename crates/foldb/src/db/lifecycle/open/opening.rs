@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use crate::db::state::writer_lock::WriterLock;
 use crate::db::throttle::full_disk::FIRST_LOOK;
-use crate::db::throttle::writer_lock::WriterLock;
 use crate::settings::Settings;
 use foldb_chains::Pins;
 use foldb_env::{FileLock, FileSystem, Process};
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
-use crate::db::feed::chain::Chain;
-use crate::db::feed::recovery::{Recovered, copy_replayed, recover};
 use crate::db::lifecycle::open::files::{
     check_log, check_tables, list_files, logs_in, next_number,
 };
+use crate::db::lifecycle::open::kept_logs::{Recovered, copy_replayed, recover};
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::take_over::StoredLogs;
 use crate::db::lifecycle::open::with_comparators;
 use crate::db::lifecycle::replay::{Replay, ReplayKeyspace, WhenFull, needed_logs, replay_logs};
 use crate::db::state::background::Background;
 use crate::db::state::buffers::{Buffers, SealedGroups};
+use crate::db::state::chain::Chain;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::state::reserve::Reserve;

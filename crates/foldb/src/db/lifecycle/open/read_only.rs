@@ -31,9 +31,8 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, ReadOnlyFs};
 
 use crate::db::core::Core;
-use crate::db::feed::Position;
-use crate::db::feed::recovery::link;
 use crate::db::lifecycle::open::files::{check_log, check_tables, list_files, logs_in};
+use crate::db::lifecycle::open::kept_logs::link;
 use crate::db::lifecycle::open::opening::{
     Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
 };
@@ -45,6 +44,7 @@ use crate::db::lifecycle::replay::{
     Replay, Replayed, WhenFull, begin_record, needed_logs, opened, replay_logs,
 };
 use crate::db::state::keyspace::KeyspaceParts;
+use crate::db::state::position::Position;
 use crate::db::state::reserve::Reserve;
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};

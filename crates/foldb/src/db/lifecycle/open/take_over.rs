@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::db::core::Core;
-use crate::db::feed::announced::Announced;
 use crate::db::lifecycle::replay::{
     Memtables, Replay, ReplayKeyspace, Replayed, WhenFull, needed_logs, replay_logs,
 };
+use crate::db::state::announced::Announced;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::writer::WriterState;
 use crate::db::trees::flush::{Flushed, Written, new_level0_run};

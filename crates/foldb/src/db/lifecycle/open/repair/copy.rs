@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use foldb_env::{FileLock, FileSystem};
 
-use crate::db::lifecycle::copying::{copy_file, is_no_link, refuse_used};
 use crate::db::lifecycle::open::files::list_files;
 use crate::db::lifecycle::open::lock;
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
+use crate::files::{copy_file, is_no_link, refuse_used};
 
 /// A copy in progress. Dropping it before [`Copy::keep`] removes it.
 pub(crate) struct Copy {

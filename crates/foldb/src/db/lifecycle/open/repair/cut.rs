@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use foldb_env::FileSystem;
 
-use crate::db::lifecycle::copying::{copy_file, is_no_link};
 use crate::db::lifecycle::open::files::logs_in;
 use crate::db::lifecycle::open::repair::{CutLog, LogCut};
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames, is_there};
+use crate::files::{copy_file, is_no_link};
 
 /// Cuts a log and renames later ones.
 ///

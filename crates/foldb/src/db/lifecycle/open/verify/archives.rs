@@ -14,8 +14,8 @@
 
 use std::path::Path;
 
-use crate::db::feed::recovery::{MISSING_ARCHIVE, lineage_of, read_lineage};
 use crate::db::lifecycle::open::files::{archives_in, logs_in};
+use crate::db::lifecycle::open::kept_logs::{MISSING_ARCHIVE, lineage_of, read_lineage};
 use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
 use crate::error::{Error, Result};
 use crate::fold::Registry;

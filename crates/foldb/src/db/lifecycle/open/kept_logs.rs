@@ -26,12 +26,12 @@ use std::time::Duration;
 
 use foldb_env::FileSystem;
 
-use crate::db::feed::announced::Announced;
-use crate::db::feed::chain::{Archived, Link};
-use crate::db::lifecycle::copying::copy_file;
 use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
 use crate::db::lifecycle::replay::ReplayedLog;
+use crate::db::state::announced::Announced;
+use crate::db::state::chain::{Archived, Link};
 use crate::error::{Error, ErrorKind, Result};
+use crate::files::copy_file;
 use crate::files::{FileKind, FileNames};
 use crate::wal::{Lineage, LogReader, LogRecord, Predecessor};
 

@@ -2,19 +2,21 @@
 //!
 //! A batch holds its writes as the log stores them: see [`crate::operation`].
 
+pub(crate) mod stamping;
+pub(crate) mod writes;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::db::handle::keyspace::Keyspace;
+use crate::db::batch::stamping::{resolve_last, with_pending_stamp};
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceState};
-use crate::db::write::stamping::{resolve_last, with_pending_stamp};
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
 use crate::fold::stamp::{Bucket, CommitTime, STAMP_LEN, round_to};
 use crate::fold::{Operator, Registry};
 use crate::key::{AsKeyRange, DEFAULT_KEYSPACE, KeyspaceId, Kind, NO_OPERATOR, OperatorId};
 use crate::memtable::bytes_needed;
-use crate::operation::{Operation, Operations, check_range, encode_range};
+use crate::operation::{Operation, Operations, encode_range};
 use crate::settings::Expires;
 
 /// Writes that are applied together or not at all, in the order in which they were added.
@@ -141,25 +143,9 @@ impl WriteBatch {
         self.add(Kind::Put, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), value.as_ref())
     }
 
-    /// Sets a key of a keyspace.
-    pub fn put_in(
-        &mut self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-    ) -> &mut Self {
-        let keyspace = keyspace.state();
-        self.add_in(keyspace, (Kind::Put, NO_OPERATOR), key.as_ref(), value.as_ref())
-    }
-
     /// Deletes a key. A missing key is no error.
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut Self {
         self.add(Kind::Delete, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), &[])
-    }
-
-    /// Deletes a key of a keyspace. A missing key is no error.
-    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add_in(keyspace.state(), (Kind::Delete, NO_OPERATOR), key.as_ref(), &[])
     }
 
     /// Deletes all keys of a range; see [`crate::Db::delete_range`].
@@ -184,17 +170,6 @@ impl WriteBatch {
         self.add(Kind::DeleteRange, DEFAULT_KEYSPACE, NO_OPERATOR, start, &value)
     }
 
-    /// Deletes all keys of a range of a keyspace; see [`crate::Db::delete_range`].
-    pub fn delete_range_in(&mut self, keyspace: &Keyspace, range: impl AsKeyRange) -> &mut Self {
-        let mut value = Vec::new();
-        let range = range.key_bounds();
-        let start = encode_range(range, &mut value);
-        if let Err(error) = check_range(&*keyspace.state().comparator, range) {
-            self.mistake.get_or_insert(error);
-        }
-        self.add_range_delete(keyspace.state(), start, &value)
-    }
-
     /// Adds an encoded range delete of a keyspace, whose bounds were checked.
     pub(crate) fn add_range_delete(
         &mut self,
@@ -211,22 +186,6 @@ impl WriteBatch {
         self.add(Kind::Merge, DEFAULT_KEYSPACE, NO_OPERATOR, key.as_ref(), operand.as_ref())
     }
 
-    /// Merges an operand with the default operator of a keyspace.
-    pub fn merge_in(
-        &mut self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        operand: impl AsRef<[u8]>,
-    ) -> &mut Self {
-        match keyspace.state().default_operator() {
-            Ok(operator) => self.merge_with_in(operator, keyspace, key, operand),
-            Err(error) => {
-                self.mistake.get_or_insert(error);
-                self
-            }
-        }
-    }
-
     /// Merges an operand with an operator from [`crate::Db::operator`]. A malformed operand, or
     /// operators of two databases in one batch, make the write of the batch fail.
     pub fn merge_with(
@@ -237,27 +196,6 @@ impl WriteBatch {
     ) -> &mut Self {
         self.check_operand(operator, operand.as_ref());
         self.add(Kind::Merge, DEFAULT_KEYSPACE, operator.id, key.as_ref(), operand.as_ref())
-    }
-
-    /// Merges an operand into a key of a keyspace; see [`WriteBatch::merge_with`].
-    pub fn merge_with_in(
-        &mut self,
-        operator: &Operator,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        operand: impl AsRef<[u8]>,
-    ) -> &mut Self {
-        self.check_operand(operator, operand.as_ref());
-        match keyspace.core().stored_operator(keyspace.state(), operator) {
-            Ok(id) => {
-                let merge = (Kind::Merge, id);
-                self.add_in(keyspace.state(), merge, key.as_ref(), operand.as_ref())
-            }
-            Err(error) => {
-                self.mistake.get_or_insert(error);
-                self
-            }
-        }
     }
 
     /// Adds a value or operand as a database stored it before, stamp included, under an operator's
@@ -320,7 +258,7 @@ impl WriteBatch {
         }
     }
 
-    fn check_operand(&mut self, operator: &Operator, operand: &[u8]) {
+    pub(crate) fn check_operand(&mut self, operator: &Operator, operand: &[u8]) {
         self.is_for(&operator.registry, "operators");
         if let Err(error) = operator.check_operand(operand) {
             self.mistake.get_or_insert(error);
@@ -496,6 +434,11 @@ impl WriteBatch {
     /// Returns the writes between two places that are ends of writes.
     pub(crate) fn operations_between(&self, start: usize, end: usize) -> Operations<'_> {
         Operations { bytes: ByteReader::new(&self.encoded[start..end]) }
+    }
+
+    /// Notes a mistake, unless the batch has one already.
+    pub(crate) fn note_mistake(&mut self, mistake: Error) {
+        self.mistake.get_or_insert(mistake);
     }
 
     /// Returns the first mistake made while filling the batch.

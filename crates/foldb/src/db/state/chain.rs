@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::db::feed::position::Position;
+use crate::db::state::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
 use crate::settings::WalRetention;
@@ -199,11 +199,11 @@ impl Chain {
 
 /// How far a log can be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     /// The last frame that the reader may read.
-    pub(super) through: u64,
+    pub(crate) through: u64,
     /// The last frame of the log; `None` if it is unknown.
-    pub(super) most: Option<u64>,
+    pub(crate) most: Option<u64>,
 }
 
 /// Returns what a reader at a position may read next. `links` is the whole chain. `frames` gets the
@@ -211,7 +211,7 @@ pub(super) struct Frames {
 ///
 /// # Errors
 /// As [`Chain::see`].
-pub(super) fn see_in(
+pub(crate) fn see_in(
     links: &[&Link],
     at: &Position,
     frames: impl FnOnce(&Link, Option<u64>) -> Frames,

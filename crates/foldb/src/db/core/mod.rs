@@ -20,19 +20,22 @@
 //! ([`Core::check_not_inside`]). It is refused even if it needs a lock of an earlier place in this
 //! order that another thread holds: that thread may wait for the later lock.
 
+mod archive;
+mod time;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use crate::db::throttle::writer_lock::{WriterGuard, WriterLock};
+use crate::db::state::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
 use foldb_env::{FileLock, Process, scheduling_point};
 
 use crate::counters::Totals;
-use crate::db::feed::chain::Chain;
 use crate::db::state::background::Background;
 use crate::db::state::buffers::SealedGroups;
+use crate::db::state::chain::Chain;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::reserve::Reserve;
@@ -294,6 +297,17 @@ impl Core {
     /// Returns the last sequence number that was applied and published.
     pub(crate) fn published(&self) -> SeqNo {
         self.pins.published()
+    }
+}
+
+/// Closes the database when the last handle is dropped. Workers hold the core, not this handle.
+pub(crate) struct Handle {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.core.close_at_last();
     }
 }
 

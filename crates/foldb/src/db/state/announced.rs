@@ -18,7 +18,7 @@ use crate::wal::{Lineage, LogReader, LogRecord, NamedKeyspace, Predecessor};
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     /// Those of the log's list, with the creations and without the drops after it.
-    pub(super) listed: Vec<NamedKeyspace>,
+    pub(crate) listed: Vec<NamedKeyspace>,
 }
 
 impl Announced {
@@ -39,7 +39,7 @@ impl Announced {
     ///
     /// # Errors
     /// `Io` or `Corruption` if the log cannot be read.
-    pub(super) fn before(end: Predecessor, mut log: LogReader) -> Result<Announced> {
+    pub(crate) fn before(end: Predecessor, mut log: LogReader) -> Result<Announced> {
         let (mut announced, mut record) = (Announced::default(), Vec::new());
         while log.next_through(end.frames, &mut record)? {
             let noted = announced.note(&record);

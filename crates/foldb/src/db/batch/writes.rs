@@ -1,8 +1,8 @@
 //! The operations of one call: one operation, or a batch.
 
+use crate::db::batch::WriteBatch;
 use crate::db::state::buffers::{Buffers, Needs};
 use crate::db::state::keyspace::KeyspaceState;
-use crate::db::write::batch::WriteBatch;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, Kind};
 use crate::memtable::bytes_needed;
 use crate::operation::Operation;

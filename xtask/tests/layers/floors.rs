@@ -1,0 +1,80 @@
+//! Checks that the sources of `db` follow the list of floors in `db/mod.rs`.
+//!
+//! An arrow goes from a file to a file that it names in a path, or whose method it calls. Arrows
+//! between the folders of `db` go down the list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sources::Arrow;
+use super::{engine, root};
+
+/// Arrows between floors that still go up: all are calls of methods. The list only shrinks.
+const UP: &[(&str, &str)] = &[
+    ("core", "lifecycle"),
+    ("core", "trees"),
+    ("lifecycle", "load"),
+    ("read", "lifecycle"),
+    ("read", "trees"),
+    ("throttle", "lifecycle"),
+    ("throttle", "trees"),
+    ("trees", "lifecycle"),
+    ("write", "lifecycle"),
+    ("write", "trees"),
+];
+
+/// How high each folder lies: a line of dashes in the list begins the floor below.
+fn floors() -> BTreeMap<String, usize> {
+    let file = root().join("crates/foldb/src/db/mod.rs");
+    let text = std::fs::read_to_string(file).expect("db/mod.rs can be read");
+    let list = text.split("```text\n").nth(1).expect("db/mod.rs has a list of floors");
+    let list = list.split("//! ```").next().unwrap_or_default();
+    let (mut floors, mut below_top) = (BTreeMap::new(), 0);
+    for line in list.lines().filter_map(|line| line.strip_prefix("//!")) {
+        match line.strip_prefix("   ").and_then(|line| line.split_whitespace().next()) {
+            Some(dashes) if dashes.starts_with('-') => below_top += 1,
+            Some(folder) if !line.starts_with("    ") => {
+                floors.insert(folder.to_owned(), below_top);
+            }
+            _ => {}
+        }
+    }
+    floors
+}
+
+/// The folder of a file below `db`; `None` for a file elsewhere and for the list itself.
+fn folder(file: &str) -> Option<&str> {
+    let below = file.strip_prefix("db/").filter(|below| *below != "mod.rs")?;
+    let first = below.split('/').next().unwrap_or(below);
+    Some(first.strip_suffix(".rs").unwrap_or(first))
+}
+
+#[test]
+fn arrows_between_the_floors_of_db_go_down() {
+    let (engine, floors) = (engine(), floors());
+    let (mut between, mut up) = (BTreeSet::new(), BTreeMap::<_, BTreeSet<String>>::new());
+    for Arrow { from, to } in engine.arrows.iter().chain(&engine.calls) {
+        let (Some(above), Some(below)) = (folder(from), folder(to)) else { continue };
+        if above == below {
+            continue;
+        }
+        between.insert((above, below));
+        if floors[below] <= floors[above] {
+            up.entry((above, below)).or_default().insert(format!("{from} names {to}"));
+        }
+    }
+    println!("{} arrows between {} folders", between.len(), floors.len());
+    let allowed: BTreeSet<_> = UP.iter().copied().collect();
+    let wrong: Vec<_> = up.iter().filter(|(arrow, _)| !allowed.contains(*arrow)).collect();
+    assert!(wrong.is_empty(), "these arrows do not go down:\n{wrong:#?}");
+    let unused: Vec<_> = allowed.iter().filter(|arrow| !up.contains_key(*arrow)).collect();
+    assert!(unused.is_empty(), "these arrows no longer go up, so remove them: {unused:?}");
+}
+
+#[test]
+fn the_list_of_floors_has_every_folder_and_no_other() {
+    let engine = engine();
+    let folders: BTreeSet<_> = engine.files.iter().filter_map(|file| folder(file)).collect();
+    let floors = floors();
+    let listed: BTreeSet<_> = floors.keys().map(String::as_str).collect();
+    assert_eq!(listed, folders, "left: the list of db/mod.rs, right: the folders");
+}
