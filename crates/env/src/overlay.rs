@@ -118,6 +118,15 @@ impl FileSystem for OverlayFs {
         }
     }
 
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        let place = self.find(path, &self.changes())?;
+        match place {
+            Place::Above => self.above.open(path),
+            // Nothing changes the files below, so they keep their names.
+            Place::Below(path) => self.below.open_named(&path),
+        }
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         check_same_directory(from, to)?;
         let mut changes = self.changes();

@@ -51,6 +51,10 @@ impl FileSystem for ReadOnlyFs {
         self.0.open(path)
     }
 
+    fn open_named(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
+        self.0.open_named(path)
+    }
+
     fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
         refused()
     }

@@ -234,7 +234,17 @@ fn a_stop_at_any_call_of_a_long_recovery_loses_nothing() {
 /// The tables of a recovery that was stopped and the logs together have each write once.
 #[test]
 fn a_repair_without_the_manifest_after_a_stop_in_a_long_recovery_loses_nothing() {
-    let fs = logged(None);
+    repair_after_stops(None);
+}
+
+/// Also the values that such a recovery had separated.
+#[test]
+fn a_repair_without_the_manifest_after_such_a_stop_takes_each_separated_value_once() {
+    repair_after_stops(Some(4 * KIB));
+}
+
+fn repair_after_stops(value_separation_min: Option<usize>) {
+    let fs = logged(value_separation_min);
     let expected = roomy_state(&fs);
     for (left, moment) in stops(&fs).iter().step_by(2) {
         for name in left.list(Path::new(PATH)).unwrap() {

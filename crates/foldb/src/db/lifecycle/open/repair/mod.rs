@@ -51,7 +51,7 @@ use self::cut::{cut_log, with_ending};
 use self::logs::LogsTell;
 use self::mend::{Mending, heads, logs_from};
 pub(crate) use self::rebuild::bounds;
-use self::rebuild::{Rebuilt, Survey, without_gaps};
+use self::rebuild::{Rebuilt, Survey, Unclaimed, without_gaps};
 use self::values::{LostPart, Sought};
 use crate::db::lifecycle::open::files::{
     MISSING_TABLE, archives_in, list_files, logs_in, next_number,
@@ -66,7 +66,7 @@ use crate::db::state::tree::KeyspaceTree;
 use crate::encoding::format::{LOG, MANIFEST};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames, is_there, refuse_foreign, refuse_unfinished_restore};
-use crate::key::KeyspaceId;
+use crate::key::{KeyspaceId, MAX_SEQNO};
 use crate::options::Options;
 use crate::segment::Placement;
 use crate::segment::SegmentFiles;
@@ -418,7 +418,7 @@ struct Repair<'a> {
     present: Vec<FileKind>,
     stored: Stored,
     /// Segments to search completely.
-    unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
+    unclaimed: BTreeMap<KeyspaceId, Unclaimed>,
     report: &'a mut RepairReport,
 }
 
@@ -556,10 +556,11 @@ impl Repair<'_> {
             }
         }
         let without = before.apply(&edits, comparator, segment_files)?;
-        let unclaimed = self.unclaimed.remove(&own.id).unwrap_or_default();
+        let Unclaimed { placements: unclaimed, logged_from } =
+            self.unclaimed.remove(&own.id).unwrap_or_default();
         let sought = match unclaimed.is_empty() {
             true => Sought::Of(&lost),
-            false => Sought::All(&unclaimed),
+            false => Sought::All(&unclaimed, logged_from.unwrap_or(MAX_SEQNO)),
         };
         let found = self.find_values(own, &sought, &without, &tables)?;
         if found.is_empty() {

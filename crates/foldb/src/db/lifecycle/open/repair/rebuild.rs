@@ -78,7 +78,16 @@ pub(crate) struct Rebuilt {
     pub(crate) recovered: Recovered,
     /// The existing segments of each keyspace that may have lost unknown tables. They show which
     /// keyspace the values belong to.
-    pub(crate) unclaimed: BTreeMap<KeyspaceId, Vec<Placement>>,
+    pub(crate) unclaimed: BTreeMap<KeyspaceId, Unclaimed>,
+}
+
+/// Segments that unknown lost tables may have referred to.
+#[derive(Default)]
+pub(crate) struct Unclaimed {
+    pub(crate) placements: Vec<Placement>,
+    /// The first write that the next replay of the logs brings back, if there is one. Values from
+    /// here on were separated by a flush that a crash interrupted.
+    pub(crate) logged_from: Option<SeqNo>,
 }
 
 /// Returns the definitions of tables and logs, in the order of ids. Ids are consecutive, but only
@@ -464,7 +473,9 @@ impl<'a> Survey<'a> {
                 // Only existing segments count. The others were placed in files that do not exist.
                 let there = sections.get(&id).into_iter().flat_map(BTreeMap::keys);
                 let there = there.filter_map(|segment| placements.get(segment));
-                unclaimed.insert(id, there.copied().collect());
+                let logged_from = self.logs.unflushed.get(&id).copied();
+                unclaimed
+                    .insert(id, Unclaimed { placements: there.copied().collect(), logged_from });
             }
             keyspaces.push(KeyspaceEdit {
                 id,

@@ -9,7 +9,13 @@
 //! it exists. The lost table may have deleted `a`; that is unknown, so `a` is recovered (H26).
 //!
 //! Without a manifest, the lost tables are unknown ([`Sought::All`]). Then all segments are
-//! searched, and values that existing tables refer to or have replaced are left out.
+//! searched, and values that existing tables refer to or have replaced are left out. So are values
+//! that the logs bring back too: a flush that a crash interrupted had separated them. The replay
+//! puts all it finds above the recovered values:
+//!
+//! ```text
+//! log: a.PUT.5 a.PUT.9   segment of the flush: a.PUT.9   as a run: a.PUT.9 below a.PUT.5, wrong
+//! ```
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -38,8 +44,9 @@ pub(crate) struct Found {
 pub(crate) enum Sought<'a> {
     /// The keys of these parts of tables, in the segments that the tables referred to.
     Of(&'a [LostPart]),
-    /// All keys, because the lost tables are unknown.
-    All(&'a [Placement]),
+    /// All keys, because the lost tables are unknown, up to the first write that the logs bring
+    /// back.
+    All(&'a [Placement], SeqNo),
 }
 
 /// The lost part of a table.
@@ -63,7 +70,7 @@ impl Sought<'_> {
         let (mut segments, segment_files) = (SegmentMap::default(), Arc::<SegmentFiles>::default());
         let mut place = |at: Placement| segments.place(at, segment_files.get(at.file));
         match self {
-            Sought::All(placements) => placements.iter().try_for_each(|&at| place(at))?,
+            Sought::All(placements, _) => placements.iter().try_for_each(|&at| place(at))?,
             Sought::Of(parts) => {
                 let parts = parts.iter().filter(|part| !part.ranges.is_empty());
                 let referred = parts.flat_map(|part| &*part.table.file.references);
@@ -74,9 +81,9 @@ impl Sought<'_> {
         Ok(segments)
     }
 
-    fn is_in_range(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+    fn seeks(&self, comparator: &dyn Comparator, key: &[u8], seqno: SeqNo) -> bool {
         match self {
-            Sought::All(_) => true,
+            Sought::All(_, logged_from) => seqno < *logged_from,
             Sought::Of(parts) => parts.iter().any(|part| part.contains(comparator, key)),
         }
     }
@@ -96,7 +103,7 @@ impl Repair<'_> {
         let mut found: Vec<Found> = Vec::new();
         for segment in sought.segments(&own.version)?.iter() {
             let visited = tables.segments().visit_values(own.id, segment, |key, seqno, address| {
-                if sought.is_in_range(comparator, key) {
+                if sought.seeks(comparator, key, seqno) {
                     found.push(Found { key: key.to_vec(), seqno, address });
                 }
                 Ok(())
