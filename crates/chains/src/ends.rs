@@ -19,7 +19,7 @@ use crate::node::Node;
 use crate::planted::{Fault, planted};
 use crate::skiplist::Towers;
 use crate::sync::{AtomicU32, Ordering, Word, Written};
-use crate::writer::{Full, folded_bytes_needed};
+use crate::writer::{FoldWord, Full, folded_bytes_needed};
 
 /// The ends of the written regions of the arena.
 pub(crate) struct Ends {
@@ -75,7 +75,7 @@ pub(crate) fn fold_in_place(
     node: Node<'_>,
     payload: &Payload<'_>,
     floor: u64,
-    fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
+    fold: impl FoldWord,
 ) -> bool {
     if payload.value.len() != UNIT {
         return false;
@@ -101,7 +101,7 @@ pub(crate) fn fold_in_place(
             return false;
         }
         debug_assert!(seqno_kind >> 8 < payload.seqno_kind >> 8, "writes come in order");
-        match fold(word.load(at)) {
+        match fold.fold(word.load(at)) {
             Some(folded) => word.store(at, folded),
             None => return false,
         }

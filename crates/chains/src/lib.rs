@@ -94,5 +94,6 @@ pub use pins::{ApplyPhase, Pinning, Pins};
 pub use prefetch::prefetch;
 pub use versions::{Version, Versions};
 pub use writer::{
-    Full, Inserted, NewRecord, Writer, bytes_needed, bytes_with_spellings, folded_bytes_needed,
+    FoldWord, Full, Inserted, NewRecord, Writer, bytes_needed, bytes_with_spellings,
+    folded_bytes_needed,
 };

@@ -11,9 +11,25 @@ use std::sync::Arc;
 use crate::chains::{Chains, Index};
 use crate::ends::{Ends, Folded, Growth, Payload, fold_in_place};
 use crate::index::Probe;
-use crate::layout::{FOLDED_EXTRA, IN_NODE, MAX_SEQNO, NODE, Placement, pack, version_bytes};
+use crate::layout::{FOLDED_EXTRA, IN_NODE, NODE, Placement, pack, version_bytes};
 use crate::skiplist::Search;
 use crate::sync::Ordering;
+
+/// How a write changes a value of 8 bytes in place.
+///
+/// Closures do it. A type of its own can ask the compiler to put the fold in line, which a closure
+/// cannot: out of line it costs a hot counter's merge a twentieth of its time.
+pub trait FoldWord {
+    /// Returns the new value; `None` if the write cannot change this one.
+    fn fold(self, old: [u8; 8]) -> Option<[u8; 8]>;
+}
+
+impl<F: FnOnce([u8; 8]) -> Option<[u8; 8]>> FoldWord for F {
+    #[inline(always)]
+    fn fold(self, old: [u8; 8]) -> Option<[u8; 8]> {
+        self(old)
+    }
+}
 
 /// The memtable has no room for the record, and is unchanged. Seal it and start another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,17 +137,14 @@ impl Writer {
         value: &[u8],
     ) -> Result<(), Full> {
         let record = NewRecord { seqno, kind, operator, value };
-        let inserted = match self.chains.index {
-            Index::Hashed(_) => self.insert_or_fold(hash, key, record, MAX_SEQNO, |_| None),
-            Index::Ordered(_) => self.insert_or_fold_spelled(key, record, MAX_SEQNO, |_| None),
-        };
-        inserted.map(|_| ())
+        self.insert_or_fold(hash, key, record, crate::layout::MAX_SEQNO, |_| None).map(|_| ())
     }
 
     /// Adds a record like [`Writer::insert`], or folds it into the key's newest version in place.
     /// It folds if that version has the same kind and operator, a value of 8 bytes, and a sequence
     /// number above `floor`, and if `fold` makes a new value. The version keeps its sequence
-    /// number. A folded version never changes: the versions it stands for would lack the write.
+    /// number. A folded version never changes: the versions it stands for would lack the write. Nor
+    /// does a version with another spelling of the key.
     ///
     /// No reader may depend on the version as it was; see [`Pins`](crate::Pins).
     ///
@@ -139,8 +152,7 @@ impl Writer {
     /// As [`Writer::insert`].
     ///
     /// # Panics
-    /// As [`Writer::insert`]. In [`KeyOrder::Spelled`](crate::KeyOrder::Spelled): see
-    /// [`Writer::insert_or_fold_spelled`].
+    /// As [`Writer::insert`].
     #[inline(always)]
     pub fn insert_or_fold(
         &mut self,
@@ -148,12 +160,17 @@ impl Writer {
         key: &[u8],
         record: NewRecord<'_>,
         floor: u64,
-        fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
+        fold: impl FoldWord,
     ) -> Result<Inserted, Full> {
-        let payload = payload_of(record);
+        let NewRecord { seqno, kind, operator, value } = record;
+        assert!(
+            seqno <= crate::layout::MAX_SEQNO,
+            "sequence number {seqno} needs more than 56 bits"
+        );
+        let payload = Payload { seqno_kind: pack(seqno, kind), operator, value };
         let chains = &*self.chains;
         let Index::Hashed(index) = &chains.index else {
-            panic!("keys with spellings have no hash: insert them with insert_or_fold_spelled");
+            return self.insert_in_order(key, payload, floor, fold);
         };
         // SAFETY: the writer itself wrote all nodes.
         let is_key = |number| unsafe { chains.node(number) }.key() == key;
@@ -181,29 +198,19 @@ impl Writer {
         Ok(self.inserted(versions))
     }
 
-    /// Does [`Writer::insert_or_fold`] where keys have spellings. It never folds into a version
-    /// with another spelling of the key. The search comes before any change: it calls the caller's
-    /// order, which may panic.
-    ///
-    /// It is a function of its own so that each caller's `fold` has one place of use. The compiler
-    /// then puts it in line, which saves a hot counter's merge a twentieth of its time.
-    ///
-    /// # Errors
-    /// As [`Writer::insert`].
-    ///
-    /// # Panics
-    /// As [`Writer::insert`]. Without spellings.
-    pub fn insert_or_fold_spelled(
+    /// Does [`Writer::insert_or_fold`] where keys have spellings. The search comes before any
+    /// change: it calls the caller's order, which may panic.
+    #[cold]
+    fn insert_in_order(
         &mut self,
         key: &[u8],
-        record: NewRecord<'_>,
+        payload: Payload<'_>,
         floor: u64,
-        fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
+        fold: impl FoldWord,
     ) -> Result<Inserted, Full> {
-        let payload = payload_of(record);
         let chains = &*self.chains;
         let Index::Ordered(list) = &chains.index else {
-            panic!("keys without spellings have a hash: insert them with insert_or_fold");
+            unreachable!("the caller found an ordered index");
         };
         // SAFETY: the writer itself wrote all nodes.
         let compare = |node| unsafe { chains.compare(node, key) };
@@ -282,13 +289,4 @@ impl Writer {
         let first_level = pack(first, level.saturating_add(1));
         self.ends.push_folded(node, payload, Folded { below, unfolded, first_level })
     }
-}
-
-/// # Panics
-/// If the record's sequence number does not fit.
-#[inline(always)]
-fn payload_of(record: NewRecord<'_>) -> Payload<'_> {
-    let NewRecord { seqno, kind, operator, value } = record;
-    assert!(seqno <= MAX_SEQNO, "sequence number {seqno} needs more than 56 bits");
-    Payload { seqno_kind: pack(seqno, kind), operator, value }
 }

@@ -156,7 +156,7 @@ impl Counters {
 
     fn apply(&mut self, seqno: u64, key: &[u8], floor: u64) -> Inserted {
         let record = NewRecord { seqno, kind: ADD, operator: 1, value: &1u64.to_le_bytes() };
-        let add = |word| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
+        let add = |word: [u8; 8]| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
         self.writer.insert_or_fold(hash_of(key), key, record, floor, add).unwrap()
     }
 }

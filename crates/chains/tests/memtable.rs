@@ -57,8 +57,9 @@ fn h2_small_values_are_aligned_words() {
             ValueBytes::Lent(bytes) => assert_eq!(bytes.as_ptr().addr() % 8, 0),
         }
         let record = NewRecord { seqno: seqno + 1, kind: PUT, operator: 0, value: &[1; 8] };
-        let folded =
-            writer.insert_or_fold(xxh3_64(key), key, record, 0, |word| Some(word.map(|b| b + 1)));
+        let folded = writer.insert_or_fold(xxh3_64(key), key, record, 0, |word: [u8; 8]| {
+            Some(word.map(|b| b + 1))
+        });
         assert_eq!(folded == Ok(Inserted::InPlace), value_len == 8, "{key_len} {value_len}");
         if value_len == 8 {
             assert_eq!(get(&chains, key, seqno), Some(vec![4; 8]), "under its first number");

@@ -284,7 +284,9 @@ fn apply(ops: &[Op]) -> (Writer, Arc<Chains>, Model, Vec<(u64, Cursor)>) {
                 let floor = cursors.last().map_or(0, |(seqno, _)| *seqno);
                 let record = NewRecord { seqno, kind: 9, operator: *operator, value: &word };
                 let added =
-                    writer.insert_or_fold(xxh3_64(key), key, record, floor, |old| add(old, &word));
+                    writer.insert_or_fold(xxh3_64(key), key, record, floor, |old: [u8; 8]| {
+                        add(old, &word)
+                    });
                 let newest = model.keys.get_mut(key).map(|entries| &mut entries[0]);
                 let newest = newest.filter(|newest| newest.unfolded.is_empty());
                 let newest = newest.map(|newest| &mut newest.record);

@@ -97,8 +97,8 @@ fn a_write_in_another_spelling_is_not_folded_in_place() {
     let mut add = |key: &[u8], seqno| {
         let value = 1u64.to_le_bytes();
         let record = NewRecord { seqno, kind: 2, operator: 1, value: &value };
-        let fold = |word| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
-        writer.insert_or_fold_spelled(key, record, 0, fold).unwrap()
+        let fold = |word: [u8; 8]| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
+        writer.insert_or_fold(0, key, record, 0, fold).unwrap()
     };
     assert_eq!(add(b"hits", 1), Inserted::Version(1));
     assert_eq!(add(b"hits", 2), Inserted::InPlace);
@@ -239,7 +239,7 @@ fn compare_with_model(seed: u64, writes: u64) {
         let floor = random.below(2 * seqno);
         let record = NewRecord { seqno, kind: 2, operator: 0, value: &value };
         let inserted =
-            writer.insert_or_fold_spelled(&key, record, floor, |_| Some([7; 8])).unwrap();
+            writer.insert_or_fold(0, &key, record, floor, |_: [u8; 8]| Some([7; 8])).unwrap();
         let in_place = entries.first().is_some_and(|newest| {
             newest.key == key
                 && newest.unfolded.is_empty()

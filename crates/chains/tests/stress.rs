@@ -230,7 +230,7 @@ fn h2_pinned_readers_see_exact_counters() {
                 let phase = pins.begin_apply();
                 let floor = phase.floor().unwrap_or(n);
                 let record = NewRecord { seqno: n, kind: ADD, operator: 1, value: &one };
-                let add = |word| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
+                let add = |word: [u8; 8]| Some((u64::from_le_bytes(word) + 1).to_le_bytes());
                 match writer.insert_or_fold(hash, &key, record, floor, add).unwrap() {
                     Inserted::InPlace => in_place += 1,
                     Inserted::Version(versions) if versions % 8 == 0 => {

@@ -158,9 +158,12 @@ fn resume(what: &str, mut act: impl FnMut() -> foldb::Result<()>) {
     }
 }
 
-/// Returns the bytes and the number of files of a database.
+/// Returns the bytes and the number of files of a database. Its workers may remove some meanwhile.
 fn size(path: &Path) -> (u64, usize) {
-    let lens = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    let lens = fs::read_dir(path).unwrap().filter_map(|entry| match entry.unwrap().metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        metadata => Some(metadata.unwrap().len()),
+    });
     let lens: Vec<u64> = lens.collect();
     (lens.iter().sum(), lens.len())
 }

@@ -20,12 +20,12 @@
 //! If folding makes operands grow, the writer stops once they average more than [`LARGE`] bytes.
 //! From that size on, a read spends more time on their bytes than on finding them.
 
-use foldb_chains::folded_bytes_needed;
+use foldb_chains::{FoldWord, folded_bytes_needed};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::fold::{Below, Chain, Growth, MergeOperator, Resolver};
-use crate::key::{Kind, SeqNo};
+use crate::fold::{Below, Chain, Growth, Resolver};
+use crate::key::{Kind, OperatorId, SeqNo};
 use crate::memtable::{MemtableWriter, version_header};
 use crate::operation::Operation;
 use crate::value::Value;
@@ -55,16 +55,22 @@ pub(super) struct FoldBuffers {
     scratch: Vec<u8>,
 }
 
-/// Folds an operand into an accumulator, if the operator can.
-#[inline]
-pub(super) fn fold_word(
-    operator: Option<&dyn MergeOperator>,
-    accumulator: [u8; 8],
-    operand: &[u8],
-) -> Option<[u8; 8]> {
-    let (operator, operand) = (operator?, operand.try_into().ok()?);
-    // If an operator panics here, its operands stay and the read that folds them reports the panic.
-    catch_unwind(AssertUnwindSafe(|| operator.fold_word(accumulator, operand))).unwrap_or(None)
+/// Folds the operand of a merge into the newest record's value, if the operator can.
+pub(super) struct FoldOperand<'a> {
+    pub(super) operators: &'a Resolver,
+    pub(super) operator: OperatorId,
+    pub(super) operand: &'a [u8],
+}
+
+impl FoldWord for FoldOperand<'_> {
+    #[inline(always)]
+    fn fold(self, old: [u8; 8]) -> Option<[u8; 8]> {
+        let operator = self.operators.implementation(self.operator)?;
+        let operand = self.operand.try_into().ok()?;
+        // If an operator panics here, its operands stay and the read that folds them reports the
+        // panic.
+        catch_unwind(AssertUnwindSafe(|| operator.fold_word(old, operand))).unwrap_or(None)
+    }
 }
 
 impl MemtableWriter {

@@ -22,7 +22,7 @@ use crate::fold::Chain;
 use crate::fold::stamp::{Moment, NEVER, Stamp};
 use crate::key::{Comparator, Kind, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::memory::WriteBuffer;
-use crate::memtable::folding::{FoldBuffers, fold_word};
+use crate::memtable::folding::{FoldBuffers, FoldOperand};
 use crate::operation::Operation;
 use crate::range_tombstone::{Edge, RangeTombstone, RangeTombstones};
 use crate::user_code::guarded;
@@ -179,17 +179,13 @@ impl MemtableWriter {
         if self.spelled {
             return self.insert_guarded(operation, seqno, rules);
         }
-        let operator = || rules.operators.implementation(operation.operator);
-        let fold = |word| fold_word(operator(), word, operation.value);
-        self.insert::<false>(operation, seqno, rules, fold);
+        self.insert(operation, seqno, rules);
     }
 
     #[inline(never)]
     fn insert_guarded(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
-        let operator = || rules.operators.implementation(operation.operator);
-        let fold = |word| fold_word(operator(), word, operation.value);
         // A panic leaves the memtable whole: the comparator is called before any change.
-        if let Err(panic) = guarded(|| self.insert::<true>(operation, seqno, rules, fold)) {
+        if let Err(panic) = guarded(|| self.insert(operation, seqno, rules)) {
             if let Some(tell) = &self.on_failure {
                 tell(panic.clone());
             }
@@ -197,17 +193,9 @@ impl MemtableWriter {
         }
     }
 
-    /// Inserts a record, where keys are `SPELLED` or not. Each caller has a closure of its own, so
-    /// that the compiler puts it in line. Out of line it costs a hot counter's merge a tenth of its
-    /// time.
+    /// Inserts a record.
     #[inline(always)]
-    fn insert<const SPELLED: bool>(
-        &mut self,
-        operation: &Operation<'_>,
-        seqno: SeqNo,
-        rules: Folding<'_>,
-        fold: impl FnOnce([u8; 8]) -> Option<[u8; 8]>,
-    ) {
+    fn insert(&mut self, operation: &Operation<'_>, seqno: SeqNo, rules: Folding<'_>) {
         let Operation { kind, operator, key, value, .. } = *operation;
         if operation.stamped && kind == Kind::Merge {
             self.memtable.note_merge(value);
@@ -222,10 +210,8 @@ impl MemtableWriter {
                 MAX_SEQNO
             }
         };
-        let inserted = match SPELLED {
-            true => self.writer.insert_or_fold_spelled(key, record, floor, fold),
-            false => self.writer.insert_or_fold(hash, key, record, floor, fold),
-        };
+        let fold = FoldOperand { operators: rules.operators, operator, operand: value };
+        let inserted = self.writer.insert_or_fold(hash, key, record, floor, fold);
         if let Inserted::Version(records) = inserted.expect("the caller made room") {
             self.fold_due(hash, operation, records, rules.operators);
         }

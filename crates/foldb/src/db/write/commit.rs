@@ -353,19 +353,14 @@ impl Core {
             crate::numbering::note(first, last);
             writes.first_key().into_iter().for_each(crate::numbering::note_key);
         }
-        let unpublished = Unpublished { core: self, mark: writer.log.mark(), writer };
+        let mut unpublished = Unpublished { core: self, mark: writer.log.mark(), writer };
         let logged = if options.disable_wal {
             unpublished.writer.unlogged = true;
             Ok(())
         } else {
-            let logged = self
-                .log(unpublished.writer, writes, default, first)
-                .or_else(|error| self.log_again(error, unpublished.writer, writes, default, first));
-            match logged {
-                Ok(()) if options.sync => {
-                    self.sync_before_publication(unpublished.writer, unpublished.mark)
-                }
-                logged => logged,
+            match self.log(unpublished.writer, writes, default, first) {
+                Ok(()) if !options.sync => Ok(()),
+                logged => self.end_logging(logged, &mut unpublished, writes, default, options),
             }
         };
         if logged.is_ok() {
@@ -387,7 +382,6 @@ impl Core {
     /// Syncs what was logged before it is applied, if nothing may be visible before it is durable.
     /// Writers wait meanwhile, because a later write must not become visible first. If the sync
     /// fails, removes the records after `mark`: the next write gets their sequence numbers.
-    #[inline(never)]
     fn sync_before_publication(&self, writer: &mut WriterState, mark: LogMark) -> Result<()> {
         if !self.settings.visible_when_durable {
             return Ok(());
@@ -450,18 +444,23 @@ impl Core {
         Ok(())
     }
 
-    /// Logs deletes again that a full disk refused, in the space of the reserve.
-    #[cold]
-    fn log_again(
+    /// Ends the logging of a synced write, or of deletes that a full disk refused: they are logged
+    /// again, in the space of the reserve.
+    #[inline(never)]
+    fn end_logging(
         &self,
-        error: Error,
-        writer: &mut WriterState,
+        logged: Result<()>,
+        unpublished: &mut Unpublished<'_>,
         writes: Writes<'_>,
         default: OperatorId,
-        first: SeqNo,
+        options: &WriteOptions,
     ) -> Result<()> {
-        self.retry_deletes(error, writer, writes)?;
-        self.log(writer, writes, default, first)
+        let Unpublished { mark, ref mut writer, .. } = *unpublished;
+        if let Err(error) = logged {
+            self.retry_deletes(error, writer, writes)?;
+            self.log(writer, writes, default, self.pins.published() + 1)?;
+        }
+        if options.sync { self.sync_before_publication(writer, mark) } else { Ok(()) }
     }
 
     fn apply_and_publish(
