@@ -39,8 +39,8 @@ impl Line {
 /// The checks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// All that a change must pass: fmt, lint, doc, demo, test, simulate, loom, small-disks, report
-    /// and zstd, with the time of each
+    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks,
+    /// report and zstd, with the time of each
     Ci(Gate),
     /// Formatting
     Fmt(Format),
@@ -56,6 +56,10 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo test -p xtask --test layers`.
     Layers,
+    /// House rules: links, citations, columns, lengths, words, dead files
+    ///
+    /// Reads all files that git knows. xtask/src/tidy/ has a file for each rule.
+    Tidy,
     /// The demo: counts words with merges, reopens the database and compares
     ///
     /// Runs `cargo run --release --bin foldb -- demo`.

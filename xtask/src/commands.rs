@@ -2,7 +2,7 @@
 
 use crate::arguments::{Command, Passed};
 use crate::step::{Step, is_there, succeeds};
-use crate::{gate, install, leveldb, msrv, package, platforms, streams};
+use crate::{gate, install, leveldb, msrv, package, platforms, streams, tidy};
 
 /// Runs a command.
 ///
@@ -17,6 +17,7 @@ pub(crate) fn run(command: Command) -> Result<(), String> {
         Command::Lint => lint().run(),
         Command::Doc => doc().run(),
         Command::Layers => Step::new("cargo test -p xtask --test layers").run(),
+        Command::Tidy => tidy::run(),
         Command::Demo(passed) => demo(passed).run(),
         Command::Test(passed) => test(passed).run(),
         Command::AppendOnly(passed) => append_only(passed).run(),

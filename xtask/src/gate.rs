@@ -32,9 +32,10 @@ pub(crate) fn run(earlier: &[String]) -> Result<(), String> {
 }
 
 /// Returns the steps in order. A step that this machine cannot run says so at its turn.
-fn steps() -> [fn() -> Option<Step>; 11] {
+fn steps() -> [fn() -> Option<Step>; 12] {
     [
         || Some(fmt()),
+        || Some(Step::new("cargo xtask tidy")),
         || Some(lint()),
         || Some(doc()),
         || Some(demo(Passed::default())),

@@ -2,7 +2,7 @@
 //!
 //! [`arguments`] parses the command line. [`commands`] maps each command to its programs, and
 //! [`step`] runs one of them. [`gate`] is `cargo xtask ci`: the steps that each change must pass,
-//! with their times. Longer scripts stay in `ci/`.
+//! with their times. [`tidy`] checks the house rules. Longer scripts stay in `ci/`.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ mod step;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tidy;
 
 use std::process::ExitCode;
 

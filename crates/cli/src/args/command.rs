@@ -381,8 +381,8 @@ Examples:
     #[command(
         override_usage = "foldb demo [FILE…|-] [--keep DIR] [--words N] [FLAGS]",
         after_help = "\
-Without a FILE, the demo counts the words of foldb's own documents, and repeats them until it
-has counted --words. It counts FILEs (- is standard input) once. Each word is one merge. The demo
+Without a FILE, the demo counts words of a text that it makes of a word list, and repeats it until
+it has counted --words. It counts FILEs (- is standard input) once. Each word is one merge. The demo
 then reopens the database and compares every count with a plain hash map. If a count differs, the
 demo exits with 1.
 

@@ -55,7 +55,7 @@ pub(crate) struct Load {
 /// `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Texts to count instead of foldb's own documents; - is standard input
+    /// Texts to count instead of foldb's own word list; - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Keep the database in DIR, which must be empty or not exist

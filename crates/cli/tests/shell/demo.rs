@@ -20,7 +20,7 @@ fn the_demo_flushes_and_compacts_and_its_counts_agree() {
 #[test]
 fn the_demo_tells_what_it_did() {
     let shell = Shell::new();
-    // More words than the documents have, so they are read through several times.
+    // More words than the text has, so it is read through several times.
     let out = shell.ok("demo --words 120000");
     for part in [
         "Counting 120,000 words",

@@ -15,12 +15,10 @@ mod expiry;
 mod export;
 mod foldb;
 mod gc;
-mod hazards;
 #[cfg(unix)]
 mod import;
 mod keyspaces;
 mod kill;
-mod links;
 mod load;
 mod locations;
 mod options;

@@ -10,7 +10,7 @@
 //!                            B: looks again, and finds C's
 //! ```
 //!
-//! The holder has two locks of the file, and whoever holds either one excludes all others:
+//! The holder has two locks of the file, and a process that holds either one excludes all others:
 //!
 //! - `flock` belongs to the descriptor. It also excludes a second copy of this library in the same
 //!   process. A fork inherits it, so the child closes the descriptor at once ([`super::forks`]).

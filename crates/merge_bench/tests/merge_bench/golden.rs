@@ -3,7 +3,7 @@
 //!
 //! The expected text is in `golden/`. Times and other figures are masked as `N`.
 //! `UPDATE_GOLDEN=1 cargo test -p merge_bench --test merge_bench golden` writes the files anew.
-//! A change of these files is a change of the interface: say so in CHANGELOG.md.
+//! A change of these files is a change of the interface: the message of its commit says so.
 
 use std::collections::BTreeMap;
 use std::path::Path;

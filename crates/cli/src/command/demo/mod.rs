@@ -1,7 +1,7 @@
 //! `demo`: counts words with merges, proves every count, and does the same with get + put.
 
-mod documents;
 mod job;
+mod list;
 mod report;
 mod words;
 
@@ -81,10 +81,8 @@ fn check_free(dir: &Path) -> Outcome {
 fn corpus(args: &Demo) -> Outcome<(Corpus, u64, String)> {
     let mut corpus = Corpus::default();
     if args.files.is_empty() {
-        for (name, text) in documents::DOCUMENTS {
-            read_text(&mut corpus, Path::new(name), text.as_bytes())?;
-        }
-        return Ok((corpus, args.words, "foldb's own documents".to_owned()));
+        read_text(&mut corpus, Path::new("the word list"), list::text().as_bytes())?;
+        return Ok((corpus, args.words, "foldb's own word list".to_owned()));
     }
     for file in &args.files {
         if file.as_os_str() == "-" {
@@ -172,16 +170,6 @@ fn existing_ancestor(dir: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_embedded_documents_have_words_enough_to_be_interesting() {
-        let mut corpus = Corpus::default();
-        for (name, text) in documents::DOCUMENTS {
-            read_text(&mut corpus, Path::new(name), text.as_bytes()).unwrap();
-        }
-        assert!(corpus.len() > 4_000);
-        assert!(corpus.counts(corpus.len()).len() > 800);
-    }
 
     #[test]
     fn the_other_database_stands_beside_the_one_that_is_kept() {

@@ -16,7 +16,7 @@ const BAR_LEN: u64 = 40;
 /// The input of the demo, in figures.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    /// The name of the texts: `foldb's own documents`.
+    /// The name of the texts: `foldb's own word list`.
     pub texts: String,
     /// Words in the texts.
     pub text_words: u64,

@@ -25,8 +25,8 @@
 //! Only keyspaces with expiry ask for the time. At most once a second a worker then stores it, or
 //! the caller if there are no workers.
 //!
-//! A reset makes the time fall. So whoever must know whether the time changed compares *readings*,
-//! which count the resets in their upper half, and a reading never falls.
+//! A reset makes the time fall. So a caller that must know whether the time changed compares
+//! *readings*, which count the resets in their upper half, and a reading never falls.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -1,0 +1,132 @@
+//! How long functions and files are: a limit that none may pass, and ratchets for the rest.
+//!
+//! A function that does not fit on a screen hides its order of steps. A file of more than 400 lines
+//! has more than one subject.
+
+use super::{File, Finding, Tree};
+
+/// A limit for the longest, and how many may be longer than what is usual.
+struct Ratchet {
+    what: &'static str,
+    /// No more lines than this. Lower it when the longest one becomes shorter.
+    longest: usize,
+    usual: usize,
+    /// How many may have more lines than usual. Lower it when one becomes shorter.
+    above: usize,
+}
+
+const FUNCTIONS: Ratchet = Ratchet { what: "functions", longest: 180, usual: 50, above: 42 };
+const TEST_FUNCTIONS: Ratchet =
+    Ratchet { what: "functions of tests", longest: 117, usual: 50, above: 50 };
+const FILES: Ratchet = Ratchet { what: "files", longest: 957, usual: 400, above: 77 };
+
+/// Functions and files that are too long.
+pub(super) fn too_long(tree: &Tree) -> Vec<Finding> {
+    let files = tree
+        .of_kind("rs")
+        .map(|file| Long { place: file.path.clone(), lines: file.text.lines().count() });
+    let of = |are_tests: bool| {
+        let files = tree.of_kind("rs").filter(move |file| file.is_test() == are_tests);
+        files.flat_map(functions).collect::<Vec<_>>()
+    };
+    let mut findings = FILES.findings(files.collect());
+    findings.extend(FUNCTIONS.findings(of(false)));
+    findings.extend(TEST_FUNCTIONS.findings(of(true)));
+    findings
+}
+
+/// A function or a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Long {
+    place: String,
+    lines: usize,
+}
+
+impl Ratchet {
+    fn findings(&self, all: Vec<Long>) -> Vec<Finding> {
+        let Ratchet { what, longest, usual, above } = *self;
+        let (mut findings, mut long) = (Vec::new(), Vec::new());
+        for Long { place, lines } in all {
+            if lines > longest {
+                let text = format!("{lines} lines: the longest of {what} may have {longest}");
+                findings.push(Finding::new(&place, text));
+            }
+            if lines > usual {
+                long.push(Finding::new(&place, format!("{lines} lines, more than {usual}")));
+            }
+        }
+        if long.len() > above {
+            let count = format!("{} {what} have more than {usual} lines, {above} may", long.len());
+            findings.push(Finding::new("xtask/src/tidy/lengths.rs", count));
+            findings.append(&mut long);
+        }
+        findings
+    }
+}
+
+/// Returns the functions of a file. They are found by their indentation, which rustfmt keeps.
+fn functions(file: &File) -> Vec<Long> {
+    let lines: Vec<&str> = file.text.lines().collect();
+    let mut functions = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let Some((indentation, name)) = signature(line) else { continue };
+        let ends = |line: &&str| matches!(line.trim_end().chars().last(), Some('{' | ';' | '}'));
+        let Some(body) = lines[start..].iter().position(|line| ends(&line)) else { continue };
+        if !lines[start + body].trim_end().ends_with('{') {
+            continue;
+        }
+        let end = format!("{}}}", " ".repeat(indentation));
+        let Some(len) = lines[start..].iter().position(|line| *line == end) else { continue };
+        let place = format!("{}:{} {name}", file.path, start + 1);
+        functions.push(Long { place, lines: len + 1 });
+    }
+    functions
+}
+
+/// Returns the indentation and the name of the function that a line begins.
+fn signature(line: &str) -> Option<(usize, &str)> {
+    let text = line.trim_start();
+    let (before, after) =
+        if text.starts_with("fn ") { ("", &text[3..]) } else { text.split_once(" fn ")? };
+    let is_modifier = |word: &str| {
+        matches!(word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"C\"")
+            || word.starts_with("pub(")
+            || word.ends_with(')')
+    };
+    let name = after.split(['(', '<']).next()?;
+    before.split_whitespace().all(is_modifier).then_some((line.len() - text.len(), name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> File {
+        File { path: "a.rs".to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn functions_are_measured_from_signature_to_brace() {
+        let text = [
+            "pub(in crate::a) fn one<T>(\n    a: T,\n) -> u8\nwhere\n    T: X,\n{\n    1\n}\n",
+            "impl A {\n    const fn two(&self) {\n        {\n        }\n    }\n",
+            "    fn three(&self);\n}\nfn four() {}\n// a fn five() {\n",
+        ];
+        let found = functions(&file(&text.concat()));
+        let expected = [("a.rs:1 one", 8), ("a.rs:10 two", 4)];
+        let expected = expected.map(|(place, lines)| Long { place: place.to_owned(), lines });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_ratchet_has_a_longest_and_a_count() {
+        let ratchet = Ratchet { what: "things", longest: 9, usual: 5, above: 1 };
+        let things = |lines: &[usize]| {
+            lines.iter().map(|&lines| Long { place: "a".to_owned(), lines }).collect::<Vec<_>>()
+        };
+        let found = |lines: &[usize]| ratchet.findings(things(lines)).len();
+        assert_eq!(found(&[5, 9]), 0);
+        assert_eq!(found(&[10]), 1, "longer than the longest");
+        assert_eq!(found(&[6, 6]), 3, "the count, and both");
+    }
+}
