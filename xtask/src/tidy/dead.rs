@@ -47,12 +47,15 @@ fn is_root(file: &File, manifest: &File) -> bool {
     };
     let Some(below) = below else { return false };
     let parts: Vec<&str> = below.split('/').collect();
-    let is_target = match parts[..] {
-        ["build.rs"] | ["src", "lib.rs" | "main.rs"] | ["src", "bin", _] => true,
-        ["tests" | "benches" | "examples", _] => true,
-        ["tests" | "benches" | "examples", _, "main.rs"] | ["src", "bin", _, "main.rs"] => true,
-        _ => false,
-    };
+    let is_target = matches!(
+        parts[..],
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
+            | ["src", "bin", _]
+            | ["src", "bin", _, "main.rs"]
+    );
     is_target || manifest.text.contains(&format!("path = \"{below}\""))
 }
 

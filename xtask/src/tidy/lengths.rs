@@ -70,8 +70,8 @@ fn functions(file: &File) -> Vec<Long> {
     let mut functions = Vec::new();
     for (start, line) in lines.iter().enumerate() {
         let Some((indentation, name)) = signature(line) else { continue };
-        let ends = |line: &&str| matches!(line.trim_end().chars().last(), Some('{' | ';' | '}'));
-        let Some(body) = lines[start..].iter().position(|line| ends(&line)) else { continue };
+        let ends = |line: &&str| line.trim_end().ends_with(['{', ';', '}']);
+        let Some(body) = lines[start..].iter().position(ends) else { continue };
         if !lines[start + body].trim_end().ends_with('{') {
             continue;
         }
@@ -86,8 +86,8 @@ fn functions(file: &File) -> Vec<Long> {
 /// Returns the indentation and the name of the function that a line begins.
 fn signature(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_start();
-    let (before, after) =
-        if text.starts_with("fn ") { ("", &text[3..]) } else { text.split_once(" fn ")? };
+    let at_start = text.strip_prefix("fn ").map(|after| ("", after));
+    let (before, after) = at_start.or_else(|| text.split_once(" fn "))?;
     let is_modifier = |word: &str| {
         matches!(word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"C\"")
             || word.starts_with("pub(")

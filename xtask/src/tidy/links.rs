@@ -16,12 +16,13 @@ pub(super) fn leading_nowhere(tree: &Tree) -> Vec<Finding> {
             let target = target(page, path);
             if !tree.has(&target) {
                 findings.push(Finding::at(page, index, format!("{link} leads nowhere")));
-            } else if let (false, Some(text)) = (heading.is_empty(), tree.text(&target)) {
-                if target.ends_with(".md") && !anchors(text).iter().any(|anchor| anchor == heading)
-                {
-                    let text = format!("{link}: {target} has no heading for #{heading}");
-                    findings.push(Finding::at(page, index, text));
-                }
+                continue;
+            }
+            let text = tree.text(&target).filter(|_| target.ends_with(".md"));
+            let anchors = text.map(anchors).unwrap_or_default();
+            if !heading.is_empty() && text.is_some() && !anchors.iter().any(|a| a == heading) {
+                let text = format!("{link}: {target} has no heading for #{heading}");
+                findings.push(Finding::at(page, index, text));
             }
         }
     }

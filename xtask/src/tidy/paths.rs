@@ -19,7 +19,8 @@ pub(super) fn missing(tree: &Tree) -> Vec<Finding> {
             let is_map = page.path == MAP.0;
             for path in line.split('`').skip(1).step_by(2).filter(|path| is_path(path, is_map)) {
                 let below = format!("{}/{path}", MAP.1);
-                if !tree.has(path) && !(is_map && tree.has(&below)) {
+                let exists = tree.has(path) || (is_map && tree.has(&below));
+                if !exists {
                     findings.push(Finding::at(page, index, format!("there is no {path}")));
                 }
             }
