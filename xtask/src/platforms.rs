@@ -10,7 +10,7 @@ use crate::package::PUBLISHED;
 use crate::step::{Step, root};
 
 /// The compiled targets: other systems, 32-bit addresses, and big-endian byte order.
-/// README.md has a row for each.
+/// docs/limits.md has a row for each.
 pub(crate) const TARGETS: [&str; 6] = [
     "aarch64-unknown-linux-gnu",
     "aarch64-apple-darwin",
@@ -123,8 +123,8 @@ s390x-unknown-linux-gnu      fails: 'cargo check' failed
     }
 
     #[test]
-    fn the_readme_has_a_row_for_each_target() {
-        let page = fs::read_to_string(root().join("README.md")).unwrap();
+    fn the_page_on_limits_has_a_row_for_each_target() {
+        let page = fs::read_to_string(root().join("docs/limits.md")).unwrap();
         for target in TARGETS {
             assert!(page.contains(&format!("`{target}`")), "{target}");
         }

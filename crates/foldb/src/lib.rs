@@ -111,6 +111,11 @@ pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats,
 pub use table::{CustomCache, SharedBlock};
 pub use value::Value;
 
+/// Compiles the examples of the tour.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tour.md")]
+struct Tour;
+
 /// Runs the examples of the guide to merging.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/merge.md")]

@@ -17,6 +17,11 @@
 //! Invariant: when the tables become visible, no memtable holds a record in the load's key range.
 //! Every such record is older than the load, and reads look into memtables first. The end of a load
 //! therefore flushes them ([`place`]).
+//!
+//! A view from before the load and a number from after it do not belong together: a reader would
+//! see later writes to the same memtable without the load. A view knows its last load, so such a
+//! reader begins again. The load also pins its number, so that no later merge folds in place into a
+//! record that an older view shows.
 
 mod place;
 mod tables;

@@ -1,4 +1,15 @@
 //! Point reads.
+//!
+//! 1. A reader loads the keyspace's view (memtables and version) through one atomic pointer, *then*
+//!    the sequence number. In the other order, a compaction in between could hide a write.
+//! 2. It collects the key's chain, newest first: from the hash index of each memtable, or from its
+//!    skiplist if the key may have several spellings (H13). In each run it finds the one table
+//!    whose bounds include the key, and searches it if its filter admits the key. Range tombstones
+//!    come before the filter. The chain ends at the first base or covered record. A table whose
+//!    records are all older than the cover is not opened.
+//! 3. It folds the chain, oldest record first. If the result is an operand or the base, it pins the
+//!    memtable or the cached block instead of copying the bytes. Values of up to 16 bytes are
+//!    copied.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
