@@ -39,6 +39,11 @@ impl Line {
 /// The checks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The daily loop: fmt, tidy, lint, layers, unit and engine tests, doc tests, 40 simulated
+    /// machines
+    ///
+    /// Takes a few minutes from a warm build.
+    Check(Check),
     /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks,
     /// report and zstd, with the time of each
     Ci(Gate),
@@ -207,6 +212,14 @@ pub(crate) struct Passed {
     /// Given to the program in place of its default arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
+}
+
+/// Arguments of `check`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Check {
+    /// Adds what a change since this commit can have broken, by the table in xtask/src/check.rs
+    #[arg(long, value_name = "BASE")]
+    pub touched: Option<String>,
 }
 
 /// Arguments of `ci`.

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Command, Passed};
 use crate::step::{Step, is_there, succeeds};
-use crate::{gate, install, leveldb, msrv, package, platforms, streams, tidy};
+use crate::{check, gate, install, leveldb, msrv, package, platforms, streams, tidy};
 
 /// Runs a command.
 ///
@@ -10,6 +10,7 @@ use crate::{gate, install, leveldb, msrv, package, platforms, streams, tidy};
 /// A message of one line.
 pub(crate) fn run(command: Command) -> Result<(), String> {
     match command {
+        Command::Check(own) => check::run(&own),
         Command::Ci(gate) => gate::run(&gate.earlier),
         Command::Fmt(format) => {
             if format.write { Step::new("cargo fmt --all") } else { fmt() }.run()

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::arguments::Passed;
+use crate::check::Make;
 use crate::commands::{
     append_only_short, demo, doc, fmt, lint, loom, report, simulate, small_disks, test, zstd,
 };
@@ -20,8 +21,20 @@ pub(crate) fn run(earlier: &[String]) -> Result<(), String> {
         let seconds = seconds.parse().map_err(|_| told())?;
         times.push((Duration::from_secs(seconds), label.to_owned()));
     }
-    for step in steps() {
-        let Some(step) = step() else { continue };
+    run_steps(times, STEPS)
+}
+
+/// Runs steps in order, and prints the time of each behind those of `earlier` steps.
+///
+/// # Errors
+/// The first step that fails.
+pub(crate) fn run_steps(
+    earlier: Vec<(Duration, String)>,
+    steps: impl IntoIterator<Item = Make>,
+) -> Result<(), String> {
+    let mut times = earlier;
+    for make in steps {
+        let Some(step) = make() else { continue };
         println!("\n== {step}");
         let begin = Instant::now();
         step.run()?;
@@ -31,23 +44,21 @@ pub(crate) fn run(earlier: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the steps in order. A step that this machine cannot run says so at its turn.
-fn steps() -> [fn() -> Option<Step>; 12] {
-    [
-        || Some(fmt()),
-        || Some(Step::new("cargo xtask tidy")),
-        || Some(lint()),
-        || Some(doc()),
-        || Some(demo(Passed::default())),
-        || Some(test(Passed::default())),
-        || Some(append_only_short()),
-        || Some(simulate(Passed::default())),
-        || Some(loom()),
-        || Some(small_disks()),
-        || Some(report().set("FOLDB_INSTALL_CHROMIUM", "1")),
-        zstd,
-    ]
-}
+/// The steps in order.
+const STEPS: [Make; 12] = [
+    || Some(fmt()),
+    || Some(Step::new("cargo xtask tidy")),
+    || Some(lint()),
+    || Some(doc()),
+    || Some(demo(Passed::default())),
+    || Some(test(Passed::default())),
+    || Some(append_only_short()),
+    || Some(simulate(Passed::default())),
+    || Some(loom()),
+    || Some(small_disks()),
+    || Some(report().set("FOLDB_INSTALL_CHROMIUM", "1")),
+    zstd,
+];
 
 fn summary(times: &[(Duration, String)]) -> String {
     let line = |(time, label): &(Duration, String)| format!("{:5} s  {label}\n", time.as_secs());

@@ -1,12 +1,14 @@
 //! `cargo xtask`: runs every check of this repository.
 //!
 //! [`arguments`] parses the command line. [`commands`] maps each command to its programs, and
-//! [`step`] runs one of them. [`gate`] is `cargo xtask ci`: the steps that each change must pass,
-//! with their times. [`tidy`] checks the house rules. Longer scripts stay in `ci/`.
+//! [`step`] runs one of them. There are two doors. [`check`] is the daily loop of some minutes.
+//! [`gate`] is `cargo xtask ci`: the steps that each change must pass, with their times.
+//! [`tidy`] checks the house rules. Longer scripts stay in `ci/`.
 
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod check;
 mod commands;
 mod gate;
 mod install;

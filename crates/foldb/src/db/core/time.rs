@@ -22,7 +22,8 @@ impl Core {
         self.time_reading().moment()
     }
 
-    /// Returns the time now, to be compared with a later [`last_reading`](crate::db::state::time::DatabaseTime::last_reading).
+    /// Returns the time now, to be compared with a later
+    /// [`last_reading`](crate::db::state::time::DatabaseTime::last_reading).
     #[inline]
     pub(crate) fn time_reading(&self) -> Reading {
         let clock = moment_of(self.options.env.clock.time_of_day());
