@@ -21,7 +21,12 @@
 //! order that another thread holds: that thread may wait for the later lock.
 
 mod archive;
+mod failures;
+mod files;
+mod manifest;
+pub(crate) mod operators;
 mod time;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,6 +51,7 @@ use crate::db::state::tree::{TreeGuard, TreeLock};
 use crate::db::state::writer::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{DroppedTail, Events};
+use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::files::HeldFiles;
 use crate::fold::Registry;
@@ -56,6 +62,7 @@ use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
 use crate::settings::{Compression, Settings};
 use crate::table::{BlockCache, TableBuilderOptions};
+use crate::user_code::must_not_wait;
 use crate::wal::LogSync;
 
 /// The state of one database.
@@ -96,6 +103,9 @@ pub(crate) struct Core {
     pub(crate) _held: Option<HeldFiles>,
     pub(crate) segment_files: Arc<SegmentFiles>,
     pub(crate) background: Background,
+    /// Runs a step of background work on the thread of a caller that waits for it. The floor of the
+    /// work knows how.
+    pub(crate) step: fn(&Core) -> Result<bool>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
     /// The time by which entries expire.
@@ -222,6 +232,24 @@ impl Core {
         }
     }
 
+    /// Returns whether this thread runs code that background work of this database may wait for.
+    pub(crate) fn must_not_wait(&self) -> bool {
+        must_not_wait(self.events.mark()) || self.check_not_inside().is_err()
+    }
+
+    /// Checks that a call may wait for background work.
+    ///
+    /// # Errors
+    /// `Forked` in a fork, which has no workers. `Reentrant` on a worker, and inside the caller's
+    /// code that this database calls in the background or under a lock.
+    pub(crate) fn check_may_wait(&self) -> Result<()> {
+        self.check_process()?;
+        if !self.must_not_wait() || planted(Fault::CloseInCallback) {
+            return Ok(());
+        }
+        Err(Error::reentrant())
+    }
+
     /// Checks that this thread may pin, which waits for the end of a write in progress.
     ///
     /// # Errors
@@ -266,6 +294,10 @@ impl Core {
         look(&mut self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).values())
     }
 
+    pub(crate) fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
+        self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
     /// Returns how to build tables for a level of a keyspace.
     pub(crate) fn table_options(
         &self,
@@ -303,11 +335,13 @@ impl Core {
 /// Closes the database when the last handle is dropped. Workers hold the core, not this handle.
 pub(crate) struct Handle {
     pub(crate) core: Arc<Core>,
+    /// Closes the database. The floor that opened it knows how.
+    pub(crate) close: fn(&Arc<Core>),
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.core.close_at_last();
+        (self.close)(&self.core);
     }
 }
 

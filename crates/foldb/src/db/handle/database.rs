@@ -179,7 +179,7 @@ impl Db {
 
     fn of(core: Arc<Core>) -> Db {
         let default = Arc::clone(&core.default);
-        Db(Keyspace::new(Arc::new(Handle { core }), default))
+        Db(Keyspace::new(Arc::new(Handle { core, close: Core::close_at_last }), default))
     }
 
     /// Removes a database: its own files, and the directory if nothing else is in it. It is no

@@ -10,9 +10,8 @@ use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
 use crate::db::state::tree::Tree;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::faults::{Fault, planted};
-use crate::user_code::must_not_wait;
 use crate::version::{CloseRecord, Edit};
 use crate::wal::{Extent, LogWriter};
 
@@ -36,24 +35,6 @@ impl Core {
             self.closed.store(true, Ordering::Release);
             self.background.shut_down();
         }
-    }
-
-    /// Returns whether this thread runs code that background work of this database may wait for.
-    pub(crate) fn must_not_wait(&self) -> bool {
-        must_not_wait(self.events.mark()) || self.check_not_inside().is_err()
-    }
-
-    /// Checks that a call may wait for background work.
-    ///
-    /// # Errors
-    /// `Forked` in a fork, which has no workers. `Reentrant` on a worker, and inside the caller's
-    /// code that this database calls in the background or under a lock.
-    pub(crate) fn check_may_wait(&self) -> Result<()> {
-        self.check_process()?;
-        if !self.must_not_wait() || planted(Fault::CloseInCallback) {
-            return Ok(());
-        }
-        Err(Error::reentrant())
     }
 
     /// Closes, or waits for another caller's close. Each caller receives the outcome of the close.

@@ -22,10 +22,6 @@ use crate::options::{KeyspaceOptions, check_comparator};
 use crate::version::{Edit, Version};
 
 impl Core {
-    pub(crate) fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
-        self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
-    }
-
     pub(crate) fn create_keyspace(
         self: &Arc<Core>,
         name: &str,

@@ -5,6 +5,5 @@ mod close;
 pub(crate) mod destroy;
 pub(crate) mod keyspaces;
 pub(crate) mod open;
-pub(crate) mod operators;
 pub(crate) mod replay;
 pub(crate) mod reset_time;

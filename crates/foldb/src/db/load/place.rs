@@ -24,9 +24,8 @@ use std::sync::{Arc, PoisonError};
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::{KeyspaceState, dropped};
+use crate::db::state::patience::Patience;
 use crate::db::state::recent_writes::EdgeRange;
-use crate::db::state::writer::WriterState;
-use crate::db::throttle::room::Patience;
 use crate::db::trees::flush::{Written, new_level0_run};
 use crate::error::Result;
 use crate::events::holding_back;
@@ -158,17 +157,6 @@ impl Core {
         self.totals.add(Total::BytesFlush, bytes);
         self.totals.add_level_bytes(0, bytes);
         Ok(Some(seqno))
-    }
-
-    /// Flushes all memtables. The caller holds `background.flushing`.
-    pub(crate) fn flush_all(&self, writer: &mut WriterState) -> Result<()> {
-        if !writer.buffers.is_empty() {
-            self.seal(writer)?;
-        }
-        while self.sealed.len() > 0 {
-            self.flush_oldest(true)?;
-        }
-        Ok(())
     }
 
     /// Returns whether memtables hold a record or range delete in a key range.

@@ -11,3 +11,4 @@ pub(crate) mod operands;
 pub(crate) mod payments;
 pub(crate) mod settings;
 pub(crate) mod tables;
+mod values;

@@ -98,6 +98,18 @@ impl State {
     }
 }
 
+/// Counts its owner in the state while it lives.
+pub(crate) struct Counted<'a> {
+    background: &'a Background,
+    count: fn(&mut State) -> &mut usize,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        *(self.count)(&mut self.background.lock()) -= 1;
+    }
+}
+
 /// The work that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
@@ -115,6 +127,12 @@ impl Background {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         scheduling_point();
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the caller in the state until it drops the guard.
+    pub(crate) fn count(&self, count: fn(&mut State) -> &mut usize) -> Counted<'_> {
+        *count(&mut self.lock()) += 1;
+        Counted { background: self, count }
     }
 
     pub(crate) fn lock_paused_jobs(&self) -> MutexGuard<'_, Vec<Claim>> {

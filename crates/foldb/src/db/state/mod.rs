@@ -14,6 +14,7 @@ pub(crate) mod fronts;
 pub(crate) mod gc_turn;
 pub(crate) mod keyspace;
 pub(crate) mod pace;
+pub(crate) mod patience;
 pub(crate) mod position;
 pub(crate) mod read_account;
 pub(crate) mod recent_scans;

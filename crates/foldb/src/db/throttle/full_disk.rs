@@ -26,9 +26,9 @@ use std::time::Duration;
 
 use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
+use crate::db::state::patience::Patience;
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
-use crate::db::throttle::room::Patience;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::files::{empty_reserve, make_reserve};
@@ -129,7 +129,7 @@ impl Core {
         }
         if self.has_workers() {
             self.background.wait_for_step(WAIT);
-        } else if !self.step_background()? {
+        } else if !(self.step)(self)? {
             return Err(error);
         }
         Ok(())

@@ -33,6 +33,5 @@
 pub(crate) mod full_disk;
 pub(crate) mod give_way;
 pub(crate) mod overlap;
-pub(crate) mod pacing;
 pub(crate) mod room;
 pub(crate) mod turn;

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::state::buffers::Buffers;
+use crate::db::state::pace::while_flushing;
 use crate::db::state::writer::WriterState;
 
 /// The smallest part of a write buffer at which it is sealed early. Smaller runs would cost more
@@ -39,6 +40,16 @@ fn part_to_seal(fill: Duration, flush: Duration) -> f64 {
 }
 
 impl Core {
+    /// Returns the pace of all keyspaces while flushes are behind; zero without workers.
+    pub(crate) fn flush_pace(&self, buffers: &Buffers) -> Duration {
+        let is_flushed = self.sealed.len() >= self.settings.write_buffers.flushed_together;
+        if !is_flushed || !self.has_workers() || self.background.is_flush_failing() {
+            return Duration::ZERO;
+        }
+        let filled = self.filled(buffers);
+        while_flushing(filled, &self.settings, self.background.flushes.per_mib())
+    }
+
     /// Returns whether all memtables together may take less than the full write buffers would.
     fn shares_write_buffers(&self) -> bool {
         let buffers = &self.settings.write_buffers;

@@ -13,14 +13,13 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use foldb_env::Clock;
-
 use crate::counters::Total;
 use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
 use crate::db::state::background::Awaited;
 use crate::db::state::buffers::{Needs, SealedGroup, Slowed};
 use crate::db::state::keyspace::{KeyspaceState, dropped};
+use crate::db::state::patience::{Patience, busy};
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
 use crate::db::throttle::full_disk::Waiting;
@@ -29,65 +28,13 @@ use crate::events::StallReason;
 use crate::faults::{Fault, planted};
 use crate::files::{Proof, remove};
 use crate::memtable::Memtable;
-use crate::options::WriteOptions;
 use crate::runtime::{Balance, Work};
 use crate::wal::LogWriter;
-
-/// How long a write may wait before it begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// The end of the wait, on the environment's clock; `None` without a limit.
-    until: Option<Duration>,
-}
 
 /// How long a write past its deadline still waits for the writer lock. A deadline limits the wait
 /// for flushes and compactions. A thread holds the lock for one write, and for longer only on a
 /// slow disk.
 const LOCK_HOLD: Duration = Duration::from_millis(100);
-
-impl Patience {
-    pub(crate) const ENDLESS: Patience = Patience { until: None };
-
-    #[inline]
-    pub(crate) fn of(options: &WriteOptions, clock: &dyn Clock) -> Patience {
-        Patience::from_now(options.deadline, clock)
-    }
-
-    /// Returns the patience to wait this long; `None` stands for no limit.
-    #[inline]
-    pub(crate) fn from_now(deadline: Option<Duration>, clock: &dyn Clock) -> Patience {
-        Patience { until: deadline.map(|deadline| clock.now().saturating_add(deadline)) }
-    }
-
-    /// Returns the options of a write, with what is left of this patience as its deadline.
-    pub(crate) fn limit(self, options: &WriteOptions, clock: &dyn Clock) -> WriteOptions {
-        WriteOptions { deadline: self.left(clock), ..*options }
-    }
-
-    /// Returns the patience that ends first.
-    pub(crate) fn or(self, other: Patience) -> Patience {
-        other.until.map_or(self, |until| self.up_to(until))
-    }
-
-    /// Returns whether no time is left.
-    pub(crate) fn is_over(self, clock: &dyn Clock) -> bool {
-        self.left(clock).is_some_and(|left| left.is_zero())
-    }
-
-    /// Returns the time that is left; `None` without a limit.
-    pub(crate) fn left(self, clock: &dyn Clock) -> Option<Duration> {
-        self.until.map(|until| until.saturating_sub(clock.now()))
-    }
-
-    fn covers(self, moment: Duration) -> bool {
-        self.until.is_none_or(|until| moment <= until)
-    }
-
-    /// Returns the patience, limited to a moment.
-    fn up_to(self, moment: Duration) -> Patience {
-        Patience { until: Some(self.until.map_or(moment, |until| until.min(moment))) }
-    }
-}
 
 /// How long a write has waited so far.
 #[derive(Default)]
@@ -117,11 +64,6 @@ fn work_for(reason: StallReason) -> Work {
         StallReason::CompactionDebt => Work::Compaction,
         StallReason::Memtables | StallReason::Memory => Work::Flush,
     }
-}
-
-/// Returns the error of a write that would exceed its deadline.
-pub(crate) fn busy(because: &str) -> Error {
-    Error::new(ErrorKind::Busy, format!("nothing was written: {because}; try again later"))
 }
 
 /// The outcome of making room for a write.

@@ -15,10 +15,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::db::core::Core;
+use crate::db::state::patience::{Patience, busy};
 use crate::db::state::transactions::Turn;
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
-use crate::db::throttle::room::{Patience, busy};
 use crate::error::Result;
 
 /// Losses after which a transaction or conditional write gets a turn.

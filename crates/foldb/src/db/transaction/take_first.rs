@@ -18,7 +18,7 @@ use std::ops::Bound;
 
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::fronts::Front;
-use crate::db::throttle::room::Patience;
+use crate::db::state::patience::Patience;
 use crate::db::transaction::conditional::{Conditional, lost_the_key};
 use crate::error::Result;
 use crate::iterator::Bounds;

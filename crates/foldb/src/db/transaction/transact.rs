@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::db::core::Core;
 use crate::db::handle::database::Db;
-use crate::db::throttle::room::Patience;
+use crate::db::state::patience::Patience;
 use crate::db::throttle::turn::turn_after;
 use crate::db::transaction::handle::Transaction;
 use crate::error::{ErrorKind, Result};

@@ -26,24 +26,6 @@ const LEAST: u64 = 1 << 20;
 const LEAST_PART: u64 = 16;
 
 impl Core {
-    /// Notes that a write deleted something. The caller holds the writer lock.
-    #[inline]
-    pub(crate) fn note_delete(&self) {
-        if !self.background.has_new_deletes.load(Ordering::Relaxed) {
-            self.note_first_delete();
-        }
-    }
-
-    #[cold]
-    fn note_first_delete(&self) {
-        if self.settings.disable_auto_compactions {
-            return;
-        }
-        self.background.has_new_deletes.store(true, Ordering::Release);
-        self.background.at_rest.store(false, Ordering::Release);
-        self.wake();
-    }
-
     /// Seals the memtables and has them flushed, if nothing was written for a while and their
     /// deletes hide enough. Returns whether it did.
     pub(crate) fn seal_deletes_at_rest(&self) -> Result<bool> {

@@ -13,6 +13,7 @@ use crate::db::core::Core;
 use crate::db::state::buffers::SealedGroup;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
+use crate::db::state::writer::WriterState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::faults::{Fault, planted};
@@ -47,6 +48,17 @@ pub(crate) struct Written {
 }
 
 impl Core {
+    /// Flushes all memtables. The caller holds `background.flushing`.
+    pub(crate) fn flush_all(&self, writer: &mut WriterState) -> Result<()> {
+        if !writer.buffers.is_empty() {
+            self.seal(writer)?;
+        }
+        while self.sealed.len() > 0 {
+            self.flush_oldest(true)?;
+        }
+        Ok(())
+    }
+
     /// Flushes the oldest sealed memtables once there are enough of them, or at once if `eager`.
     /// Returns whether there was anything to flush.
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {

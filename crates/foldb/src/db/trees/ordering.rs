@@ -22,14 +22,6 @@ use crate::db::core::Core;
 use crate::memtable::Memtable;
 
 impl Core {
-    /// Asks a worker to sort memtables.
-    #[cold]
-    pub(crate) fn order_soon(&self) {
-        if self.has_workers() && !self.background.order_wanted.swap(true, Ordering::AcqRel) {
-            self.runtime.workers().wake_one();
-        }
-    }
-
     /// Sorts one piece of each memtable that has an unsorted piece. Returns whether it sorted any.
     pub(crate) fn order_work(&self) -> bool {
         // A request after this line leads to another step.

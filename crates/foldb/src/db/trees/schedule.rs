@@ -12,6 +12,7 @@ use crate::compaction::policy::{
 use crate::db::core::Core;
 use crate::db::state::damage::DamagedPart;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::pace::Lag;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::faults::{Fault, planted};
@@ -75,6 +76,24 @@ impl Core {
         let is_used = self.time.is_used();
         let expired_through = is_used.then(|| self.droppable_through());
         Refold { snapshots: self.snapshots.live(), operands_below: 0, expired_through }
+    }
+
+    /// Computes the pace of a keyspace whose tree changed. Without automatic compaction the pace
+    /// stays zero.
+    pub(crate) fn set_pace(&self, own: &KeyspaceTree) {
+        if self.settings.disable_auto_compactions || !self.has_workers() {
+            return;
+        }
+        let levels = &own.version.levels;
+        let runs = levels.iter().flat_map(|level| &level.runs);
+        let debt = own.debt(&self.refold());
+        let lag = own.ask(|_, comparator| {
+            let tree_bytes = runs.map(|run| run.bytes(comparator)).sum();
+            Some(Lag { level0_runs: own.keyspace.level0_runs(&own.version), debt, tree_bytes })
+        });
+        if let Some(lag) = lag {
+            own.keyspace.pace.set(lag.per_mib(&self.settings));
+        }
     }
 
     /// Returns the most urgent job over the trees of all keyspaces. Among equally urgent keyspaces,

@@ -10,32 +10,17 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::background::Awaited;
 use crate::db::state::tree::Claim;
-use crate::db::throttle::room::{Patience, busy};
 use crate::db::trees::schedule::Asks;
-use crate::error::{Error, ErrorKind, Result};
-use crate::events::{Event, StallReason};
-use crate::faults::{Fault, planted};
+use crate::error::{ErrorKind, Result};
 use crate::runtime::Work;
 use crate::user_code::Inside;
 
 impl Core {
-    /// Returns whether threads do the background work.
-    pub(crate) fn has_workers(&self) -> bool {
-        self.runtime.workers().are_running()
-    }
-
-    /// Tells the workers that there may be work.
-    pub(crate) fn wake(&self) {
-        self.background.lock().steps += 1;
-        self.runtime.workers().wake(self.member);
-    }
-
     /// Seals the memtables if the memory ledger asked for it. Then flushes the oldest sealed
     /// memtables if a flush is due, or at once if `eager`. Returns whether there was anything to
     /// flush.
@@ -251,8 +236,7 @@ impl Core {
             return Ok(());
         }
         let written = self.published();
-        self.background.lock().rest_waiters += 1;
-        let _waiter = RestWaiter(self);
+        let _waiter = self.background.count(|state| &mut state.rest_waiters);
         self.wait_while_flushing(|core| {
             if core.sealed.len() > 0 {
                 return Awaited::Work(Work::Flush);
@@ -274,120 +258,6 @@ impl Core {
         })?;
         self.remove_unreferenced_tables();
         self.check_comparators()
-    }
-
-    /// # Errors
-    /// `ComparatorFailed`.
-    pub(crate) fn check_comparators(&self) -> Result<()> {
-        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
-    }
-
-    /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller
-    /// holds no locks.
-    pub(crate) fn tell_failed_callbacks(&self) {
-        let failures: Vec<Error> = self.look_at_keyspaces(|all| {
-            let of_each =
-                all.flat_map(|own| [own.take_untold_failure(), own.take_untold_policy_failure()]);
-            of_each.flatten().collect()
-        });
-        for error in failures {
-            self.events.tell(&Event::BackgroundError { error });
-        }
-    }
-
-    fn wait_while_flushing(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
-        self.background.lock().flush_waiters += 1;
-        self.wake();
-        let outcome = self.wait_until(awaited);
-        self.background.lock().flush_waiters -= 1;
-        outcome
-    }
-
-    /// Counts and reports how long a write was stalled.
-    pub(crate) fn note_stall(&self, reason: StallReason, duration: Duration) {
-        self.totals.add(Total::StallMicros, duration.as_micros() as u64);
-        self.events.tell(&Event::Stall { reason, duration });
-    }
-
-    /// Waits until nothing is awaited any more. Without workers it runs the steps itself.
-    ///
-    /// # Errors
-    /// The errors of the awaited work; `Closed` if the database is closed during the wait.
-    fn wait_until(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
-        self.wait_until_within(Patience::ENDLESS, awaited)
-    }
-
-    /// Waits as [`Core::wait_until`] does, but no longer than patience lasts.
-    ///
-    /// # Errors
-    /// `Busy` if patience ends first.
-    pub(crate) fn wait_until_within(
-        &self,
-        patience: Patience,
-        awaited: impl Fn(&Core) -> Awaited,
-    ) -> Result<()> {
-        let mut is_over = false;
-        loop {
-            let seen = self.background.lock().steps;
-            let work = awaited(self);
-            if work == Awaited::Nothing {
-                return Ok(());
-            }
-            let left = patience.left(&*self.options.env.clock);
-            if is_over || left == Some(Duration::ZERO) {
-                return Err(busy("flushes and compactions are behind"));
-            }
-            if !self.has_workers() {
-                if !self.step_background()? {
-                    let cannot = || {
-                        let message = "the background work that this call waits for cannot run";
-                        Error::new(ErrorKind::Io, message)
-                    };
-                    return match awaited(self) {
-                        Awaited::Nothing => Ok(()),
-                        Awaited::Gc => Err(self.gc_error().unwrap_or_else(cannot)),
-                        _ => Err(cannot()),
-                    };
-                }
-                continue;
-            }
-            if work == Awaited::Gc {
-                if let Some(error) = self.gc_error() {
-                    return Err(error);
-                }
-                // After a failed sync no worker collects garbage, and no worker reports the
-                // failure.
-                self.check_sound()?;
-            }
-            let mut state = self.background.lock();
-            if state.shutdown {
-                return Err(Error::new(
-                    ErrorKind::Closed,
-                    "the database was closed during this call",
-                ));
-            }
-            if let Awaited::Work(work) = work
-                && let Some(Some(error)) = state.error(work)
-            {
-                return Err(error.clone());
-            }
-            if state.steps == seen || planted(Fault::SleepThroughStep) {
-                let progress = &self.background.progress;
-                match left {
-                    None => drop(progress.wait(state)),
-                    Some(left) => {
-                        let waited = progress.wait_timeout(state, left);
-                        let waited = waited.unwrap_or_else(PoisonError::into_inner);
-                        is_over = waited.1.timed_out();
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns whether background work must end. If so, a long step ends early.
-    pub(crate) fn stopping(&self) -> bool {
-        self.closed.load(Ordering::Acquire) || self.has_workers() && self.background.shutting_down()
     }
 }
 
@@ -421,15 +291,6 @@ impl Drop for SliceInHand<'_> {
     fn drop(&mut self) {
         self.0.background.lock().slices -= 1;
         self.0.background.progress.notify_all();
-    }
-}
-
-/// Counts a caller that waits until the database is idle, while this guard lives.
-struct RestWaiter<'a>(&'a Core);
-
-impl Drop for RestWaiter<'_> {
-    fn drop(&mut self) {
-        self.0.background.lock().rest_waiters -= 1;
     }
 }
 

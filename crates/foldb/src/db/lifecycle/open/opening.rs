@@ -424,6 +424,7 @@ impl Assembly {
             _held: self.held,
             segment_files: self.segment_files,
             background: Background::default(),
+            step: Core::step_background,
             totals: stored.totals,
             time: DatabaseTime::new(stored.time),
             transactions: OpenTransactions::default(),

@@ -15,7 +15,7 @@ use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::throttle::give_way::Courtesy;
 use crate::db::trees::gc::step::{Collected, candidates, stopped};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::Event;
 use crate::gc::pick;
 use crate::options::Options;
@@ -105,11 +105,6 @@ impl Core {
                     !pick(candidates(keyspace, &version), bound).is_empty()
                 }
             })
-    }
-
-    /// Returns why the last background collection failed; `None` after one has succeeded.
-    pub(crate) fn gc_error(&self) -> Option<Error> {
-        self.look_at_keyspaces(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
     }
 
     /// Waits until the bytes moved since `start` are within the budget. During the wait this worker

@@ -3,18 +3,12 @@
 #[cfg(test)]
 mod accounting;
 
-use std::sync::Arc;
-
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
-use crate::error::Result;
-use crate::fold::Chain;
 use crate::key::KeyspaceId;
 use crate::rewriting::memory::WorkMemory;
-use crate::segment::{Placement, Separation, ValueReader, ValueWriter, WriterContext};
-use crate::stats::SegmentStats;
-use crate::version::Version;
+use crate::segment::{Placement, Separation, ValueWriter, WriterContext};
 
 /// The most bytes of hints in one segment: the keys and sequence numbers at its end. A collection
 /// holds in memory the hints that it reads and the hints that it writes.
@@ -76,43 +70,5 @@ impl Core {
                 own.inspect(|own| own.keyspace.growing.remove_obsolete());
             }
         }
-    }
-
-    pub(crate) fn segment_stats(&self) -> SegmentStats {
-        let mut stats = SegmentStats::default();
-        for keyspace in self.all_keyspaces() {
-            let version = Arc::clone(&keyspace.view.load().version);
-            for file in version.segments.files().into_values() {
-                stats.segments += file.segments.len() as u64;
-                stats.files += 1;
-                stats.bytes += file.end;
-                stats.live_bytes += file.live;
-                stats.dead_bytes += file.dead();
-            }
-        }
-        stats
-    }
-}
-
-impl KeyspaceState {
-    /// If the base of a chain is a separated value, replaces its address by the value.
-    #[inline]
-    pub(crate) fn resolve(&self, version: &Version, key: &[u8], chain: &mut Chain) -> Result<()> {
-        if chain.separated().is_some() { self.read_value(version, key, chain) } else { Ok(()) }
-    }
-
-    #[inline(never)]
-    fn read_value(&self, version: &Version, key: &[u8], chain: &mut Chain) -> Result<()> {
-        let Some(base) = chain.separated() else { return Ok(()) };
-        let segments = self.tables.segments();
-        let value = segments.value(self.id, &version.segments, &base.value, key)?;
-        chain.resolve(value);
-        Ok(())
-    }
-
-    /// Returns the reader of separated values for a walk; `None` if no value is separated.
-    pub(crate) fn value_reader(&self, version: &Version) -> Option<ValueReader> {
-        let map = &version.segments;
-        (!map.is_empty()).then(|| ValueReader::new(self.tables.segments(), self.id, map))
     }
 }

@@ -6,8 +6,7 @@ use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::writer::WriterState;
-use crate::error::{Error, Result};
-use crate::events::{Event, FailedMerge};
+use crate::error::Result;
 use crate::faults::{Fault, planted};
 use crate::fold::expiring::Expiring;
 use crate::fold::{Definition, MergeOperator, Operator};
@@ -16,33 +15,6 @@ use crate::version::Edit;
 use crate::wal::{LogWriter, encode_definition};
 
 impl Core {
-    /// Reports keys that a flush or compaction could not fold.
-    pub(crate) fn tell_failures(
-        &self,
-        keyspace: &KeyspaceState,
-        failures: &[(Vec<u8>, OperatorId)],
-    ) {
-        for (key, operator) in failures {
-            self.events.tell(&Event::MergeFailed(FailedMerge {
-                keyspace: Arc::clone(&keyspace.name),
-                key: key.clone(),
-                operator: self.registry.resolver().name(*operator),
-            }));
-        }
-    }
-
-    /// Counts and reports a failed merge of a read. Ignores other errors.
-    #[cold]
-    pub(crate) fn note_failed_read(&self, keyspace: &KeyspaceState, error: &Error) {
-        let Some((key, operator)) = error.failed_merge() else { return };
-        self.totals.add(Total::FailedMerges, 1);
-        self.events.tell(&Event::MergeFailed(FailedMerge {
-            keyspace: Arc::clone(&keyspace.name),
-            key: key.to_vec(),
-            operator: operator.to_owned(),
-        }));
-    }
-
     /// Removes a keyspace's default operator: writes a new manifest without it.
     pub(crate) fn unset_default_operator(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.check_writable()?;

@@ -1,0 +1,63 @@
+//! What listeners learn of the caller's code that failed: operators, comparators, filter policies.
+
+use std::sync::Arc;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::error::{Error, Result};
+use crate::events::{Event, FailedMerge};
+use crate::key::OperatorId;
+
+impl Core {
+    /// Reports keys that a flush or compaction could not fold.
+    pub(crate) fn tell_failures(
+        &self,
+        keyspace: &KeyspaceState,
+        failures: &[(Vec<u8>, OperatorId)],
+    ) {
+        for (key, operator) in failures {
+            self.events.tell(&Event::MergeFailed(FailedMerge {
+                keyspace: Arc::clone(&keyspace.name),
+                key: key.clone(),
+                operator: self.registry.resolver().name(*operator),
+            }));
+        }
+    }
+
+    /// Counts and reports a failed merge of a read. Ignores other errors.
+    #[cold]
+    pub(crate) fn note_failed_read(&self, keyspace: &KeyspaceState, error: &Error) {
+        let Some((key, operator)) = error.failed_merge() else { return };
+        self.totals.add(Total::FailedMerges, 1);
+        self.events.tell(&Event::MergeFailed(FailedMerge {
+            keyspace: Arc::clone(&keyspace.name),
+            key: key.to_vec(),
+            operator: operator.to_owned(),
+        }));
+    }
+
+    /// # Errors
+    /// `ComparatorFailed`.
+    pub(crate) fn check_comparators(&self) -> Result<()> {
+        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
+    }
+
+    /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller
+    /// holds no locks.
+    pub(crate) fn tell_failed_callbacks(&self) {
+        let failures: Vec<Error> = self.look_at_keyspaces(|all| {
+            let of_each =
+                all.flat_map(|own| [own.take_untold_failure(), own.take_untold_policy_failure()]);
+            of_each.flatten().collect()
+        });
+        for error in failures {
+            self.events.tell(&Event::BackgroundError { error });
+        }
+    }
+
+    /// Returns why the last background collection failed; `None` after one has succeeded.
+    pub(crate) fn gc_error(&self) -> Option<Error> {
+        self.look_at_keyspaces(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
+    }
+}

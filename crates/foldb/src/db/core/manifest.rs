@@ -1,0 +1,108 @@
+//! The manifest: edits are appended to it, and a new one describes the whole state.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use crate::counters::Total;
+use crate::db::core::Core;
+use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::{Proof, remove};
+use crate::key::SeqNo;
+use crate::version::{Edit, Manifest};
+
+impl Core {
+    /// Begins a new manifest if the manifest is long.
+    pub(crate) fn roll_long_manifest(&self, tree: &mut Tree) -> Result<()> {
+        if tree.manifest.is_long() { self.roll_manifest(tree) } else { Ok(()) }
+    }
+
+    /// Returns the last sequence number that the stored state has used.
+    pub(crate) fn last_seqno(&self, tree: &Tree) -> SeqNo {
+        self.published().max(tree.last_loaded)
+    }
+
+    /// Appends an edit to the manifest and syncs it.
+    ///
+    /// # Errors
+    /// If the append fails, for example on a full disk, nothing changed and the caller may retry.
+    /// If the sync fails, the database is poisoned. `Closed` if the database was closed, because
+    /// the files may belong to another open.
+    pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
+        self.append_unsynced(tree, edit)?;
+        tree.manifest.sync().inspect_err(|error| self.poison(error))
+    }
+
+    /// Does the same as [`Core::append_edit`] without the sync, which the caller does.
+    pub(crate) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
+        self.check_lock()?;
+        self.check_sound()?;
+        let before = tree.manifest.len();
+        tree.manifest.append(edit)?;
+        self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
+        Ok(())
+    }
+
+    /// Checks that the files still belong to this open.
+    ///
+    /// # Errors
+    /// `Closed` if the database was closed, `Forked` in a fork of the process that opened it,
+    /// `DirectoryLost` if the path leads elsewhere now.
+    fn check_lock(&self) -> Result<()> {
+        self.check_process()?;
+        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(lock) => match lock.place().map_or(Ok(()), |place| place.check()) {
+                Ok(()) => Ok(()),
+                Err(error) => Err(Error::io(&self.names.current(), "change the database", &error)),
+            },
+            None => Err(Error::new(ErrorKind::Closed, "the database was closed during this call")),
+        }
+    }
+
+    /// Begins a new manifest that describes the current state, and removes the old one. If the new
+    /// manifest cannot be created, the old one stays in force and the next edit tries again.
+    ///
+    /// # Errors
+    /// If it is unknown which of the two manifests is in force, the database is poisoned.
+    fn roll_manifest(&self, tree: &mut Tree) -> Result<()> {
+        let begun = self.begin_manifest(tree);
+        if self.poison.get().is_some() { begun } else { Ok(()) }
+    }
+
+    /// Begins a new manifest that describes the current state, and removes the old one.
+    ///
+    /// # Errors
+    /// If the new manifest cannot be created, nothing changes. If it is unknown which of the two
+    /// manifests is in force, the database is poisoned.
+    pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
+        self.check_lock()?;
+        let number = self.new_file_number();
+        let snapshot = self.describe(tree);
+        let fs = &self.options.env.fs;
+        let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
+        next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;
+        let old = std::mem::replace(&mut tree.manifest, next);
+        self.totals.add(Total::BytesManifest, tree.manifest.len());
+        // If the old manifest cannot be removed, it wastes only a few bytes until the next open.
+        let _best_effort = remove(&**fs, old.path(), Proof::Listed);
+        Ok(())
+    }
+
+    /// Returns one edit that describes the whole state.
+    pub(crate) fn describe(&self, tree: &Tree) -> Edit {
+        Edit {
+            database: Some(self.database),
+            log: Some(tree.log),
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            next_run: Some(tree.next_run),
+            last_seqno: Some(self.last_seqno(tree)),
+            next_keyspace: Some(tree.next_keyspace),
+            operators: self.registry.resolver().dynamic_definitions().cloned().collect(),
+            totals: Some(self.totals.to_vec()),
+            keyspaces: tree.keyspaces.values().map(KeyspaceTree::describe).collect(),
+            dropped: Vec::new(),
+            feed_end: self.feed_end_before(tree.log),
+            time: Some(self.time.last_seen()).filter(|time| *time > 0),
+        }
+    }
+}
