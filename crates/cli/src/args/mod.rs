@@ -127,4 +127,6 @@ fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
 }
 
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod tests;
