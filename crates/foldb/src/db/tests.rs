@@ -192,7 +192,7 @@ fn removed_logs_are_closed() {
     }
     db.flush().unwrap();
     assert!(first.upgrade().is_none());
-    let logs: Vec<_> = db.core().logs.lock().unwrap().iter().map(|log| log.0).collect();
+    let logs = db.core().logs.numbers();
     assert_eq!(logs.len(), files(&fs, ".log").len());
     assert_eq!(logs.len(), 1);
 }
@@ -331,7 +331,7 @@ fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
         options.create_if_missing = true;
         options.env = Env::in_memory(MemFs::new());
         let db = Db::open(PATH, options).unwrap();
-        let (core, policy) = (db.core(), &db.core().default.policy);
+        let (core, policy) = (db.core(), &db.core().keyspaces.default().policy);
         let told = |name: &str| {
             let explained = db.explain_options();
             let option = explained.iter().find(|option| option.name == name).unwrap();

@@ -45,7 +45,7 @@ impl Core {
         let last_seqno = self.published();
         let keyspaces = match announced {
             Some(announced) => announced.listed.clone(),
-            None => self.all_keyspaces().iter().map(|keyspace| named(keyspace)).collect(),
+            None => self.keyspaces.all().iter().map(|keyspace| named(keyspace)).collect(),
         };
         encode_lineage(&Lineage { id, predecessor, last_seqno, keyspaces }, log.begin());
         log.append()?;
@@ -91,7 +91,7 @@ impl Core {
 
     /// Logs which keyspaces were dropped and created after what was announced.
     pub(crate) fn announce_since(&self, announced: &Announced) -> Result<()> {
-        let (known, existing) = (&announced.listed, self.all_keyspaces());
+        let (known, existing) = (&announced.listed, self.keyspaces.all());
         let mut writer = self.lock_writer()?;
         for gone in known.iter().filter(|own| existing.iter().all(|other| other.id != own.id)) {
             encode_dropped(gone.id, writer.log.begin());
@@ -118,7 +118,7 @@ impl Core {
         }
         for log in groups.iter().filter_map(|group| group.log.as_ref()) {
             log.sync.trim(log.len)?;
-            log.sync.sync_all().inspect_err(|error| self.note_failed_sync(error))?;
+            log.sync.sync_all().inspect_err(|error| self.standing.note_failed_sync(error))?;
         }
         Ok(())
     }

@@ -40,13 +40,13 @@ impl Core {
     /// # Errors
     /// `ComparatorFailed`.
     pub(crate) fn check_comparators(&self) -> Result<()> {
-        self.all_keyspaces().iter().try_for_each(|keyspace| keyspace.check_comparator())
+        self.keyspaces.all().iter().try_for_each(|keyspace| keyspace.check_comparator())
     }
 
     /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller
     /// holds no locks.
     pub(crate) fn tell_failed_callbacks(&self) {
-        let failures: Vec<Error> = self.look_at_keyspaces(|all| {
+        let failures: Vec<Error> = self.keyspaces.look(|all| {
             let of_each =
                 all.flat_map(|own| [own.take_untold_failure(), own.take_untold_policy_failure()]);
             of_each.flatten().collect()
@@ -58,6 +58,6 @@ impl Core {
 
     /// Returns why the last background collection failed; `None` after one has succeeded.
     pub(crate) fn gc_error(&self) -> Option<Error> {
-        self.look_at_keyspaces(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
+        self.keyspaces.look(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
     }
 }

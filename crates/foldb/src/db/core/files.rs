@@ -1,6 +1,6 @@
 //! Files: removal of those that no version and no reader refers to, and their statistics.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::files::{FileKind, Proof, remove};
@@ -15,16 +15,15 @@ impl Core {
     /// Unlinks files. Does nothing after the lock was released, because the files may belong to
     /// another open.
     fn unlink(&self, files: impl Iterator<Item = FileKind>) {
-        if !self.process.is_current() {
+        if !self.standing.is_in_its_process() {
             return;
         }
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.is_some() {
+        if let Some(_owned) = self.ownership.hold() {
             self.unlink_locked(files);
         }
     }
 
-    /// Unlinks files. The caller has locked `self.lock`, which holds the directory's lock.
+    /// Unlinks files. The caller holds the ownership of the directory.
     fn unlink_locked(&self, files: impl Iterator<Item = FileKind>) {
         let fs = &*self.options.env.fs;
         for file in files {
@@ -54,7 +53,7 @@ impl Core {
     /// repeated attempts must not fill the disk. After a failed sync the tables stay, because the
     /// manifest may name them.
     pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
-        if self.poison.get().is_none() {
+        if !self.standing.is_poisoned() {
             self.discard_tables(numbers);
         }
     }
@@ -63,18 +62,18 @@ impl Core {
     /// are gone, whichever thread unlinked them. After a failed sync they stay, because an edit on
     /// the medium may refer to them.
     pub(crate) fn remove_unreferenced_tables(&self) {
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = self.ownership.hold();
         // A step that fails poisons the database before it drops its files, so the list of
         // unreferenced files is read first.
         let files = self.segment_files.trash().empty();
-        if self.poison.get().is_none() && lock.is_some() {
+        if !self.standing.is_poisoned() && owned.is_some() {
             self.unlink_locked(files.into_iter());
         }
     }
 
     pub(crate) fn segment_stats(&self) -> SegmentStats {
         let mut stats = SegmentStats::default();
-        for keyspace in self.all_keyspaces() {
+        for keyspace in self.keyspaces.all() {
             let version = Arc::clone(&keyspace.view.load().version);
             for file in version.segments.files().into_values() {
                 stats.segments += file.segments.len() as u64;

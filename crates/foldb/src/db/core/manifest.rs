@@ -1,6 +1,5 @@
 //! The manifest: edits are appended to it, and a new one describes the whole state.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::counters::Total;
@@ -30,13 +29,13 @@ impl Core {
     /// the files may belong to another open.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.append_unsynced(tree, edit)?;
-        tree.manifest.sync().inspect_err(|error| self.poison(error))
+        tree.manifest.sync().inspect_err(|error| self.standing.poison(error))
     }
 
     /// Does the same as [`Core::append_edit`] without the sync, which the caller does.
     pub(crate) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.check_lock()?;
-        self.check_sound()?;
+        self.standing.check_sound()?;
         let before = tree.manifest.len();
         tree.manifest.append(edit)?;
         self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
@@ -49,14 +48,13 @@ impl Core {
     /// `Closed` if the database was closed, `Forked` in a fork of the process that opened it,
     /// `DirectoryLost` if the path leads elsewhere now.
     fn check_lock(&self) -> Result<()> {
-        self.check_process()?;
-        match &*self.lock.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(lock) => match lock.place().map_or(Ok(()), |place| place.check()) {
-                Ok(()) => Ok(()),
-                Err(error) => Err(Error::io(&self.names.current(), "change the database", &error)),
-            },
-            None => Err(Error::new(ErrorKind::Closed, "the database was closed during this call")),
-        }
+        self.standing.check_process()?;
+        let Some(owned) = self.ownership.hold() else {
+            let message = "the database was closed during this call";
+            return Err(Error::new(ErrorKind::Closed, message));
+        };
+        let checked = owned.check_place();
+        checked.map_err(|error| Error::io(&self.names.current(), "change the database", &error))
     }
 
     /// Begins a new manifest that describes the current state, and removes the old one. If the new
@@ -66,7 +64,7 @@ impl Core {
     /// If it is unknown which of the two manifests is in force, the database is poisoned.
     fn roll_manifest(&self, tree: &mut Tree) -> Result<()> {
         let begun = self.begin_manifest(tree);
-        if self.poison.get().is_some() { begun } else { Ok(()) }
+        if self.standing.is_poisoned() { begun } else { Ok(()) }
     }
 
     /// Begins a new manifest that describes the current state, and removes the old one.
@@ -80,7 +78,7 @@ impl Core {
         let snapshot = self.describe(tree);
         let fs = &self.options.env.fs;
         let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
-        next.put_in_force(&**fs, &self.names).inspect_err(|error| self.poison(error))?;
+        next.put_in_force(&**fs, &self.names).inspect_err(|error| self.standing.poison(error))?;
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());
         // If the old manifest cannot be removed, it wastes only a few bytes until the next open.

@@ -28,14 +28,13 @@ pub(crate) mod operators;
 mod time;
 mod workers;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::db::state::writer_lock::{WriterGuard, WriterLock};
 use foldb_chains::Pins;
-use foldb_env::{FileLock, Process, scheduling_point};
+use foldb_env::scheduling_point;
 
 use crate::counters::Totals;
 use crate::db::state::background::Background;
@@ -43,13 +42,17 @@ use crate::db::state::buffers::SealedGroups;
 use crate::db::state::chain::Chain;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::keyspaces::Keyspaces;
+use crate::db::state::logs::Logs;
+use crate::db::state::ownership::Ownership;
 use crate::db::state::reserve::Reserve;
 use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::standing::Standing;
 use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::{TreeGuard, TreeLock};
 use crate::db::state::writer::WriterState;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::events::{DroppedTail, Events};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
@@ -63,7 +66,6 @@ use crate::segment::SegmentFiles;
 use crate::settings::{Compression, Settings};
 use crate::table::{BlockCache, TableBuilderOptions};
 use crate::user_code::must_not_wait;
-use crate::wal::LogSync;
 
 /// The state of one database.
 pub(crate) struct Core {
@@ -76,10 +78,7 @@ pub(crate) struct Core {
     pub(crate) database: u64,
     pub(crate) registry: Arc<Registry>,
 
-    /// The default keyspace.
-    pub(crate) default: Arc<KeyspaceState>,
-    /// All existing keyspaces by name, the default one included.
-    pub(crate) keyspaces: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
+    pub(crate) keyspaces: Keyspaces,
 
     pub(crate) writer: WriterLock<WriterState>,
     /// The last sequence number that reads may see, and the numbers that readers have pinned.
@@ -88,8 +87,7 @@ pub(crate) struct Core {
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: TreeLock,
     pub(crate) next_file: AtomicU64,
-    /// The logs on disk, by number. A log begun since the open has the handle that syncs it.
-    pub(crate) logs: Mutex<Vec<(u64, Option<Arc<LogSync>>)>>,
+    pub(crate) logs: Logs,
 
     /// The logs of the change feed; `None` if logs are not kept for it.
     pub(crate) feed: Option<Chain>,
@@ -118,81 +116,27 @@ pub(crate) struct Core {
     /// The space that deletes may use when the disk is full.
     pub(crate) reserve: Reserve,
 
-    /// Whether [`crate::Db::open_read_only`] opened the database. If so, the engine writes nothing,
-    /// and `env.fs` rejects writes.
-    pub(crate) read_only: bool,
-    /// Why the database takes no writes until it is reopened.
-    pub(crate) poison: OnceLock<Error>,
-    pub(crate) closed: AtomicBool,
-    /// The process that opened the database.
-    pub(crate) process: Process,
-    /// The outcome of the close, once it is done. Held while the close runs.
-    pub(crate) close_outcome: Mutex<Option<Result<()>>>,
+    /// Which calls the database takes.
+    pub(crate) standing: Standing,
+    /// The directory's lock. The close releases it at its end, with the tree locked.
+    pub(crate) ownership: Ownership,
     /// The bytes after the valid ends of the manifest and the logs, which the open dropped.
     pub(crate) dropped: Vec<DroppedTail>,
-    /// The directory's lock. The close releases it at its end, with the tree locked.
-    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
 }
 
 impl Core {
-    /// Checks that this process opened the database. A fork has a copy of the memory, in which
-    /// locks may be held by threads that the fork does not have, so a caller checks before it
-    /// waits.
-    ///
     /// # Errors
-    /// `Forked` in a fork of the process that opened the database.
-    #[inline]
-    pub(crate) fn check_process(&self) -> Result<()> {
-        if self.process.is_current() { Ok(()) } else { Err(Error::forked()) }
-    }
-
-    /// # Errors
-    /// `Closed` after the database was closed; see [`Core::check_process`].
+    /// See [`Standing::check_open`].
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
-        self.check_process()?;
-        if self.closed.load(Ordering::Acquire) {
-            return Err(Error::new(ErrorKind::Closed, "the database is closed; open it again"));
-        }
-        Ok(())
+        self.standing.check_open()
     }
 
     /// # Errors
-    /// `Forked`, `Closed`, `ReadOnly`; see [`Core::check_sound`].
+    /// See [`Standing::check_writable`].
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        self.check_open()?;
-        if self.read_only {
-            return Err(Error::new(
-                ErrorKind::ReadOnly,
-                "the database was opened read-only; open it with Db::open to write",
-            ));
-        }
-        self.check_sound()
-    }
-
-    /// # Errors
-    /// `Poisoned` after a failed sync or a panic in the background. `DirectoryLost` if the
-    /// directory was elsewhere in the middle of a change.
-    #[inline]
-    pub(crate) fn check_sound(&self) -> Result<()> {
-        match self.poison.get() {
-            None => Ok(()),
-            Some(cause) => Err(poisoned(cause)),
-        }
-    }
-
-    /// Makes all later writes fail: data that had to be durable may not be, or memory may be wrong.
-    pub(crate) fn poison(&self, cause: &Error) {
-        let _already_poisoned = self.poison.set(cause.clone());
-    }
-
-    /// Notes that a sync of a log failed. All later writes fail, because it is unknown which writes
-    /// are durable. Only a sync that found the directory elsewhere may be tried again.
-    pub(crate) fn note_failed_sync(&self, cause: &Error) {
-        if cause.kind() != ErrorKind::DirectoryLost {
-            self.poison(cause);
-        }
+        self.standing.check_writable()
     }
 
     /// Takes the writer lock.
@@ -243,7 +187,7 @@ impl Core {
     /// `Forked` in a fork, which has no workers. `Reentrant` on a worker, and inside the caller's
     /// code that this database calls in the background or under a lock.
     pub(crate) fn check_may_wait(&self) -> Result<()> {
-        self.check_process()?;
+        self.standing.check_process()?;
         if !self.must_not_wait() || planted(Fault::CloseInCallback) {
             return Ok(());
         }
@@ -272,30 +216,6 @@ impl Core {
 
     pub(crate) fn new_file_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Returns all existing keyspaces, by name; in a fork, the default one.
-    pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
-        if !self.process.is_current() {
-            return vec![Arc::clone(&self.default)];
-        }
-        let keyspaces = self.keyspaces.read().unwrap_or_else(PoisonError::into_inner);
-        keyspaces.values().cloned().collect()
-    }
-
-    /// Shows all existing keyspaces, by name, to a function that does not wait.
-    pub(crate) fn look_at_keyspaces<T>(
-        &self,
-        look: impl FnOnce(&mut dyn Iterator<Item = &Arc<KeyspaceState>>) -> T,
-    ) -> T {
-        if !self.process.is_current() {
-            return look(&mut std::iter::once(&self.default));
-        }
-        look(&mut self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).values())
-    }
-
-    pub(crate) fn find_keyspace(&self, name: &str) -> Option<Arc<KeyspaceState>> {
-        self.keyspaces.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// Returns how to build tables for a level of a keyspace.
@@ -342,22 +262,5 @@ pub(crate) struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         (self.close)(&self.core);
-    }
-}
-
-/// Returns the error of writes to a database that `cause` poisoned.
-#[cold]
-fn poisoned(cause: &Error) -> Error {
-    match cause.kind() {
-        // A panic's error already says what to do.
-        ErrorKind::Poisoned => cause.clone(),
-        ErrorKind::DirectoryLost => Error::new(
-            ErrorKind::DirectoryLost,
-            format!("{cause}; this was noticed during a change, so reopen the database"),
-        ),
-        _ => Error::new(
-            ErrorKind::Poisoned,
-            format!("a sync failed ({cause}), so durability is unknown; reopen the database"),
-        ),
     }
 }

@@ -35,7 +35,7 @@ impl Core {
         let implementation = self.registry.parse(spec)?;
         let id = self.register(&*implementation)?;
         let operator = Operator { id, registry: Arc::clone(&self.registry), implementation };
-        if self.time.is_used() && !self.read_only {
+        if self.time.is_used() && !self.standing.is_read_only() {
             self.wrapping_operator(&operator)?;
         }
         Ok(operator)
@@ -80,7 +80,7 @@ impl Core {
     /// Returns the id of an operator, and registers the operator durably if it is new to the
     /// database.
     fn register(&self, operator: &dyn MergeOperator) -> Result<OperatorId> {
-        self.check_process()?;
+        self.standing.check_process()?;
         self.check_not_inside()?;
         // While this thread holds the writer lock, no log without the definition begins.
         let mut writer = self.lock_writer()?;
@@ -99,7 +99,7 @@ impl Core {
                 definition.id
             }
         };
-        if !self.read_only {
+        if !self.standing.is_read_only() {
             // An earlier attempt may have registered the operator in the manifest, but not in the
             // log.
             let WriterState { log, defined, .. } = &mut *writer;

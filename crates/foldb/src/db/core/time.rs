@@ -81,7 +81,7 @@ impl Core {
     #[cold]
     fn note_clock(&self) {
         let (is_later, jump) = self.time.note(&*self.options.env.clock);
-        if is_later && !self.read_only {
+        if is_later && !self.standing.is_read_only() {
             self.store_soon();
         }
         if let Some(jump) = jump {
@@ -127,7 +127,7 @@ impl Core {
     /// since the stored second keep their space.
     fn store_time(&self, tree: &mut Tree) {
         let seen = self.time.last_seen();
-        if self.read_only || seen <= self.time.last_stored() {
+        if self.standing.is_read_only() || seen <= self.time.last_stored() {
             return;
         }
         let edit = Edit { time: Some(seen), ..Edit::default() };

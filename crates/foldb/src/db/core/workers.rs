@@ -61,7 +61,7 @@ impl Core {
 
     /// Returns whether background work must end. If so, a long step ends early.
     pub(crate) fn stopping(&self) -> bool {
-        self.closed.load(Ordering::Acquire) || self.has_workers() && self.background.shutting_down()
+        self.standing.is_closed() || self.has_workers() && self.background.shutting_down()
     }
 
     /// Waits while sealed memtables are flushed even if they are few.
@@ -122,7 +122,7 @@ impl Core {
                 }
                 // After a failed sync no worker collects garbage, and no worker reports the
                 // failure.
-                self.check_sound()?;
+                self.standing.check_sound()?;
             }
             let mut state = self.background.lock();
             if state.shutdown {

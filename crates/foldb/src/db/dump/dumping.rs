@@ -72,7 +72,7 @@ impl Db {
     /// ```
     pub fn dump(&self, to: impl Write) -> Result<DumpReport> {
         self.core().check_open()?;
-        let before = self.core().all_keyspaces();
+        let before = self.core().keyspaces.all();
         let once = ReadOptions {
             snapshot: (!planted(Fault::DumpWithoutSnapshot)).then(|| self.snapshot()),
             fill_cache: false,
@@ -80,7 +80,7 @@ impl Db {
         };
         // The second list comes after the snapshot. It has every keyspace that the snapshot shows,
         // unless one was dropped in between. A keyspace that was created in between is empty in it.
-        let states = self.core().all_keyspaces();
+        let states = self.core().keyspaces.all();
         for state in &before {
             state.check_exists()?;
         }

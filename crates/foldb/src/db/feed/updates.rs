@@ -144,7 +144,7 @@ impl Db {
         let mut updates = Updates {
             db: self.clone(),
             durable: !options.include_unsynced,
-            directory: core.read_only.then(Directory::default),
+            directory: core.standing.is_read_only().then(Directory::default),
             at: *position,
             through: 0,
             reader: None,
@@ -199,7 +199,7 @@ impl Db {
     /// `InvalidArgument` if the database keeps no logs; `Closed`.
     pub fn oldest_position(&self) -> Result<Position> {
         self.core().check_open()?;
-        if self.core().read_only {
+        if self.core().standing.is_read_only() {
             return Directory::default().oldest(self.core());
         }
         self.core().chain()?.oldest().ok_or_else(|| lost("the database keeps no log"))
@@ -421,7 +421,7 @@ impl Updates {
     fn batch(&mut self, core: &Core, header: BatchHeader, operations: &[u8]) -> Result<Taken> {
         let (seqno, last) = (self.at.seqno, last_of(&header));
         // Another process publishes the writes that a read-only handle follows.
-        if last > core.published() && !core.read_only {
+        if last > core.published() && !core.standing.is_read_only() {
             // The write is logged and not applied yet. If it panics, it never is.
             return Ok(Taken::NotYet);
         }

@@ -178,7 +178,7 @@ impl Db {
     }
 
     fn of(core: Arc<Core>) -> Db {
-        let default = Arc::clone(&core.default);
+        let default = Arc::clone(core.keyspaces.default());
         Db(Keyspace::new(Arc::new(Handle { core, close: Core::close_at_last }), default))
     }
 

@@ -106,7 +106,7 @@ impl Db {
 
     /// Returns handles of all keyspaces.
     fn all_keyspaces(&self) -> Vec<Keyspace> {
-        let states = self.core().all_keyspaces();
+        let states = self.core().keyspaces.all();
         states.into_iter().map(|state| self.default_keyspace().sibling(state)).collect()
     }
 }

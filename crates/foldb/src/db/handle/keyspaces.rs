@@ -75,13 +75,13 @@ impl Db {
     /// `KeyspaceMissing`, `Closed`.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         self.core().check_open()?;
-        let state = self.core().find_keyspace(name).ok_or_else(|| missing(name))?;
+        let state = self.core().keyspaces.find(name).ok_or_else(|| missing(name))?;
         Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
     }
 
     /// Returns the names of all keyspaces, in order. `default` is always one of them.
     pub fn keyspaces(&self) -> Vec<String> {
-        let all = self.core().all_keyspaces();
+        let all = self.core().keyspaces.all();
         all.iter().map(|keyspace| String::from(&*keyspace.name)).collect()
     }
 

@@ -47,7 +47,7 @@ impl Drop for Registered {
     fn drop(&mut self) {
         let core = self.default.core();
         // A fork's copy was never registered there, nor one that was not taken.
-        if core.process.is_current() && core.snapshots.release(self.seqno) {
+        if core.standing.is_in_its_process() && core.snapshots.release(self.seqno) {
             core.background.note_news();
             core.wake();
         }
@@ -61,7 +61,7 @@ impl Snapshot {
     /// Takes a snapshot of the database with this default keyspace.
     pub(crate) fn take(default: &Keyspace) -> Snapshot {
         let core = default.core();
-        if !core.process.is_current() {
+        if !core.standing.is_in_its_process() {
             // Every read through it fails.
             let (default, seqno) = (default.clone(), core.published());
             return Snapshot(Arc::new(Registered { default, seqno, time: core.time.shown() }));

@@ -1,6 +1,6 @@
 //! Statistics and options of the handles.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -12,11 +12,11 @@ use crate::version::Level;
 
 impl Core {
     pub(crate) fn stats(&self) -> Stats {
-        if !self.process.is_current() {
+        if !self.standing.is_in_its_process() {
             return Stats::default();
         }
         let mut stats = self.totals.to_stats();
-        stats.keyspaces = self.all_keyspaces().iter().map(|own| keyspace_stats(own)).collect();
+        stats.keyspaces = self.keyspaces.all().iter().map(|own| keyspace_stats(own)).collect();
         let depth = stats.keyspaces.iter().map(|own| own.levels.len()).max().unwrap_or(0);
         stats.levels = (0..depth)
             .map(|level| {
@@ -39,7 +39,7 @@ impl Core {
         let paces = stats.keyspaces.iter().map(|own| own.pace_micros_per_mib);
         stats.pace_micros_per_mib = paces.max().unwrap_or(0);
         stats.compaction_debt = self.debt();
-        let parts = self.all_keyspaces().iter().map(|own| own.damage.list().len() as u64).sum();
+        let parts = self.keyspaces.all().iter().map(|own| own.damage.list().len() as u64).sum();
         stats.damaged_parts = parts;
         stats.segments = self.segment_stats();
         let archived = self.feed.as_ref().map(|feed| feed.archived());
@@ -56,9 +56,7 @@ impl Core {
     /// Returns whether the current log is written through a mapping. It does not wait for a write
     /// in progress, which may be a batch of many megabytes.
     fn log_is_mapped(&self) -> bool {
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = logs.last().and_then(|(_, sync)| sync.as_ref());
-        current.is_some_and(|sync| sync.is_mapped())
+        self.logs.active().is_some_and(|sync| sync.is_mapped())
     }
 
     /// Returns the options in effect in a keyspace. Values that the database stores are marked as

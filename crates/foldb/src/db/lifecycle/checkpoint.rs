@@ -200,10 +200,7 @@ impl Core {
     /// Notes the ends of the logs, then the tree.
     fn note_files(&self) -> Result<Moment> {
         let tree = self.lock_tree();
-        let syncs: Vec<_> = {
-            let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-            logs.iter().filter(|(log, _)| *log >= tree.log).cloned().collect()
-        };
+        let syncs = self.logs.since(tree.log);
         let mut logs = Vec::with_capacity(syncs.len());
         for (number, sync) in syncs {
             // An open on a full disk keeps older logs until their flush.

@@ -19,7 +19,7 @@ impl Core {
     /// Closes the database when the last handle is dropped.
     pub(crate) fn close_at_last(self: &Arc<Core>) {
         // The files and the workers belong to the parent process.
-        if !self.process.is_current() {
+        if !self.standing.is_in_its_process() {
             return;
         }
         // Acknowledged writes are in the log, where the next open finds them.
@@ -32,7 +32,7 @@ impl Core {
         let close = move || drop(core.close());
         if self.runtime.workers().start_beside("foldb-close", close).is_err() {
             // The shutdown ends the work. The directory stays locked until the process ends.
-            self.closed.store(true, Ordering::Release);
+            self.standing.close();
             self.background.shut_down();
         }
     }
@@ -40,14 +40,13 @@ impl Core {
     /// Closes, or waits for another caller's close. Each caller receives the outcome of the close.
     pub(crate) fn close(&self) -> Result<()> {
         self.check_may_wait()?;
-        let mut outcome = self.close_outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.get_or_insert_with(|| self.close_once()).clone()
+        self.standing.close_once(|| self.close_once())
     }
 
     fn close_once(&self) -> Result<()> {
         let flushed =
             self.needs_flush().and_then(|needs| if needs { self.flush() } else { Ok(()) });
-        self.closed.store(true, Ordering::Release);
+        self.standing.close();
         self.leave_runtime();
         self.wait_for_callers();
         // Writer and tree stay locked until the lock is released. So the close record stays
@@ -57,8 +56,8 @@ impl Core {
         // The worker that removes files has ended, and the files would take space until the next
         // open.
         self.remove_unreferenced_tables();
-        self.default.tables.note_closed();
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.keyspaces.default().tables.note_closed();
+        self.ownership.take();
         drop((tree, writer));
         flushed.and(written)
     }
@@ -74,18 +73,18 @@ impl Core {
 
     /// Returns whether a close without a flush would lose unlogged writes.
     fn needs_flush(&self) -> Result<bool> {
-        Ok(self.poison.get().is_none() && self.has_unlogged()?)
+        Ok(!self.standing.is_poisoned() && self.has_unlogged()?)
     }
 
     /// Stores the totals, releases reserved space, syncs manifest and logs, and writes the close
     /// record.
     fn write_last(&self, log: &mut LogWriter, tree: &mut Tree) -> Result<()> {
-        if self.read_only {
+        if self.standing.is_read_only() {
             return Ok(());
         }
         // After a failed sync it is unknown what is durable, so the close must not record that
         // everything is.
-        self.check_sound()?;
+        self.standing.check_sound()?;
         let settled = self.settle_logs(log, tree.log)?;
         let edit = Edit {
             totals: Some(self.totals.to_vec()),
@@ -111,9 +110,8 @@ impl Core {
     /// `None` if an open on a full disk still needs logs from before it. It has synced these.
     fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Option<Vec<Extent>>> {
         active.trim()?;
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut extents, mut are_all) = (Vec::new(), true);
-        for (_, sync) in logs.into_iter().filter(|(log, _)| *log >= first) {
+        for (_, sync) in self.logs.since(first) {
             let Some(sync) = sync else {
                 are_all = false;
                 continue;

@@ -9,7 +9,7 @@
 //! replay: a write to 3 is skipped, one to 4 is damage
 //! ```
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
@@ -59,7 +59,7 @@ impl Core {
         self.check_not_inside()?;
         let mut writer = self.lock_writer()?;
         self.check_writable()?;
-        if self.find_keyspace(&parts.name).is_some() {
+        if self.keyspaces.find(&parts.name).is_some() {
             let name = &parts.name;
             return Err(Error::new(
                 ErrorKind::KeyspaceExists,
@@ -73,7 +73,7 @@ impl Core {
         })?;
         let version = Arc::clone(&parts.version);
         let parts = KeyspaceParts { id, ..parts };
-        let state = KeyspaceState::new(parts, &self.settings, &self.default.tables);
+        let state = KeyspaceState::new(parts, &self.settings, &self.keyspaces.default().tables);
         let dead_share = DeadShare::new(1.0, 32 * self.settings.tree.target_file_size);
         let own = KeyspaceTree::new(Arc::clone(&state), version, self.published(), dead_share);
         let edit = Edit { next_keyspace: Some(next), ..Edit::of_keyspace(own.describe()) };
@@ -85,9 +85,7 @@ impl Core {
         tree.keyspaces.insert(id, own);
         self.background.note_news();
         writer.buffers.add(Arc::clone(&state));
-        let mut keyspaces = self.keyspaces.write().unwrap_or_else(PoisonError::into_inner);
-        keyspaces.insert(Arc::clone(&state.name), Arc::clone(&state));
-        drop(keyspaces);
+        self.keyspaces.add(&state);
         self.log_created(&mut writer.log, &state);
         Ok(state)
     }
@@ -98,7 +96,7 @@ impl Core {
     ) -> Result<Option<Operator>> {
         match &options.merge_operator {
             Some(spec) => self.operator(spec).map(Some),
-            None => Ok(self.default.merge_operator().cloned()),
+            None => Ok(self.keyspaces.default().merge_operator().cloned()),
         }
     }
 
@@ -106,15 +104,15 @@ impl Core {
         if name == DEFAULT_NAME {
             return Err(Error::invalid_argument("the keyspace 'default' cannot be dropped"));
         }
-        self.check_process()?;
+        self.standing.check_process()?;
         self.check_not_inside()?;
         let mut writer = self.lock_writer()?;
         self.check_writable()?;
-        let state = self.find_keyspace(name).ok_or_else(|| missing(name))?;
+        let state = self.keyspaces.find(name).ok_or_else(|| missing(name))?;
         // The drop survives a power loss. The program may have copied the contents to another
         // keyspace, so those earlier writes must survive too.
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
-        sync.sync_through(frame).inspect_err(|error| self.note_failed_sync(error))?;
+        sync.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))?;
         let mut tree = self.lock_tree();
         let edit = Edit { dropped: vec![state.id], ..Edit::default() };
         if let Err(error) = self.append_edit(&mut tree, &edit) {
@@ -122,7 +120,7 @@ impl Core {
             self.append_edit(&mut tree, &edit)?;
         }
         writer.buffers.remove(state.id);
-        self.keyspaces.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.keyspaces.remove(name);
         state.mark_dropped();
         if let Some(own) = tree.keyspaces.remove(&state.id) {
             own.version.mark_obsolete_files(&Version::empty(own.version.levels.len()));

@@ -4,7 +4,6 @@
 //! edit removes them. After a kill, the next open removes them as leftovers.
 
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -91,16 +90,15 @@ impl LoadTables {
         core.check_writable()?;
         keyspace.check_exists()?;
         // After the close the directory may belong to another open, which gives the same numbers.
-        let lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.is_none() {
+        let Some(owned) = core.ownership.hold() else {
             return Err(Error::new(ErrorKind::Closed, "the database was closed during the load"));
-        }
+        };
         let number = core.new_file_number();
         let path: PathBuf = core.names.table(number);
         let fs = &core.options.env.fs;
         let file =
             fs.create(&path).map_err(|error| Error::io(&path, "create the table", &error))?;
-        drop(lock);
+        drop(owned);
         self.created.push(number);
         let options = core.table_options(keyspace, 0);
         let options = TableBuilderOptions { file_number: number, path, ..options };

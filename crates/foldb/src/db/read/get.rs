@@ -225,7 +225,7 @@ impl Core {
     pub(crate) fn verify(&self) -> Result<u64> {
         self.check_open()?;
         let mut bytes = 0;
-        for keyspace in self.all_keyspaces() {
+        for keyspace in self.keyspaces.all() {
             let view = keyspace.view.load_full();
             scheduling_point();
             let (segments, map) = (keyspace.tables.segments(), &view.version.segments);

@@ -86,7 +86,7 @@ impl Core {
     /// Pays, and wakes a worker if the payments now reach the price of a compaction. Without
     /// automatic compaction, reads pay nothing.
     fn reads_paid(&self, bytes: u64, pay: impl FnOnce(u64) -> bool) {
-        let is_compacted = !self.read_only && !self.settings.disable_auto_compactions;
+        let is_compacted = !self.standing.is_read_only() && !self.settings.disable_auto_compactions;
         if bytes > 0 && is_compacted && pay(bytes) {
             self.background.note_news();
             self.wake();
@@ -124,7 +124,7 @@ mod tests {
             (0..2 * LONG_CHAIN).for_each(|_| db.merge("key", 1f64.to_le_bytes()).unwrap());
             db.flush().unwrap();
             assert!(db.get("key").unwrap().is_some());
-            let has_paid = db.core().default.read_account.has_keys();
+            let has_paid = db.core().keyspaces.default().read_account.has_keys();
             assert_eq!(has_paid, !disable_auto_compactions);
         }
     }

@@ -21,7 +21,7 @@
 //! while the database has the directory's lock. A file system that does not tell its free space
 //! has no reserve.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::db::batch::writes::Writes;
@@ -181,9 +181,9 @@ impl Core {
     /// Gives the reserve back to the disk, except for the part for the next open. Returns whether
     /// there was one.
     fn give_reserve_back(&self) -> bool {
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = self.ownership.hold();
         let bytes = self.reserve.bytes();
-        if lock.is_none() || bytes == 0 || self.reserve.is_open() || self.poison.get().is_some() {
+        if owned.is_none() || bytes == 0 || self.reserve.is_open() || self.standing.is_poisoned() {
             return false;
         }
         let fs = &*self.options.env.fs;
@@ -194,7 +194,7 @@ impl Core {
         // Some file systems free the blocks only with their next journal commit.
         let _best_effort = fs.sync_dir(self.names.directory());
         let _best_effort = make_reserve(fs, &self.names, bytes / PART_FOR_OPEN);
-        drop(lock);
+        drop(owned);
         self.background.forget_full_disk();
         self.runtime.workers().retry(self.member);
         true
@@ -203,13 +203,13 @@ impl Core {
     /// Flushes in the space that an open reserve keeps for the next open.
     pub(crate) fn with_rest_of_reserve<T>(&self, flush: impl FnOnce() -> T) -> T {
         let is_lent = self.reserve.is_open() && {
-            let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let owned = self.ownership.hold();
             let fs = &*self.options.env.fs;
-            lock.is_some() && empty_reserve(fs, &self.names).is_ok()
+            owned.is_some() && empty_reserve(fs, &self.names).is_ok()
         };
         let flushed = flush();
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_lent && lock.is_some() && self.reserve.is_open() {
+        let owned = self.ownership.hold();
+        if is_lent && owned.is_some() && self.reserve.is_open() {
             let part = self.reserve.bytes() / PART_FOR_OPEN;
             let _best_effort = make_reserve(&*self.options.env.fs, &self.names, part);
         }
@@ -255,8 +255,8 @@ impl Core {
         if free + bytes / PART_FOR_OPEN < bytes + bytes / 4 {
             return;
         }
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.is_none() || !self.reserve.is_open() {
+        let owned = self.ownership.hold();
+        if owned.is_none() || !self.reserve.is_open() {
             return;
         }
         let fs = &*self.options.env.fs;
@@ -265,7 +265,7 @@ impl Core {
             return;
         }
         self.reserve.set_open(false);
-        drop(lock);
+        drop(owned);
         self.events.tell(&Event::DiskHasSpace);
     }
 
@@ -297,14 +297,14 @@ impl Core {
         }
         let held = self.reserve.bytes();
         let grows = |bytes: u64| bytes >= LEAST && bytes >= held + held / 4;
-        if !grows(most) || self.read_only || self.poison.get().is_some() {
+        if !grows(most) || self.standing.is_read_only() || self.standing.is_poisoned() {
             return;
         }
         let wanted = most.min(self.stored_bytes() / PART);
         let Some(free) = self.free_space().filter(|_| grows(wanted)) else { return };
         let bytes = wanted.min((free + held).saturating_sub(LEAST));
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if lock.is_none() || !grows(bytes) || self.reserve.is_open() {
+        let owned = self.ownership.hold();
+        if owned.is_none() || !grows(bytes) || self.reserve.is_open() {
             return;
         }
         let fs = &*self.options.env.fs;
@@ -316,25 +316,22 @@ impl Core {
     /// Returns about how many bytes the files of the database have.
     fn stored_bytes(&self) -> u64 {
         let tables: u64 = self
-            .all_keyspaces()
+            .keyspaces
+            .all()
             .iter()
             .flat_map(|own| {
                 let version = Arc::clone(&own.view.load().version);
                 version.tables().map(|table| table.file.len).collect::<Vec<_>>()
             })
             .sum();
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let paths = logs.iter().map(|(log, _)| self.names.log(*log));
+        let paths = self.logs.numbers().into_iter().map(|log| self.names.log(log));
         let logs: u64 = paths.filter_map(|log| self.options.env.fs.len(&log).ok()).sum();
         tables + self.segment_stats().bytes + logs
     }
 
     /// Returns the free bytes of the disk; `None` if it does not tell.
     pub(crate) fn free_space(&self) -> Option<u64> {
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = logs.last().and_then(|(_, sync)| sync.clone());
-        drop(logs);
-        current?.free_space()
+        self.logs.active()?.free_space()
     }
 
     /// Returns the bytes after which a table of background work ends: fewer on a disk that is

@@ -10,7 +10,7 @@
 //! any pause, and every reason to stop writers is a reason to flush or to compact. Builds with
 //! debug assertions check this (`assert_workers_are_at_it`).
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::counters::Total;
@@ -87,7 +87,7 @@ impl Core {
         writes: Writes<'_>,
         patience: Patience,
     ) -> Result<WriterGuard<'_, WriterState>> {
-        self.check_process()?;
+        self.standing.check_process()?;
         let mut writer = self.lock_writer_for(patience)?;
         self.check_writable()?;
         if self.reserve.is_open() {
@@ -480,15 +480,9 @@ impl Core {
                 return Err(error);
             }
         };
-        self.note_log(&log);
+        self.logs.push(&log);
         self.note_link(link);
         self.totals.add_exclusive(Total::BytesLog, log.len());
         Ok((log, defined))
-    }
-
-    /// Adds a new log to the list of logs, which keeps it until tables hold its writes.
-    pub(crate) fn note_log(&self, log: &LogWriter) {
-        let entry = (log.number(), Some(Arc::clone(log.sync_handle())));
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 }

@@ -65,7 +65,7 @@ impl Core {
         limit: Duration,
         patience: Patience,
     ) -> Result<TurnGuard> {
-        self.check_process()?;
+        self.standing.check_process()?;
         let writer = self.lock_writer_for(patience)?;
         let mut writer = self.let_pass(writer, patience)?;
         let outer = writer.turn;

@@ -524,7 +524,7 @@ impl Transaction {
     fn written(&self, batch: &WriteBatch) -> Vec<Keyspace> {
         let (core, default) = (self.db.core(), self.db.default_keyspace());
         let named = batch.named_keyspaces().filter_map(|id| {
-            let state = core.find_keyspace(batch.keyspace_name(id));
+            let state = core.keyspaces.find(batch.keyspace_name(id));
             state.filter(|state| state.id == id).map(|state| default.sibling(state))
         });
         std::iter::once(default.clone()).chain(named).collect()
@@ -561,7 +561,7 @@ fn conflict() -> Error {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if state.snapshot.is_some() && self.db.core().process.is_current() {
+        if state.snapshot.is_some() && self.db.core().standing.is_in_its_process() {
             self.db.core().transactions.end();
         }
     }

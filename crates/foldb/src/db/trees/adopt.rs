@@ -156,7 +156,7 @@ impl Core {
         }
         let adopted = AdoptedLog::new(keyspace, log, self.segment_files.get(log.number));
         log.sync.trim(log.len)?;
-        log.sync.sync_bytes().inspect_err(|error| self.note_failed_sync(error))?;
+        log.sync.sync_bytes().inspect_err(|error| self.standing.note_failed_sync(error))?;
         Ok(Some(adopted))
     }
 }

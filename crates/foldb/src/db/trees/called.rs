@@ -38,7 +38,7 @@ impl Core {
     /// Compacts a key range of every keyspace into the last level, and waits for the compactions.
     pub(crate) fn compact_all(&self, range: KeyBounds<'_>) -> Result<()> {
         check_ends(range)?;
-        let keyspaces = self.all_keyspaces();
+        let keyspaces = self.keyspaces.all();
         keyspaces.iter().try_for_each(|keyspace| keyspace.check_ends(range))?;
         self.flush_sealed()?;
         // A comparator that fails should fail the compaction of its own keyspace only.

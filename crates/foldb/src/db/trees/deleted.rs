@@ -36,7 +36,7 @@ impl Core {
         // A later delete sets it again.
         new.store(false, Ordering::Release);
         let is_worth = self.reserve.is_open()
-            || self.all_keyspaces().iter().any(|keyspace| self.is_much_deleted(keyspace));
+            || self.keyspaces.all().iter().any(|keyspace| self.is_much_deleted(keyspace));
         if !is_worth {
             return Ok(false);
         }

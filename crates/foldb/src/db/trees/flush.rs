@@ -304,11 +304,8 @@ impl Core {
 
     /// Unlinks logs whose writes are all in tables, or archives them for the change feed.
     pub(crate) fn remove_logs_below(&self, needed: u64) {
-        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        let done: Vec<_> = logs.extract_if(.., |(log, _)| *log < needed).collect();
         // Unlinking a long log takes milliseconds, and a seal may need the list during that time.
-        drop(logs);
-        for (log, sync) in &done {
+        for (log, sync) in &self.logs.take_below(needed) {
             if let Some(sync) = sync {
                 sync.retire();
             }

@@ -26,7 +26,7 @@ impl Core {
     pub(crate) fn order_work(&self) -> bool {
         // A request after this line leads to another step.
         self.background.order_wanted.store(false, Ordering::Release);
-        let views = self.all_keyspaces().into_iter().map(|keyspace| keyspace.view.load_full());
+        let views = self.keyspaces.all().into_iter().map(|keyspace| keyspace.view.load_full());
         let worked = views.fold(false, |worked, view| {
             view.memtables().fold(worked, |worked, memtable| advance(memtable) || worked)
         });

@@ -203,7 +203,7 @@ impl Core {
                 tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
             }
             None => {
-                self.all_keyspaces().iter().map(|own| own.last_debt.load(Ordering::Relaxed)).sum()
+                self.keyspaces.all().iter().map(|own| own.last_debt.load(Ordering::Relaxed)).sum()
             }
         }
     }

@@ -82,7 +82,7 @@ impl Core {
         &self,
         last: Option<Place>,
     ) -> Option<(Arc<KeyspaceState>, Arc<Version>, Place)> {
-        let mut keyspaces = self.all_keyspaces();
+        let mut keyspaces = self.keyspaces.all();
         keyspaces.retain(|own| !own.has_failed());
         keyspaces.sort_unstable_by_key(|own| own.id);
         let from = keyspaces.partition_point(|own| last.is_some_and(|at| own.id < at.keyspace));

@@ -53,7 +53,7 @@ impl Core {
     /// compaction, or else a garbage collection. Returns whether it ran a step. With workers it
     /// runs none.
     pub(crate) fn step_background(&self) -> Result<bool> {
-        if self.has_workers() || self.read_only {
+        if self.has_workers() || self.standing.is_read_only() {
             return Ok(false);
         }
         self.check_may_wait()?;
@@ -105,7 +105,7 @@ impl Core {
     /// Continues a paused job, or begins one. Returns whether there was a job.
     pub(crate) fn compaction_slice(&self) -> Result<bool> {
         let _slice = SliceInHand::new(self);
-        if self.closed.load(Ordering::Acquire) {
+        if self.standing.is_closed() {
             return Ok(false);
         }
         if self.spares_room_for_flushes() {
@@ -232,7 +232,7 @@ impl Core {
     pub(crate) fn wait_for_background(&self) -> Result<()> {
         self.check_open()?;
         self.check_may_wait()?;
-        if self.read_only {
+        if self.standing.is_read_only() {
             return Ok(());
         }
         let written = self.published();

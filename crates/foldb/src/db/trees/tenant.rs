@@ -1,8 +1,8 @@
 //! The database as a tenant of its runtime. A runtime serves one database or several: its tenants.
 //! This file has the steps of work that workers call, and how a database joins and leaves.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -34,7 +34,7 @@ impl Tenant for Core {
             Work::Compaction => {
                 let slow = self.settings.tree.level0_slowdown_trigger;
                 let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
-                let deepest = self.look_at_keyspaces(|all| all.map(runs).max()).unwrap_or(0);
+                let deepest = self.keyspaces.look(|all| all.map(runs).max()).unwrap_or(0);
                 // Databases whose writers are not slowed are equally urgent.
                 if deepest < slow {
                     0.0
@@ -67,7 +67,7 @@ impl Tenant for Core {
             ErrorKind::Poisoned,
             format!("{doing} panicked ({message}); reopen the database"),
         );
-        self.poison(&error);
+        self.standing.poison(&error);
         error
     }
 
@@ -108,8 +108,7 @@ impl Tenant for Core {
     }
 
     fn log_bytes(&self) -> usize {
-        let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
+        self.logs.memory_bytes()
     }
 }
 

@@ -89,7 +89,7 @@ impl Drop for Unpublished<'_> {
         if planted(Fault::AskGrowthLate) {
             return;
         }
-        self.core.poison(&Error::new(
+        self.core.standing.poison(&Error::new(
             ErrorKind::Poisoned,
             "a write panicked half-way, so the memtables may be wrong; reopen the database",
         ));
@@ -229,7 +229,7 @@ impl Core {
             ));
         }
         self.check_batch(batch)?;
-        let default = self.default.merge_operator();
+        let default = self.keyspaces.default().merge_operator();
         let default = default.map_or(NO_OPERATOR, |operator| operator.id);
         if batch.is_empty() {
             return self.write_nothing(options);
@@ -260,13 +260,13 @@ impl Core {
             if operation.keyspace == DEFAULT_KEYSPACE {
                 match operation.kind {
                     Kind::DeleteRange => {
-                        check_range(&*self.default.comparator, operation.range())?;
+                        check_range(&*self.keyspaces.default().comparator, operation.range())?;
                     }
-                    _ => self.default.check_key_to_write(operation.key)?,
+                    _ => self.keyspaces.default().check_key_to_write(operation.key)?,
                 }
             }
             if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
-                self.default.default_operator()?.check_operand(operation.value)?;
+                self.keyspaces.default().default_operator()?.check_operand(operation.value)?;
             }
         }
         Ok(())
@@ -275,9 +275,9 @@ impl Core {
     /// Returns a keyspace that a batch names, unless it was dropped.
     fn keyspace_of(&self, batch: &WriteBatch, id: KeyspaceId) -> Option<Arc<KeyspaceState>> {
         if id == DEFAULT_KEYSPACE {
-            return Some(Arc::clone(&self.default));
+            return Some(Arc::clone(self.keyspaces.default()));
         }
-        self.find_keyspace(batch.keyspace_name(id)).filter(|keyspace| keyspace.id == id)
+        self.keyspaces.find(batch.keyspace_name(id)).filter(|keyspace| keyspace.id == id)
     }
 
     /// Handles a write without operations. If it asks for a sync, it makes earlier writes durable.
@@ -323,7 +323,7 @@ impl Core {
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
         options.check()?;
-        self.check_process()?;
+        self.standing.check_process()?;
         // Stores a new second before the lock is taken.
         self.time();
         let patience = Patience::of(options, &*self.options.env.clock);
@@ -552,6 +552,6 @@ impl Core {
     /// elsewhere.
     fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
-        log.sync_through(frame).inspect_err(|error| self.note_failed_sync(error))
+        log.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))
     }
 }

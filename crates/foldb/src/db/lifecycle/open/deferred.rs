@@ -33,7 +33,7 @@ impl Core {
             synced.map_err(|error| Error::io(path, "sync the log", &error))?;
         }
         self.lock_tree().log = first_log;
-        let keyspaces = self.all_keyspaces();
+        let keyspaces = self.keyspaces.all();
         let ends = replayed.groups.iter().skip(1).map(|group| group.log).chain([next_log]);
         for (group, next_log) in replayed.groups.iter().zip(ends) {
             let of = |own: &Arc<KeyspaceState>| (Arc::clone(own), group.memtables.get(&own.id));

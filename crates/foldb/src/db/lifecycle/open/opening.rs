@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::db::state::writer_lock::WriterLock;
 use crate::db::throttle::full_disk::FIRST_LOOK;
@@ -27,8 +27,12 @@ use crate::db::state::buffers::{Buffers, SealedGroups};
 use crate::db::state::chain::Chain;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
+use crate::db::state::keyspaces::Keyspaces;
+use crate::db::state::logs::Logs;
+use crate::db::state::ownership::Ownership;
 use crate::db::state::reserve::Reserve;
 use crate::db::state::snapshots::SnapshotList;
+use crate::db::state::standing::Standing;
 use crate::db::state::time::DatabaseTime;
 use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::{KeyspaceTree, Tree, TreeLock};
@@ -235,11 +239,11 @@ impl Opening<'_> {
             }
         };
         if let Err(error) = taken {
-            if core.poison.get().is_some() && !is_fresh {
+            if core.standing.is_poisoned() && !is_fresh {
                 // The manifest on the medium may name any of these files.
                 begun.files.clear();
             }
-            *lock = core.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+            *lock = core.ownership.take();
             return Err(error);
         }
         begun.files.clear();
@@ -391,6 +395,7 @@ impl Assembly {
         let operators = stored.registry.cached_resolver();
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
+        let process = Process::current();
         let core = Arc::new(Core {
             names: self.names,
             database: stored.database,
@@ -400,8 +405,7 @@ impl Assembly {
                 self.log,
                 operators,
             )),
-            keyspaces: RwLock::new(by_name(keyspaces)),
-            default,
+            keyspaces: Keyspaces::new(default, keyspaces, process),
             pins: Pins::new(last_seqno),
             sealed: SealedGroups::default(),
             snapshots: SnapshotList::default(),
@@ -416,7 +420,7 @@ impl Assembly {
                 last_served: DEFAULT_KEYSPACE,
             }),
             next_file: AtomicU64::new(self.next_file),
-            logs: Mutex::new(self.logs.into_iter().map(|log| (log, None)).collect()),
+            logs: Logs::of(self.logs),
             feed: self.feed,
             cache: self.cache,
             member: self.member,
@@ -432,17 +436,13 @@ impl Assembly {
             syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
             reserve: self.reserve,
-            read_only: self.lock.is_none(),
-            poison: OnceLock::new(),
-            closed: AtomicBool::new(false),
-            process: Process::current(),
-            close_outcome: Mutex::default(),
-            lock: Mutex::new(self.lock),
+            standing: Standing::new(process, self.lock.is_none()),
+            ownership: Ownership::new(self.lock),
             dropped: self.dropped,
             settings: self.settings,
             options,
         });
-        if core.all_keyspaces().iter().any(|keyspace| keyspace.settings.expiry.is_some()) {
+        if core.keyspaces.all().iter().any(|keyspace| keyspace.settings.expiry.is_some()) {
             core.time.note_use();
         }
         for tail in &core.dropped {
@@ -541,8 +541,4 @@ fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
     let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
     keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
     buffers
-}
-
-fn by_name(keyspaces: Vec<Arc<KeyspaceState>>) -> BTreeMap<Arc<str>, Arc<KeyspaceState>> {
-    keyspaces.into_iter().map(|keyspace| (Arc::clone(&keyspace.name), keyspace)).collect()
 }

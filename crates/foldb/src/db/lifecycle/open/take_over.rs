@@ -60,7 +60,7 @@ impl Core {
         let WriterState { log, defined, .. } = &mut *writer;
         let link = self.begin_lineage(log, predecessor, announced)?;
         self.define_operators(log, defined)?;
-        self.note_log(log);
+        self.logs.push(log);
         self.note_link(link);
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Core {
             let version = Arc::clone(&keyspace.view.load().version);
             (keyspace.id, (keyspace, version))
         };
-        let keyspaces = self.all_keyspaces().into_iter().map(with_version).collect();
+        let keyspaces = self.keyspaces.all().into_iter().map(with_version).collect();
         Pending { keyspaces, flushed: Vec::new(), durable: 0 }
     }
 

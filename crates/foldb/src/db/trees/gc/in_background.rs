@@ -55,7 +55,7 @@ impl Core {
             courtesy.resume();
             if self.stopping() { Err(stopped()) } else { Ok(()) }
         };
-        for keyspace in self.all_keyspaces() {
+        for keyspace in self.keyspaces.all() {
             let turn = &keyspace.gc_turn;
             // The number is read before the check, so a change after this line leads to another
             // check.
@@ -98,7 +98,7 @@ impl Core {
     pub(crate) fn is_gc_due(&self) -> bool {
         let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
         self.collects_by_itself()
-            && self.all_keyspaces().iter().any(|keyspace| {
+            && self.keyspaces.all().iter().any(|keyspace| {
                 // The background does no work for a keyspace whose comparator failed.
                 !keyspace.has_failed() && !keyspace.gc_turn.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
@@ -159,7 +159,7 @@ impl Core {
         let most = level0_slowdown_trigger.min(level0_stop_trigger);
         let runs = |own: &Arc<KeyspaceState>| own.level0_runs(&own.view.load().version);
         let is_deep = |own: &Arc<KeyspaceState>| !own.has_failed() && runs(own) >= most;
-        self.all_keyspaces().iter().any(is_deep)
+        self.keyspaces.all().iter().any(is_deep)
     }
 
     /// Returns a compaction that finds hidden dead values, if the dead bytes probably exceed the

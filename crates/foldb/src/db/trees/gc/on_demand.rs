@@ -77,7 +77,7 @@ impl OnDemand<'_> {
             let _collecting =
                 core.background.collecting.lock().unwrap_or_else(PoisonError::into_inner);
             self.courtesy.resume();
-            for keyspace in core.all_keyspaces() {
+            for keyspace in core.keyspaces.all() {
                 self.collect(&keyspace, &mut report)?;
             }
             core.remove_as_readers_let_go(&versions);
@@ -162,7 +162,7 @@ type Versions = [(Arc<KeyspaceState>, Weak<Version>)];
 
 impl Core {
     fn versions_in_force(&self) -> Vec<(Arc<KeyspaceState>, Weak<Version>)> {
-        let keyspaces = self.all_keyspaces();
+        let keyspaces = self.keyspaces.all();
         let version = |own: &Arc<KeyspaceState>| Arc::downgrade(&own.view.load().version);
         keyspaces.iter().map(|own| (Arc::clone(own), version(own))).collect()
     }
@@ -192,7 +192,7 @@ impl Core {
     /// segment files.
     fn take_longest_hold(&self) -> Hold {
         let of_files = self.runtime.ledger().tables.longest_segments_hold.take();
-        let keyspaces = self.all_keyspaces();
+        let keyspaces = self.keyspaces.all();
         let installs = keyspaces.iter().map(|keyspace| keyspace.view.longest_install.take());
         installs.fold(of_files, Hold::max)
     }
@@ -204,7 +204,7 @@ impl Core {
         fraction: f64,
         between_slices: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        for keyspace in self.all_keyspaces() {
+        for keyspace in self.keyspaces.all() {
             let hides = {
                 let tree = self.lock_tree();
                 let own = tree.keyspaces.get(&keyspace.id);

@@ -54,7 +54,7 @@ fn open(fs: &MemFs) -> Db {
 
 /// Adds up the references of each file's records, and compares the sums with those of the version.
 fn check_sums(db: &Db) {
-    let keyspace = &db.core().default;
+    let keyspace = db.core().keyspaces.default();
     let version = keyspace.view.load_full().version.clone();
     let mut sums: HashMap<u64, u64> = HashMap::new();
     let mut seen = HashSet::new();
@@ -81,7 +81,7 @@ fn check_sums(db: &Db) {
 
 /// Checks, after a full compaction, that all bytes except those of current values are dead.
 fn check_dead(db: &Db, model: &BTreeMap<u8, Vec<u8>>) {
-    let version = db.core().default.view.load_full().version.clone();
+    let version = db.core().keyspaces.default().view.load_full().version.clone();
     let inflow: u64 = version.segments.iter().map(|segment| segment.placement.records_len).sum();
     let live: u64 = version.segments.iter().map(|segment| segment.live()).sum();
     let separated = model.values().filter(|value| value.len() >= MIN);
@@ -141,7 +141,7 @@ proptest! {
         db.collect_garbage(&none).unwrap();
         check_sums(&db);
         check_dead(&db, &model);
-        let version = db.core().default.view.load_full().version.clone();
+        let version = db.core().keyspaces.default().view.load_full().version.clone();
         for (number, file) in version.segments.files() {
             prop_assert_eq!(file.dead(), 0, "file {}", number);
         }

@@ -48,7 +48,7 @@ impl Core {
     /// Discards segments that were not installed. After a failed sync they stay, because the
     /// manifest may name them.
     pub(crate) fn discard_segments(&self, tree: &Tree, id: KeyspaceId, segments: &[Placement]) {
-        if self.poison.get().is_some() {
+        if self.standing.is_poisoned() {
             return;
         }
         let own = tree.keyspaces.get(&id);

@@ -1,0 +1,63 @@
+//! The keyspaces of a database, by name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use foldb_env::Process;
+
+use crate::db::state::keyspace::KeyspaceState;
+
+/// All existing keyspaces.
+pub(crate) struct Keyspaces {
+    default: Arc<KeyspaceState>,
+    /// The default one included.
+    by_name: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
+    /// The process that opened the database.
+    process: Process,
+}
+
+impl Keyspaces {
+    pub(crate) fn new(
+        default: Arc<KeyspaceState>,
+        all: Vec<Arc<KeyspaceState>>,
+        process: Process,
+    ) -> Keyspaces {
+        let by_name = all.into_iter().map(|own| (Arc::clone(&own.name), own)).collect();
+        Keyspaces { default, by_name: RwLock::new(by_name), process }
+    }
+
+    /// Returns the default keyspace, which always exists.
+    #[inline]
+    pub(crate) fn default(&self) -> &Arc<KeyspaceState> {
+        &self.default
+    }
+
+    /// Returns all keyspaces, by name; in a fork, the default one.
+    pub(crate) fn all(&self) -> Vec<Arc<KeyspaceState>> {
+        self.look(|all| all.cloned().collect())
+    }
+
+    /// Shows all keyspaces, by name, to a function that does not wait; in a fork, the default one.
+    pub(crate) fn look<T>(
+        &self,
+        look: impl FnOnce(&mut dyn Iterator<Item = &Arc<KeyspaceState>>) -> T,
+    ) -> T {
+        if !self.process.is_current() {
+            return look(&mut std::iter::once(&self.default));
+        }
+        look(&mut self.by_name.read().unwrap_or_else(PoisonError::into_inner).values())
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<KeyspaceState>> {
+        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub(crate) fn add(&self, keyspace: &Arc<KeyspaceState>) {
+        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        by_name.insert(Arc::clone(&keyspace.name), Arc::clone(keyspace));
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        self.by_name.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}

@@ -1,0 +1,53 @@
+//! The logs on disk, from the oldest one that tables do not hold whole to the active one.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::wal::{LogSync, LogWriter};
+
+/// The number of a log, and the handle that syncs it if it was begun since the open.
+pub(crate) type KnownLog = (u64, Option<Arc<LogSync>>);
+
+/// The logs of a database, ascending.
+#[derive(Debug)]
+pub(crate) struct Logs(Mutex<Vec<KnownLog>>);
+
+impl Logs {
+    /// Begins with the logs of earlier opens.
+    pub(crate) fn of(earlier: Vec<u64>) -> Logs {
+        Logs(Mutex::new(earlier.into_iter().map(|log| (log, None)).collect()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<KnownLog>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the log that takes the next writes.
+    pub(crate) fn push(&self, log: &LogWriter) {
+        self.lock().push((log.number(), Some(Arc::clone(log.sync_handle()))));
+    }
+
+    /// Takes the logs before `needed` out of the list.
+    pub(crate) fn take_below(&self, needed: u64) -> Vec<KnownLog> {
+        self.lock().extract_if(.., |(log, _)| *log < needed).collect()
+    }
+
+    /// Returns the logs from `first` on.
+    pub(crate) fn since(&self, first: u64) -> Vec<KnownLog> {
+        self.lock().iter().filter(|(log, _)| *log >= first).cloned().collect()
+    }
+
+    /// Returns the numbers of all logs.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.lock().iter().map(|(log, _)| *log).collect()
+    }
+
+    /// Returns the handle that syncs the active log; `None` in a database that is only read.
+    pub(crate) fn active(&self) -> Option<Arc<LogSync>> {
+        self.lock().last().and_then(|(_, sync)| sync.clone())
+    }
+
+    /// Returns the bytes of memory that the logs' handles take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.lock().iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
+    }
+}
