@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use foldb_env::FileSystem;
 
+use crate::db::lifecycle::open::begun::BegunFiles;
 use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
 use crate::db::lifecycle::replay::ReplayedLog;
 use crate::db::state::announced::Announced;
@@ -284,13 +285,13 @@ fn read_head(fs: &dyn FileSystem, path: PathBuf, number: u64) -> Result<Head> {
 ///
 /// # Errors
 /// `NoSpace` or `Io`.
-pub(crate) fn copy_replayed(
+pub(super) fn copy_replayed(
     fs: &dyn FileSystem,
     names: &FileNames,
     recovered: &mut Recovered,
     replayed: &[ReplayedLog],
     now: Duration,
-    begun: &mut Vec<PathBuf>,
+    begun: &mut BegunFiles,
 ) -> Result<()> {
     for link in &mut recovered.links {
         let Some(log) = replayed.iter().find(|log| log.number == link.number) else { continue };

@@ -15,12 +15,16 @@
 //! - [`deferred`]: logged writes that wait for space, on a full disk;
 //! - [`files`]: the files of the directory;
 //! - [`kept_logs`]: which logs of earlier opens the change feed can read;
+//! - [`begun`]: the files of an open, which are removed if it fails;
+//! - [`assembly`]: puts the database together from its parts;
 //! - [`opening`]: builds the database from the manifest and the logs;
 //! - [`take_over`]: makes tables of the logged writes;
 //! - [`read_only`]: a database for reading, also while another process writes to it;
 //! - [`repair`]: rebuilds a database from the files that are left;
 //! - [`verify`]: a check of every file.
 
+mod assembly;
+mod begun;
 mod deferred;
 pub(crate) mod files;
 pub(crate) mod kept_logs;

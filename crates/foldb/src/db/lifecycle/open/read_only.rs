@@ -31,11 +31,12 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, ReadOnlyFs};
 
 use crate::db::core::Core;
+use crate::db::lifecycle::open::assembly::Assembly;
+use crate::db::lifecycle::open::assembly::{
+    check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
+};
 use crate::db::lifecycle::open::files::{check_log, check_tables, list_files, logs_in};
 use crate::db::lifecycle::open::kept_logs::link;
-use crate::db::lifecycle::open::opening::{
-    Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
-};
 use crate::db::lifecycle::open::place::missing;
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;

@@ -53,10 +53,10 @@ use self::mend::{Mending, heads, logs_from};
 pub(crate) use self::rebuild::bounds;
 use self::rebuild::{Rebuilt, Survey, Unclaimed, without_gaps};
 use self::values::{LostPart, Sought};
+use crate::db::lifecycle::open::assembly::{keyspace_parts, keyspace_trees};
 use crate::db::lifecycle::open::files::{
     MISSING_TABLE, archives_in, list_files, logs_in, next_number,
 };
-use crate::db::lifecycle::open::opening::{keyspace_parts, keyspace_trees};
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::db::lifecycle::open::assembly::replayed_keyspaces;
 use crate::db::lifecycle::open::files::{check_log, logs_in};
-use crate::db::lifecycle::open::opening::replayed_keyspaces;
 use crate::db::lifecycle::open::verify::tables::Operands;
 use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
 use crate::db::lifecycle::replay::{Replay, WhenFull, needed_logs, replay_logs};

@@ -24,8 +24,8 @@ use foldb_env::{FileSystem, ReadOnlyFs};
 
 pub use self::report::{VerifiedFile, VerifyProgress, VerifyReport};
 
+use crate::db::lifecycle::open::assembly::keyspace_parts;
 use crate::db::lifecycle::open::lock;
-use crate::db::lifecycle::open::opening::keyspace_parts;
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::repair::{check_is_database, manifest};
 use crate::db::lifecycle::open::stored::Stored;
