@@ -110,8 +110,6 @@ pub(crate) struct Core {
     pub(crate) time: DatabaseTime,
     pub(crate) transactions: OpenTransactions,
     pub(crate) fronts: Fronts,
-    /// How often a thread waited for a log to be durable.
-    pub(crate) syncs: AtomicU64,
 
     /// The space that deletes may use when the disk is full.
     pub(crate) reserve: Reserve,

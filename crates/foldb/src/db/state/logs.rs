@@ -1,5 +1,6 @@
 //! The logs on disk, from the oldest one that tables do not hold whole to the active one.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::wal::{LogSync, LogWriter};
@@ -9,16 +10,21 @@ pub(crate) type KnownLog = (u64, Option<Arc<LogSync>>);
 
 /// The logs of a database, ascending.
 #[derive(Debug)]
-pub(crate) struct Logs(Mutex<Vec<KnownLog>>);
+pub(crate) struct Logs {
+    known: Mutex<Vec<KnownLog>>,
+    /// How often a thread waited for a log to be durable.
+    waits: AtomicU64,
+}
 
 impl Logs {
     /// Begins with the logs of earlier opens.
     pub(crate) fn of(earlier: Vec<u64>) -> Logs {
-        Logs(Mutex::new(earlier.into_iter().map(|log| (log, None)).collect()))
+        let known = earlier.into_iter().map(|log| (log, None)).collect();
+        Logs { known: Mutex::new(known), waits: AtomicU64::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<KnownLog>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds the log that takes the next writes.
@@ -49,5 +55,15 @@ impl Logs {
     /// Returns the bytes of memory that the logs' handles take.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.lock().iter().flat_map(|(_, sync)| sync).map(|sync| sync.memory_bytes()).sum()
+    }
+
+    /// Notes that a thread waited for a log to be durable.
+    pub(crate) fn note_wait(&self) {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how often a thread waited for a log to be durable.
+    pub(crate) fn waits(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
     }
 }

@@ -18,7 +18,6 @@
 //! ends.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::counters::Total;
@@ -62,7 +61,7 @@ impl<'a> Courtesy<'a> {
 
     /// Returns the rest that is due for each unit of work since the last call.
     fn rest_due(&self) -> u32 {
-        let (operations, syncs) = (self.core.operations(), self.core.syncs.load(Ordering::Relaxed));
+        let (operations, syncs) = (self.core.operations(), self.core.logs.waits());
         if self.syncs.replace(syncs) != syncs {
             self.operations.set(operations);
             REST_FOR_SYNCS

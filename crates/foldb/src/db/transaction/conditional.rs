@@ -24,6 +24,7 @@ use crate::db::state::recent_writes::{Noted, RecentWrites};
 use crate::db::state::time::Reading;
 use crate::db::throttle::turn::{TurnGuard, turn_after};
 use crate::db::transaction::claims::range_of_key;
+use crate::db::transaction::transact::Noting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Chain, Operator};
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader, SeqNo};
@@ -311,7 +312,7 @@ impl Conditional<'_> {
         self.options.check()?;
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);
-        let _noting = core.noting(patience)?;
+        let _noting = Noting::begin(&**core, patience)?;
         let mut losses = 0;
         loop {
             let _turn = core.turn_after(losses, patience)?;
@@ -369,15 +370,6 @@ fn has_changed(recent: &RecentWrites, keyspace: &KeyspaceState, key: &[u8], sinc
     noted != Noted::Unchanged
 }
 
-/// Counts as an open transaction until it is dropped.
-pub(super) struct Noting<'a>(&'a Core);
-
-impl Drop for Noting<'_> {
-    fn drop(&mut self) {
-        self.0.transactions.end();
-    }
-}
-
 impl Core {
     /// Takes a turn for a step that lost several times.
     ///
@@ -393,11 +385,6 @@ impl Core {
             return Err(busy("other writes kept changing the key"));
         }
         turn_after(losses).map(|limit| self.take_turn(limit, patience)).transpose()
-    }
-
-    pub(super) fn noting(&self, patience: Patience) -> Result<Noting<'_>> {
-        self.begin_noting(patience)?;
-        Ok(Noting(self))
     }
 
     /// Returns a value with one operand merged onto it.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::db::batch::{BatchMark, WriteBatch};
+use crate::db::core::Core;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::snapshot::Snapshot;
@@ -15,6 +16,7 @@ use crate::db::transaction::check::{Check, Verdict};
 use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::own_writes::OwnWrites;
 use crate::db::transaction::reading::OverSnapshot;
+use crate::db::transaction::transact::Noting;
 use crate::db::transaction::transact::{Isolation, TransactionOptions};
 use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
@@ -93,6 +95,8 @@ struct State {
     /// The moment that the transaction reads. Taken by the first read, or at the begin if the
     /// writes are checked.
     snapshot: Option<Snapshot>,
+    /// Taken with the snapshot.
+    noting: Option<Noting<Arc<Core>>>,
     batch: WriteBatch,
     own: OwnWrites,
     claims: Option<Arc<Mutex<Claims>>>,
@@ -133,6 +137,7 @@ impl Transaction {
         options.write.check()?;
         let state = State {
             snapshot: None,
+            noting: None,
             batch: WriteBatch::new(),
             own: OwnWrites::default(),
             claims: None,
@@ -170,9 +175,10 @@ impl Transaction {
             Some(snapshot) => snapshot,
             None => {
                 let core = self.db.core();
-                core.begin_noting(self.patience())?;
+                let noting = Noting::begin(Arc::clone(core), self.patience())?;
                 let snapshot = self.db.snapshot();
-                snapshot.moment().seqno_to_read().inspect_err(|_| core.transactions.end())?;
+                snapshot.moment().seqno_to_read()?;
+                state.noting = Some(noting);
                 snapshot
             }
         };
@@ -556,15 +562,6 @@ fn conflict() -> Error {
         ErrorKind::Conflict,
         "nothing was written: another write changed what the transaction depends on; run it again",
     )
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if state.snapshot.is_some() && self.db.core().standing.is_in_its_process() {
-            self.db.core().transactions.end();
-        }
-    }
 }
 
 impl fmt::Debug for Transaction {

@@ -20,6 +20,7 @@ use crate::db::handle::read_options::ReadOptions;
 use crate::db::state::fronts::Front;
 use crate::db::state::patience::Patience;
 use crate::db::transaction::conditional::{Conditional, lost_the_key};
+use crate::db::transaction::transact::Noting;
 use crate::error::Result;
 use crate::iterator::Bounds;
 use crate::key::{AsKeyRange, KeyBounds, Kind, NO_OPERATOR};
@@ -60,7 +61,7 @@ impl Conditional<'_> {
         keyspace.check_ends(bounds)?;
         let clock = &*core.options.env.clock;
         let patience = Patience::of(self.options, clock);
-        let _noting = core.noting(patience)?;
+        let _noting = Noting::begin(&**core, patience)?;
         let mut losses = 0;
         loop {
             let _turn = core.turn_after(losses, patience)?;

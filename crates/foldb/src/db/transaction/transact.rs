@@ -4,6 +4,7 @@
 //! [`LOSSES_BEFORE_TURN`] losses it runs in a *turn*: other writers wait while it runs, so that it
 //! cannot lose again, unless it exceeds the turn's limit ([`crate::db::throttle::turn`]).
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use crate::db::core::Core;
@@ -77,19 +78,34 @@ const LOSSES_BEFORE_PAUSE: u32 = 2;
 const FIRST_PAUSE: Duration = Duration::from_micros(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-impl Core {
+/// Counts as an open transaction until it is dropped. Writes are noted meanwhile.
+pub(super) struct Noting<C: Deref<Target = Core>>(C);
+
+impl<C: Deref<Target = Core>> Noting<C> {
     /// Counts a transaction as open, and makes sure that writes are noted from now on.
     ///
     /// # Errors
-    /// `Busy` if patience ends while another call holds the writer lock; `Reentrant`. No
-    /// transaction is counted then.
-    pub(crate) fn begin_noting(&self, patience: Patience) -> Result<()> {
-        if self.transactions.begin() {
-            return Ok(());
+    /// `Busy` if patience ends while another call holds the writer lock; `Reentrant`.
+    pub(super) fn begin(core: C, patience: Patience) -> Result<Noting<C>> {
+        let are_noted = core.transactions.begin();
+        let noting = Noting(core);
+        if !are_noted {
+            noting.0.start_noting(patience)?;
         }
-        self.start_noting(patience).inspect_err(|_| self.transactions.end())
+        Ok(noting)
     }
+}
 
+impl<C: Deref<Target = Core>> Drop for Noting<C> {
+    fn drop(&mut self) {
+        // A fork's copy was never counted there.
+        if self.0.standing.is_in_its_process() {
+            self.0.transactions.end();
+        }
+    }
+}
+
+impl Core {
     #[cold]
     fn start_noting(&self, patience: Patience) -> Result<()> {
         let mut writer = self.lock_writer_for(patience)?;

@@ -10,7 +10,6 @@
 //! ([`crate::db::state::writer_lock`], H15).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use foldb_env::scheduling_point;
@@ -551,7 +550,7 @@ impl Core {
     /// Syncs a log up to a frame. A failure poisons the database, unless the directory is
     /// elsewhere.
     fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
-        self.syncs.fetch_add(1, Ordering::Relaxed);
+        self.logs.note_wait();
         log.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))
     }
 }

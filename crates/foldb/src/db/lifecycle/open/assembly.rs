@@ -118,7 +118,6 @@ impl Assembly {
             time: DatabaseTime::new(stored.time),
             transactions: OpenTransactions::default(),
             fronts: Fronts::default(),
-            syncs: AtomicU64::new(0),
             events: Events::new(options.listeners.clone()),
             reserve: self.reserve,
             standing: Standing::new(process, self.lock.is_none()),
