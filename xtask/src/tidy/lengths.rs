@@ -5,20 +5,22 @@
 
 use super::{File, Finding, Tree};
 
-/// A limit for the longest, and how many may be longer than what is usual.
+/// A limit for the longest, and one for all lines beyond what is usual: a split of a long one stays
+/// within it.
 struct Ratchet {
     what: &'static str,
     /// No more lines than this. Lower it when the longest one becomes shorter.
     longest: usize,
     usual: usize,
-    /// How many may have more lines than usual. Lower it when one becomes shorter.
-    above: usize,
+    /// Lines beyond the usual ones that all of them together may have. Lower it when one becomes
+    /// shorter.
+    beyond: usize,
 }
 
-const FUNCTIONS: Ratchet = Ratchet { what: "functions", longest: 180, usual: 50, above: 42 };
+const FUNCTIONS: Ratchet = Ratchet { what: "functions", longest: 108, usual: 50, beyond: 650 };
 const TEST_FUNCTIONS: Ratchet =
-    Ratchet { what: "functions of tests", longest: 117, usual: 50, above: 50 };
-const FILES: Ratchet = Ratchet { what: "files", longest: 957, usual: 400, above: 77 };
+    Ratchet { what: "functions of tests", longest: 117, usual: 50, beyond: 850 };
+const FILES: Ratchet = Ratchet { what: "files", longest: 957, usual: 400, beyond: 11_000 };
 
 /// Functions and files that are too long.
 pub(super) fn too_long(tree: &Tree) -> Vec<Finding> {
@@ -44,19 +46,20 @@ struct Long {
 
 impl Ratchet {
     fn findings(&self, all: Vec<Long>) -> Vec<Finding> {
-        let Ratchet { what, longest, usual, above } = *self;
-        let (mut findings, mut long) = (Vec::new(), Vec::new());
+        let Ratchet { what, longest, usual, beyond } = *self;
+        let (mut findings, mut long, mut excess) = (Vec::new(), Vec::new(), 0);
         for Long { place, lines } in all {
             if lines > longest {
                 let text = format!("{lines} lines: the longest of {what} may have {longest}");
                 findings.push(Finding::new(&place, text));
             }
             if lines > usual {
+                excess += lines - usual;
                 long.push(Finding::new(&place, format!("{lines} lines, more than {usual}")));
             }
         }
-        if long.len() > above {
-            let count = format!("{} {what} have more than {usual} lines, {above} may", long.len());
+        if excess > beyond {
+            let count = format!("{what}: {excess} lines beyond {usual} in all, {beyond} may be");
             findings.push(Finding::new("xtask/src/tidy/lengths.rs", count));
             findings.append(&mut long);
         }
@@ -119,14 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn a_ratchet_has_a_longest_and_a_count() {
-        let ratchet = Ratchet { what: "things", longest: 9, usual: 5, above: 1 };
+    fn a_ratchet_has_a_longest_and_a_sum() {
+        let ratchet = Ratchet { what: "things", longest: 9, usual: 5, beyond: 4 };
         let things = |lines: &[usize]| {
             lines.iter().map(|&lines| Long { place: "a".to_owned(), lines }).collect::<Vec<_>>()
         };
         let found = |lines: &[usize]| ratchet.findings(things(lines)).len();
         assert_eq!(found(&[5, 9]), 0);
-        assert_eq!(found(&[10]), 1, "longer than the longest");
-        assert_eq!(found(&[6, 6]), 3, "the count, and both");
+        assert_eq!(found(&[7, 7]), 0, "a split of the same lines");
+        assert_eq!(found(&[10]), 3, "longer than the longest; the sum, and the line");
+        assert_eq!(found(&[7, 8]), 3, "the sum, and both");
     }
 }
