@@ -10,7 +10,6 @@ use std::time::Duration;
 use foldb::env::Env;
 use foldb::{Comparator, CustomCache, Error, EventListener, FilterPolicy, KeyspaceOptions};
 use foldb::{MergeOperator, Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
-use serde_json::{Map, Value};
 
 use crate::block_cache::{ForeignCache, foldb_block_cache_t};
 use crate::boundary::{arg_mut, call, free, functions, text};
@@ -27,8 +26,8 @@ use crate::runtime::foldb_runtime_t;
 /// Options of a database.
 #[derive(Default)]
 pub struct foldb_options_t {
-    /// The options that were set, by their names.
-    named: Map<String, Value>,
+    /// The options that were set, by their names, in the order of the calls.
+    named: Vec<(String, String)>,
     operators: Vec<Arc<dyn MergeOperator>>,
     comparator: Option<Arc<dyn Comparator>>,
     comparators: Vec<Arc<dyn Comparator>>,
@@ -42,31 +41,17 @@ pub struct foldb_options_t {
 
 impl foldb_options_t {
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        // A number or a truth value reads as itself, everything else as a text.
-        let read = match serde_json::from_str(value) {
-            Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
-            _ => Value::from(value),
-        };
-        // An operator may be called `1`, so texts are tried too.
-        let candidates = [read, Value::from(value)];
-        let named = candidates.map(|value| Map::from_iter([(name.to_owned(), value)]));
-        let [first, second] = named.map(|one| (options_of(&one).map(drop), one));
-        let accepted = match (first, second) {
-            ((Ok(()), one), _) | (_, (Ok(()), one)) => one,
-            ((Err(error), _), _) if error.to_string().starts_with("unknown field") => {
-                return Err(unknown(name));
-            }
-            ((Err(error), _), _) => {
-                return Err(Error::invalid_argument(format!("option {name}={value}: {error}")));
-            }
-        };
-        self.named.extend(accepted);
+        if Options::default().explain().iter().all(|option| option.name != name) {
+            return Err(unknown(name));
+        }
+        Options::named([(name, value)])?;
+        self.named.push((name.to_owned(), value.to_owned()));
         Ok(())
     }
 
     fn build(&self) -> Result<Options> {
-        let mut options = options_of(&self.named)
-            .map_err(|error| Error::invalid_argument(format!("options: {error}")))?;
+        let named = self.named.iter().map(|(name, value)| (name, value));
+        let mut options = Options::named(named)?;
         options.operators.clone_from(&self.operators);
         options.comparators.clone_from(&self.comparators);
         options.listeners.clone_from(&self.listeners);
@@ -93,10 +78,6 @@ fn unknown(name: &str) -> Error {
     Error::invalid_argument(format!(
         "no option is called '{name}'; the nearest is '{nearest}', and `foldb options` lists all"
     ))
-}
-
-fn options_of(named: &Map<String, Value>) -> serde_json::Result<Options> {
-    serde_json::from_value(Value::Object(named.clone()))
 }
 
 /// Returns the options of an open; NULL is the defaults.
@@ -592,6 +573,17 @@ mod tests {
         assert_eq!(options.merge_operator.as_deref(), Some("uint64add"));
         assert_eq!(options.compression, foldb::Compression::None);
         assert_eq!(options.max_dead_fraction, 0.25);
+    }
+
+    #[test]
+    fn every_option_that_is_no_handle_can_be_set() {
+        for option in Options::default().explain().iter().filter(|option| !option.is_handle) {
+            let mut options = foldb_options_t::default();
+            options.set(option.name, &option.value.to_string()).unwrap();
+            let set = options.build().unwrap().explain();
+            let set = set.into_iter().find(|set| set.name == option.name).unwrap();
+            assert_eq!(set.value.to_string(), option.value.to_string(), "{}", option.name);
+        }
     }
 
     #[test]

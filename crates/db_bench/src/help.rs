@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
+use foldb::Options;
+
 use crate::benchmark::TABLE;
 use crate::failure::Failure;
-use crate::flags::{Flags, HONOURED};
+use crate::flags::{Flags, HONOURED, option_names};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +37,14 @@ pub(crate) fn print(out: &mut impl Write) -> Result<(), Failure> {
     for flag in HONOURED {
         writeln!(out, "  --{}  ({})", flag.name, flag.steers)?;
         writeln!(out, "      {} [{}]", flag.help, default(&defaults.show(flag.name)))?;
+    }
+    writeln!(out, "\nOptions of foldb, which are flags too:")?;
+    for option in Options::default().explain() {
+        let names: Vec<_> = option_names(&option).map(|name| format!("--{name}")).collect();
+        if !names.is_empty() {
+            writeln!(out, "  {}", names.join(", "))?;
+            writeln!(out, "      {} [{}]", option.cost, option.value)?;
+        }
     }
     writeln!(
         out,

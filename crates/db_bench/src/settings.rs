@@ -1,7 +1,7 @@
 //! Turns flags into the engine's options, and checks them.
 
 use foldb::limits::{MAX_VALUE_BYTES, max_batch_bytes};
-use foldb::{CompactionPreset, Compression, LogAdoption, Options, Profile};
+use foldb::{CompactionPreset, Compression, Options};
 
 use crate::benchmark::Benchmark;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use crate::flags::Flags;
 use crate::workload::Sizes;
 
 /// Block cache without `--cache_size`, as in RocksDB's releases with the published figures.
-const DEFAULT_CACHE_SIZE: usize = 8 << 20;
+const DEFAULT_CACHE_SIZE: &str = "8388608";
 /// Bytes that a batch counts for each entry besides its key and value.
 const PER_ENTRY: u64 = 64;
 /// The levels that a tree may have.
@@ -77,16 +77,16 @@ pub(crate) fn check_batches(
 /// # Errors
 /// A value that foldb does not know or accept.
 pub(crate) fn options(flags: &Flags, operator: Option<String>) -> Result<Options, Failure> {
-    let own = Options::profile(profile(flags)?);
+    let mut named = match &flags.profile {
+        Some(profile) => vec![("profile", profile.as_str())],
+        None => vec![("block_cache_size", DEFAULT_CACHE_SIZE)],
+    };
+    named.extend(flags.options.iter().map(|(name, value)| (*name, value.as_str())));
+    let own = Options::named(named).map_err(|error| Failure::new(format!("--profile: {error}")))?;
     let options = Options {
         create_if_missing: !flags.use_existing_db,
         merge_operator: operator,
-        write_buffer_size: flags.write_buffer_size.map_or(own.write_buffer_size, size),
-        max_write_buffers: flags.max_write_buffer_number.map_or(own.max_write_buffers, size),
-        block_cache_size: usize::try_from(flags.cache_size).unwrap_or(match flags.profile {
-            None => DEFAULT_CACHE_SIZE,
-            Some(_) => own.block_cache_size,
-        }),
+        block_cache_size: usize::try_from(flags.cache_size).unwrap_or(own.block_cache_size),
         block_size: flags.block_size.map_or(own.block_size, size),
         bloom_bits: match flags.bloom_bits {
             bits if bits < 0.0 => own.bloom_bits,
@@ -97,24 +97,7 @@ pub(crate) fn options(flags: &Flags, operator: Option<String>) -> Result<Options
         max_open_files: open_files(flags, own.max_open_files),
         compaction: compaction(flags, own.compaction)?,
         num_levels: flags.num_levels.map_or(own.num_levels, |levels| size(in_range(levels))),
-        level0_compaction_trigger: flags
-            .level0_file_num_compaction_trigger
-            .map_or(own.level0_compaction_trigger, size),
-        level0_slowdown_trigger: flags
-            .level0_slowdown_writes_trigger
-            .map_or(own.level0_slowdown_trigger, size),
-        level0_stop_trigger: flags.level0_stop_writes_trigger.map_or(own.level0_stop_trigger, size),
-        max_bytes_for_level_base: flags
-            .max_bytes_for_level_base
-            .unwrap_or(own.max_bytes_for_level_base),
-        max_bytes_for_level_multiplier: flags
-            .max_bytes_for_level_multiplier
-            .unwrap_or(own.max_bytes_for_level_multiplier),
         value_separation_min: separation(flags, own.value_separation_min),
-        adopt_logs: adoption(flags, own.adopt_logs)?,
-        map_log: flags.map_log,
-        visible_when_durable: flags.visible_when_durable,
-        disable_auto_compactions: flags.disable_auto_compactions,
         max_background_compactions: background_compactions(flags, own.max_background_compactions),
         ..own
     };
@@ -143,11 +126,6 @@ fn size(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
-fn profile(flags: &Flags) -> Result<Profile, Failure> {
-    let Some(name) = &flags.profile else { return Ok(Profile::default()) };
-    name.parse().map_err(|error: foldb::Error| Failure::new(format!("--profile: {error}")))
-}
-
 fn compression(flags: &Flags, own: Compression) -> Result<Compression, Failure> {
     let Some(name) = &flags.compression_type else { return Ok(own) };
     match name.to_ascii_lowercase().as_str() {
@@ -170,11 +148,6 @@ fn compaction(flags: &Flags, own: CompactionPreset) -> Result<CompactionPreset, 
             "--compaction_style must be 0 (leveled) or 1 (tiered), not {other}"
         ))),
     }
-}
-
-fn adoption(flags: &Flags, own: LogAdoption) -> Result<LogAdoption, Failure> {
-    let Some(name) = &flags.adopt_logs else { return Ok(own) };
-    name.parse().map_err(|error: foldb::Error| Failure::new(format!("--adopt_logs: {error}")))
 }
 
 fn separation(flags: &Flags, own: Option<usize>) -> Option<usize> {
@@ -201,10 +174,13 @@ fn background_compactions(flags: &Flags, own: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use foldb::{LogAdoption, OptionValue};
+
     use super::*;
+    use crate::flags::HONOURED;
 
     fn from(arguments: &[&str]) -> Result<Options, Failure> {
-        let parsed = crate::flags::parse(arguments.iter().map(Into::into)).unwrap();
+        let parsed = crate::flags::parse(arguments.iter().map(Into::into))?;
         options(&parsed.flags, None)
     }
 
@@ -238,8 +214,8 @@ mod tests {
         let Err(Failure::Message(message)) = from(&["--profile=small"]) else { panic!("taken") };
         assert_eq!(
             message,
-            "--profile: unknown profile 'small': expected one of balanced, write_heavy, \
-             small_memory"
+            "--profile: option profile=small: unknown profile 'small': expected one of balanced, \
+             write_heavy, small_memory"
         );
     }
 
@@ -286,6 +262,33 @@ mod tests {
         assert_eq!(options.max_background_compactions, 20);
     }
 
+    /// Walks the engine's list, so an option that is added later is tested too.
+    #[test]
+    fn every_option_is_a_flag() {
+        for option in Options::default().explain().iter().filter(|option| !option.is_handle) {
+            let name = option.name;
+            let steers = format!("Options::{name}");
+            if HONOURED.iter().any(|flag| flag.steers == steers && flag.name != name) {
+                continue;
+            }
+            let value = match &option.value {
+                OptionValue::Flag(on) => (!on).to_string(),
+                OptionValue::Number(0) => (1 << 20).to_string(),
+                OptionValue::Number(number) => (number + 1).to_string(),
+                OptionValue::Fraction(number) => (number / 2.0).to_string(),
+                other => other.to_string(),
+            };
+            let explained = from(&[&format!("--{name}={value}")]).unwrap().explain();
+            let set = explained.into_iter().find(|set| set.name == name).unwrap();
+            if name != "merge_operator" {
+                assert_eq!(set.value.to_string(), value, "{name}");
+            }
+        }
+        let options = from(&["--max_write_buffer_number=3", "--gc_io_budget=0x2000"]).unwrap();
+        assert_eq!((options.max_write_buffers, options.gc_io_budget), (3, 8192));
+        assert!(!from(&["--nomap_log"]).unwrap().map_log);
+    }
+
     #[test]
     fn values_are_separated_as_rocksdbs_flags_say() {
         let separated = |arguments: &[&str]| from(arguments).unwrap().value_separation_min;
@@ -304,8 +307,8 @@ mod tests {
         let Err(Failure::Message(message)) = from(&["--adopt_logs=yes"]) else { panic!("taken") };
         assert_eq!(
             message,
-            "--adopt_logs: unknown value 'yes' for adopt_logs: expected one of never, in_key_order, \
-             always"
+            "--adopt_logs: option adopt_logs=yes: unknown value 'yes' for adopt_logs: expected one of \
+             never, in_key_order, always"
         );
     }
 

@@ -191,14 +191,14 @@ Examples:
     /// Prints every option in effect: its value, the origin of the value, and what a larger or
     /// smaller value costs
     #[command(
-        override_usage = "foldb options [DB] [--profile NAME] [FLAGS]",
+        override_usage = "foldb options [DB] [--profile NAME] [--option NAME=VALUE]... [FLAGS]",
         after_help = "\
-Without a DB, it prints the options of a new database. A profile holds while the database is
-open; the database does not store it.
+Without a DB, it prints the options of a new database. A profile and options hold while the
+database is open; the database does not store them.
 
 Examples:
   foldb options words.db
-  foldb options --profile small_memory
+  foldb options --profile small_memory --option block_cache_size=0
   foldb options words.db --json"
     )]
     Options(Options),

@@ -95,6 +95,9 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "NAME", default_value = Profile::Balanced.name(),
           value_parser = profiles())]
     pub profile: Profile,
+    /// An option while the database is open; foldb options lists all. The flag may be given again
+    #[arg(long = "option", global = true, value_name = "NAME=VALUE", value_parser = named_option)]
+    pub named: Vec<(String, String)>,
     /// Print JSON, one object on each line
     #[arg(long, global = true)]
     pub json: bool,
@@ -109,8 +112,23 @@ impl Common {
     /// Returns the options with which commands open databases.
     pub(crate) fn options(&self) -> foldb::Options {
         // Only calls that need a missing operator fail.
-        foldb::Options { allow_unresolved_operators: true, ..foldb::Options::profile(self.profile) }
+        let own = [("profile", self.profile.name()), ("allow_unresolved_operators", "true")];
+        let given = self.named.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        foldb::Options::named(own.into_iter().chain(given)).expect("the parser accepted each")
     }
+}
+
+/// Parses an option. The error says what is expected.
+fn named_option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let known = foldb::Options::default().explain();
+    let names = || known.iter().filter(|option| !option.is_handle).map(|option| option.name);
+    if names().all(|known| known != name) {
+        let nearest = nearest::hint(name, names());
+        return Err(format!("no option has this name{nearest} (foldb options lists all)"));
+    }
+    foldb::Options::named([(name, value)]).map_err(|error| error.to_string())?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Parses profiles by their names.

@@ -109,6 +109,16 @@ fn errors_name_the_nearest_valid_name() {
          valid are balanced, write_heavy, small_memory"
     );
     assert_eq!(
+        usage_error("foldb get db k --option compresion=none"),
+        "--option cannot be 'compresion=none': no option has this name; the nearest is \
+         'compression' (foldb options lists all)"
+    );
+    assert_eq!(
+        usage_error("foldb get db k --option compression=rar"),
+        "--option cannot be 'compression=rar': option compression=rar: unknown value 'rar' for \
+         compression: expected one of none, lz4, snappy, zstd"
+    );
+    assert_eq!(
         usage_error("foldb get db k --key-format HEX"),
         "--key-format cannot be 'HEX'; the nearest is 'hex'; valid are utf8, hex, base64"
     );

@@ -53,6 +53,28 @@ fn a_profile_holds_while_the_database_is_open() {
     assert_eq!(shell.run("options missing").failed(1), "there is no database at 'missing'");
 }
 
+/// Walks what `options` lists, so an option that is added later is tested too.
+#[test]
+fn every_option_is_a_flag() {
+    let shell = Shell::new();
+    run(&shell, "put db k v").ok();
+    let lines = run(&shell, "options --json").ok();
+    let options = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut line = "get db k".to_owned();
+    let mut given = 0;
+    for option in options.filter(|option| option["value"].is_number()) {
+        line += &format!(" --option {}={}", option["name"].as_str().unwrap(), option["value"]);
+        given += 1;
+    }
+    assert!(given > 20, "{line}");
+    assert_eq!(run(&shell, &line).ok(), "v\n");
+    let line = "options db --option block_cache_size=4096 --option block_cache_size=8192 \
+                --option map_log=false --profile small_memory";
+    assert_eq!(option(&shell, line, "block_cache_size")["value"], 8192);
+    assert_eq!(option(&shell, line, "map_log")["value"], false);
+    assert_eq!(option(&shell, line, "write_buffer_size")["value"], 2 << 20);
+}
+
 /// Returns the peak memory of a count of these keys, in MiB.
 #[cfg(target_os = "linux")]
 fn most_memory(shell: &Shell, profile: &str, input: &[u8], lines: usize) -> u64 {

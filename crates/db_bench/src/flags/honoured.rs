@@ -1,4 +1,7 @@
 //! The table of flags with an effect: name, type, default, steered setting and help.
+//!
+//! An option of the engine needs a row only if RocksDB's flag has another meaning than the option.
+//! `options.rs` makes the flags of the others.
 
 use super::value::FlagValue;
 
@@ -28,11 +31,13 @@ macro_rules! honoured {
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) struct Flags {
             $(#[doc = $help] pub $name: $type,)*
+            /// The options of the engine that are given by their names.
+            pub options: Vec<(&'static str, String)>,
         }
 
         impl Default for Flags {
             fn default() -> Flags {
-                Flags { $($name: $default,)* }
+                Flags { $($name: $default,)* options: Vec::new() }
             }
         }
 
@@ -115,10 +120,6 @@ honoured! {
         "Sync the log at each write.";
     profile: Option<String> = None, "Options::profile",
         "balanced, write_heavy or small_memory: the defaults of the other database flags.";
-    write_buffer_size: Option<u64> = None, "Options::write_buffer_size",
-        "Bytes of a memtable; not given: 67108864, or the profile's.";
-    max_write_buffer_number: Option<u64> = None, "Options::max_write_buffers",
-        "Memtables that may exist at once.";
     cache_size: i64 = -1, "Options::block_cache_size",
         "Bytes of the block cache; negative: 8388608, or the profile's.";
     block_size: Option<u64> = None, "Options::block_size",
@@ -129,16 +130,6 @@ honoured! {
         "Tables held open at once; 0: foldb's own, negative: all.";
     num_levels: Option<u64> = None, "Options::num_levels",
         "Levels of the tree; not given: 7. Below 2 is taken as 2, above 32 as 32.";
-    max_bytes_for_level_base: Option<u64> = None, "Options::max_bytes_for_level_base",
-        "Bytes of level 1 (leveled).";
-    max_bytes_for_level_multiplier: Option<f64> = None, "Options::max_bytes_for_level_multiplier",
-        "How much larger each next level may be (leveled).";
-    level0_file_num_compaction_trigger: Option<u64> = None, "Options::level0_compaction_trigger",
-        "Runs in level 0 that start a compaction.";
-    level0_slowdown_writes_trigger: Option<u64> = None, "Options::level0_slowdown_trigger",
-        "Runs in level 0 from which writes are slowed.";
-    level0_stop_writes_trigger: Option<u64> = None, "Options::level0_stop_trigger",
-        "Runs in level 0 at which writes wait.";
     min_level_to_compress: i64 = -1, "Options::min_level_to_compress",
         "First level that is compressed; negative: all are.";
     compression_type: Option<String> = None, "Options::compression",
@@ -147,14 +138,6 @@ honoured! {
         "Separate values of --min_blob_size bytes and more; not given: foldb's own.";
     min_blob_size: u64 = 0, "Options::value_separation_min",
         "Bytes from which values are separated, with --enable_blob_files.";
-    adopt_logs: Option<String> = None, "Options::adopt_logs",
-        "never, in_key_order or always: which logs become value segments without a copy; not given: foldb's own.";
-    visible_when_durable: bool = false, "Options::visible_when_durable",
-        "Synced writes are visible only when they are durable.";
-    map_log: bool = true, "Options::map_log",
-        "Write logs through a mapping if the file system allows it.";
-    disable_auto_compactions: bool = false, "Options::disable_auto_compactions",
-        "Flush, but compact only when asked.";
     compaction_style: Option<i64> = None, "Options::compaction",
         "0: leveled, 1: tiered (RocksDB's universal); not given: foldb's own, lazy leveled.";
     max_background_compactions: Option<i64> = None, "Options::max_background_compactions",

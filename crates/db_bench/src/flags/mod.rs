@@ -1,17 +1,20 @@
 //! The command line, in the form of gflags.
 //!
-//! [`honoured`] declares every flag with an effect. [`accepted`] lists flags of RocksDB's or
-//! LevelDB's db_bench, old or new, that have no effect here. [`mod@parse`] parses the forms of
-//! flags. Invariant: a name is in at most one of the two tables.
+//! [`honoured`] declares flags with an effect, and [`mod@options`] takes the engine's options as
+//! flags. [`accepted`] lists flags of RocksDB's or LevelDB's db_bench, old or new, that have no
+//! effect here. [`mod@parse`] parses the forms of flags. Invariant: a name is in at most one of the
+//! tables.
 
 mod accepted;
 mod honoured;
+mod options;
 mod parse;
 #[cfg(test)]
 mod tests;
 mod value;
 
 pub(crate) use honoured::{Flags, HONOURED};
+pub(crate) use options::names as option_names;
 pub(crate) use parse::{Request, parse};
 
 /// Prints one line that names the given flags without effect.

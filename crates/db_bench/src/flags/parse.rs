@@ -8,8 +8,12 @@
 use std::ffi::OsString;
 use std::iter::Peekable;
 
+use foldb::Options;
+
 use super::accepted::{self, BOOLEANS, VALUED};
 use super::honoured::{Flags, HONOURED};
+use super::option_names;
+use super::options::OptionFlag;
 use crate::failure::Failure;
 
 /// The request of a command line.
@@ -40,6 +44,7 @@ pub(crate) struct Parsed {
 #[derive(Clone, Copy)]
 enum Known {
     Honoured { boolean: bool },
+    Option(OptionFlag),
     WithoutEffect { boolean: bool },
 }
 
@@ -48,12 +53,14 @@ impl Known {
         if let Some(flag) = HONOURED.iter().find(|flag| flag.name == name) {
             return Some(Known::Honoured { boolean: flag.boolean });
         }
-        accepted::find(name).map(|boolean| Known::WithoutEffect { boolean })
+        let without_effect = accepted::find(name).map(|boolean| Known::WithoutEffect { boolean });
+        without_effect.or_else(|| OptionFlag::find(name).map(Known::Option))
     }
 
     fn boolean(self) -> bool {
         match self {
             Known::Honoured { boolean } | Known::WithoutEffect { boolean } => boolean,
+            Known::Option(option) => option.boolean(),
         }
     }
 }
@@ -144,10 +151,16 @@ impl Parsed {
                 None => return Err(Failure::new(format!("--{name} needs a value"))),
             },
         };
+        let refused =
+            |expected| Failure::new(format!("--{name} must be {expected}, not '{value}'"));
         match known {
-            Known::Honoured { .. } => self.flags.set(&name, &value).map_err(|expected| {
-                Failure::new(format!("--{name} must be {expected}, not '{value}'"))
-            })?,
+            Known::Honoured { .. } => self.flags.set(&name, &value).map_err(refused)?,
+            Known::Option(option) => {
+                let text = option.read(&value).map_err(refused)?;
+                Options::named([(option.name, &text)])
+                    .map_err(|error| Failure::new(format!("--{name}: {error}")))?;
+                self.flags.options.push((option.name, text));
+            }
             Known::WithoutEffect { .. } => self.without_effect.push(name),
         }
         Ok(())
@@ -176,6 +189,8 @@ fn not_a_flag(argument: &str) -> Failure {
 
 fn unknown(name: &str) -> Failure {
     let honoured = HONOURED.iter().map(|flag| flag.name);
+    let options = Options::default().explain();
+    let options = options.iter().flat_map(option_names);
     let without_effect = BOOLEANS.iter().chain(VALUED).copied();
-    Failure::unknown("flag", name, "--", honoured.chain(without_effect))
+    Failure::unknown("flag", name, "--", honoured.chain(options).chain(without_effect))
 }

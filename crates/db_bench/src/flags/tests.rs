@@ -85,8 +85,8 @@ fn absent_flags_have_the_documented_defaults() {
     let flags = flags(&[]);
     assert_eq!((flags.num, flags.key_size, flags.value_size), (1_000_000, 16, 100));
     assert_eq!((flags.threads, flags.seed), (1, 0));
-    assert_eq!((flags.write_buffer_size, flags.block_size), (None, None));
-    assert_eq!(flags.max_write_buffer_number, None);
+    assert_eq!((flags.block_size, flags.num_levels), (None, None));
+    assert!(flags.options.is_empty());
     assert_eq!(flags.compaction_style, None);
     assert_eq!(flags, Flags::default());
 }

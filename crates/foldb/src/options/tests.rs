@@ -7,8 +7,10 @@ use foldb_env::{Env, MemFs};
 use crate::db::Db;
 use crate::error::ErrorKind;
 use crate::key::Comparator;
-use crate::options::{OptionSource, Options, Profile};
-use crate::settings::{Compression, KeyspaceSettings, MAX_LEVELS};
+use crate::options::declared::{DECLARED, Declared};
+use crate::options::{OptionSource, OptionValue, Options, Profile};
+use crate::settings::range::Range;
+use crate::settings::{CompactionPreset, Compression, KeyspaceSettings, LogAdoption, MAX_LEVELS};
 
 const MIB: usize = 1 << 20;
 
@@ -136,35 +138,86 @@ fn options_tell_where_they_come_from() {
     );
 }
 
-/// Returns the name and the documentation of each field of `Options`.
-fn documented_fields() -> Vec<(String, String)> {
-    let source = include_str!("mod.rs");
-    let body =
-        source.split("pub struct Options {\n").nth(1).unwrap().split("\n}\n").next().unwrap();
-    let (mut fields, mut doc) = (Vec::new(), String::new());
-    for line in body.lines().map(str::trim) {
-        if let Some(text) = line.strip_prefix("///") {
-            doc += text;
-        } else if let Some(field) = line.strip_prefix("pub ") {
-            let name = field.split(':').next().unwrap();
-            fields.push((name.to_owned(), std::mem::take(&mut doc)));
+/// Walks the declarations, so an option that is added later is tested too.
+#[test]
+fn every_option_is_explained_and_is_read_as_it_is_written() {
+    let explained = Options::default().explain();
+    assert_eq!(explained.len() + 1, DECLARED.len(), "all but the environment");
+    let all = DECLARED.iter().filter(|declared| declared.name != "env");
+    for (option, declared) in explained.iter().zip(all) {
+        let name = option.name;
+        assert_eq!(name, declared.name);
+        assert!(option.cost.ends_with('.'), "{name} says what it costs");
+        let numbers = matches!(option.value, OptionValue::Number(_) | OptionValue::Fraction(_));
+        let has_range = !matches!(declared.range, Range::Any);
+        assert_eq!(has_range, !option.unit.is_empty(), "{name} has a unit and a range");
+        assert!(has_range || !numbers, "{name} has a range");
+        declared.check(&Options::default()).unwrap();
+    }
+    for declared in DECLARED {
+        let name = declared.name;
+        if declared.is_handle() {
+            let error = Options::named([(name, "1")]).unwrap_err().to_string();
+            assert!(error.contains("the program sets it"), "{error}");
+            continue;
+        }
+        let options = Options::named([(name, &another_text(declared))]).unwrap();
+        let value = (declared.value)(&options);
+        assert_ne!(value, (declared.value)(&Options::default()), "{name}");
+        let again = Options::named([(name, value.to_string())]).unwrap();
+        assert_eq!((declared.value)(&again), value, "{name}");
+        #[cfg(feature = "serde")]
+        {
+            let toml = toml::to_string(&options).unwrap();
+            let json = serde_json::to_string(&options).unwrap();
+            let read: [Options; 2] =
+                [toml::from_str(&toml).unwrap(), serde_json::from_str(&json).unwrap()];
+            for options in read {
+                assert_eq!((declared.value)(&options), value, "{name} in {toml}");
+            }
         }
     }
-    fields
 }
 
-/// Every option except the environment is explained in the words of its documentation.
+/// Returns the text of a value that is not the default.
+fn another_text(option: &Declared) -> String {
+    match ((option.value)(&Options::default()), option.name) {
+        (OptionValue::Flag(on), _) => (!on).to_string(),
+        (OptionValue::Number(n), _) => (n + 1).to_string(),
+        (OptionValue::Fraction(x), _) => (x / 2.0).to_string(),
+        (OptionValue::Text(None), _) => "7".to_owned(),
+        (OptionValue::Text(Some(_)), name) => {
+            let names: Vec<&str> = Profile::ALL.map(Profile::name).into();
+            let choices = [
+                names,
+                Compression::ALL.map(Compression::name).into(),
+                CompactionPreset::ALL.map(CompactionPreset::name).into(),
+                LogAdoption::ALL.map(LogAdoption::name).into(),
+            ];
+            let accepted = |choice: &&&str| {
+                let options = Options::named([(name, choice)]);
+                options.is_ok_and(|options| {
+                    (option.value)(&options) != (option.value)(&Options::default())
+                })
+            };
+            choices.concat().iter().find(accepted).expect("it has another choice").to_string()
+        }
+    }
+}
+
 #[test]
-fn every_option_is_explained_and_says_what_it_costs() {
-    let explained = Options::default().explain();
-    let fields = documented_fields();
-    let names: Vec<&str> = explained.iter().map(|option| option.name).collect();
-    let mut expected: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-    expected.retain(|name| *name != "env");
-    assert_eq!(names, expected);
-    for option in explained {
-        let (_, doc) = fields.iter().find(|(name, _)| name == option.name).unwrap();
-        assert!(doc.contains(option.cost), "{}: {}\nis not in\n{doc}", option.name, option.cost);
+fn a_name_or_value_that_is_wrong_is_refused_by_name() {
+    for (name, value, message) in [
+        ("bloom_bit", "7", "no option is called 'bloom_bit'"),
+        ("bloom_bits", "many", "option bloom_bits=many: expected a whole number"),
+        ("map_log", "1", "option map_log=1: expected true or false"),
+        ("compression", "lz5", "expected one of none, lz4, snappy, zstd"),
+        ("profile", "small", "expected one of balanced, write_heavy, small_memory"),
+        ("env", "system", "the program sets it"),
+    ] {
+        let error = Options::named([(name, value)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(message), "{error}");
     }
 }
 
@@ -264,40 +317,29 @@ fn filters_above_are_sharper() {
 /// Sums of sizes once overflowed in opens that the check had accepted.
 #[test]
 fn every_number_is_refused_by_name_or_works() {
-    type Set = fn(&mut Options, u64);
-    macro_rules! numbers {
-        ($($field:ident: $type:ty),+) => {
-            [$((stringify!($field), <$type>::MAX as u64, (|o, n| o.$field = n as $type) as Set)),+]
-        };
-    }
-    let numbers = numbers!(
-        write_buffer_size: usize, max_write_buffers: usize, wal_limit: u64,
-        wal_retention_bytes: u64, wal_retention_seconds: u64, memory_budget: usize,
-        compaction_memory_budget: usize, block_cache_size: usize, block_size: usize,
-        bloom_bits: u32, min_level_to_compress: usize, target_file_size: u64,
-        max_open_files: usize, num_levels: usize, tier_fan_in: usize,
-        level0_compaction_trigger: usize, level0_slowdown_trigger: usize,
-        level0_stop_trigger: usize, max_bytes_for_level_base: u64, idle_runs: usize,
-        max_background_compactions: usize, segment_size: u64, gc_memory_budget: usize,
-        gc_io_budget: u64, scrub_io_budget: u64, space_reserve: u64
-    );
-    let ranges = Options::default().numbers();
-    assert_eq!(numbers.len(), ranges.len());
-    for (option, most, set) in numbers {
-        let range = ranges.iter().find(|(name, ..)| *name == option).expect("it has a range").2;
+    let numbers = DECLARED.iter().filter_map(|option| match option.range {
+        Range::Whole { floor, ceiling, .. } => Some((option, floor, ceiling)),
+        Range::Any | Range::Fraction { .. } => None,
+    });
+    for (declared, floor, ceiling) in numbers {
+        let option = declared.name;
         for value in [
             0,
             1,
-            most,
-            range.floor,
-            range.ceiling,
-            range.floor.saturating_sub(1),
-            range.ceiling.saturating_add(1),
+            u64::from(u32::MAX),
+            u64::MAX,
+            floor,
+            ceiling,
+            floor.saturating_sub(1),
+            ceiling.saturating_add(1),
         ] {
             let fs = MemFs::new();
             let mut options = with(|o| o.create_if_missing = true);
             options.env = Env::in_memory(fs);
-            set(&mut options, value);
+            if declared.set(&mut options, &value.to_string()).is_err() {
+                assert!(option == "bloom_bits" && value == u64::MAX, "it has 32 bits");
+                continue;
+            }
             if option == "level0_compaction_trigger" {
                 options.level0_stop_trigger = options.level0_stop_trigger.max(value as usize);
             }
@@ -315,10 +357,6 @@ fn every_number_is_refused_by_name_or_works() {
                 }
             }
         }
-    }
-    for value in [0, 1, 24, usize::MAX] {
-        let options = with(|o| (o.create_if_missing, o.value_separation_min) = (true, Some(value)));
-        works(Options { env: Env::in_memory(MemFs::new()), ..options }, "separation", value as u64);
     }
 }
 

@@ -8,136 +8,96 @@
 //! Invariant: options come back as they were written, handles aside. An unknown name is an error,
 //! so a mistyped option is not ignored.
 
-use std::fmt::Display;
-use std::str::FromStr;
+use std::fmt;
 
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::options::{Options, Profile};
-use crate::settings::{CompactionPreset, Compression, LogAdoption};
+use crate::options::declared::DECLARED;
+use crate::options::{OptionValue, Options};
 
-/// Declares the options that a file may name.
-macro_rules! options_in_text {
-    ($($name:ident: $type:ty,)*) => {
-        /// The options that a file names.
-        #[derive(Default, Deserialize, Serialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub(crate) struct NamedOptions {
-            profile: Profile,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            merge_operator: Option<String>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            value_separation_min: Option<usize>,
-            $($name: Option<$type>,)*
-        }
-
-        impl From<NamedOptions> for Options {
-            fn from(named: NamedOptions) -> Options {
-                let mut options = Options {
-                    merge_operator: named.merge_operator,
-                    ..Options::profile(named.profile)
-                };
-                if named.value_separation_min.is_some() {
-                    options.value_separation_min = named.value_separation_min;
-                }
-                $(if let Some(value) = named.$name {
-                    options.$name = value;
-                })*
-                options
+impl Serialize for Options {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for option in DECLARED.iter().filter(|option| !option.is_handle()) {
+            match (option.value)(self) {
+                OptionValue::Flag(on) => map.serialize_entry(option.name, &on)?,
+                OptionValue::Number(n) => map.serialize_entry(option.name, &n)?,
+                OptionValue::Fraction(x) => map.serialize_entry(option.name, &x)?,
+                OptionValue::Text(Some(text)) => map.serialize_entry(option.name, &text)?,
+                OptionValue::Text(None) => {}
             }
         }
+        map.end()
+    }
+}
 
-        impl From<Options> for NamedOptions {
-            fn from(options: Options) -> NamedOptions {
-                NamedOptions {
-                    profile: options.profile,
-                    merge_operator: options.merge_operator,
-                    value_separation_min: options.value_separation_min,
-                    $($name: Some(options.$name),)*
-                }
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Options, D::Error> {
+        deserializer.deserialize_map(NamedValues)
+    }
+}
+
+/// Reads options from names and values.
+struct NamedValues;
+
+impl<'de> Visitor<'de> for NamedValues {
+    type Value = Options;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("options by their names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Options, A::Error> {
+        let mut values = Vec::new();
+        while let Some((name, Text(value))) = map.next_entry::<String, Text>()? {
+            values.push((name, value));
+        }
+        Options::named(values).map_err(A::Error::custom)
+    }
+}
+
+/// A value of a file as text.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        deserializer.deserialize_any(AsText).map(Text)
+    }
+}
+
+/// Reads a flag, a number or a text as text.
+struct AsText;
+
+macro_rules! as_text {
+    ($($visit:ident: $type:ty;)*) => {
+        impl Visitor<'_> for AsText {
+            type Value = String;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false, a number or a text")
             }
+
+            $(fn $visit<E>(self, value: $type) -> Result<String, E> {
+                Ok(value.to_string())
+            })*
         }
     };
 }
 
-options_in_text! {
-    create_if_missing: bool,
-    error_if_exists: bool,
-    allow_unresolved_operators: bool,
-    write_buffer_size: usize,
-    max_write_buffers: usize,
-    wal_limit: u64,
-    wal_retention_bytes: u64,
-    wal_retention_seconds: u64,
-    memory_budget: usize,
-    compaction_memory_budget: usize,
-    block_cache_size: usize,
-    block_size: usize,
-    bloom_bits: u32,
-    compression: Compression,
-    min_level_to_compress: usize,
-    target_file_size: u64,
-    max_open_files: usize,
-    compaction: CompactionPreset,
-    num_levels: usize,
-    tier_fan_in: usize,
-    staging_ratio: f64,
-    level0_compaction_trigger: usize,
-    level0_slowdown_trigger: usize,
-    level0_stop_trigger: usize,
-    max_bytes_for_level_base: u64,
-    max_bytes_for_level_multiplier: f64,
-    idle_runs: usize,
-    disable_auto_compactions: bool,
-    max_background_compactions: usize,
-    segment_size: u64,
-    value_hints: bool,
-    adopt_logs: LogAdoption,
-    max_dead_fraction: f64,
-    gc_memory_budget: usize,
-    gc_io_budget: u64,
-    scrub_io_budget: u64,
-    map_log: bool,
-    visible_when_durable: bool,
-    space_reserve: u64,
+as_text! {
+    visit_bool: bool;
+    visit_i64: i64;
+    visit_u64: u64;
+    visit_f64: f64;
+    visit_str: &str;
 }
-
-/// Writes a choice by its name.
-fn write_name<S: Serializer>(choice: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(choice)
-}
-
-/// Reads a choice by its name.
-fn read_name<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: FromStr<Err = crate::Error>,
-    D: Deserializer<'de>,
-{
-    let name = String::deserialize(deserializer)?;
-    name.parse().map_err(|error: crate::Error| serde::de::Error::custom(error))
-}
-
-macro_rules! by_name {
-    ($($choice:ty),*) => {$(
-        impl Serialize for $choice {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                write_name(self, serializer)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $choice {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$choice, D::Error> {
-                read_name(deserializer)
-            }
-        }
-    )*};
-}
-
-by_name!(Profile, Compression, CompactionPreset, LogAdoption);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{CompactionPreset, Compression, LogAdoption};
 
     fn options_of(toml: &str) -> Result<Options, toml::de::Error> {
         toml::from_str(toml)
@@ -167,31 +127,6 @@ mod tests {
     }
 
     #[test]
-    fn every_option_but_handles_can_be_named() {
-        let json = json_of(&Options {
-            merge_operator: Some("uint64add".to_owned()),
-            value_separation_min: Some(4096),
-            ..Options::default()
-        });
-        let written = json.as_object().unwrap();
-        for row in Options::default().explain() {
-            let handles = [
-                "comparator",
-                "comparators",
-                "filter_policy",
-                "filter_policies",
-                "listeners",
-                "operators",
-                "runtime",
-                "block_cache",
-                "env",
-            ];
-            let is_handle = handles.contains(&row.name);
-            assert!(is_handle || written.contains_key(row.name), "{} is missing", row.name);
-        }
-    }
-
-    #[test]
     fn what_a_file_does_not_name_is_the_profiles() {
         let read = options_of("bloom_bits = 7\nprofile = 'small_memory'\n").unwrap();
         let expected = Options { bloom_bits: 7, ..Options::small_memory() };
@@ -202,7 +137,7 @@ mod tests {
     #[test]
     fn a_mistyped_name_or_choice_is_an_error_that_names_the_right_ones() {
         let error = options_of("bloom_bit = 7").unwrap_err().to_string();
-        assert!(error.contains("unknown field `bloom_bit`"), "{error}");
+        assert!(error.contains("no option is called 'bloom_bit'"), "{error}");
         let error = options_of("compression = 'lz5'").unwrap_err().to_string();
         assert!(error.contains("expected one of none, lz4, snappy, zstd"), "{error}");
     }

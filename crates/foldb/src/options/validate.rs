@@ -1,4 +1,4 @@
-//! The range of every option, and the options that must agree with each other.
+//! Checks each option against its range, and the options that must agree with each other.
 //!
 //! Invariant: with options that pass, no sum or product of sizes overflows, and background work
 //! advances.
@@ -10,25 +10,9 @@ use crate::error::{Error, Result};
 use crate::fold::{MergeOperator, builtin};
 use crate::key::{BytewiseComparator, Comparator, GuardedPolicy};
 use crate::options::Options;
-use crate::settings::MAX_LEVELS;
-use crate::settings::range::{
-    BACKGROUND_THREADS, BLOCK_CACHE_SIZE, COMPACTION_MEMORY_BUDGET, GIB, KIB, MAX_OPEN_FILES,
-    MEMORY_BUDGET, MIB, MOST_BYTES, MOST_MEMORY, MOST_RUNS, Range, TIB, automatic_or, between,
-    number, out_of_range,
-};
+use crate::options::declared::DECLARED;
+use crate::settings::range::out_of_range;
 use crate::user_code::guarded;
-
-const WRITE_BUFFER_SIZE: Range = between(4 * KIB, 4 * GIB);
-const MAX_WRITE_BUFFERS: Range = automatic_or(2, 4096);
-/// Below the floor each put would begin a new log.
-const WAL_LIMIT: Range = automatic_or(4 * KIB, MOST_BYTES);
-/// 0 and no time: logs are not kept.
-const WAL_RETENTION_BYTES: Range = between(0, MOST_BYTES);
-const BLOCK_SIZE: Range = between(256, 64 * MIB);
-const BLOOM_BITS: Range = between(0, 64);
-/// Below the floor each key would be a table.
-const TARGET_FILE_SIZE: Range = automatic_or(KIB, TIB);
-const IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
 
 impl Options {
     /// Checks that every option is in its range. The floors keep a few thousand writes from making
@@ -40,24 +24,7 @@ impl Options {
     /// [`Compression::Zstd`](crate::Compression::Zstd) in a build without the cargo feature of that
     /// name.
     pub fn validate(&self) -> Result<()> {
-        for (option, value, range) in self.numbers() {
-            range.check(option, value)?;
-        }
-        let fractions = [
-            ("staging_ratio", self.staging_ratio, 0.0, 10.0),
-            ("max_dead_fraction", self.max_dead_fraction, 0.0, 1.0),
-        ];
-        for (option, value, above, at_most) in fractions {
-            if !(value > above && value <= at_most) {
-                let range = format!("above {above} and at most {at_most}");
-                return Err(out_of_range(option, &value, &range));
-            }
-        }
-        if !(1.0..=MOST_TIMES).contains(&self.max_bytes_for_level_multiplier) {
-            let value = &self.max_bytes_for_level_multiplier;
-            let range = format!("between 1 and {MOST_TIMES}");
-            return Err(out_of_range("max_bytes_for_level_multiplier", value, &range));
-        }
+        DECLARED.iter().try_for_each(|option| option.check(self))?;
         if self.level0_stop_trigger < self.level0_compaction_trigger {
             let range = "at least level0_compaction_trigger, or writes would stall for ever";
             return Err(out_of_range("level0_stop_trigger", &self.level0_stop_trigger, range));
@@ -70,59 +37,7 @@ impl Options {
         let mut policies = self.filter_policy.iter().chain(&self.filter_policies);
         policies.try_for_each(|policy| GuardedPolicy::new(Arc::clone(policy)).map(drop))
     }
-
-    /// Returns every option that is a whole number, with its range.
-    pub(super) fn numbers(&self) -> [(&'static str, u64, Range); 26] {
-        [
-            ("write_buffer_size", number(self.write_buffer_size), WRITE_BUFFER_SIZE),
-            ("max_write_buffers", number(self.max_write_buffers), MAX_WRITE_BUFFERS),
-            ("wal_limit", self.wal_limit, WAL_LIMIT),
-            ("wal_retention_bytes", self.wal_retention_bytes, WAL_RETENTION_BYTES),
-            ("wal_retention_seconds", self.wal_retention_seconds, between(0, u64::MAX)),
-            ("memory_budget", number(self.memory_budget), MEMORY_BUDGET),
-            (
-                "compaction_memory_budget",
-                number(self.compaction_memory_budget),
-                COMPACTION_MEMORY_BUDGET,
-            ),
-            ("block_cache_size", number(self.block_cache_size), BLOCK_CACHE_SIZE),
-            ("block_size", number(self.block_size), BLOCK_SIZE),
-            ("bloom_bits", u64::from(self.bloom_bits), BLOOM_BITS),
-            ("target_file_size", self.target_file_size, TARGET_FILE_SIZE),
-            ("max_open_files", number(self.max_open_files), MAX_OPEN_FILES),
-            ("num_levels", number(self.num_levels), between(2, MAX_LEVELS as u64)),
-            ("tier_fan_in", number(self.tier_fan_in), between(2, MOST_RUNS)),
-            (
-                "level0_compaction_trigger",
-                number(self.level0_compaction_trigger),
-                between(1, MOST_RUNS),
-            ),
-            (
-                "level0_slowdown_trigger",
-                number(self.level0_slowdown_trigger),
-                between(0, MOST_RUNS),
-            ),
-            ("level0_stop_trigger", number(self.level0_stop_trigger), between(1, MOST_RUNS)),
-            ("max_bytes_for_level_base", self.max_bytes_for_level_base, between(KIB, MOST_BYTES)),
-            ("idle_runs", number(self.idle_runs), between(0, MOST_RUNS)),
-            (
-                "max_background_compactions",
-                number(self.max_background_compactions),
-                BACKGROUND_THREADS,
-            ),
-            ("segment_size", self.segment_size, between(4 * KIB, 4 * GIB)),
-            ("gc_memory_budget", number(self.gc_memory_budget), between(64 * KIB, MOST_MEMORY)),
-            ("gc_io_budget", self.gc_io_budget, IO_BUDGET),
-            ("scrub_io_budget", self.scrub_io_budget, IO_BUDGET),
-            ("space_reserve", self.space_reserve, between(0, MOST_BYTES)),
-            // A number above every level: no level is compressed.
-            ("min_level_to_compress", number(self.min_level_to_compress), between(0, u64::MAX)),
-        ]
-    }
 }
-
-/// Largest `max_bytes_for_level_multiplier`.
-const MOST_TIMES: f64 = 1e6;
 
 /// Longest name of an operator or comparator, in bytes.
 const MAX_NAME: usize = 255;

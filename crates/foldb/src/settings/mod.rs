@@ -8,6 +8,7 @@ pub(crate) mod memory;
 pub(crate) mod range;
 mod resolved;
 mod retention;
+pub(crate) mod table;
 
 pub(crate) use choices::codec_from_u8;
 pub use choices::{CompactionPreset, Compression};

@@ -5,21 +5,32 @@ use std::fmt::Display;
 use crate::error::{Error, Result};
 use crate::settings::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
 
-/// A range with both ends included.
+/// The values that an option may have.
 #[derive(Clone, Copy)]
-pub(crate) struct Range {
-    /// Whether 0, below the floor, stands for a number that follows from other options.
-    or_automatic: bool,
-    pub(crate) floor: u64,
-    pub(crate) ceiling: u64,
+pub(crate) enum Range {
+    /// All that its type has.
+    Any,
+    /// Whole numbers, with both ends. With `or_automatic` also 0, which is below the floor and
+    /// stands for a number that follows from other options.
+    Whole { or_automatic: bool, floor: u64, ceiling: u64 },
+    /// Fractions up to the ceiling, with or without the floor itself.
+    Fraction { with_floor: bool, floor: f64, ceiling: f64 },
 }
 
 pub(crate) const fn between(floor: u64, ceiling: u64) -> Range {
-    Range { or_automatic: false, floor, ceiling }
+    Range::Whole { or_automatic: false, floor, ceiling }
 }
 
 pub(crate) const fn automatic_or(floor: u64, ceiling: u64) -> Range {
-    Range { or_automatic: true, floor, ceiling }
+    Range::Whole { or_automatic: true, floor, ceiling }
+}
+
+pub(crate) const fn above(floor: f64, ceiling: f64) -> Range {
+    Range::Fraction { with_floor: false, floor, ceiling }
+}
+
+pub(crate) const fn at_least(floor: f64, ceiling: f64) -> Range {
+    Range::Fraction { with_floor: true, floor, ceiling }
 }
 
 pub(crate) const KIB: u64 = 1 << 10;
@@ -43,17 +54,37 @@ pub(crate) const COMPACTION_MEMORY_BUDGET: Range =
 pub(crate) const BLOCK_CACHE_SIZE: Range = between(0, MOST_MEMORY);
 pub(crate) const MAX_OPEN_FILES: Range = between(1, MOST_FILES);
 pub(crate) const BACKGROUND_THREADS: Range = between(1, MOST_THREADS);
+pub(crate) const BLOOM_BITS: Range = between(0, 64);
+pub(crate) const IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
 
 impl Range {
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range.
     pub(crate) fn check(self, option: &str, value: u64) -> Result<()> {
-        let Range { or_automatic, floor, ceiling } = self;
-        if (floor..=ceiling).contains(&value) || or_automatic && value == 0 {
+        match self {
+            Range::Whole { floor, ceiling, .. } if (floor..=ceiling).contains(&value) => Ok(()),
+            Range::Whole { or_automatic: true, .. } if value == 0 => Ok(()),
+            Range::Whole { or_automatic, floor, ceiling } => {
+                let zero = if or_automatic { "0 (automatic) or " } else { "" };
+                Err(out_of_range(option, &value, &format!("{zero}between {floor} and {ceiling}")))
+            }
+            Range::Any | Range::Fraction { .. } => self.check_fraction(option, value as f64),
+        }
+    }
+
+    /// # Errors
+    /// As [`check`](Range::check).
+    pub(crate) fn check_fraction(self, option: &str, value: f64) -> Result<()> {
+        let Range::Fraction { with_floor, floor, ceiling } = self else { return Ok(()) };
+        let is_above = value > floor || with_floor && value == floor;
+        if is_above && value <= ceiling {
             return Ok(());
         }
-        let zero = if or_automatic { "0 (automatic) or " } else { "" };
-        Err(out_of_range(option, &value, &format!("{zero}between {floor} and {ceiling}")))
+        let range = match with_floor {
+            true => format!("between {floor} and {ceiling}"),
+            false => format!("above {floor} and at most {ceiling}"),
+        };
+        Err(out_of_range(option, &value, &range))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::fold::Operator;
 use crate::key::DEFAULT_KEYSPACE;
-use crate::options::{ExplainedOption, OptionSource, Options};
+use crate::options::{ExplainedOption, OptionSource, OptionValue, Options};
 use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
 use crate::version::Level;
 
@@ -95,7 +95,8 @@ impl Core {
             }
             if option.name == "map_log" && options.map_log && !self.log_is_mapped() {
                 // The file system does not keep blocks that it reserves, or cannot map.
-                (option.value, option.source) = (false.into(), OptionSource::Derived);
+                option.value = OptionValue::Flag(false);
+                option.source = OptionSource::Derived;
             }
         }
         explained

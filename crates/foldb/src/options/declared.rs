@@ -1,0 +1,252 @@
+//! The options as a list: each with its range, its effect, and its value as text.
+//!
+//! The list is made of the declarations in `settings/table.rs`. [`Options::validate`],
+//! [`Options::explain`], [`Options::named`] and configuration files walk it.
+
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::options::{OptionValue, Options, Profile};
+use crate::settings::memory::automatic_count;
+use crate::settings::range::{
+    BACKGROUND_THREADS, BLOCK_CACHE_SIZE, BLOOM_BITS, COMPACTION_MEMORY_BUDGET, GIB, IO_BUDGET,
+    KIB, MAX_OPEN_FILES, MEMORY_BUDGET, MIB, MOST_BYTES, MOST_MEMORY, MOST_RUNS, Range, TIB, above,
+    at_least, automatic_or, between,
+};
+use crate::settings::table::declared_options;
+use crate::settings::{CompactionPreset, Compression, LogAdoption, MAX_LEVELS};
+
+/// An option as it is declared.
+pub(super) struct Declared {
+    pub(super) name: &'static str,
+    /// What the value counts; empty if it counts nothing.
+    pub(super) unit: &'static str,
+    pub(super) range: Range,
+    /// The effect of more and of less, or of another choice.
+    pub(super) effect: &'static str,
+    /// Other engines, each with its name for the option.
+    pub(super) elsewhere: &'static [(&'static str, &'static str)],
+    /// Returns the value as it is set.
+    pub(super) value: fn(&Options) -> OptionValue,
+    /// Returns the number that an automatic option stands for; `None` if a number is set.
+    pub(super) derived: fn(&Options) -> Option<OptionValue>,
+    /// Sets the value from text. A handle has none.
+    set: Option<fn(&mut Options, &str) -> Result<(), String>>,
+}
+
+macro_rules! declared {
+    (
+        $name:ident: $type:ty,
+        value $_default:expr;
+        $effect:literal $($elsewhere:tt)*
+    ) => {
+        declared!($name: $type, value $_default, "" in Range::Any; $effect $($elsewhere)*)
+    };
+    (
+        $name:ident: $type:ty,
+        value $_default:expr, $unit:literal in $range:expr;
+        $effect:literal $($engine:ident $theirs:literal)*
+    ) => {
+        Declared {
+            name: stringify!($name),
+            unit: $unit,
+            range: $range,
+            effect: $effect,
+            elsewhere: &[$((stringify!($engine), $theirs)),*],
+            value: |options| options.$name.value(),
+            derived: |_| None,
+            set: Some(|options, text| {
+                options.$name = <$type as OptionType>::read(text)?;
+                Ok(())
+            }),
+        }
+    };
+    (
+        $name:ident: $type:ty,
+        automatic $_words:literal |$own:ident| $derived:expr, $($rest:tt)*
+    ) => {
+        Declared {
+            derived: |$own| ($own.$name == 0).then(|| ($derived).value()),
+            ..declared!($name: $type, value 0, $($rest)*)
+        }
+    };
+    (
+        $name:ident: $_type:ty,
+        handle $_default:expr, |$own:ident| $shown:expr;
+        $effect:literal $($engine:ident $theirs:literal)*
+    ) => {
+        Declared {
+            name: stringify!($name),
+            unit: "",
+            range: Range::Any,
+            effect: $effect,
+            elsewhere: &[$((stringify!($engine), $theirs)),*],
+            value: |$own| OptionValue::Text($shown),
+            derived: |_| None,
+            set: None,
+        }
+    };
+}
+
+macro_rules! declare_list {
+    ($($_group:ident {
+        $($(#[$_about:meta])* $name:ident: $type:ty { $($spec:tt)* })*
+    })*) => {
+        /// Every option, in the order of the fields of [`Options`].
+        pub(super) static DECLARED: &[Declared] = &[
+            $($(declared!($name: $type, $($spec)*),)*)*
+        ];
+    };
+}
+
+declared_options!(declare_list);
+
+impl Declared {
+    /// Returns whether the option is a handle, which has no text.
+    pub(super) fn is_handle(&self) -> bool {
+        self.set.is_none()
+    }
+
+    /// # Errors
+    /// `InvalidArgument`, naming the option, its value and the range.
+    pub(super) fn check(&self, options: &Options) -> Result<()> {
+        match (self.value)(options) {
+            OptionValue::Number(number) => self.range.check(self.name, number),
+            OptionValue::Fraction(number) => self.range.check_fraction(self.name, number),
+            OptionValue::Flag(_) | OptionValue::Text(_) => Ok(()),
+        }
+    }
+
+    /// Sets the option from text.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a text that is no value of the option, or an option that is a handle.
+    pub(super) fn set(&self, options: &mut Options, text: &str) -> Result<()> {
+        let refused = |why: String| {
+            let text = text.escape_debug();
+            Error::invalid_argument(format!("option {}={text}: {why}", self.name))
+        };
+        let set = self.set.ok_or_else(|| refused("the program sets it, not a text".to_owned()))?;
+        set(options, text).map_err(refused)
+    }
+}
+
+impl Options {
+    /// Returns the options of these names and values, for example
+    /// `[("profile", "write_heavy"), ("block_cache_size", "67108864")]`. Others are those of the
+    /// profile, in whatever order the names come. [`Options::explain`] has all names. Choices are
+    /// written by their names, such as `lz4`; flags as `true` or `false`; no value as `none`.
+    /// Operators, comparators, listeners and other handles cannot be named.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown name or a value of another type. The open checks ranges, as
+    /// [`Options::validate`] does.
+    ///
+    /// # Example
+    /// ```
+    /// use foldb::Options;
+    ///
+    /// let options = Options::named([("bloom_bits", "12"), ("profile", "small_memory")])?;
+    /// assert_eq!(options.bloom_bits, 12);
+    /// assert_eq!(options.write_buffer_size, Options::small_memory().write_buffer_size);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn named<N: AsRef<str>, V: AsRef<str>>(
+        values: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Options> {
+        let values: Vec<_> = values.into_iter().collect();
+        let mut start = Options::default();
+        for (name, value) in values.iter().filter(|(name, _)| name.as_ref() == "profile") {
+            find(name.as_ref())?.set(&mut start, value.as_ref())?;
+        }
+        let mut options = Options::profile(start.profile);
+        for (name, value) in &values {
+            find(name.as_ref())?.set(&mut options, value.as_ref())?;
+        }
+        Ok(options)
+    }
+}
+
+/// # Errors
+/// `InvalidArgument` for a name that no option has.
+fn find(name: &str) -> Result<&'static Declared> {
+    DECLARED.iter().find(|option| option.name == name).ok_or_else(|| {
+        let name = name.escape_debug();
+        Error::invalid_argument(format!(
+            "no option is called '{name}': Options::explain and `foldb options` list all"
+        ))
+    })
+}
+
+/// A type that options have.
+trait OptionType: Sized {
+    fn value(&self) -> OptionValue;
+
+    /// # Errors
+    /// What the text must be.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+macro_rules! plain_types {
+    ($($type:ty: $value:ident as $wide:ty, $expected:literal;)*) => {$(
+        impl OptionType for $type {
+            fn value(&self) -> OptionValue {
+                OptionValue::$value(*self as $wide)
+            }
+
+            fn read(text: &str) -> Result<$type, String> {
+                text.parse().map_err(|_| concat!("expected ", $expected).to_owned())
+            }
+        }
+    )*};
+}
+
+plain_types! {
+    bool: Flag as bool, "true or false";
+    usize: Number as u64, "a whole number";
+    u64: Number as u64, "a whole number";
+    u32: Number as u64, "a whole number";
+    f64: Fraction as f64, "a number";
+}
+
+impl OptionType for Option<usize> {
+    fn value(&self) -> OptionValue {
+        self.map_or(OptionValue::Text(None), |number| number.value())
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "none" { Ok(None) } else { usize::read(text).map(Some) }
+    }
+}
+
+/// Each text is a name, also `none`: an operator may be called so.
+impl OptionType for Option<String> {
+    fn value(&self) -> OptionValue {
+        OptionValue::Text(self.clone())
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(Some(text.to_owned()))
+    }
+}
+
+macro_rules! choices {
+    ($($type:ty),*) => {$(
+        impl OptionType for $type {
+            fn value(&self) -> OptionValue {
+                OptionValue::Text(Some(self.name().to_owned()))
+            }
+
+            fn read(text: &str) -> Result<$type, String> {
+                <$type>::from_str(text).map_err(|error| error.to_string())
+            }
+        }
+    )*};
+}
+
+choices!(Profile, Compression, CompactionPreset, LogAdoption);
+
+/// Returns names as one text.
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    names.map(str::to_owned).reduce(|all, name| all + ", " + &name)
+}
