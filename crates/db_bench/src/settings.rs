@@ -284,8 +284,8 @@ mod tests {
                 assert_eq!(set.value.to_string(), value, "{name}");
             }
         }
-        let options = from(&["--max_write_buffer_number=3", "--gc_io_budget=0x2000"]).unwrap();
-        assert_eq!((options.max_write_buffers, options.gc_io_budget), (3, 8192));
+        let options = from(&["--max_write_buffer_number=3", "--scrub_io_budget=0x2000"]).unwrap();
+        assert_eq!((options.max_write_buffers, options.scrub_io_budget), (3, 8192));
         assert!(!from(&["--nomap_log"]).unwrap().map_log);
     }
 

@@ -96,7 +96,7 @@ mod tests {
         };
         assert_eq!(value("create_if_missing"), false);
         assert_eq!(value("bloom_bits"), 10);
-        assert_eq!(value("staging_ratio"), 0.25);
+        assert_eq!(value("max_dead_fraction"), 0.25);
         assert_eq!(value("compression"), "lz4");
         assert_eq!(value("merge_operator"), Value::Null);
     }

@@ -19,6 +19,8 @@ use crate::settings::{CompactionPreset, Compression, LogAdoption, MAX_LEVELS};
 /// An option as it is declared.
 pub(super) struct Declared {
     pub(super) name: &'static str,
+    /// Whether only benches and tests set it: it has a range, but no list has it.
+    pub(super) is_knob: bool,
     /// What the value counts; empty if it counts nothing.
     pub(super) unit: &'static str,
     pub(super) range: Range,
@@ -49,6 +51,7 @@ macro_rules! declared {
     ) => {
         Declared {
             name: stringify!($name),
+            is_knob: false,
             unit: $unit,
             range: $range,
             effect: $effect,
@@ -60,6 +63,9 @@ macro_rules! declared {
                 Ok(())
             }),
         }
+    };
+    ($name:ident: $type:ty, knob $($spec:tt)*) => {
+        Declared { is_knob: true, ..declared!($name: $type, value $($spec)*) }
     };
     (
         $name:ident: $type:ty,
@@ -77,6 +83,7 @@ macro_rules! declared {
     ) => {
         Declared {
             name: stringify!($name),
+            is_knob: false,
             unit: "",
             range: Range::Any,
             effect: $effect,
@@ -100,6 +107,11 @@ macro_rules! declare_list {
 }
 
 declared_options!(declare_list);
+
+/// Returns the options that users see.
+pub(super) fn listed() -> impl Iterator<Item = &'static Declared> {
+    DECLARED.iter().filter(|option| !option.is_knob)
+}
 
 impl Declared {
     /// Returns whether the option is a handle, which has no text.
@@ -170,7 +182,7 @@ impl Options {
 /// # Errors
 /// `InvalidArgument` for a name that no option has.
 fn find(name: &str) -> Result<&'static Declared> {
-    DECLARED.iter().find(|option| option.name == name).ok_or_else(|| {
+    listed().find(|option| option.name == name).ok_or_else(|| {
         let name = name.escape_debug();
         Error::invalid_argument(format!(
             "no option is called '{name}': Options::explain and `foldb options` list all"

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::options::declared::DECLARED;
+use crate::options::declared::listed;
 use crate::options::{Options, Profile};
 
 /// One option in effect.
@@ -101,7 +101,7 @@ impl Options {
     /// profile's.
     pub fn explain(&self) -> Vec<ExplainedOption> {
         let (default, profile) = (Options::default(), Options::profile(self.profile));
-        let explained = DECLARED.iter().filter(|option| option.name != "env").map(|option| {
+        let explained = listed().filter(|option| option.name != "env").map(|option| {
             let [set, default, profile] = [self, &default, &profile].map(option.value);
             let derived = (option.derived)(self);
             let source = match () {

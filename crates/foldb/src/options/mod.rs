@@ -55,6 +55,9 @@ macro_rules! documentation {
             $(" ", stringify!($engine), ": `", $name, "`.",)*
         )
     };
+    (knob $($spec:tt)*) => {
+        concat!(documentation!(value $($spec)*), " Not part of the stable interface.")
+    };
     (handle $default:expr, |$_own:ident| $_shown:expr; $($rest:tt)*) => {
         documentation!(value $default; $($rest)*)
     };
@@ -70,6 +73,9 @@ macro_rules! default_value {
     };
     (automatic $($_rest:tt)*) => {
         0
+    };
+    (knob $($spec:tt)*) => {
+        default_value!(value $($spec)*)
     };
     (handle $default:expr, $($_rest:tt)*) => {
         $default

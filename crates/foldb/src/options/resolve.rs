@@ -11,6 +11,9 @@ macro_rules! resolved {
     ($options:ident.$name:ident { value $($_rest:tt)* }) => {
         $options.$name
     };
+    ($options:ident.$name:ident { knob $($_rest:tt)* }) => {
+        $options.$name
+    };
     (
         $options:ident.$name:ident
         { automatic $_words:literal |$own:ident| $derived:expr, $($_rest:tt)* }

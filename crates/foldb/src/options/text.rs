@@ -14,13 +14,13 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::options::declared::DECLARED;
+use crate::options::declared::listed;
 use crate::options::{OptionValue, Options};
 
 impl Serialize for Options {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for option in DECLARED.iter().filter(|option| !option.is_handle()) {
+        for option in listed().filter(|option| !option.is_handle()) {
             match (option.value)(self) {
                 OptionValue::Flag(on) => map.serialize_entry(option.name, &on)?,
                 OptionValue::Number(n) => map.serialize_entry(option.name, &n)?,
@@ -115,7 +115,7 @@ mod tests {
             compaction: CompactionPreset::LazyLeveled,
             compression: Compression::None,
             adopt_logs: LogAdoption::Never,
-            staging_ratio: 0.5,
+            max_dead_fraction: 0.5,
             write_buffer_size: 3 << 20,
             ..Options::write_heavy()
         };

@@ -14,7 +14,8 @@
 //! An option has its documentation, its name and type, and in braces its default with its unit and
 //! range, the effect of more and of less, and the names that other engines have for it. The default
 //! of an `automatic` option is 0, which stands for a number that follows from other options. A
-//! `handle` is no text; the second expression shows it.
+//! `handle` is no text; the second expression shows it. A `knob` is for benches and tests: only the
+//! feature `internals` documents it, and no list has it.
 
 macro_rules! declared_options {
     ($then:ident) => { $then! {
@@ -249,9 +250,10 @@ engine {
         RocksDB "block_size" LevelDB "block_size"
     }
     /// The first level whose tables are compressed; 0: all levels are.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     min_level_to_compress: usize {
         // A number above every level: no level is compressed.
-        value 0, "levels" in between(0, u64::MAX);
+        knob 0, "levels" in between(0, u64::MAX);
         "More: cheaper flushes and small compactions. Less: less space."
         RocksDB "min_level_to_compress"
     }
@@ -322,16 +324,18 @@ tree {
     }
     /// Runs that gather in an inner tier before a compaction merges them into one (lazy leveled,
     /// tiered).
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     tier_fan_in: usize {
-        value 4, "runs" in between(2, MOST_RUNS);
+        knob 4, "runs" in between(2, MOST_RUNS);
         "More: less write amplification, more runs to read. Less: shorter reads, more write \
          amplification."
         RocksDB "compaction_options_universal.min_merge_width"
     }
     /// Bytes above the last level, as a fraction of the last level's, at which lazy leveled merges
     /// a slice into it. It takes the slice with the most bytes to merge for each byte to rewrite.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     staging_ratio: f64 {
-        value 0.25, "of the last level" in above(0.0, 10.0);
+        knob 0.25, "of the last level" in above(0.0, 10.0);
         "More: less write amplification. Less: less space and shorter reads."
         RocksDB "compaction_options_universal.max_size_amplification_percent"
     }
@@ -371,23 +375,26 @@ tree {
     }
     /// Runs over one key above which an idle database compacts its upper runs, so that reads meet
     /// fewer; 0: never.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     idle_runs: usize {
-        value 0, "runs" in between(0, MOST_RUNS);
+        knob 0, "runs" in between(0, MOST_RUNS);
         "Less, but not 0: shorter reads after a pause, more write amplification."
     }
 }
 
 segments {
     /// Bytes of a value segment file. Many flushes append to one file until it is full.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     segment_size: u64 {
-        value 64 << 20, "bytes" in between(4 * KIB, 4 * GIB);
+        knob 64 << 20, "bytes" in between(4 * KIB, 4 * GIB);
         "More: fewer files. Less: smaller steps of garbage collection."
         RocksDB "blob_file_size"
     }
     /// Whether a value segment ends with the keys of its values, so that a repair need not read the
     /// values.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     value_hints: bool {
-        value true;
+        knob true;
         "false: each key is stored next to its value, and a repair reads the values too."
     }
     /// Which logs become value segments instead of having the flush copy their values. Only logs of
@@ -408,14 +415,16 @@ segments {
     }
     /// Bytes of memory that garbage collection of value segments may take for lookups, buffers and
     /// hints.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     gc_memory_budget: usize {
-        value 64 << 20, "bytes" in between(64 * KIB, MOST_MEMORY);
+        knob 64 << 20, "bytes" in between(64 * KIB, MOST_MEMORY);
         "More: fewer but longer reads and writes of files. Less: less memory."
     }
     /// Bytes per second that garbage collection of value segments may read and write in the
     /// background; 0: no limit.
+    #[cfg_attr(not(feature = "internals"), doc(hidden))]
     gc_io_budget: u64 {
-        value 0, "bytes a second" in IO_BUDGET;
+        knob 0, "bytes a second" in IO_BUDGET;
         "More: space is reclaimed sooner. Less: less interference with reads and writes."
         RocksDB "rate_limiter, of all files"
     }
