@@ -43,6 +43,7 @@ mod encoding;
 mod error;
 mod events;
 #[cfg(any(test, debug_assertions))]
+#[cfg_attr(not(feature = "internals"), doc(hidden))]
 pub mod faults;
 #[cfg(not(any(test, debug_assertions)))]
 mod faults;
@@ -58,6 +59,7 @@ pub mod limits;
 mod memory;
 mod memtable;
 #[cfg(debug_assertions)]
+#[cfg_attr(not(feature = "internals"), doc(hidden))]
 pub mod numbering;
 mod operation;
 mod options;

@@ -33,8 +33,11 @@ pub(super) struct Declared {
     /// Returns the number that an automatic option stands for; `None` if a number is set.
     pub(super) derived: fn(&Options) -> Option<OptionValue>,
     /// Sets the value from text. A handle has none.
-    set: Option<fn(&mut Options, &str) -> Result<(), String>>,
+    set: Option<SetFromText>,
 }
+
+/// Sets an option from text; `Err` says what the text must be.
+type SetFromText = fn(&mut Options, &str) -> Result<(), String>;
 
 macro_rules! declared {
     (

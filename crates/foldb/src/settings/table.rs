@@ -3,7 +3,7 @@
 //! [`declared_options`] hands its table to a macro, which makes one thing of it. `options/mod.rs`
 //! makes the fields of `Options`, with their documentation and defaults. `options/declared.rs`
 //! makes the list that checks, explains, reads and writes options by name. `settings/resolved.rs`
-//! makes the settings that the engine works with. The groups say who reads an option:
+//! makes the settings that the engine works with. A group names the reader of its options:
 //!
 //! ```text
 //! open       an open or a repair, the runtime, or a handle: they read `Options`

@@ -199,7 +199,7 @@ impl Db {
     /// table is damaged, no synced write is lost. The repair rewrites every readable block of a
     /// damaged table, and reports the lost key ranges. In these ranges it recovers the newest
     /// separated value of each key from hints: the keys and sequence numbers at the end of a value
-    /// segment. It reads segments without hints ([`Options::value_hints`]) whole. Deletes, operands
+    /// segment. It reads segments without hints (`value_hints`) whole. Deletes, operands
     /// and other values of the lost ranges are gone, so an older value may show.
     ///
     /// Without a readable manifest, the repair builds one from tables and logs. Names and options
