@@ -60,3 +60,13 @@ fn the_list_of_floors_has_every_folder_and_no_other() {
     let listed: BTreeSet<_> = floors.keys().map(String::as_str).collect();
     assert_eq!(listed, folders, "left: the list of db/mod.rs, right: the folders");
 }
+
+/// Most methods of `Core`, which knows the whole database. A method that needs one part of it is a
+/// method of that part. The number only falls.
+const MOST_METHODS_OF_CORE: usize = 305;
+
+#[test]
+fn core_gets_no_more_methods() {
+    let methods = engine().methods["Core"];
+    assert!(methods <= MOST_METHODS_OF_CORE, "{methods} methods: give new ones to a part of Core");
+}

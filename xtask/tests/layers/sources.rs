@@ -25,6 +25,8 @@ pub(crate) struct Crate {
     pub calls: BTreeSet<Arrow>,
     /// A file, and a path of another crate or of `std` that it names.
     pub foreign: BTreeSet<(String, String)>,
+    /// The number of methods of each type.
+    pub methods: BTreeMap<String, usize>,
 }
 
 /// Stands for the type of methods that a trait declares: a call of them may lead to any type.
@@ -71,7 +73,11 @@ impl Crate {
         };
         let foreign = said.foreign.iter().map(told).collect();
         let calls = said.calls();
-        Ok(Crate { files: said.files.into_values().collect(), arrows, calls, foreign })
+        let mut methods = BTreeMap::new();
+        for (owner, _) in said.methods.into_values().flatten() {
+            *methods.entry(owner).or_default() += 1;
+        }
+        Ok(Crate { files: said.files.into_values().collect(), arrows, calls, foreign, methods })
     }
 }
 

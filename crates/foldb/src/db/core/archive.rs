@@ -60,11 +60,6 @@ impl Core {
         Some(Predecessor { log: number, id, frames: log.frames() })
     }
 
-    /// Returns the end of the log before a needed one, as the manifest stores it.
-    pub(crate) fn feed_end_before(&self, log: u64) -> Option<Predecessor> {
-        self.feed.as_ref()?.predecessor_of(log)
-    }
-
     /// Adds a log to the chain, if logs are kept.
     pub(crate) fn note_link(&self, link: Option<Link>) {
         if let (Some(feed), Some(link)) = (&self.feed, link) {
@@ -138,11 +133,6 @@ impl Core {
         let since = self.options.env.clock.now();
         feed.note_archived(number, Archived { bytes, since, age: Duration::ZERO });
         true
-    }
-
-    /// Returns whether the change feed keeps a log.
-    pub(crate) fn keeps_log(&self, number: u64) -> bool {
-        self.feed.as_ref().is_some_and(|feed| feed.find(number).is_some())
     }
 
     /// Removes archived logs that expired. Between writes, a worker calls this.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::events::{Event, FailedMerge};
 use crate::key::OperatorId;
 
@@ -37,12 +37,6 @@ impl Core {
         }));
     }
 
-    /// # Errors
-    /// `ComparatorFailed`.
-    pub(crate) fn check_comparators(&self) -> Result<()> {
-        self.keyspaces.all().iter().try_for_each(|keyspace| keyspace.check_comparator())
-    }
-
     /// Tells listeners which keyspaces' comparators and filter policies have failed. The caller
     /// holds no locks.
     pub(crate) fn tell_failed_callbacks(&self) {
@@ -54,10 +48,5 @@ impl Core {
         for error in failures {
             self.events.tell(&Event::BackgroundError { error });
         }
-    }
-
-    /// Returns why the last background collection failed; `None` after one has succeeded.
-    pub(crate) fn gc_error(&self) -> Option<Error> {
-        self.keyspaces.look(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
     }
 }

@@ -1,10 +1,7 @@
 //! Files: removal of those that no version and no reader refers to, and their statistics.
 
-use std::sync::Arc;
-
 use crate::db::core::Core;
 use crate::files::{FileKind, Proof, remove};
-use crate::stats::SegmentStats;
 
 impl Core {
     /// Unlinks tables that were written for a keyspace that was dropped in the meantime.
@@ -69,20 +66,5 @@ impl Core {
         if !self.standing.is_poisoned() && owned.is_some() {
             self.unlink_locked(files.into_iter());
         }
-    }
-
-    pub(crate) fn segment_stats(&self) -> SegmentStats {
-        let mut stats = SegmentStats::default();
-        for keyspace in self.keyspaces.all() {
-            let version = Arc::clone(&keyspace.view.load().version);
-            for file in version.segments.files().into_values() {
-                stats.segments += file.segments.len() as u64;
-                stats.files += 1;
-                stats.bytes += file.end;
-                stats.live_bytes += file.live;
-                stats.dead_bytes += file.dead();
-            }
-        }
-        stats
     }
 }

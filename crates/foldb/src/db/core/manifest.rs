@@ -99,7 +99,7 @@ impl Core {
             totals: Some(self.totals.to_vec()),
             keyspaces: tree.keyspaces.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
-            feed_end: self.feed_end_before(tree.log),
+            feed_end: self.feed.as_ref().and_then(|feed| feed.predecessor_of(tree.log)),
             time: Some(self.time.last_seen()).filter(|time| *time > 0),
         }
     }

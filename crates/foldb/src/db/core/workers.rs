@@ -110,14 +110,14 @@ impl Core {
                     };
                     return match awaited(self) {
                         Awaited::Nothing => Ok(()),
-                        Awaited::Gc => Err(self.gc_error().unwrap_or_else(cannot)),
+                        Awaited::Gc => Err(self.keyspaces.gc_error().unwrap_or_else(cannot)),
                         _ => Err(cannot()),
                     };
                 }
                 continue;
             }
             if work == Awaited::Gc {
-                if let Some(error) = self.gc_error() {
+                if let Some(error) = self.keyspaces.gc_error() {
                     return Err(error);
                 }
                 // After a failed sync no worker collects garbage, and no worker reports the

@@ -41,7 +41,7 @@ impl Core {
         stats.compaction_debt = self.debt();
         let parts = self.keyspaces.all().iter().map(|own| own.damage.list().len() as u64).sum();
         stats.damaged_parts = parts;
-        stats.segments = self.segment_stats();
+        stats.segments = self.keyspaces.segment_stats();
         let archived = self.feed.as_ref().map(|feed| feed.archived());
         (stats.archived_logs, stats.archived_log_bytes) = archived.unwrap_or_default();
         stats.log_is_mapped = self.log_is_mapped();

@@ -188,7 +188,7 @@ impl Core {
             let mut writer = self.lock_writer()?;
             self.check_writable()?;
             self.flush_all(&mut writer)?;
-            self.check_comparators()?;
+            self.keyspaces.check_comparators()?;
             self.note_files()
         };
         let (noted, events) = holding_back(last);

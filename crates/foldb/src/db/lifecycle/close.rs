@@ -5,8 +5,8 @@
 //! the database closed. Once the lock is released, the files may belong to another open, which may
 //! give new files the same numbers.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use crate::db::core::Core;
 use crate::db::state::tree::Tree;
@@ -48,7 +48,7 @@ impl Core {
             self.needs_flush().and_then(|needs| if needs { self.flush() } else { Ok(()) });
         self.standing.close();
         self.leave_runtime();
-        self.wait_for_callers();
+        self.background.wait_for_callers();
         // Writer and tree stay locked until the lock is released. So the close record stays
         // correct, and an install either ends before it or finds the database closed.
         let (mut writer, mut tree) = (self.lock_writer()?, self.lock_tree());
@@ -60,15 +60,6 @@ impl Core {
         self.ownership.take();
         drop((tree, writer));
         flushed.and(written)
-    }
-
-    /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database
-    /// is closed, so no further work begins.
-    fn wait_for_callers(&self) {
-        let background = &self.background;
-        for working in [&background.alone, &background.collecting, &background.flushing] {
-            drop(working.lock().unwrap_or_else(PoisonError::into_inner));
-        }
     }
 
     /// Returns whether a close without a flush would lose unlogged writes.

@@ -64,7 +64,7 @@ impl Core {
         let mut files = files;
         let mut round = 1;
         loop {
-            if self.has_unflushed(keyspace, &range)? {
+            if has_unflushed(keyspace, &range)? {
                 self.flush_sealed()?;
             }
             // Level 0 takes no run beyond its stop trigger.
@@ -102,7 +102,7 @@ impl Core {
         if !writer.buffers.contains(keyspace.id) {
             return Err(dropped(&keyspace.name));
         }
-        if self.has_unflushed(keyspace, range)? {
+        if has_unflushed(keyspace, range)? {
             if !is_last {
                 return Ok(None);
             }
@@ -158,17 +158,17 @@ impl Core {
         self.totals.add_level_bytes(0, bytes);
         Ok(Some(seqno))
     }
+}
 
-    /// Returns whether memtables hold a record or range delete in a key range.
-    fn has_unflushed(&self, keyspace: &KeyspaceState, range: &KeyRange) -> Result<bool> {
-        if planted(Fault::LoadOverUnflushed) {
-            return Ok(false);
-        }
-        let view = keyspace.view.load();
-        keyspace.guarded("a sorted load", || {
-            Ok(view.memtables().any(|memtable| has_any(keyspace, memtable, range)))
-        })
+/// Returns whether memtables hold a record or range delete in a key range.
+fn has_unflushed(keyspace: &KeyspaceState, range: &KeyRange) -> Result<bool> {
+    if planted(Fault::LoadOverUnflushed) {
+        return Ok(false);
     }
+    let view = keyspace.view.load();
+    keyspace.guarded("a sorted load", || {
+        Ok(view.memtables().any(|memtable| has_any(keyspace, memtable, range)))
+    })
 }
 
 /// Returns whether a memtable holds a record or range delete in a key range.

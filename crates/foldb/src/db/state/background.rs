@@ -268,6 +268,14 @@ impl Background {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database
+    /// is closed, so no further work begins.
+    pub(crate) fn wait_for_callers(&self) {
+        for working in [&self.alone, &self.collecting, &self.flushing] {
+            drop(working.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
     /// Calls `look` while no caller can announce jobs. Returns `None` if a caller runs jobs
     /// already, or if the database shuts down.
     #[cfg(debug_assertions)]

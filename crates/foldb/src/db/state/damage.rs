@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::compaction::policy::{CutRange, gaps_between};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::key::Comparator;
 use crate::version::{KeyRange, TableRef, Upper, Version};
 
@@ -33,6 +33,18 @@ pub(crate) struct DamagedParts {
 }
 
 impl DamagedParts {
+    /// Returns an error if damage lies in a range, for a caller whose compaction went round it.
+    pub(crate) fn check(&self, range: &CutRange, comparator: &dyn Comparator) -> Result<()> {
+        let parts = self.list();
+        match parts.iter().find(|part| part.range.overlaps(range, comparator)) {
+            None => Ok(()),
+            Some(part) => {
+                let advice = "; everything else is compacted: repair the database";
+                Err(part.error.clone().advising(advice))
+            }
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         !self.any.load(Ordering::Acquire)
     }

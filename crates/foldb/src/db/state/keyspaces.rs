@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use foldb_env::Process;
 
 use crate::db::state::keyspace::KeyspaceState;
+use crate::error::{Error, Result};
+use crate::stats::SegmentStats;
 
 /// All existing keyspaces.
 pub(crate) struct Keyspaces {
@@ -59,5 +61,32 @@ impl Keyspaces {
 
     pub(crate) fn remove(&self, name: &str) {
         self.by_name.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    /// # Errors
+    /// `ComparatorFailed`.
+    pub(crate) fn check_comparators(&self) -> Result<()> {
+        self.all().iter().try_for_each(|keyspace| keyspace.check_comparator())
+    }
+
+    /// Returns why the last background collection failed; `None` after one has succeeded.
+    pub(crate) fn gc_error(&self) -> Option<Error> {
+        self.look(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
+    }
+
+    /// Adds up the value segments of all keyspaces.
+    pub(crate) fn segment_stats(&self) -> SegmentStats {
+        let mut stats = SegmentStats::default();
+        for keyspace in self.all() {
+            let version = Arc::clone(&keyspace.view.load().version);
+            for file in version.segments.files().into_values() {
+                stats.segments += file.segments.len() as u64;
+                stats.files += 1;
+                stats.bytes += file.end;
+                stats.live_bytes += file.live;
+                stats.dead_bytes += file.dead();
+            }
+        }
+        stats
     }
 }

@@ -326,7 +326,7 @@ impl Core {
             .sum();
         let paths = self.logs.numbers().into_iter().map(|log| self.names.log(log));
         let logs: u64 = paths.filter_map(|log| self.options.env.fs.len(&log).ok()).sum();
-        tables + self.segment_stats().bytes + logs
+        tables + self.keyspaces.segment_stats().bytes + logs
     }
 
     /// Returns the free bytes of the disk; `None` if it does not tell.

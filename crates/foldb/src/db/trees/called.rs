@@ -181,7 +181,7 @@ impl Core {
     /// `ComparatorFailed`, and `Corruption` if a part of a table in the range cannot be read.
     fn check_compacted(&self, keyspace: &KeyspaceState, range: &CutRange) -> Result<()> {
         keyspace.check_comparator()?;
-        keyspace.guarded("a compaction", || self.check_damage(keyspace, range))
+        keyspace.guarded("a compaction", || keyspace.damage.check(range, &*keyspace.comparator))
     }
 
     /// Claims the next job that a caller's compaction of a range needs.

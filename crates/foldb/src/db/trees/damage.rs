@@ -137,19 +137,6 @@ impl Core {
         });
         Ok(parts.filter(|part| part.meets(table, comparator)).collect())
     }
-
-    /// Returns an error if damage lies in a range, for a caller whose compaction went round it.
-    pub(crate) fn check_damage(&self, keyspace: &KeyspaceState, range: &CutRange) -> Result<()> {
-        let comparator = &*keyspace.comparator;
-        let parts = keyspace.damage.list();
-        match parts.iter().find(|part| part.range.overlaps(range, comparator)) {
-            None => Ok(()),
-            Some(part) => {
-                let advice = "; everything else is compacted: repair the database";
-                Err(part.error.clone().advising(advice))
-            }
-        }
-    }
 }
 
 /// Returns the keys of a gap. Both of its ends can be read, and belong to it. So a compaction that

@@ -186,7 +186,7 @@ impl Core {
         let mut tree = self.lock_tree();
         let is_held = tree.keyspaces.values().any(|own| own.keyspace.has_failed());
         let log = if is_held { tree.log } else { log };
-        let feed_end = self.feed_end_before(log);
+        let feed_end = self.feed.as_ref().and_then(|feed| feed.predecessor_of(log));
         let mut changes: BTreeMap<KeyspaceId, KeyspaceEdit> = BTreeMap::new();
         let mut written = Vec::new();
         let mut separated = Vec::new();

@@ -188,7 +188,7 @@ impl Core {
     /// `ComparatorFailed` if the comparator of a keyspace failed. The other keyspaces are flushed.
     pub(crate) fn flush(&self) -> Result<()> {
         self.flush_sealed()?;
-        self.check_comparators()
+        self.keyspaces.check_comparators()
     }
 
     /// Flushes everything written so far in the keyspaces whose comparators have not failed.
@@ -257,7 +257,7 @@ impl Core {
             }
         })?;
         self.remove_unreferenced_tables();
-        self.check_comparators()
+        self.keyspaces.check_comparators()
     }
 }
 

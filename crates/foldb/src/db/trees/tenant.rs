@@ -90,7 +90,7 @@ impl Tenant for Core {
             Work::Order => false,
             Work::Compaction => {
                 let scrubs = self.settings.scrub_io_budget > 0;
-                scrubs || !self.background.is_at_rest() || self.gc_error().is_some()
+                scrubs || !self.background.is_at_rest() || self.keyspaces.gc_error().is_some()
             }
         }
     }

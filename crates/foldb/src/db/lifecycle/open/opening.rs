@@ -118,8 +118,8 @@ impl Listed {
         Ok(Listed { present, parts, segment_files, logs, next_log, member })
     }
 
-    /// Replays the logs, and checks what it found.
-    fn replay(self, opening: &mut Opening<'_>) -> Result<InMemory> {
+    /// Reads the logs.
+    fn read_logs(&self, opening: &Opening<'_>) -> Result<Replayed> {
         let Opening { options, names, fs, stored, runtime, given_back, .. } = opening;
         let (logs, closed) = (&self.logs, self.logs.closed.as_ref());
         let replay = Replay {
@@ -140,7 +140,7 @@ impl Listed {
             next_keyspace: stored.next_keyspace,
             by_log: given_back.is_some(),
         };
-        let mut replayed = replay_logs(replay, WhenFull::Check)?;
+        let replayed = replay_logs(replay, WhenFull::Check)?;
         if stored.fresh && replayed.last_seqno > 0 {
             // A creation that failed has no logged writes, so these files belong to a damaged
             // database or to an unfinished checkpoint.
@@ -150,6 +150,13 @@ impl Listed {
             )
             .in_file(&names.current()));
         }
+        Ok(replayed)
+    }
+
+    /// Replays the logs, and checks what it found.
+    fn replay(self, opening: &mut Opening<'_>) -> Result<InMemory> {
+        let mut replayed = self.read_logs(opening)?;
+        let Opening { options, names, fs, stored, runtime, given_back, .. } = opening;
         let (settings, reserve) = settings_and_reserve(&**fs, names, options, *given_back);
         let mut kept = Recovered::default();
         if settings.wal_retention.is_on() {
@@ -236,21 +243,18 @@ struct Begun {
 }
 
 impl Begun {
-    /// Makes a new manifest the one in force, and makes the database. The manifest begins with the
-    /// final state of the old one. A second edit adds the replayed tables and the new log number.
-    fn put_in_force<'a>(mut self, opening: Opening<'a>) -> Result<InForce<'a>> {
-        let Opening { options, names, fs, lock, stored, given_back, runtime, .. } = opening;
-        let InMemory {
-            listed, replayed, settings, reserve, kept, last_seqno, dropped, cache, ..
-        } = self.found;
-        let Listed { present, logs, next_log, member, segment_files, .. } = listed;
-        let manifest_number = next_log + 1;
+    /// Makes a new manifest the one in force. It begins with the final state of the old one. A
+    /// second edit adds the replayed tables and the new log number.
+    fn new_manifest(&mut self, opening: &Opening<'_>) -> Result<Manifest> {
+        let Opening { names, fs, stored, .. } = opening;
+        let next_log = self.found.listed.next_log;
+        let number = next_log + 1;
         let snapshot = Edit {
             database: Some(stored.database),
             log: Some(if stored.fresh { next_log } else { stored.log }),
-            next_file: Some(manifest_number + 1),
+            next_file: Some(number + 1),
             next_run: Some(stored.next_run),
-            last_seqno: Some(last_seqno),
+            last_seqno: Some(self.found.last_seqno),
             next_keyspace: Some(stored.next_keyspace),
             operators: stored.registry.resolver().dynamic_definitions().cloned().collect(),
             totals: Some(stored.totals.to_vec()),
@@ -259,8 +263,19 @@ impl Begun {
             feed_end: stored.feed_end,
             time: Some(stored.time).filter(|time| *time > 0),
         };
-        let manifest = Manifest::begin(&fs, &names, manifest_number, stored.database, &snapshot)?;
-        self.files.put_in_force(&manifest, manifest_number, stored.manifest)?;
+        let manifest = Manifest::begin(fs, names, number, stored.database, &snapshot)?;
+        self.files.put_in_force(&manifest, number, stored.manifest)?;
+        Ok(manifest)
+    }
+
+    /// Makes a new manifest the one in force, and makes the database.
+    fn put_in_force<'a>(mut self, opening: Opening<'a>) -> Result<InForce<'a>> {
+        let manifest = self.new_manifest(&opening)?;
+        let Opening { options, names, lock, stored, given_back, runtime, .. } = opening;
+        let InMemory {
+            listed, replayed, settings, reserve, kept, last_seqno, dropped, cache, ..
+        } = self.found;
+        let Listed { present, logs, next_log, member, segment_files, .. } = listed;
         let is_fresh = stored.fresh;
         let feed = settings
             .wal_retention
@@ -280,7 +295,7 @@ impl Begun {
             last_seqno,
             log: self.log,
             manifest,
-            next_file: manifest_number + 1,
+            next_file: next_log + 2,
             logs: logs.on_disk.clone(),
             feed,
             dropped,
@@ -291,19 +306,17 @@ impl Begun {
         if let Some(error) = kept.shortened {
             core.events.tell(&Event::FeedShortened { error });
         }
-        let (end, announced) = (kept.end, kept.announced);
-        let files = self.files;
         Ok(InForce {
             core,
-            files,
+            files: self.files,
             lock,
             present,
             logs,
             next_log,
             replayed,
             last_seqno,
-            end,
-            announced,
+            end: kept.end,
+            announced: kept.announced,
             is_fresh,
             given_back,
         })

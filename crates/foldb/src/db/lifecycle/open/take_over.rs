@@ -214,6 +214,7 @@ impl Core {
         let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
         let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
         let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
+        let kept = |log| self.feed.as_ref().is_some_and(|feed| feed.find(log).is_some());
         for kind in present {
             let path = match *kind {
                 FileKind::Table(number) if !used.contains(&number) => self.names.table(number),
@@ -221,7 +222,7 @@ impl Core {
                     self.names.segment(number)
                 }
                 FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
-                FileKind::Archive(number) if !self.keeps_log(number) => self.names.archive(number),
+                FileKind::Archive(number) if !kept(number) => self.names.archive(number),
                 FileKind::Temporary => {
                     for path in self.names.temporaries() {
                         let _best_effort = remove(fs, &path, Proof::Named(&identity));

@@ -41,7 +41,7 @@ impl Core {
             core: self,
             options,
             courtesy: Courtesy::new(self),
-            bytes_before: self.segment_stats().bytes,
+            bytes_before: self.keyspaces.segment_stats().bytes,
             bound: self.gc_bound(options.max_dead_fraction),
         }
         .run()
@@ -83,7 +83,7 @@ impl OnDemand<'_> {
             core.remove_as_readers_let_go(&versions);
         }
         report.cancelled = self.is_cancelled();
-        report.bytes_after = core.segment_stats().bytes;
+        report.bytes_after = core.keyspaces.segment_stats().bytes;
         let hold = core.take_longest_hold();
         (report.longest_lock, report.longest_lock_cpu) = (hold.wall, hold.cpu);
         report.duration = core.options.env.clock.now() - start;
@@ -119,7 +119,7 @@ impl OnDemand<'_> {
 
     fn tell(&self, bytes_read: u64) {
         if let Some(progress) = &self.options.progress {
-            let now = self.core.segment_stats();
+            let now = self.core.keyspaces.segment_stats();
             let bytes_reclaimed = self.bytes_before.saturating_sub(now.bytes);
             progress(&GcProgress { bytes_read, bytes_reclaimed, bytes_dead: now.dead_bytes });
         }
