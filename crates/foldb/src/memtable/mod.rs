@@ -9,6 +9,7 @@ mod folding;
 mod tests;
 mod usual;
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -281,34 +282,29 @@ impl Memtable {
         self.merged_since.load(Ordering::Acquire)
     }
 
-    /// Pushes the records of `key` up to `seqno` onto the chain, newest first. Returns whether
-    /// records in older memtables and tables still matter.
+    /// Visits the records of `key` up to `seqno`, newest first, until `visit` breaks.
     #[inline]
-    pub(crate) fn collect(&self, hash: u64, key: &[u8], seqno: SeqNo, chain: &mut Chain) -> bool {
-        if let Some(tombstones) = self.range_tombstones() {
-            chain.cover(tombstones.cover(&*self.comparator, key, seqno));
-        }
-        let Some(node) = self.chains.find(hash, key) else { return true };
-        for version in node.versions(seqno) {
-            if !chain.push(version_header(&version), Value::of_version(&self.chains, version)) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Calls `show` with the records of `key` up to `seqno`, newest first, and the bytes of their
-    /// values. Returns the sequence number up to which a range delete covers the key, 0 for none.
-    pub(crate) fn records_of(
+    pub(crate) fn get(
         &self,
         hash: u64,
         key: &[u8],
         seqno: SeqNo,
-        mut show: impl FnMut(RecordHeader, usize),
-    ) -> SeqNo {
-        for version in self.chains.find(hash, key).iter().flat_map(|node| node.versions(seqno)) {
-            show(version_header(&version), version.value_len());
-        }
+        mut visit: impl FnMut(RecordHeader, Version<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(node) = self.chains.find(hash, key) else { return ControlFlow::Continue(()) };
+        node.versions(seqno).try_for_each(|version| visit(version_header(&version), version))
+    }
+
+    /// Returns the value of a version of this memtable: copied if small, else pinned.
+    #[inline]
+    pub(crate) fn value_of(&self, version: Version<'_>) -> Value {
+        Value::of_version(&self.chains, version)
+    }
+
+    /// Returns the largest sequence number, at most `seqno`, of a range delete around `key`; 0 for
+    /// none.
+    #[inline]
+    pub(crate) fn cover(&self, key: &[u8], seqno: SeqNo) -> SeqNo {
         let tombstones = self.range_tombstones();
         tombstones.map_or(0, |tombstones| tombstones.cover(&*self.comparator, key, seqno))
     }

@@ -4,16 +4,15 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::db::core::Core;
+use crate::db::read::key_walk::{KeyVisitor, Place, Sought};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::db::state::view::View;
-use crate::encoding::key_hash;
 use crate::error::Result;
 use crate::fold::Resolver;
 use crate::fold::stamp::STAMP_LEN;
 use crate::key::{Kind, RecordHeader, SeqNo};
 use crate::separated::Address;
-use crate::table::CursorOptions;
+use crate::value::Value;
 
 /// The records of a key. [`Keyspace::explain`](crate::Keyspace::explain) returns it.
 ///
@@ -74,27 +73,6 @@ pub struct ExplainedRecord {
     pub unfolded: Option<Unfolded>,
 }
 
-/// The place of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Place {
-    /// In memory.
-    Memtable {
-        /// The position among the memtables, 0 for the newest. Only the newest may still take
-        /// writes; the others wait for their flush.
-        age: usize,
-    },
-    /// In a table.
-    Table {
-        /// The level; 0 is the youngest.
-        level: usize,
-        /// The number of its run, as `stats` and the log show it.
-        run: u64,
-        /// The number of its file.
-        file: u64,
-    },
-}
-
 /// What a record does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -128,16 +106,6 @@ pub enum Unfolded {
     OperatorMissing,
     /// The operator rejects the operand or the base.
     Failed,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Memtable { age: 0 } => f.write_str("memtable"),
-            Place::Memtable { age } => write!(f, "memtable -{age}"),
-            Place::Table { level, run, file } => write!(f, "L{level} run {run} table {file:06}"),
-        }
-    }
 }
 
 impl fmt::Display for RecordKind {
@@ -188,7 +156,12 @@ impl Core {
         // The view first, the sequence number second (H3).
         let view = keyspace.view.load_full();
         let seqno = self.read_seqno(keyspace, ReadSettings::default(), Core::pin)?;
-        let (mut found, places) = self.records_of(keyspace, &view, key, seqno)?;
+        let place = Place::Memtable { age: 0 };
+        let mut finding = Finding { place, found: Vec::new(), admitting: 0 };
+        let sought = Sought::new(key, seqno);
+        keyspace.walk_key(&view, &sought, ReadSettings::default(), &mut finding)?;
+        let places = finding.admitting + finding.memtables();
+        let mut found = finding.found;
         if keyspace.settings.expiry.is_some() {
             found.iter_mut().for_each(Found::leave_out_stamp);
         }
@@ -201,57 +174,58 @@ impl Core {
         let failure = failure.map(|error| error.to_string());
         Ok(Explained { records, snapshots, places, failure })
     }
+}
 
-    /// Returns all records of a key up to `seqno`, newest first, and the number of places that a
-    /// read searches.
-    fn records_of(
-        &self,
-        keyspace: &KeyspaceState,
-        view: &View,
-        key: &[u8],
-        seqno: SeqNo,
-    ) -> Result<(Vec<Found>, usize)> {
-        let (hash, mut found, mut places) = (key_hash(key), Vec::new(), 0);
-        for (age, memtable) in view.memtables().enumerate() {
-            let (place, before) = (Place::Memtable { age }, found.len());
-            let cover = memtable.records_of(hash, key, seqno, |header, bytes| {
-                found.push(Found { place, kind: kind_of(header.kind), header, bytes });
-            });
-            insert_cover(&mut found, before, place, cover);
-            places += usize::from(found.len() > before);
-        }
-        for (level, run) in view.version.runs() {
-            let Some(table) = run.table_of(&*keyspace.comparator, key) else { continue };
-            let place = Place::Table { level, run: run.id, file: table.file.number };
-            let open = keyspace.tables.get_owned(&table.file)?;
-            let before = found.len();
-            let cover = if table.has_range_tombstones() { open.cover(key, seqno) } else { 0 };
-            if keyspace.tables.may_contain(&open, hash, key)? {
-                places += 1;
-                open.get(key, seqno, CursorOptions::default(), |header, value| {
-                    let bytes = match header.kind {
-                        Kind::Separated => Address::decode(value.as_slice())
-                            .map_or(0, |address| address.len as usize),
-                        _ => value.as_slice().len(),
-                    };
-                    found.push(Found { place, kind: kind_of(header.kind), header, bytes });
-                    ControlFlow::Continue(())
-                })?;
-            }
-            insert_cover(&mut found, before, place, cover);
-        }
-        Ok((found, places))
+/// All records of a key, newest first.
+struct Finding {
+    place: Place,
+    found: Vec<Found>,
+    /// The number of tables whose filter admits the key.
+    admitting: usize,
+}
+
+impl Finding {
+    /// Returns the number of memtables with records of the key.
+    fn memtables(&self) -> usize {
+        let mut places: Vec<Place> = self.found.iter().map(|found| found.place).collect();
+        places.dedup();
+        places.iter().filter(|place| matches!(place, Place::Memtable { .. })).count()
     }
 }
 
-/// Inserts a range delete between the records of its place, by its sequence number.
-fn insert_cover(found: &mut Vec<Found>, from: usize, place: Place, cover: SeqNo) {
-    if cover == 0 {
-        return;
+impl KeyVisitor for Finding {
+    fn enter(&mut self, place: Place, _: SeqNo) -> bool {
+        self.place = place;
+        true
     }
-    let newer = found[from..].iter().take_while(|record| record.header.seqno > cover).count();
-    let header = RecordHeader { seqno: cover, kind: Kind::Delete, operator: 0 };
-    found.insert(from + newer, Found { place, kind: RecordKind::DeleteRange, header, bytes: 0 });
+
+    fn cover(&mut self, seqno: SeqNo) -> ControlFlow<()> {
+        let header = RecordHeader { seqno, kind: Kind::Delete, operator: 0 };
+        let kind = RecordKind::DeleteRange;
+        self.found.push(Found { place: self.place, kind, header, bytes: 0 });
+        ControlFlow::Continue(())
+    }
+
+    fn filtered(&mut self, admits: bool) {
+        self.admitting += usize::from(admits);
+    }
+
+    fn record(&mut self, header: RecordHeader, value: impl FnOnce() -> Value) -> ControlFlow<()> {
+        let value = value();
+        let bytes = match header.kind {
+            Kind::Separated => Address::decode(&value).map_or(0, |address| address.len as usize),
+            _ => value.len(),
+        };
+        let record = Found { place: self.place, kind: kind_of(header.kind), header, bytes };
+        // The range delete of the place was found first, and belongs below the newer records.
+        let is_older_cover = |last: &Found| {
+            let is_cover = last.kind == RecordKind::DeleteRange && last.place == self.place;
+            is_cover && last.header.seqno < header.seqno
+        };
+        let at = self.found.len() - usize::from(self.found.last().is_some_and(is_older_cover));
+        self.found.insert(at, record);
+        ControlFlow::Continue(())
+    }
 }
 
 fn kind_of(kind: Kind) -> RecordKind {

@@ -12,7 +12,6 @@
 //!    copied.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -21,18 +20,17 @@ use foldb_env::scheduling_point;
 
 use crate::counters::Total;
 use crate::db::core::Core;
+use crate::db::read::key_walk::{Collecting, Sought};
 use crate::db::read::payments::LONG_CHAIN;
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
-use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::stamp::time_of;
 use crate::fold::{Chain, ReadTime, end_of};
 use crate::iterator::{CoverSource, Covers};
-use crate::key::{MAX_SEQNO, SeqNo};
-use crate::table::{CursorOptions, TableReader};
+use crate::key::SeqNo;
 use crate::value::Value;
 use crate::version::KeyRange;
 
@@ -80,7 +78,7 @@ impl Core {
         let now = |core: &Core| Ok(early.unwrap_or(core.published()));
         let (view, time, seqno) = self.begin_read(keyspace, options, now)?;
         let mut chain = Chain::default();
-        self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
+        self.collect(keyspace, &view, &Sought::new(key, seqno), options, &mut chain)?;
         if chain.is_empty() {
             return Ok((None, None));
         }
@@ -158,64 +156,23 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         view: &View,
-        key: &[u8],
-        seqno: SeqNo,
+        sought: &Sought<'_>,
         options: ReadSettings<'_>,
         chain: &mut Chain,
     ) -> Result<()> {
-        let hash = key_hash(key);
-        for memtable in view.memtables() {
-            if !memtable.collect(hash, key, seqno, chain) {
-                return Ok(());
-            }
+        let mut collecting = Collecting::new(chain);
+        let walked = keyspace.walk_key(view, sought, options, &mut collecting);
+        let Collecting { chain, in_memtables, searched, spared } = collecting;
+        if spared > 0 {
+            self.totals.add(Total::FilterNegatives, spared);
         }
-        let in_memtables = chain.operands();
-        let collected = self.collect_from_runs(keyspace, view, (hash, key), seqno, options, chain);
-        let in_tables = chain.operands() - in_memtables;
-        if in_tables > LONG_CHAIN {
-            self.note_long_chain(keyspace, key, in_tables);
+        let in_tables = chain.operands().saturating_sub(in_memtables);
+        if searched > 0 && in_tables > LONG_CHAIN {
+            self.note_long_chain(keyspace, sought.key, in_tables);
         }
-        collected
-    }
-
-    #[inline]
-    fn collect_from_runs(
-        &self,
-        keyspace: &KeyspaceState,
-        view: &View,
-        (hash, key): (u64, &[u8]),
-        seqno: SeqNo,
-        options: ReadSettings<'_>,
-        chain: &mut Chain,
-    ) -> Result<()> {
-        let mut looked_into = 0;
-        for (_, run) in view.version.runs() {
-            let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
-            if chain.is_covered_above(found.file.largest_seqno) {
-                continue;
-            }
-            let table = keyspace.tables.get_owned(&found.file)?;
-            // This comes before the filter, which does not know the keys that range tombstones
-            // cover.
-            if found.has_range_tombstones() {
-                cover(chain, &table, key, hash, seqno);
-            }
-            if !keyspace.tables.may_contain(&table, hash, key)? {
-                self.totals.add(Total::FilterNegatives, 1);
-                continue;
-            }
-            let mut open = true;
-            looked_into += 1;
-            table.get(key, seqno, point_read(options), |header, value| {
-                open = chain.push(header, value.to_value());
-                if open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })?;
-            if !open {
-                break;
-            }
-        }
-        if looked_into > 1 {
-            self.looked_into_more_runs(keyspace, looked_into - 1);
+        walked?;
+        if searched > 1 {
+            self.looked_into_more_runs(keyspace, searched - 1);
         }
         Ok(())
     }
@@ -275,24 +232,4 @@ impl KeyspaceState {
         });
         Covers::new(sets.map(CoverSource::Memtable).chain(runs).collect(), [seqno], comparator)
     }
-}
-
-/// Returns how a read with these options gets its blocks.
-#[inline]
-pub(crate) fn point_read(options: ReadSettings<'_>) -> CursorOptions {
-    let ReadSettings { fill_cache, report, .. } = options;
-    CursorOptions { fill_cache, readahead: 0, report: report.cloned() }
-}
-
-/// Covers the chain of a key with the range tombstones of a table.
-#[inline]
-pub(crate) fn cover(chain: &mut Chain, table: &TableReader, key: &[u8], hash: u64, seqno: SeqNo) {
-    if planted(Fault::RangeDeleteBehindFilter)
-        && table.may_contain(hash, key).is_ok_and(|admits| !admits)
-    {
-        return;
-    }
-    let cover = table.cover(key, seqno);
-    let by_level = cover > 0 && planted(Fault::RangeDeleteByLevel);
-    chain.cover(if by_level { MAX_SEQNO } else { cover });
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::db::core::Core;
+use crate::db::read::key_walk::Sought;
 use crate::db::read::operands::{Base, Operand, Operands};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
@@ -23,7 +24,7 @@ impl Core {
         keyspace.check_key(key)?;
         let (view, time, seqno) = self.begin_read(keyspace, options, Core::pin)?;
         let mut chain = Chain::default();
-        self.collect(keyspace, &view, key, seqno, options, &mut chain)?;
+        self.collect(keyspace, &view, &Sought::new(key, seqno), options, &mut chain)?;
         keyspace.resolve(&view.version, key, &mut chain)?;
         Ok((chain, time))
     }

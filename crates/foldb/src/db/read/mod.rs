@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod get;
 mod get_operands;
 mod iterate;
+pub(crate) mod key_walk;
 mod multi_get;
 pub(crate) mod operands;
 pub(crate) mod payments;

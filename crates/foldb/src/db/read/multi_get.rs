@@ -6,29 +6,28 @@
 //! read.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::read::get::{cover, point_read};
+use crate::db::read::key_walk::{
+    Collecting, Sought, look_into_memtable, look_into_table, point_read,
+};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
-use crate::encoding::key_hash;
 use crate::error::{Error, Result};
 use crate::fold::{Chain, ReadTime};
 use crate::key::SeqNo;
 use crate::table::{SortedReads, TableReader};
 use crate::value::Value;
-use crate::version::{OpenTables, Run};
+use crate::version::{OpenTables, Run, TableRef};
 
 /// The result of reading one key of several.
 type Answer = Result<Option<Value>>;
 
 /// The state of one key during the walk.
 struct KeyRead<'a> {
-    key: &'a [u8],
-    hash: u64,
+    sought: Sought<'a>,
     chain: Chain,
     state: State,
 }
@@ -42,8 +41,9 @@ enum State {
 }
 
 impl<'a> KeyRead<'a> {
-    fn new(key: &'a [u8]) -> KeyRead<'a> {
-        KeyRead { key, hash: key_hash(key), chain: Chain::default(), state: State::Open }
+    fn new(key: &'a [u8], seqno: SeqNo) -> KeyRead<'a> {
+        let sought = Sought::new(key, seqno);
+        KeyRead { sought, chain: Chain::default(), state: State::Open }
     }
 
     fn is_open(&self) -> bool {
@@ -66,10 +66,10 @@ impl Core {
         keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
         let (view, time, seqno) = self.begin_read(keyspace, options, Core::pin)?;
         let mut reads: Vec<KeyRead<'_>> =
-            keys.iter().map(|key| KeyRead::new(key.as_ref())).collect();
+            keys.iter().map(|key| KeyRead::new(key.as_ref(), seqno)).collect();
         let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
-        in_order.sort_by(|a, b| keyspace.comparator.compare(a.key, b.key));
-        self.collect_sorted(keyspace, &view, seqno, options, &mut in_order);
+        in_order.sort_by(|a, b| keyspace.comparator.compare(a.sought.key, b.sought.key));
+        self.collect_sorted(keyspace, &view, options, &mut in_order);
         Ok(self.answers(keyspace, (&view, time), reads, options))
     }
 
@@ -78,13 +78,13 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         view: &View,
-        seqno: SeqNo,
         options: ReadSettings<'_>,
         reads: &mut Vec<&mut KeyRead<'_>>,
     ) {
         for memtable in view.memtables().filter(|memtable| !memtable.is_empty()) {
             for read in reads.iter_mut() {
-                if !memtable.collect(read.hash, read.key, seqno, &mut read.chain) {
+                let collecting = &mut Collecting::new(&mut read.chain);
+                if look_into_memtable(memtable, &read.sought, collecting).is_break() {
                     read.state = State::Complete;
                 }
             }
@@ -94,7 +94,7 @@ impl Core {
             if reads.is_empty() {
                 return;
             }
-            self.collect_from_run(keyspace, run, seqno, options, reads);
+            self.collect_from_run(keyspace, run, options, reads);
             reads.retain(|read| read.is_open());
         }
     }
@@ -104,33 +104,25 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         run: &Run,
-        seqno: SeqNo,
         options: ReadSettings<'_>,
         mut reads: &mut [&mut KeyRead<'_>],
     ) {
         let comparator = &*keyspace.comparator;
         while let Some(first) = reads.first() {
-            let Some(table) = run.tables.get(run.find(comparator, first.key)) else { return };
-            let count = reads.partition_point(|read| table.hi.admits(comparator, read.key));
+            let Some(table) = run.tables.get(run.find(comparator, first.sought.key)) else {
+                return;
+            };
+            let count = reads.partition_point(|read| table.hi.admits(comparator, read.sought.key));
             let (here, behind) = std::mem::take(&mut reads).split_at_mut(count);
             reads = behind;
-            let below =
-                here.partition_point(|read| comparator.compare(read.key, &table.lo).is_lt());
+            let is_below = |key: &[u8]| comparator.compare(key, &table.lo).is_lt();
+            let below = here.partition_point(|read| is_below(read.sought.key));
             let here = &mut here[below..];
             if here.is_empty() {
                 continue;
             }
             match keyspace.tables.get_owned(&table.file) {
-                Ok(reader) => {
-                    if table.has_range_tombstones() {
-                        for read in here.iter_mut() {
-                            cover(&mut read.chain, &reader, read.key, read.hash, seqno);
-                        }
-                    }
-                    let largest = table.file.largest_seqno;
-                    let tables = &keyspace.tables;
-                    self.collect_from_table(tables, &reader, largest, seqno, options, here);
-                }
+                Ok(open) => self.collect_from_table(&keyspace.tables, table, &open, options, here),
                 Err(error) => {
                     here.iter_mut().for_each(|read| read.state = State::Failed(error.clone()));
                 }
@@ -141,41 +133,26 @@ impl Core {
     fn collect_from_table(
         &self,
         tables: &OpenTables,
-        table: &Arc<TableReader>,
-        largest_seqno: SeqNo,
-        seqno: SeqNo,
+        table: &TableRef,
+        open: &TableReader,
         options: ReadSettings<'_>,
         reads: &mut [&mut KeyRead<'_>],
     ) {
-        let mut sorted = SortedReads::new(table, point_read(options));
-        let mut negatives = 0;
-        for KeyRead { key, hash, chain, state } in reads.iter_mut().map(|read| &mut **read) {
-            if chain.is_covered_above(largest_seqno) {
+        let mut sorted = SortedReads::new(open, point_read(options));
+        let mut spared = 0;
+        for KeyRead { sought, chain, state } in reads.iter_mut().map(|read| &mut **read) {
+            if chain.is_covered_above(table.file.largest_seqno) {
                 continue;
             }
-            match tables.may_contain(table, *hash, key) {
-                Ok(true) => {}
-                Ok(false) => {
-                    negatives += 1;
-                    continue;
-                }
-                Err(error) => {
-                    *state = State::Failed(error);
-                    continue;
-                }
+            let mut collecting = Collecting::new(chain);
+            match look_into_table(tables, table, open, || &mut sorted, sought, &mut collecting) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => *state = State::Complete,
+                Err(error) => *state = State::Failed(error),
             }
-            let read = sorted.get(key, seqno, |header, value| {
-                if chain.push(header, value.to_value()) {
-                    return ControlFlow::Continue(());
-                }
-                *state = State::Complete;
-                ControlFlow::Break(())
-            });
-            if let Err(error) = read {
-                *state = State::Failed(error);
-            }
+            spared += collecting.spared;
         }
-        self.totals.add(Total::FilterNegatives, negatives);
+        self.totals.add(Total::FilterNegatives, spared);
     }
 
     /// Folds the chains, and returns their values.
@@ -195,11 +172,11 @@ impl Core {
             if let Some(report) = options.report {
                 report.saw_operands(read.chain.operands());
             }
-            keyspace.resolve(&view.version, read.key, &mut read.chain)?;
+            keyspace.resolve(&view.version, read.sought.key, &mut read.chain)?;
             if let Some(time) = &time {
                 time.drop_expired(&mut read.chain)?;
             }
-            let value = read.chain.value(read.key, &resolver, &mut scratch);
+            let value = read.chain.value(read.sought.key, &resolver, &mut scratch);
             if let Err(error) = &value {
                 self.note_failed_read(keyspace, error);
             }

@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::db::core::Core;
-use crate::db::read::get::point_read;
+use crate::db::read::key_walk::{KeyVisitor, Place, Sought, point_read};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::disjoint_ranges::DisjointRanges;
 use crate::db::state::keyspace::KeyspaceState;
@@ -39,6 +39,7 @@ use crate::faults::{Fault, planted};
 use crate::iterator::{MergingCursor, RunCursor, Source};
 use crate::key::{KeyspaceId, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::user_code::guarded;
+use crate::value::Value;
 use crate::version::{KeyRange, TableRef};
 
 /// Notes that a commit looks up before it lets other writers pass.
@@ -249,8 +250,10 @@ impl Reading<'_> {
     fn keys(&self, check: &mut Check<'_>, at: usize, view: &View) -> Result<bool> {
         let own = check.claims.keyspaces[at].0;
         for claim in own.keys() {
-            let changed = self.core.key_changed(own.state(), view, claim, check.snapshot)?;
-            if changed || !self.keep_up(check)? {
+            let mut breach = Breach { claim, since: check.snapshot, is_found: false };
+            let sought = Sought { key: claim.key, hash: claim.hash, seqno: MAX_SEQNO };
+            own.state().walk_key(view, &sought, ReadSettings::default(), &mut breach)?;
+            if breach.is_found || !self.keep_up(check)? {
                 return Ok(false);
             }
         }
@@ -305,49 +308,31 @@ impl ByHash {
     }
 }
 
-impl Core {
-    /// Returns whether a key has a record after `since` that the claim forbids.
-    fn key_changed(
-        &self,
-        keyspace: &KeyspaceState,
-        view: &View,
-        claim: KeyClaim<'_>,
-        since: SeqNo,
-    ) -> Result<bool> {
-        let KeyClaim { key, hash, .. } = claim;
-        let breaks = |header: RecordHeader| {
-            header.seqno > since && claim.is_broken_by(header.kind.is_base())
-        };
-        let mut is_broken = false;
-        for memtable in view.memtables() {
-            let cover = memtable.records_of(hash, key, MAX_SEQNO, |header, _| {
-                is_broken |= breaks(header);
-            });
-            if is_broken || cover > since {
-                return Ok(true);
-            }
+/// Looks for a record after `since` that a claim forbids.
+struct Breach<'a> {
+    claim: KeyClaim<'a>,
+    since: SeqNo,
+    is_found: bool,
+}
+
+impl KeyVisitor for Breach<'_> {
+    fn enter(&mut self, _: Place, largest_seqno: SeqNo) -> bool {
+        largest_seqno > self.since
+    }
+
+    fn cover(&mut self, seqno: SeqNo) -> ControlFlow<()> {
+        self.is_found = seqno > self.since;
+        if self.is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn record(&mut self, header: RecordHeader, _: impl FnOnce() -> Value) -> ControlFlow<()> {
+        let is_newer = header.seqno > self.since;
+        self.is_found = is_newer && self.claim.is_broken_by(header.kind.is_base());
+        match is_newer && !self.is_found {
+            true => ControlFlow::Continue(()),
+            // Older records are no newer than this one (H4).
+            false => ControlFlow::Break(()),
         }
-        for (_, run) in view.version.runs() {
-            let Some(found) = run.table_of(&*keyspace.comparator, key) else { continue };
-            if found.file.largest_seqno <= since {
-                continue;
-            }
-            let table = keyspace.tables.get_owned(&found.file)?;
-            if found.has_range_tombstones() && table.cover(key, MAX_SEQNO) > since {
-                return Ok(true);
-            }
-            table.get(key, MAX_SEQNO, point_read(ReadSettings::default()), |header, _| {
-                is_broken |= breaks(header);
-                match header.seqno > since && !is_broken {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
-                }
-            })?;
-            if is_broken {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }
 

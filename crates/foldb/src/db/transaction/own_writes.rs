@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 
 use crate::db::batch::WriteBatch;
 use crate::db::batch::stamping::resolve_last;
+use crate::db::read::key_walk::{Collecting, Sought, look_into_memtable};
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::{Bucket, CommitTime, Moment};
@@ -159,9 +160,11 @@ impl OwnWrites {
 
 impl OwnView {
     /// Collects the own records of a key. Returns whether older records still matter.
-    pub(super) fn collect(&self, hash: u64, key: &[u8], chain: &mut Chain) -> bool {
+    pub(super) fn collect(&self, key: &[u8], chain: &mut Chain) -> bool {
+        let sought = Sought::new(key, self.newest);
         self.memtables.iter().all(|memtable| {
-            memtable.collect(hash, key, self.newest, chain)
+            let collecting = &mut Collecting::new(chain);
+            look_into_memtable(memtable, &sought, collecting).is_continue()
                 && !chain.is_covered_above(FIRST_OWN - 1)
         })
     }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::snapshot::Snapshot;
+use crate::db::read::key_walk::Sought;
 use crate::db::read::operands::Operands;
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::recent_writes::EdgeRange;
@@ -44,15 +45,15 @@ impl OverSnapshot<'_> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_open()?;
         keyspace.check_key(key)?;
-        let (hash, mut chain) = (key_hash(key), Chain::default());
+        let mut chain = Chain::default();
         if let Some(own) = &self.own
-            && !own.collect(hash, key, &mut chain)
+            && !own.collect(key, &mut chain)
         {
             return Ok(chain);
         }
         if let Some(claims) = self.claims {
             let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
-            claims.add_key(self.keyspace, key, hash, Forbids::Any);
+            claims.add_key(self.keyspace, key, key_hash(key), Forbids::Any);
         }
         collect_below(self.keyspace, self.snapshot, key, &mut chain)?;
         Ok(chain)
@@ -194,7 +195,8 @@ fn collect_below(
     let (core, keyspace) = (keyspace.core(), keyspace.state());
     let view = keyspace.view.load();
     keyspace.check_exists()?;
-    core.collect(keyspace, &view, key, snapshot.seqno(), ReadSettings::default(), chain)?;
+    let sought = Sought::new(key, snapshot.seqno());
+    core.collect(keyspace, &view, &sought, ReadSettings::default(), chain)?;
     keyspace.resolve(&view.version, key, chain)
 }
 

@@ -1,0 +1,246 @@
+//! The one walk of a key through the places that may hold its records: the memtables, then one
+//! table of each run, newest first.
+//!
+//! Invariant (H10): in each place the visitor learns first up to which sequence number range
+//! deletes cover the key, and then sees the key's records, newest first. A table is asked for its
+//! range tombstones before its filter, which does not know the keys that they cover. A visitor
+//! compares a cover with records by their numbers, never by their places.
+
+use std::borrow::BorrowMut;
+use std::fmt;
+use std::ops::ControlFlow;
+
+use crate::db::read::settings::ReadSettings;
+use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::view::View;
+use crate::encoding::key_hash;
+use crate::error::Result;
+use crate::faults::{Fault, planted};
+use crate::fold::Chain;
+use crate::key::{MAX_SEQNO, RecordHeader, SeqNo};
+use crate::memtable::Memtable;
+use crate::table::{CursorOptions, SortedReads, TableReader};
+use crate::value::Value;
+use crate::version::{OpenTables, TableRef};
+
+/// The place of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// In memory.
+    Memtable {
+        /// The position among the memtables, 0 for the newest. Only the newest may still take
+        /// writes; the others wait for their flush.
+        age: usize,
+    },
+    /// In a table.
+    Table {
+        /// The level; 0 is the youngest.
+        level: usize,
+        /// The number of its run, as `stats` and the log show it.
+        run: u64,
+        /// The number of its file.
+        file: u64,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Memtable { age: 0 } => f.write_str("memtable"),
+            Place::Memtable { age } => write!(f, "memtable -{age}"),
+            Place::Table { level, run, file } => write!(f, "L{level} run {run} table {file:06}"),
+        }
+    }
+}
+
+/// A key to look for, as a reader at a sequence number sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Sought<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) hash: u64,
+    pub(crate) seqno: SeqNo,
+}
+
+impl<'a> Sought<'a> {
+    #[inline]
+    pub(crate) fn new(key: &'a [u8], seqno: SeqNo) -> Sought<'a> {
+        Sought { key, hash: key_hash(key), seqno }
+    }
+}
+
+/// What a walk shows a key's records to. A break ends the walk.
+pub(crate) trait KeyVisitor {
+    /// Comes to the next place. Its records have at most this sequence number. Returns whether to
+    /// look into it.
+    #[inline]
+    fn enter(&mut self, _place: Place, _largest_seqno: SeqNo) -> bool {
+        true
+    }
+
+    /// Learns that a range delete at this number includes the key.
+    fn cover(&mut self, seqno: SeqNo) -> ControlFlow<()>;
+
+    /// Learns whether the filter of the table admits the key. Without it, no record follows.
+    #[inline]
+    fn filtered(&mut self, _admits: bool) {}
+
+    /// Sees a record. `value` copies or pins its value.
+    fn record(&mut self, header: RecordHeader, value: impl FnOnce() -> Value) -> ControlFlow<()>;
+}
+
+impl KeyspaceState {
+    /// Shows a visitor the records of a key in a view.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be read.
+    #[inline]
+    pub(crate) fn walk_key(
+        &self,
+        view: &View,
+        sought: &Sought<'_>,
+        options: ReadSettings<'_>,
+        visitor: &mut impl KeyVisitor,
+    ) -> Result<()> {
+        for (age, memtable) in view.memtables().enumerate() {
+            if visitor.enter(Place::Memtable { age }, MAX_SEQNO)
+                && look_into_memtable(memtable, sought, visitor).is_break()
+            {
+                return Ok(());
+            }
+        }
+        for (level, run) in view.version.runs() {
+            let Some(table) = run.table_of(&*self.comparator, sought.key) else { continue };
+            let place = Place::Table { level, run: run.id, file: table.file.number };
+            if !visitor.enter(place, table.file.largest_seqno) {
+                continue;
+            }
+            let open = self.tables.get_owned(&table.file)?;
+            let reads = || SortedReads::new(&open, point_read(options));
+            if look_into_table(&self.tables, table, &open, reads, sought, visitor)?.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows the records of a key in one memtable.
+#[inline]
+pub(crate) fn look_into_memtable(
+    memtable: &Memtable,
+    sought: &Sought<'_>,
+    visitor: &mut impl KeyVisitor,
+) -> ControlFlow<()> {
+    let cover = memtable.cover(sought.key, sought.seqno);
+    if cover > 0 {
+        visitor.cover(cover)?;
+    }
+    memtable.get(sought.hash, sought.key, sought.seqno, |header, version| {
+        visitor.record(header, || memtable.value_of(version))
+    })
+}
+
+/// Shows the records of a key in one table, which is open. `reads` searches it.
+#[inline]
+pub(crate) fn look_into_table<'t, R: BorrowMut<SortedReads<'t>>>(
+    tables: &OpenTables,
+    table: &TableRef,
+    open: &TableReader,
+    reads: impl FnOnce() -> R,
+    sought: &Sought<'_>,
+    visitor: &mut impl KeyVisitor,
+) -> Result<ControlFlow<()>> {
+    if table.has_range_tombstones() {
+        let cover = cover_of(open, sought);
+        if cover > 0 && visitor.cover(cover).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    let admits = tables.may_contain(open, sought.hash, sought.key)?;
+    visitor.filtered(admits);
+    let mut flow = ControlFlow::Continue(());
+    if admits {
+        reads().borrow_mut().get(sought.key, sought.seqno, |header, value| {
+            flow = visitor.record(header, || value.to_value());
+            flow
+        })?;
+    }
+    Ok(flow)
+}
+
+/// Returns up to which sequence number a table covers a key.
+fn cover_of(table: &TableReader, sought: &Sought<'_>) -> SeqNo {
+    if planted(Fault::RangeDeleteBehindFilter)
+        && table.may_contain(sought.hash, sought.key).is_ok_and(|admits| !admits)
+    {
+        return 0;
+    }
+    let cover = table.cover(sought.key, sought.seqno);
+    if cover > 0 && planted(Fault::RangeDeleteByLevel) { MAX_SEQNO } else { cover }
+}
+
+/// Returns how a read with these options gets its blocks.
+#[inline]
+pub(crate) fn point_read(options: ReadSettings<'_>) -> CursorOptions {
+    let ReadSettings { fill_cache, report, .. } = options;
+    CursorOptions { fill_cache, readahead: 0, report: report.cloned() }
+}
+
+/// Collects the chain of a key, down to its base.
+pub(crate) struct Collecting<'a> {
+    pub(crate) chain: &'a mut Chain,
+    /// Operands that lie in memtables.
+    pub(crate) in_memtables: usize,
+    /// Tables that were searched.
+    pub(crate) searched: u64,
+    /// Tables whose filter spared the search.
+    pub(crate) spared: u64,
+}
+
+impl<'a> Collecting<'a> {
+    #[inline]
+    pub(crate) fn new(chain: &'a mut Chain) -> Collecting<'a> {
+        Collecting { chain, in_memtables: 0, searched: 0, spared: 0 }
+    }
+}
+
+impl KeyVisitor for Collecting<'_> {
+    #[inline]
+    fn enter(&mut self, place: Place, largest_seqno: SeqNo) -> bool {
+        match place {
+            Place::Memtable { .. } => true,
+            Place::Table { .. } => {
+                if self.searched == 0 {
+                    self.in_memtables = self.chain.operands();
+                }
+                !self.chain.is_covered_above(largest_seqno)
+            }
+        }
+    }
+
+    #[inline]
+    fn cover(&mut self, seqno: SeqNo) -> ControlFlow<()> {
+        self.chain.cover(seqno);
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn filtered(&mut self, admits: bool) {
+        match admits {
+            true => self.searched += 1,
+            false => self.spared += 1,
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, header: RecordHeader, value: impl FnOnce() -> Value) -> ControlFlow<()> {
+        match self.chain.push(header, value()) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
