@@ -37,7 +37,7 @@ pub enum Into {
 /// As [`Db::flush`].
 pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
     let core = db.core();
-    let keyspace = &core.default;
+    let keyspace = core.keyspaces.default();
     let view = keyspace.view.load_full();
     let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
     let memtables = memtables.map(|memtable| {

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::key::{AsKeyRange, KeyBounds};
+use crate::key::{AsKeyRange, Comparator, KeyBounds};
 
 /// Where an iterator begins and ends.
 #[derive(Clone, Debug)]
@@ -38,6 +38,26 @@ impl Bounds {
 
     pub(crate) fn as_refs(&self) -> KeyBounds<'_> {
         (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
+    }
+
+    /// Returns whether the range begins before a key, or with it.
+    #[inline]
+    pub(crate) fn is_above_lower(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        match &self.lower {
+            Bound::Unbounded => true,
+            Bound::Included(lower) => comparator.compare(key, lower).is_ge(),
+            Bound::Excluded(lower) => comparator.compare(key, lower).is_gt(),
+        }
+    }
+
+    /// Returns whether the range ends behind a key, or with it.
+    #[inline]
+    pub(crate) fn is_below_upper(&self, comparator: &dyn Comparator, key: &[u8]) -> bool {
+        match &self.upper {
+            Bound::Unbounded => true,
+            Bound::Included(upper) => comparator.compare(key, upper).is_le(),
+            Bound::Excluded(upper) => comparator.compare(key, upper).is_lt(),
+        }
     }
 
     /// Ends the range before `key`, which lies in it.

@@ -9,22 +9,38 @@ use foldb_chains::{ValueBytes, Way};
 
 use crate::error::Result;
 use crate::iterator::dead::Dead;
-use crate::iterator::visible::Iter;
-use crate::key::{Kind, NO_OPERATOR, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, NO_OPERATOR, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
 use crate::value::Value;
 
 /// The sequence number of an entry: every own record is newer.
 const OLDEST: SeqNo = 0;
 
+/// The iterator below. A trait, so that sources do not depend on the parts above them.
+pub(crate) trait Entries: Send + Sync {
+    fn comparator(&self) -> &dyn Comparator;
+    fn valid(&self) -> bool;
+    fn key(&self) -> &[u8];
+    fn value(&self) -> &Result<Value>;
+    fn seek_to_first(&mut self) -> Result<bool>;
+    fn seek_to_last(&mut self) -> Result<bool>;
+    fn seek(&mut self, key: &[u8]) -> Result<bool>;
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool>;
+    fn advance(&mut self) -> Result<bool>;
+    fn retreat(&mut self) -> Result<bool>;
+
+    /// Leaves the entries, as a walk to the end of the range does.
+    fn leave(&mut self, way: Way);
+}
+
 /// A cursor over the entries of an iterator.
 pub(crate) struct FoldedCursor {
-    entries: Box<Iter>,
+    entries: Box<dyn Entries>,
     value: Value,
 }
 
 impl FoldedCursor {
-    pub(crate) fn new(entries: Iter) -> FoldedCursor {
+    pub(crate) fn new(entries: impl Entries + 'static) -> FoldedCursor {
         FoldedCursor { entries: Box::new(entries), value: Value::default() }
     }
 
@@ -48,7 +64,7 @@ impl FoldedCursor {
 
     /// Fetches the value, for [`FoldedCursor::value`] and [`FoldedCursor::pinned_value`].
     pub(crate) fn hold_value(&mut self) {
-        self.value = self.entries.value().cloned().unwrap_or_default();
+        self.value = self.entries.value().clone().unwrap_or_default();
     }
 
     pub(crate) fn value(&self) -> ValueBytes<'_> {
@@ -97,8 +113,7 @@ impl FoldedCursor {
             (Way::Forward, _, Edge::Before(key) | Edge::Behind(key)) => self.seek(key)?,
             (Way::Backward, Edge::Behind(key), _) => self.entries.seek_for_prev(key).map(drop)?,
             (Way::Backward, Edge::Before(key), _) => self.seek_before(key)?,
-            (Way::Forward, ..) => self.entries.leave_forward(),
-            (Way::Backward, ..) => self.entries.leave_backward(),
+            _ => self.entries.leave(way),
         }
         Ok(true)
     }

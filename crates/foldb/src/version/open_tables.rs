@@ -147,7 +147,7 @@ impl OpenTables {
     ///
     /// # Errors
     /// As [`TableReader::may_contain`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_contain(&self, table: &TableReader, hash: u64, key: &[u8]) -> Result<bool> {
         if !table.has_loaded_filter() {
             table.load_filter()?;

@@ -9,7 +9,7 @@ use crate::db::read::operands::Operands;
 use crate::db::read::tables::TableInfo;
 use crate::error::Result;
 use crate::fold::ReadTime;
-use crate::iterator::{Bounds, Iter};
+use crate::iterator::{Bounded, Bounds, Iter};
 use crate::key::AsKeyRange;
 use crate::value::Value;
 
@@ -52,7 +52,17 @@ impl Keyspace {
         options: &ReadOptions,
         adapt: impl FnOnce(ReadTime) -> ReadTime,
     ) -> Result<Iter> {
-        self.handle().iter(self.shared_state(), bounds, options.settings(), adapt)
+        self.cursor_at(bounds, options, adapt).map(Iter::from)
+    }
+
+    /// Returns the cursor of such an iterator.
+    pub(crate) fn cursor_at(
+        &self,
+        bounds: Bounds,
+        options: &ReadOptions,
+        adapt: impl FnOnce(ReadTime) -> ReadTime,
+    ) -> Result<Bounded> {
+        self.handle().cursor(self.shared_state(), bounds, options.settings(), adapt)
     }
 
     /// Estimates the bytes that the records of a key range take in tables and memtables, older

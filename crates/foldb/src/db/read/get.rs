@@ -151,7 +151,7 @@ impl Core {
     }
 
     /// Collects the chain of a key, newest first, until its base.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn collect(
         &self,
         keyspace: &KeyspaceState,
@@ -163,11 +163,14 @@ impl Core {
         let mut collecting = Collecting::new(chain);
         let walked = keyspace.walk_key(view, sought, options, &mut collecting);
         let Collecting { chain, in_memtables, searched, spared } = collecting;
+        if searched + spared == 0 {
+            return walked;
+        }
         if spared > 0 {
             self.totals.add(Total::FilterNegatives, spared);
         }
         let in_tables = chain.operands().saturating_sub(in_memtables);
-        if searched > 0 && in_tables > LONG_CHAIN {
+        if in_tables > LONG_CHAIN {
             self.note_long_chain(keyspace, sought.key, in_tables);
         }
         walked?;

@@ -11,8 +11,8 @@ use crate::db::state::view::View;
 use crate::error::Result;
 use crate::fold::ReadTime;
 use crate::iterator::{
-    Bounds, DeadStretches, Effort, Iter, MergingCursor, Opened, Origin, RunCursor, Source,
-    VisibleParts,
+    Bounded, Bounds, DeadStretches, Effort, MergingCursor, Opened, Origin, RunCursor, Source,
+    Viewpoint,
 };
 use crate::key::SeqNo;
 use crate::stats::ReadReport;
@@ -75,14 +75,14 @@ impl KeyspaceState {
 }
 
 impl Handle {
-    /// Returns an iterator whose moment `adapt` changes. Only a keyspace with expiry has one.
-    pub(crate) fn iter(
+    /// Returns a cursor whose moment `adapt` changes. Only a keyspace with expiry has one.
+    pub(crate) fn cursor(
         self: &Arc<Handle>,
         keyspace: &Arc<KeyspaceState>,
         bounds: Bounds,
         options: ReadSettings<'_>,
         adapt: impl FnOnce(ReadTime) -> ReadTime,
-    ) -> Result<Iter> {
+    ) -> Result<Bounded> {
         let (core, handle) = (&self.core, self);
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
@@ -92,24 +92,21 @@ impl Handle {
         let fill_cache = options.fill_cache;
         let (handle, own) = (Arc::clone(handle), Arc::clone(keyspace));
         let origin = Arc::new(ViewOrigin { handle, keyspace: own, view, fill_cache });
-        let Opened { records, covers, values } = origin.open(seqno, options.report);
+        let viewpoint = Viewpoint {
+            seqno,
+            time,
+            comparator: Arc::clone(&keyspace.comparator),
+            resolver: core.registry.cached_resolver(),
+            origin: Arc::clone(&origin) as _,
+            totals: Arc::clone(&core.totals),
+            report: options.report.cloned(),
+        };
+        let cursor = Bounded::open(viewpoint, bounds);
         core.background.scans.note_scan();
         if origin.view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
             core.order_soon();
         }
-        Ok(Iter::new(VisibleParts {
-            records,
-            covers,
-            seqno,
-            time,
-            bounds,
-            comparator: Arc::clone(&keyspace.comparator),
-            resolver: core.registry.cached_resolver(),
-            totals: Arc::clone(&core.totals),
-            report: options.report.cloned(),
-            values,
-            origin,
-        }))
+        Ok(cursor)
     }
 }
 

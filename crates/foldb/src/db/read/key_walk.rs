@@ -63,7 +63,7 @@ pub(crate) struct Sought<'a> {
 }
 
 impl<'a> Sought<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(key: &'a [u8], seqno: SeqNo) -> Sought<'a> {
         Sought { key, hash: key_hash(key), seqno }
     }
@@ -94,7 +94,7 @@ impl KeyspaceState {
     ///
     /// # Errors
     /// `Corruption`, `Io`: a table cannot be read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn walk_key(
         &self,
         view: &View,
@@ -109,6 +109,19 @@ impl KeyspaceState {
                 return Ok(());
             }
         }
+        self.walk_runs(view, sought, options, visitor)
+    }
+
+    /// Does the part of [`KeyspaceState::walk_key`] below the memtables. Out of line, it costs a
+    /// key that a memtable holds nothing.
+    #[inline(never)]
+    fn walk_runs(
+        &self,
+        view: &View,
+        sought: &Sought<'_>,
+        options: ReadSettings<'_>,
+        visitor: &mut impl KeyVisitor,
+    ) -> Result<()> {
         for (level, run) in view.version.runs() {
             let Some(table) = run.table_of(&*self.comparator, sought.key) else { continue };
             let place = Place::Table { level, run: run.id, file: table.file.number };
@@ -126,7 +139,7 @@ impl KeyspaceState {
 }
 
 /// Shows the records of a key in one memtable.
-#[inline]
+#[inline(always)]
 pub(crate) fn look_into_memtable(
     memtable: &Memtable,
     sought: &Sought<'_>,
@@ -142,7 +155,7 @@ pub(crate) fn look_into_memtable(
 }
 
 /// Shows the records of a key in one table, which is open. `reads` searches it.
-#[inline]
+#[inline(always)]
 pub(crate) fn look_into_table<'t, R: BorrowMut<SortedReads<'t>>>(
     tables: &OpenTables,
     table: &TableRef,

@@ -27,6 +27,7 @@
 //! ```
 
 mod check;
+mod claiming;
 mod claims;
 mod conditional;
 mod default_keyspace;
@@ -37,7 +38,6 @@ mod reader;
 mod reading;
 mod take_first;
 mod transact;
-mod walk;
 
 pub use conditional::{CompareAndSwap, Conditional};
 pub use handle::{Savepoint, Transaction, TransactionKeyspace};

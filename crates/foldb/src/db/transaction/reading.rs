@@ -1,7 +1,7 @@
 //! Reads of a transaction: its own writes over its snapshot, by the fold routine of all reads.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use crate::db::handle::keyspace::Keyspace;
@@ -10,20 +10,17 @@ use crate::db::handle::snapshot::Snapshot;
 use crate::db::read::key_walk::Sought;
 use crate::db::read::operands::Operands;
 use crate::db::read::settings::ReadSettings;
-use crate::db::state::recent_writes::EdgeRange;
-use crate::db::transaction::claims::{Claims, Forbids};
+use crate::db::transaction::claiming::SecondClaim;
+use crate::db::transaction::claims::Claims;
 use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
-use crate::db::transaction::walk::Walk;
-use crate::encoding::key_hash;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::time_of;
 use crate::fold::{Chain, ReadTime, end_of};
 use crate::iterator::{
-    Bounds, CoverSource, Covers, DeadStretches, Effort, FoldedCursor, Iter, MergingCursor, Opened,
-    Origin, Source, VisibleParts,
+    Bounded, Bounds, CoverSource, Covers, DeadStretches, Effort, FoldedCursor, Iter, MergingCursor,
+    Opened, Origin, Source, Viewpoint, Watched,
 };
 use crate::key::SeqNo;
-use crate::range_tombstone::Edge;
 use crate::stats::ReadReport;
 use crate::value::Value;
 
@@ -51,10 +48,7 @@ impl OverSnapshot<'_> {
         {
             return Ok(chain);
         }
-        if let Some(claims) = self.claims {
-            let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
-            claims.add_key(self.keyspace, key, key_hash(key), Forbids::Any);
-        }
+        self.claim_key(key);
         collect_below(self.keyspace, self.snapshot, key, &mut chain)?;
         Ok(chain)
     }
@@ -126,62 +120,41 @@ impl OverSnapshot<'_> {
         let options =
             ReadOptions { snapshot: Some(self.snapshot.clone()), ..ReadOptions::default() };
         let as_stored = self.own.is_some();
-        let below = self.keyspace.new_iter_at(bounds.clone(), &options, |time| ReadTime {
+        let below = self.keyspace.cursor_at(bounds.clone(), &options, |time| ReadTime {
             as_stored,
             first_end: self.first_end.cloned(),
             ..time
         })?;
-        let below = match self.claims {
-            None => below,
-            Some(claims) => self.claimed(below, &bounds, claims),
-        };
+        let mut below = Watched::from(below);
+        self.claim_walks(&mut below, &bounds);
         match self.own.clone() {
-            None => Ok(below),
+            None => Ok(Iter::from(below)),
             Some(own) => Ok(self.over(below, own, bounds)),
         }
     }
 
-    /// Lets an iterator claim what it reads.
-    fn claimed(&self, iter: Iter, bounds: &Bounds, claims: &Arc<Mutex<Claims>>) -> Iter {
-        let (lower, upper) = bounds.as_refs();
-        let range = EdgeRange { start: Edge::at_start(lower), end: Edge::at_end(upper) };
-        let number = {
-            let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
-            claims.begin_walk(self.keyspace, range)
-        };
-        let keyspace = self.keyspace.clone();
-        let walk = Walk { claims: Arc::downgrade(claims), keyspace, number };
-        iter.watched(Box::new(move |start, end| walk.walked(EdgeRange { start, end })))
-    }
-
     /// Returns an iterator over own records and, below them, the entries of the snapshot.
-    fn over(&self, below: Iter, own: OwnView, bounds: Bounds) -> Iter {
-        let keyspace = self.keyspace.state();
+    fn over(&self, below: Watched, own: OwnView, bounds: Bounds) -> Iter {
         let core = self.keyspace.core();
-        let (lower, upper) = bounds.as_refs();
-        let range = EdgeRange { start: Edge::at_start(lower), end: Edge::at_end(upper) };
         let origin = Arc::new(OwnOrigin {
-            claimed: self.claims.map(|claims| (Arc::downgrade(claims), range)),
+            second_claim: self.second_claim(&bounds),
             keyspace: self.keyspace.clone(),
             snapshot: self.snapshot.clone(),
             below: Mutex::new(below.second()),
             own,
         });
-        let Opened { records, covers, values } = origin.over(below);
-        Iter::new(VisibleParts {
-            records,
-            covers,
+        let opened = origin.over(below);
+        let viewpoint = Viewpoint {
             seqno: origin.own.newest,
             // The iterator below notes when what it shows expires.
             time: self.time().map(|time| ReadTime { first_end: None, ..time }),
-            bounds,
-            comparator: Arc::clone(&keyspace.comparator),
+            comparator: Arc::clone(&self.keyspace.state().comparator),
             resolver: core.registry.cached_resolver(),
+            origin,
             totals: Arc::clone(&core.totals),
             report: None,
-            values,
-            origin,
-        })
+        };
+        Iter::from(Bounded::new(viewpoint, opened, bounds))
     }
 }
 
@@ -205,14 +178,13 @@ struct OwnOrigin {
     keyspace: Keyspace,
     snapshot: Snapshot,
     own: OwnView,
-    /// An iterator of the same moment, which is never moved.
-    below: Mutex<Iter>,
-    /// The claims, and the range of the iterator.
-    claimed: Option<(Weak<Mutex<Claims>>, EdgeRange)>,
+    /// A cursor of the same moment, which is never moved.
+    below: Mutex<Bounded>,
+    second_claim: Option<SecondClaim>,
 }
 
 impl OwnOrigin {
-    fn over(&self, below: Iter) -> Opened {
+    fn over(&self, below: Watched) -> Opened {
         let comparator = &self.keyspace.state().comparator;
         let OwnView { memtables, newest, .. } = &self.own;
         let own = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(*newest)));
@@ -229,16 +201,13 @@ impl OwnOrigin {
 }
 
 impl Origin for OwnOrigin {
-    /// Opens a second cursor. It claims all of the range, because it walks unobserved.
+    /// Opens a second cursor, which walks unobserved.
     fn open(&self, _: SeqNo, _: Option<&ReadReport>) -> Opened {
-        if let Some((claims, range)) = &self.claimed
-            && let Some(claims) = claims.upgrade()
-        {
-            let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
-            claims.add_range(&self.keyspace, range.clone());
+        if let Some(claim) = &self.second_claim {
+            claim.add();
         }
         let below = self.below.lock().unwrap_or_else(PoisonError::into_inner).second();
-        self.over(below)
+        self.over(Watched::from(below))
     }
 
     fn value_below(&self, key: &[u8]) -> Result<Value> {

@@ -31,20 +31,16 @@ impl Account {
     }
 
     fn iter(self: &Arc<Account>, bench: &Workbench, seqno: SeqNo, bounds: Bounds) -> Iter {
-        let Opened { records, covers, values } = self.open(seqno, None);
-        Iter::new(VisibleParts {
-            records,
-            covers,
-            time: None,
+        let viewpoint = Viewpoint {
             seqno,
-            bounds,
+            time: None,
             comparator: Arc::clone(&bench.comparator),
             resolver: bench.registry.cached_resolver(),
-            values,
             origin: Arc::clone(self) as _,
             totals: Arc::new(Totals::default()),
             report: None,
-        })
+        };
+        Iter::from(Bounded::open(viewpoint, bounds))
     }
 }
 

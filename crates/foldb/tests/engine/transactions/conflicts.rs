@@ -478,7 +478,11 @@ impl foldb::Comparator for Brittle {
 /// A comparator that panics in the middle of a walk costs no claim.
 #[test]
 pub(super) fn serializable_a_walk_cut_short_by_a_panic_claims_its_range() {
-    for changed in ["b", "zz"] {
+    for (changed, from_back) in [("b", false), ("zz", false), ("b", true), ("zz", true)] {
+        let step = |iter: &mut foldb::Iter| match from_back {
+            true => iter.next_back().transpose().map(|entry| entry.is_some()),
+            false => iter.advance(),
+        };
         let is_up = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let db = open();
         let brittle = foldb::KeyspaceOptions {
@@ -491,9 +495,10 @@ pub(super) fn serializable_a_walk_cut_short_by_a_panic_claims_its_range() {
         }
         let transaction = begin(&db, Isolation::Serializable);
         let mut iter = transaction.keyspace(&keyspace).range("y".."b").unwrap();
-        assert!(iter.advance().unwrap());
+        assert!(step(&mut iter).unwrap());
         is_up.store(true, std::sync::atomic::Ordering::Relaxed);
-        crate::support::quiet::catch(std::panic::AssertUnwindSafe(|| iter.advance())).unwrap_err();
+        let cut_short = std::panic::AssertUnwindSafe(|| step(&mut iter));
+        crate::support::quiet::catch(cut_short).unwrap_err();
         is_up.store(false, std::sync::atomic::Ordering::Relaxed);
         drop(iter);
         transaction.put("z", "1").unwrap();

@@ -49,7 +49,7 @@ impl KeyVisitor for Log {
 }
 
 fn walk(db: &Db, key: &str, seqno: SeqNo, stops_at_base: bool) -> String {
-    let keyspace = &db.core().default;
+    let keyspace = db.core().keyspaces.default();
     let mut log = Log { stops_at_base, ..Log::default() };
     let sought = Sought::new(key.as_bytes(), seqno);
     keyspace.walk_key(&keyspace.view.load(), &sought, ReadSettings::default(), &mut log).unwrap();
@@ -85,6 +85,6 @@ fn h10_a_walk_meets_covers_before_filters_and_newer_places_before_older_ones() {
     assert_eq!(walk(&db, "key", MAX_SEQNO, true), "| memtable covered to 6 Put.7(new)");
     let at_snapshot = "| memtable Merge.4(a) | table covered to 2 filtered | table Put.0(old)";
     assert_eq!(walk(&db, "key", snapshot.sequence_number(), false), at_snapshot);
-    assert_eq!(walk(&db, "kin", MAX_SEQNO, true), "| memtable | table covered to 2 Put.3(x)");
+    assert_eq!(walk(&db, "kin", MAX_SEQNO, true), "| memtable | table Put.3(x)");
     assert_eq!(walk(&db, "a", MAX_SEQNO, true), "| memtable");
 }

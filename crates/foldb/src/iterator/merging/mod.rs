@@ -8,20 +8,18 @@
 //! Sources are given newest first. Of two records with the same key and sequence number, the record
 //! of the newer source comes first.
 
+mod passing;
+
 use std::cmp::Ordering;
-use std::ops::Bound;
 use std::sync::Arc;
 
-use foldb_chains::{Cover, Cursor as MemtableCursor, ValueBytes, Way};
+use foldb_chains::{Cursor as MemtableCursor, ValueBytes, Way};
 use smallvec::SmallVec;
 
 use crate::encoding::key_prefix;
 use crate::error::{Error, Result};
-use crate::faults::{Fault, planted};
-use crate::iterator::dead::Dead;
 use crate::iterator::source::Source;
-use crate::key::{Comparator, RecordHeader, SeqNo};
-use crate::range_tombstone::Edge;
+use crate::key::{Comparator, RecordHeader};
 use crate::value::Value;
 
 /// A cursor over the union of its sources. After an error it stands on no record.
@@ -35,7 +33,7 @@ pub(crate) struct MergingCursor {
     bytewise: bool,
     /// Whether equal keys have the same bytes.
     same_bytes: bool,
-    direction: Direction,
+    way: Way,
     effort: Effort,
 }
 
@@ -66,12 +64,6 @@ struct Head {
 /// The head of a source at its end.
 const ENDED: Head = Head { rank: u64::MAX, valid: false };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Backward,
-}
-
 impl MergingCursor {
     pub(crate) fn new(mut sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
         // Only one value at a time is needed, however many sources stand on large ones.
@@ -85,7 +77,7 @@ impl MergingCursor {
             bytewise: comparator.bytewise_order(),
             same_bytes: comparator.bytewise_order() || comparator.bytewise_equality(),
             comparator,
-            direction: Direction::Forward,
+            way: Way::Forward,
             effort: Effort::default(),
         }
     }
@@ -187,17 +179,17 @@ impl MergingCursor {
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<()> {
-        self.position(Direction::Forward, Source::seek_to_first)
+        self.position(Way::Forward, Source::seek_to_first)
     }
 
     pub(crate) fn seek_to_last(&mut self) -> Result<()> {
-        self.position(Direction::Backward, Source::seek_to_last)
+        self.position(Way::Backward, Source::seek_to_last)
     }
 
     /// Moves to the newest record of the first key at or above `key`. The cursor moves forward from
     /// there.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.direction = Direction::Forward;
+        self.way = Way::Forward;
         self.effort.seeks += 1;
         let mut unfinished: SmallVec<[usize; FEW]> = SmallVec::new();
         for index in 0..self.sources.len() {
@@ -222,13 +214,13 @@ impl MergingCursor {
     /// Moves to the oldest record of the last key below `key`. The cursor moves backward from
     /// there.
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
-        self.position(Direction::Backward, |source| source.seek_before(key))
+        self.position(Way::Backward, |source| source.seek_before(key))
     }
 
     /// Moves to the next record. Allowed only after a forward positioning.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
-        debug_assert_eq!(self.direction, Direction::Forward);
+        debug_assert_eq!(self.way, Way::Forward);
         if let [only] = &mut self.sources[..] {
             return only.next();
         }
@@ -245,7 +237,7 @@ impl MergingCursor {
     /// only after a forward positioning.
     #[inline]
     pub(crate) fn next_key_of_source(&mut self, key: &[u8]) -> Result<()> {
-        debug_assert_eq!(self.direction, Direction::Forward);
+        debug_assert_eq!(self.way, Way::Forward);
         self.effort.steps += 1;
         let (winner, bytewise, same_bytes) = (self.winner(), self.bytewise, self.same_bytes);
         let comparator = &*self.comparator;
@@ -256,131 +248,6 @@ impl MergingCursor {
             Err(error) => return Err(self.fail(error)),
         }
         Ok(())
-    }
-
-    /// Skips records that no reader at `seqno` sees, as far as a source knows them at once. A table
-    /// skips those that a range delete up to `cover` deletes in the fragment between these edges. A
-    /// memtable skips runs of deleted keys that no other source has. Returns whether the cursor
-    /// moved.
-    #[cold]
-    pub(crate) fn pass_gone(
-        &mut self,
-        seqno: SeqNo,
-        cover: SeqNo,
-        fragment: Option<(&Edge, &Edge)>,
-    ) -> Result<bool> {
-        let winner = self.winner();
-        let way = match self.direction {
-            Direction::Forward => Way::Forward,
-            Direction::Backward => Way::Backward,
-        };
-        if let Source::Run(cursor) = &mut self.sources[winner] {
-            self.effort.gone += 1;
-            let Some(fragment) = fragment.filter(|_| cover > 0) else { return Ok(false) };
-            match cursor.pass_covered(way, cover, fragment) {
-                Ok(false) => return Ok(false),
-                Ok(true) => {}
-                Err(error) => return Err(self.fail(error)),
-            }
-        } else {
-            let limit = self.next_of_others(winner).map(|key| key.to_vec());
-            let is_here = |limit: &[u8]| {
-                limit == self.sources[winner].key() || self.is_spelled_otherwise(limit)
-            };
-            if limit.as_deref().is_some_and(is_here) {
-                return Ok(false);
-            }
-            let Source::Memtable(cursor) = &mut self.sources[winner] else { return Ok(false) };
-            let cover = fragment.and_then(|fragment| memtable_cover(cover, fragment));
-            if !cursor.pass_gone(way, seqno, cover, limit.as_deref()) {
-                return Ok(false);
-            }
-        }
-        self.effort.steps += 1;
-        self.replay(winner);
-        Ok(true)
-    }
-
-    /// Leads runs past a stretch of deleted keys that the cursor is in. Returns whether one moved.
-    ///
-    /// A run passes only if no older source stays inside the stretch. Else the deletes that it
-    /// hides would no longer hide the records below them:
-    ///
-    /// ```text
-    /// newer run   a.DEL.5             a stretch at 7 covers this file,
-    /// older run   a.PUT.1  z.PUT.9    and not this one
-    /// ```
-    #[cold]
-    pub(crate) fn pass_dead(&mut self, dead: &Dead) -> Result<bool> {
-        let mut moved = false;
-        for index in (0..self.sources.len()).rev() {
-            match self.lead_past(index, dead) {
-                Ok(false) => {}
-                Ok(true) => {
-                    moved = true;
-                    self.refresh(index);
-                }
-                Err(error) => return Err(self.fail(error)),
-            }
-            if self.stays_inside(index, dead) && !planted(Fault::PassDeadAlone) {
-                break;
-            }
-        }
-        if moved {
-            self.effort.steps += 1;
-            self.play_all();
-        }
-        Ok(moved)
-    }
-
-    /// Leads one source past a stretch, as far as it may go. Returns whether it moved.
-    fn lead_past(&mut self, index: usize, dead: &Dead) -> Result<bool> {
-        let way = match self.direction {
-            Direction::Forward => Way::Forward,
-            Direction::Backward => Way::Backward,
-        };
-        let source = &mut self.sources[index];
-        let mut moved = false;
-        while source.valid() && dead.holds(&*self.comparator, source.key()) {
-            let passed = match source {
-                Source::Memtable(_) => false,
-                Source::Run(cursor) => cursor.pass_dead(way, dead)?,
-                Source::Folded(cursor) => cursor.pass_dead(way, dead)?,
-            };
-            if !passed {
-                break;
-            }
-            moved = true;
-        }
-        Ok(moved)
-    }
-
-    /// Returns whether a source still stands on a key of a stretch. The last key does not count,
-    /// because no source goes behind it.
-    fn stays_inside(&self, index: usize, dead: &Dead) -> bool {
-        let source = &self.sources[index];
-        if !source.valid() || !dead.holds(&*self.comparator, source.key()) {
-            return false;
-        }
-        let is_last = match (self.direction, &dead.end) {
-            (Direction::Forward, Edge::Behind(last)) => {
-                self.comparator.compare(source.key(), last).is_eq()
-            }
-            _ => false,
-        };
-        !is_last
-    }
-
-    /// Returns the key that comes first, in the cursor's direction, in all sources but one.
-    fn next_of_others(&self, winner: usize) -> Option<&[u8]> {
-        let others = self.sources.iter().enumerate().filter(|(index, _)| *index != winner);
-        let keys = others.map(|(_, source)| source).filter(|source| source.valid());
-        let keys = keys.map(Source::key);
-        let compare = |a: &&[u8], b: &&[u8]| self.comparator.compare(a, b);
-        match self.direction {
-            Direction::Forward => keys.min_by(compare),
-            Direction::Backward => keys.max_by(compare),
-        }
     }
 
     /// Returns how many records the source under the cursor may have of the key. A memtable counts
@@ -396,7 +263,7 @@ impl MergingCursor {
     /// Moves to the previous record. Allowed only after a backward positioning.
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
-        debug_assert_eq!(self.direction, Direction::Backward);
+        debug_assert_eq!(self.way, Way::Backward);
         if let [only] = &mut self.sources[..] {
             return only.prev();
         }
@@ -416,10 +283,10 @@ impl MergingCursor {
 
     fn position(
         &mut self,
-        direction: Direction,
+        way: Way,
         mut seek: impl FnMut(&mut Source) -> Result<()>,
     ) -> Result<()> {
-        self.direction = direction;
+        self.way = way;
         self.effort.seeks += 1;
         for index in 0..self.sources.len() {
             if let Err(error) = seek(&mut self.sources[index]) {
@@ -444,9 +311,9 @@ impl MergingCursor {
         let source = &self.sources[index];
         self.heads[index] = if source.valid() {
             let prefix = if self.bytewise { key_prefix(source.key()) } else { 0 };
-            let rank = match self.direction {
-                Direction::Forward => prefix,
-                Direction::Backward => !prefix,
+            let rank = match self.way {
+                Way::Forward => prefix,
+                Way::Backward => !prefix,
             };
             Head { rank, valid: true }
         } else {
@@ -505,9 +372,9 @@ impl MergingCursor {
             return valid_a || (!valid_b && a < b);
         }
         let order = self.compare_records(a, b);
-        match self.direction {
-            Direction::Forward => order == Ordering::Less,
-            Direction::Backward => order == Ordering::Greater,
+        match self.way {
+            Way::Forward => order == Ordering::Less,
+            Way::Backward => order == Ordering::Greater,
         }
     }
 
@@ -521,21 +388,4 @@ impl MergingCursor {
         };
         keys.then_with(|| right.header().seqno.cmp(&left.header().seqno)).then(a.cmp(&b))
     }
-}
-
-/// Returns what a memtable's cursor needs to know of a range delete, or `None` where there is none.
-fn memtable_cover<'a>(seqno: SeqNo, (from, to): (&'a Edge, &'a Edge)) -> Option<Cover<'a>> {
-    let from = match from {
-        Edge::Lowest => Bound::Unbounded,
-        Edge::Before(key) => Bound::Included(&**key),
-        Edge::Behind(key) => Bound::Excluded(&**key),
-        Edge::Highest => return None,
-    };
-    let to = match to {
-        Edge::Lowest => return None,
-        Edge::Before(key) => Bound::Excluded(&**key),
-        Edge::Behind(key) => Bound::Included(&**key),
-        Edge::Highest => Bound::Unbounded,
-    };
-    (seqno > 0).then_some(Cover { seqno, from, to })
 }
