@@ -59,17 +59,17 @@ impl ReadOnlyDb {
         }
     }
 
-    /// Returns the updates after a position: see [`Db::updates_since`]. It also returns updates
-    /// that another process makes after this open. It learns of the last sync only when a later
-    /// write follows.
+    /// Returns the updates after a position: see [`crate::Db::updates_since`]. It also returns
+    /// updates that another process makes after this open. It learns of the last sync only when a
+    /// later write follows.
     ///
     /// # Errors
-    /// As [`Db::updates_since`]. `PositionLost` if the database keeps no logs.
+    /// As [`crate::Db::updates_since`]. `PositionLost` if the database keeps no logs.
     pub fn updates_since(&self, position: &Position, options: &UpdatesOptions) -> Result<Updates> {
         self.db().updates_since_opt(position, options)
     }
 
-    /// Returns the oldest position at which the feed can begin: see [`Db::oldest_position`].
+    /// Returns the oldest position at which the feed can begin: see [`crate::Db::oldest_position`].
     ///
     /// # Errors
     /// `PositionLost` if the database keeps no logs; `Io`.
