@@ -56,6 +56,7 @@ pub mod internals;
 mod iterator;
 mod key;
 pub mod limits;
+mod locks;
 mod memory;
 mod memtable;
 #[cfg(debug_assertions)]

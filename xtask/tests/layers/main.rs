@@ -5,6 +5,7 @@
 //! crate, at most [`MOST_IN_A_CIRCLE`] files reach each other in a circle.
 
 mod floors;
+mod locks;
 mod removals;
 mod sources;
 mod table;

@@ -7,9 +7,11 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::counters::LongestHold;
+use crate::locks::rank::{OPEN_SEGMENTS, OPEN_TABLES};
+use crate::locks::{Lock, LockGuard};
 use crate::memory::{Charge, Gauge};
 
 /// The file was used since the pool last asked.
@@ -43,9 +45,9 @@ pub(crate) struct FilePool {
     /// Tables that stay open for read-only databases, beside those that may be closed.
     held: AtomicUsize,
     /// Open tables, in the order the eviction hand visits them (second chance).
-    clock: Mutex<VecDeque<Weak<dyn PooledFile>>>,
+    clock: Lock<VecDeque<Weak<dyn PooledFile>>, OPEN_TABLES>,
     /// Open segment files, in the order of their own clock hand.
-    segments: Mutex<VecDeque<Weak<dyn PooledFile>>>,
+    segments: Lock<VecDeque<Weak<dyn PooledFile>>, OPEN_SEGMENTS>,
     /// The longest time that a thread held the lock of the segments.
     pub(crate) longest_segments_hold: LongestHold,
 }
@@ -56,7 +58,7 @@ const SEGMENTS_SHARE: usize = 4;
 impl FilePool {
     pub(crate) fn new(indexes: Arc<Gauge>, filters: Arc<Gauge>, limit: usize) -> FilePool {
         let (room, held) = (AtomicUsize::new(usize::MAX), AtomicUsize::new(0));
-        let (clock, segments) = (Mutex::default(), Mutex::default());
+        let (clock, segments) = (Lock::default(), Lock::default());
         let longest_segments_hold = LongestHold::default();
         FilePool { indexes, filters, limit, room, held, clock, segments, longest_segments_hold }
     }
@@ -67,7 +69,7 @@ impl FilePool {
         let limit = (self.limit / SEGMENTS_SHARE).max(1);
         // Closed, and perhaps removed, after the lock is released.
         let mut let_go = Vec::new();
-        let mut clock = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = self.segments.lock();
         self.longest_segments_hold.measure(|| {
             let mut seen = 2 * clock.len();
             while clock.len() >= limit && seen > 0 {
@@ -150,8 +152,8 @@ impl FilePool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<dyn PooledFile>>> {
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, VecDeque<Weak<dyn PooledFile>>, OPEN_TABLES> {
+        self.clock.lock()
     }
 
     #[cfg(test)]

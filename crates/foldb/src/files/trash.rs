@@ -9,21 +9,23 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::files::FileKind;
+use crate::locks::Lock;
+use crate::locks::rank::{GONE, THROWN, UNLINKED};
 
 /// Files that wait to be unlinked.
 #[derive(Default)]
 pub(crate) struct Trash {
-    files: Mutex<Vec<FileKind>>,
+    files: Lock<Vec<FileKind>, THROWN>,
     /// Tables that the current version does not refer to and a reader still holds.
     tables: AtomicUsize,
     /// Tables that belong to no version from now on, and may still exist.
-    gone: Mutex<BTreeSet<u64>>,
+    gone: Lock<BTreeSet<u64>, GONE>,
     /// Those of them that were unlinked since the last sync of the directory.
-    unlinked: Mutex<BTreeSet<u64>>,
+    unlinked: Lock<BTreeSet<u64>, UNLINKED>,
     /// Called for each file by its last holder, whatever locks that thread holds.
     listener: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -36,7 +38,7 @@ impl Trash {
 
     /// Adds a file to be unlinked.
     pub(crate) fn throw(&self, file: FileKind) {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        self.files.lock().push(file);
         if let Some(listener) = self.listener.get() {
             listener();
         }
@@ -50,21 +52,21 @@ impl Trash {
 
     /// Notes that a table belongs to no version, and may still exist.
     pub(crate) fn note_gone(&self, number: u64) {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+        self.gone.lock().insert(number);
     }
 
     /// Notes that a table was unlinked. It may come back after a power loss, until the directory is
     /// synced.
     pub(crate) fn note_unlinked(&self, number: u64) {
-        self.unlinked.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+        self.unlinked.lock().insert(number);
     }
 
     /// Syncs the directory by `sync`, and forgets the tables that were unlinked before.
     pub(crate) fn synced<E>(&self, sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        let unlinked = self.unlinked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unlinked = self.unlinked.lock().clone();
         sync()?;
-        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut still = self.unlinked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = self.gone.lock();
+        let mut still = self.unlinked.lock();
         for number in unlinked {
             gone.remove(&number);
             still.remove(&number);
@@ -74,7 +76,7 @@ impl Trash {
 
     /// Returns the tables that belong to no version and may still exist, ascending.
     pub(crate) fn gone(&self) -> Vec<u64> {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+        self.gone.lock().iter().copied().collect()
     }
 
     /// Adds a table that was expected.
@@ -85,19 +87,19 @@ impl Trash {
 
     /// Takes out all files.
     pub(crate) fn empty(&self) -> Vec<FileKind> {
-        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.files.lock())
     }
 
     /// Returns whether a file is here, or a table is still expected.
     pub(crate) fn is_expected(&self) -> bool {
-        let is_thrown = !self.files.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let is_thrown = !self.files.lock().is_empty();
         is_thrown || self.tables.load(Ordering::Relaxed) > 0
     }
 }
 
 impl fmt::Debug for Trash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.files.lock();
         f.debug_struct("Trash").field("files", &*files).finish_non_exhaustive()
     }
 }

@@ -21,9 +21,10 @@
 //! The stretches are hints of a process. They are bounded in number, and forgotten at the end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::key::{Comparator, SeqNo};
+use crate::locks::rank::DEAD;
+use crate::locks::{Lock, LockGuard};
 use crate::range_tombstone::Edge;
 use crate::version::FileFacts;
 
@@ -61,13 +62,13 @@ impl Dead {
 /// The stretches of a keyspace, in order. No two of them meet.
 #[derive(Debug, Default)]
 pub(crate) struct DeadStretches {
-    known: Mutex<Vec<Dead>>,
+    known: Lock<Vec<Dead>, DEAD>,
     any: AtomicBool,
 }
 
 impl DeadStretches {
-    fn lock(&self) -> MutexGuard<'_, Vec<Dead>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Vec<Dead>, DEAD> {
+        self.known.lock()
     }
 
     /// Returns the stretch that a key lies in, for a reader and its version.

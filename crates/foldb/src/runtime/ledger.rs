@@ -15,11 +15,13 @@
 //! tables, but no write ever waits for them (H14).
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use foldb_chains::{ArenaPool, Chains};
 
 use crate::files::FilePool;
+use crate::locks::rank::MEMTABLES;
+use crate::locks::{Lock, LockGuard};
 use crate::memory::{Gauge, MemoryUsage, WriteBuffer};
 use crate::settings::MemoryShares;
 use crate::table::BlockStore;
@@ -51,7 +53,7 @@ pub(crate) struct Ledger {
     pub(crate) transactions: Arc<Gauge>,
     /// Bytes written by all databases so far.
     written: AtomicU64,
-    memtables: Mutex<Vec<Tracked>>,
+    memtables: Lock<Vec<Tracked>, MEMTABLES>,
     /// Memtables that checks of the ledger have visited so far, for tests.
     #[cfg(test)]
     pub(super) met: AtomicU64,
@@ -101,7 +103,7 @@ impl Ledger {
             background: Arc::default(),
             transactions: Arc::default(),
             written: AtomicU64::new(0),
-            memtables: Mutex::default(),
+            memtables: Lock::default(),
             #[cfg(test)]
             met: AtomicU64::new(0),
             looked_at: AtomicU64::new(0),
@@ -112,8 +114,8 @@ impl Ledger {
         ledger
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Tracked>> {
-        self.memtables.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Vec<Tracked>, MEMTABLES> {
+        self.memtables.lock()
     }
 
     /// Adds a new memtable of a database.

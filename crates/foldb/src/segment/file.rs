@@ -4,11 +4,13 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 
 use crate::files::{FileKind, InUse, PooledFile, Trash};
+use crate::locks::Lock;
+use crate::locks::rank::SEGMENT_FILES;
 use crate::segment::open::OpenFile;
 
 /// After this many failed reads, garbage collection no longer picks the file.
@@ -138,7 +140,7 @@ impl Drop for SegmentFile {
 /// The segment files in use, with one [`SegmentFile`] for each.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentFiles {
-    files: Mutex<HashMap<u64, Weak<SegmentFile>>>,
+    files: Lock<HashMap<u64, Weak<SegmentFile>>, SEGMENT_FILES>,
     trash: Arc<Trash>,
 }
 
@@ -150,7 +152,7 @@ impl SegmentFiles {
 
     /// Returns the segment file of this number: the one in use, or a new one.
     pub(crate) fn get(&self, number: u64) -> Arc<SegmentFile> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock();
         if let Some(file) = files.get(&number).and_then(Weak::upgrade) {
             return file;
         }
@@ -162,7 +164,7 @@ impl SegmentFiles {
 
     /// Returns whether a reader still holds a segment file that no current version needs.
     pub(crate) fn awaits_readers(&self) -> bool {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.files.lock();
         let files_in_use: Vec<_> = files.values().filter_map(Weak::upgrade).collect();
         // Drop the files after the lock is released, because this thread may be the last holder of
         // one.

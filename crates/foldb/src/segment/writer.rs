@@ -14,10 +14,12 @@
 //!   segments any more.
 //! - A growing file has no hard link: checkpoints copy it (H12).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::key::SeqNo;
+use crate::locks::rank::GROWING;
+use crate::locks::{Lock, LockGuard};
 use crate::memory::Charge;
 use crate::segment::adopted::AdoptedLog;
 use crate::segment::file::SegmentFile;
@@ -66,11 +68,11 @@ pub(crate) struct NewSegments {
 
 /// Files of a keyspace that may get more sections and that no writer uses.
 #[derive(Debug, Default)]
-pub(crate) struct GrowingFiles(Mutex<Vec<Growing>>);
+pub(crate) struct GrowingFiles(Lock<Vec<Growing>, GROWING>);
 
 impl GrowingFiles {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Growing>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Vec<Growing>, GROWING> {
+        self.0.lock()
     }
 
     /// Takes a file, so that no other writer appends to it.

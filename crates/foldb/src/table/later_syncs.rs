@@ -12,12 +12,14 @@
 //! returned `Ok`, never before.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use foldb_env::{Threads, WritableFile, file_budget};
 
 use crate::error::{Error, Result};
+use crate::locks::Lock;
+use crate::locks::rank::{FAILED_SYNC, TABLE_SYNCS};
 
 /// Number of pending files at which a flush syncs them. Each pending file stays open.
 const MOST_PENDING: usize = 64;
@@ -37,7 +39,7 @@ const FEW: usize = 8;
 
 /// Files that are written and not yet synced.
 #[derive(Debug, Default)]
-pub struct LaterSyncs(Mutex<Vec<Pending>>);
+pub struct LaterSyncs(Lock<Vec<Pending>, TABLE_SYNCS>);
 
 /// A file and its path, for messages.
 type Pending = (Arc<dyn WritableFile>, PathBuf);
@@ -48,7 +50,7 @@ impl LaterSyncs {
     /// # Errors
     /// `Io` if a sync fails: it is then unknown which files are durable.
     pub fn add(&self, file: Arc<dyn WritableFile>, path: PathBuf) -> Result<()> {
-        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.0.lock();
         pending.push((file, path));
         if pending.len() <= most_pending() {
             return Ok(());
@@ -60,7 +62,7 @@ impl LaterSyncs {
 
     /// Returns whether enough files are pending to sync them now.
     pub fn is_full(&self) -> bool {
-        let pending = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let pending = self.0.lock().len();
         pending >= most_pending()
     }
 
@@ -69,7 +71,7 @@ impl LaterSyncs {
     /// # Errors
     /// `Io` if a sync fails: it is then unknown which files are durable.
     pub fn sync_all(&self, threads: &dyn Threads) -> Result<()> {
-        let files = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let files = std::mem::take(&mut *self.0.lock());
         let helpers = if files.len() < FEW { 0 } else { HELPERS.min(files.len() - 1) };
         let group = Arc::new(Group::of(files));
         let mut started = Vec::new();
@@ -94,12 +96,12 @@ struct Group {
     files: Vec<Pending>,
     /// The next one to sync.
     next: AtomicUsize,
-    failed: Mutex<Option<Error>>,
+    failed: Lock<Option<Error>, FAILED_SYNC>,
 }
 
 impl Group {
     fn of(files: Vec<Pending>) -> Group {
-        Group { files, next: AtomicUsize::new(0), failed: Mutex::default() }
+        Group { files, next: AtomicUsize::new(0), failed: Lock::default() }
     }
 
     /// Syncs the files that no other thread syncs.
@@ -109,7 +111,7 @@ impl Group {
     }
 
     fn outcome(&self) -> Result<()> {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         failed.take().map_or(Ok(()), Err)
     }
 
@@ -117,7 +119,7 @@ impl Group {
     fn sync(&self) {
         while let Some((file, path)) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = file.sync().and_then(|()| file.close()) {
-                let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut failed = self.failed.lock();
                 failed.get_or_insert_with(|| Error::io(path, "sync table", &error));
                 return;
             }

@@ -4,12 +4,14 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use foldb_env::RandomAccessFile;
 
 use crate::error::{Error, Result};
 use crate::key::{Comparator, GuardedPolicy, RecordHeader, SeqNo, shown};
+use crate::locks::Lock;
+use crate::locks::rank::LOADING;
 use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
 use crate::stats::ReadReport;
@@ -45,7 +47,7 @@ pub struct TableReader {
     filter_policy: Option<GuardedPolicy>,
     filter: OnceLock<LoadedFilter>,
     /// Held while a thread loads the filter.
-    loading: Mutex<()>,
+    loading: Lock<(), LOADING>,
 }
 
 /// A filter in memory.
@@ -142,7 +144,7 @@ impl TableReader {
             loaded_at: 0,
             filter_policy,
             filter: OnceLock::new(),
-            loading: Mutex::new(()),
+            loading: Lock::new(()),
         }))
     }
 
@@ -233,7 +235,7 @@ impl TableReader {
 
     #[cold]
     fn loaded_filter(&self) -> Result<&LoadedFilter> {
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = self.loading.lock();
         if let Some(loaded) = self.filter.get() {
             return Ok(loaded);
         }

@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
 use foldb_env::{FileSystem, Process};
@@ -16,6 +16,8 @@ use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::files::{Closed, FilePool, InUse, PooledFile};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId};
+use crate::locks::Lock;
+use crate::locks::rank::OPENING;
 use crate::segment::OpenSegments;
 use crate::table::{BlockCache, TableReader};
 use crate::version::file::FileMeta;
@@ -28,7 +30,7 @@ pub(crate) struct TableSlot {
     /// tables without it.
     used: AtomicBool,
     /// Held by the thread that opens the table.
-    opening: Mutex<()>,
+    opening: Lock<(), OPENING>,
 }
 
 impl PooledFile for FileMeta {
@@ -167,7 +169,7 @@ impl OpenTables {
         if !shared.process.is_current() {
             return Err(Error::forked());
         }
-        let _opening = file.slot.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = file.slot.opening.lock();
         if file.slot.table.load().is_some() {
             return Ok(());
         }

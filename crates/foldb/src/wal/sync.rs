@@ -13,12 +13,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use foldb_env::{FileSystem, WritableFile};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::locks::rank::LOG_SYNC;
+use crate::locks::{Condition, Lock, LockGuard};
 use crate::wal::format::Extent;
 
 /// A leader waits for other callers for at most the time of the last sync divided by this number.
@@ -42,11 +44,11 @@ pub(crate) struct LogSync {
     is_retired: AtomicBool,
     /// The log's extent, once it takes no more writes.
     sealed: OnceLock<Extent>,
-    progress: Mutex<SyncProgress>,
+    progress: Lock<SyncProgress, LOG_SYNC>,
     /// Signals the end of a sync to the callers that wait for it.
-    ended: Condvar,
+    ended: Condition,
     /// Signals to a leader that the callers it expects are there.
-    gathered: Condvar,
+    gathered: Condition,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,7 @@ impl LogSync {
             noted: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
             sealed: OnceLock::new(),
-            progress: Mutex::new(SyncProgress {
+            progress: Lock::new(SyncProgress {
                 leads: false,
                 waiting: 0,
                 begun: 0,
@@ -100,8 +102,8 @@ impl LogSync {
                 predecessor,
                 failed: None,
             }),
-            ended: Condvar::new(),
-            gathered: Condvar::new(),
+            ended: Condition::default(),
+            gathered: Condition::default(),
         }
     }
 
@@ -180,7 +182,7 @@ impl LogSync {
     pub(crate) fn sync_bytes(&self) -> Result<()> {
         let mut progress = self.lock();
         while progress.leads {
-            progress = self.ended.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            self.ended.wait(&mut progress);
         }
         if let Some(error) = &progress.failed {
             return Err(error.clone());
@@ -212,7 +214,7 @@ impl LogSync {
             self.gathered.notify_one();
         }
         while progress.leads && self.synced() < frame {
-            progress = self.ended.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            self.ended.wait(&mut progress);
         }
         let outcome = match &progress.failed {
             _ if self.synced() >= frame => Ok(()),
@@ -226,7 +228,7 @@ impl LogSync {
     }
 
     /// Gathers callers, and syncs for all of them.
-    fn lead(&self, progress: MutexGuard<'_, SyncProgress>) -> Result<()> {
+    fn lead(&self, progress: LockGuard<'_, SyncProgress, LOG_SYNC>) -> Result<()> {
         let lead = Lead::begin(self, progress);
         let mut progress = self.gather();
         progress.begun += 1;
@@ -251,12 +253,12 @@ impl LogSync {
     }
 
     /// Waits until the expected callers are there, or for a fraction of the time of a sync.
-    fn gather(&self) -> MutexGuard<'_, SyncProgress> {
-        let progress = self.lock();
+    fn gather(&self) -> LockGuard<'_, SyncProgress, LOG_SYNC> {
+        let mut progress = self.lock();
         let most = (progress.last_sync / GATHER_SHARE).min(LONGEST_GATHERING);
         let are_missing = |progress: &mut SyncProgress| progress.waiting < progress.expected;
-        let waited = self.gathered.wait_timeout_while(progress, most, are_missing);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        self.gathered.wait_while_for(&mut progress, are_missing, most);
+        progress
     }
 
     fn sync_file(&self, named: bool, predecessor: Option<&LogSync>) -> Result<()> {
@@ -289,8 +291,8 @@ impl LogSync {
         Error::io(&self.path, "sync the log", error)
     }
 
-    fn lock(&self) -> MutexGuard<'_, SyncProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, SyncProgress, LOG_SYNC> {
+        self.progress.lock()
     }
 }
 
@@ -300,7 +302,7 @@ struct Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
-    fn begin(sync: &'a LogSync, mut progress: MutexGuard<'_, SyncProgress>) -> Lead<'a> {
+    fn begin(sync: &'a LogSync, mut progress: LockGuard<'_, SyncProgress, LOG_SYNC>) -> Lead<'a> {
         progress.leads = true;
         Lead { sync }
     }

@@ -1,21 +1,10 @@
 //! The state of a database, which its keyspaces, handles, iterators and workers share.
 //!
-//! Locks, in the order in which a thread may take them:
+//! [`crate::locks::rank`] has all locks, in the order in which a thread may take them. No thread
+//! holds the writer lock during a stall. Its holder uses the disk only to append to the log, to
+//! begin the next log, or to change keyspaces or operators.
 //!
-//! 1. `background.flushing`: held while sealed memtables are flushed. Then `background.dropping`:
-//!    held during a slice of a compaction.
-//! 2. `writer`: held while a write is logged, applied and published. It is never held during a
-//!    stall. Its holder uses the disk only to append to the log, to begin the next log, or to
-//!    change keyspaces or operators.
-//! 3. `tree`: held while the manifest is written and the next version is made.
-//! 4. the locks of the views, the list of keyspaces, the sealed memtables and the background state:
-//!    held for a few instructions.
-//!
-//! A thread takes two more locks before these four: `background.alone` if a caller compacts on its
-//! own thread, and `background.collecting` for garbage collection of value segments. Readers take
-//! none of these locks.
-//!
-//! Operators and comparators run under all of them but the fourth kind, and may call the database.
+//! Operators and comparators run under the locks down to the tree's, and may call the database.
 //! A call of theirs that would wait for a lock of their own thread is refused
 //! ([`Core::check_not_inside`]). It is refused even if it needs a lock of an earlier place in this
 //! order that another thread holds: that thread may wait for the later lock.

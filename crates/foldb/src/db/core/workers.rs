@@ -3,7 +3,6 @@
 //! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
 //! or a flush.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -139,12 +138,8 @@ impl Core {
             if state.steps == seen || planted(Fault::SleepThroughStep) {
                 let progress = &self.background.progress;
                 match left {
-                    None => drop(progress.wait(state)),
-                    Some(left) => {
-                        let waited = progress.wait_timeout(state, left);
-                        let waited = waited.unwrap_or_else(PoisonError::into_inner);
-                        is_over = waited.1.timed_out();
-                    }
+                    None => progress.wait(&mut state),
+                    Some(left) => is_over = !progress.wait_for(&mut state, left),
                 }
             }
         }

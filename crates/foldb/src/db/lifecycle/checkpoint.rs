@@ -26,7 +26,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use foldb_env::{FileLock, FileSystem};
 
@@ -184,7 +184,7 @@ impl Core {
             // A listener may write while its thread flushes, so this lock comes before the
             // writer's.
             let flushing = &self.background.flushing;
-            let _flushing = flushing.lock().unwrap_or_else(PoisonError::into_inner);
+            let _flushing = flushing.lock();
             let mut writer = self.lock_writer()?;
             self.check_writable()?;
             self.flush_all(&mut writer)?;

@@ -17,7 +17,6 @@
 //! Later drops go up to the new time at most, also those below older snapshots: see
 //! [`SnapshotList::reset`](crate::db::state::snapshots::SnapshotList::reset).
 
-use std::sync::PoisonError;
 use std::time::{Duration, SystemTime};
 
 use crate::db::core::Core;
@@ -55,8 +54,8 @@ impl Core {
     pub(crate) fn reset_time(&self) -> Result<ClockReading> {
         self.check_writable()?;
         self.check_may_wait()?;
-        let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let _dropping = self.background.dropping.write().unwrap_or_else(PoisonError::into_inner);
+        let _flushing = self.background.flushing.lock();
+        let _dropping = self.background.dropping.write();
         // No write has its moment while this lock is held.
         let writer = self.lock_writer()?;
         let mut tree = self.lock_tree();

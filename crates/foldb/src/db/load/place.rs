@@ -19,7 +19,7 @@
 //! The load becomes the newest run of level 0. A later flush may put a run with smaller numbers
 //! above it, but only with keys outside the load's range.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::counters::Total;
 use crate::db::core::Core;
@@ -95,7 +95,7 @@ impl Core {
         is_last: bool,
     ) -> Result<Option<SeqNo>> {
         // A listener may write while its thread flushes, so this lock comes before the writer's.
-        let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _flushing = self.background.flushing.lock();
         let mut writer = self.lock_writer()?;
         self.check_writable()?;
         keyspace.check_comparator()?;

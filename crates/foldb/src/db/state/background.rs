@@ -3,8 +3,8 @@
 //! A waiter sees only the errors of the work it waits for: a failed compaction never fails a write
 //! or a flush.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use foldb_env::scheduling_point;
@@ -14,20 +14,22 @@ use crate::db::state::recent_scans::RecentScans;
 use crate::db::state::scrub::Scrub;
 use crate::db::state::tree::Claim;
 use crate::error::{Error, ErrorKind, Result};
+use crate::locks::rank::{ALONE, BACKGROUND, COLLECTING, DROPPING, FLUSHING, PAUSED};
+use crate::locks::{Condition, Lock, LockGuard, SharedLock};
 use crate::runtime::Work;
 
 /// The state of background work.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    state: Mutex<State>,
+    state: Lock<State, BACKGROUND>,
     /// Signalled after each step, even after a failed one.
-    pub(crate) progress: Condvar,
+    pub(crate) progress: Condition,
     /// Bytes of the logs of sealed memtables.
     sealed_log_bytes: AtomicU64,
     /// How long flushes take.
     pub(crate) flushes: FlushSpeed,
     /// Jobs that no thread runs now: the next free worker continues them with their next slice.
-    paused_jobs: Mutex<Vec<Claim>>,
+    paused_jobs: Lock<Vec<Claim>, PAUSED>,
     /// Whether the memory ledger asked this database to seal its memtables.
     pub(crate) seal_requested: AtomicBool,
     /// Whether to flush sealed memtables even if they are few.
@@ -48,19 +50,19 @@ pub(crate) struct Background {
     /// Set when a reader drops a file that waits for its removal.
     pub(crate) poke: Arc<AtomicBool>,
     /// Held during a flush. Two flushes of one memtable would apply its operands twice.
-    pub(crate) flushing: Mutex<()>,
+    pub(crate) flushing: Lock<(), FLUSHING>,
     /// Held for reading during a slice of a compaction, which may drop expired records. Held for
     /// writing while the database's time is reset.
-    pub(crate) dropping: RwLock<()>,
+    pub(crate) dropping: SharedLock<(), DROPPING>,
     /// Held during garbage collection of value segments.
-    pub(crate) collecting: Mutex<()>,
+    pub(crate) collecting: Lock<(), COLLECTING>,
     /// How far the check of files has come.
     pub(crate) scrub: Scrub,
     /// Callers that want to collect garbage. While there are any, a background collection does not
     /// pause for its I/O budget.
     pub(crate) gc_callers: AtomicUsize,
     /// Held by a caller that runs its own jobs. No other job runs during that time.
-    pub(crate) alone: Mutex<()>,
+    pub(crate) alone: Lock<(), ALONE>,
 }
 
 /// The state that the lock guards.
@@ -124,9 +126,9 @@ pub(crate) enum Awaited {
 }
 
 impl Background {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> LockGuard<'_, State, BACKGROUND> {
         scheduling_point();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Counts the caller in the state until it drops the guard.
@@ -135,8 +137,8 @@ impl Background {
         Counted { background: self, count }
     }
 
-    pub(crate) fn lock_paused_jobs(&self) -> MutexGuard<'_, Vec<Claim>> {
-        self.paused_jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_paused_jobs(&self) -> LockGuard<'_, Vec<Claim>, PAUSED> {
+        self.paused_jobs.lock()
     }
 
     pub(crate) fn sealed_log_bytes(&self) -> u64 {
@@ -253,27 +255,21 @@ impl Background {
 
     /// Waits until a worker ends a step. Returns `false` if no step ended in time.
     pub(crate) fn wait_for_step(&self, at_most: Duration) -> bool {
-        let state = self.lock();
-        if state.shutdown {
-            return true;
-        }
-        let waited = self.progress.wait_timeout(state, at_most);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        let mut state = self.lock();
+        state.shutdown || self.progress.wait_for(&mut state, at_most)
     }
 
     /// Waits until no thread runs a slice of a compaction.
     pub(crate) fn wait_for_slices(&self) {
-        let are_any = |state: &mut State| state.slices > 0;
-        let waited = self.progress.wait_while(self.lock(), are_any);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.progress.wait_while(&mut self.lock(), |state| state.slices > 0);
     }
 
     /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database
     /// is closed, so no further work begins.
     pub(crate) fn wait_for_callers(&self) {
-        for working in [&self.alone, &self.collecting, &self.flushing] {
-            drop(working.lock().unwrap_or_else(PoisonError::into_inner));
-        }
+        drop(self.alone.lock());
+        drop(self.collecting.lock());
+        drop(self.flushing.lock());
     }
 
     /// Calls `look` while no caller can announce jobs. Returns `None` if a caller runs jobs

@@ -16,7 +16,7 @@
 //! more than half full.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldb_chains::ArenaPool;
@@ -27,6 +27,8 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::pace::{Pauses, most_slowed};
 use crate::error::Result;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
+use crate::locks::rank::SEALED;
+use crate::locks::{Lock, LockGuard};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::operation::Operation;
 use crate::wal::SealedLog;
@@ -365,11 +367,11 @@ pub(crate) struct SealedGroup {
 
 /// The unflushed groups, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct SealedGroups(Mutex<VecDeque<Arc<SealedGroup>>>);
+pub(crate) struct SealedGroups(Lock<VecDeque<Arc<SealedGroup>>, SEALED>);
 
 impl SealedGroups {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<SealedGroup>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, VecDeque<Arc<SealedGroup>>, SEALED> {
+        self.0.lock()
     }
 
     pub(crate) fn push(&self, group: SealedGroup) {

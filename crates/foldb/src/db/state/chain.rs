@@ -11,13 +11,15 @@
 //! Invariant: each log of the chain directly follows the one before it. Removal takes the oldest.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::db::state::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
+use crate::locks::rank::LINKS;
+use crate::locks::{Lock, LockGuard};
 use crate::settings::WalRetention;
 use crate::wal::{LogSync, Predecessor};
 
@@ -77,19 +79,19 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) retention: WalRetention,
-    links: Mutex<VecDeque<Link>>,
+    links: Lock<VecDeque<Link>, LINKS>,
     /// All writes up to this number are durable: logged ones in synced frames, others in tables.
     durable: AtomicU64,
 }
 
 impl Chain {
     pub(crate) fn new(retention: WalRetention, links: Vec<Link>, durable: SeqNo) -> Chain {
-        let (links, durable) = (Mutex::new(links.into()), AtomicU64::new(durable));
+        let (links, durable) = (Lock::new(links.into()), AtomicU64::new(durable));
         Chain { retention, links, durable }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Link>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, VecDeque<Link>, LINKS> {
+        self.links.lock()
     }
 
     /// Adds the log that takes the next writes.

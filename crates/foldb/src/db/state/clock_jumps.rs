@@ -8,12 +8,13 @@
 //! Two opens have no monotonic clock in common. So the first call of an open compares the time of
 //! day with the stored time, and finds only clocks that are behind it.
 
-use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use foldb_env::Clock;
 
 use crate::fold::stamp::{Moment, time_of};
+use crate::locks::Lock;
+use crate::locks::rank::CLOCK;
 
 /// The largest difference that is no jump. Daemons that correct a clock slowly, and threads that
 /// pause between two readings, stay below it.
@@ -44,7 +45,7 @@ impl Jump {
 /// Compares the two clocks.
 #[derive(Debug, Default)]
 pub(crate) struct JumpDetector {
-    last: Mutex<Option<Look>>,
+    last: Lock<Option<Look>, CLOCK>,
 }
 
 impl JumpDetector {
@@ -52,11 +53,7 @@ impl JumpDetector {
     /// compares it with `database`, the time of the database. While another thread looks, this call
     /// finds nothing.
     pub(crate) fn look(&self, clock: &dyn Clock, database: Moment) -> Option<Jump> {
-        let mut last = match self.last.try_lock() {
-            Ok(last) => last,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut last = self.last.try_lock()?;
         // The thread may pause between two readings. So the time of day may be as early as the
         // first monotonic reading says, and as late as the second.
         let before = clock.now();
@@ -79,7 +76,7 @@ impl JumpDetector {
 
     /// Forgets the last look, for a caller that sets the time anew.
     pub(crate) fn forget(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.last.lock() = None;
     }
 }
 

@@ -6,12 +6,14 @@
 //!
 //! Invariant: writers and readers load one flag, which is false as long as there is no damage.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::compaction::policy::{CutRange, gaps_between};
 use crate::error::{Error, Result};
 use crate::key::Comparator;
+use crate::locks::Lock;
+use crate::locks::rank::DAMAGE;
 use crate::version::{KeyRange, TableRef, Upper, Version};
 
 /// A part of a table that cannot be read.
@@ -29,7 +31,7 @@ pub(crate) struct DamagedPart {
 #[derive(Debug, Default)]
 pub(crate) struct DamagedParts {
     any: AtomicBool,
-    parts: Mutex<Arc<[DamagedPart]>>,
+    parts: Lock<Arc<[DamagedPart]>, DAMAGE>,
 }
 
 impl DamagedParts {
@@ -50,12 +52,12 @@ impl DamagedParts {
     }
 
     pub(crate) fn list(&self) -> Arc<[DamagedPart]> {
-        Arc::clone(&self.parts.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.parts.lock())
     }
 
     /// Adds parts. Returns those that were not known.
     pub(crate) fn add(&self, found: Vec<DamagedPart>) -> Vec<DamagedPart> {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.parts.lock();
         let is_known = |new: &DamagedPart| {
             parts.iter().any(|part| (part.file, &part.range) == (new.file, &new.range))
         };
@@ -67,7 +69,7 @@ impl DamagedParts {
 
     /// Forgets the parts that a version no longer shows.
     pub(crate) fn keep_shown(&self, version: &Version, comparator: &dyn Comparator) {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.parts.lock();
         let is_shown = |part: &&DamagedPart| {
             version.tables().any(|table| part.is_of(table) && part.meets(table, comparator))
         };

@@ -13,10 +13,11 @@
 
 use std::collections::VecDeque;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::db::state::recent_writes::{EdgeRange, RecentWrites};
 use crate::key::{Comparator, KeyspaceId, SeqNo};
+use crate::locks::rank::FRONTS;
+use crate::locks::{Lock, LockGuard};
 use crate::range_tombstone::{Edge, Key};
 
 /// Most fronts kept. Beyond it, the one unused for longest goes.
@@ -137,7 +138,7 @@ impl Front {
 
 /// The fronts of all keyspaces.
 #[derive(Debug, Default)]
-pub(crate) struct Fronts(Mutex<Queues>);
+pub(crate) struct Fronts(Lock<Queues, FRONTS>);
 
 #[derive(Debug, Default)]
 struct Queues {
@@ -148,8 +149,8 @@ struct Queues {
 }
 
 impl Fronts {
-    fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Queues, FRONTS> {
+        self.0.lock()
     }
 
     /// Forgets all fronts, and those up to this number that a thread has not set yet. Other keys

@@ -2,10 +2,11 @@
 //! it waits for a change of the tree. After a failure it waits for some time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::locks::rank::COLLECTIONS;
+use crate::locks::{Lock, LockGuard};
 
 /// The pause after a failed collection: the first one, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -19,7 +20,7 @@ pub(crate) struct GcTurn {
     changes: AtomicU64,
     /// The value of `changes` at which a collection last found nothing to do.
     settled_at: AtomicU64,
-    failing: Mutex<Failing>,
+    failing: Lock<Failing, COLLECTIONS>,
 }
 
 #[derive(Debug, Default)]
@@ -35,13 +36,13 @@ struct Failing {
 impl Default for GcTurn {
     fn default() -> GcTurn {
         let (changes, settled_at) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        GcTurn { changes, settled_at, failing: Mutex::default() }
+        GcTurn { changes, settled_at, failing: Lock::default() }
     }
 }
 
 impl GcTurn {
-    fn failing(&self) -> MutexGuard<'_, Failing> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failing(&self) -> LockGuard<'_, Failing, COLLECTIONS> {
+        self.failing.lock()
     }
 
     /// Notes an install.

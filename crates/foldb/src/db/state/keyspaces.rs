@@ -1,19 +1,21 @@
 //! The keyspaces of a database, by name.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use foldb_env::Process;
 
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::{Error, Result};
+use crate::locks::SharedLock;
+use crate::locks::rank::KEYSPACES;
 use crate::stats::SegmentStats;
 
 /// All existing keyspaces.
 pub(crate) struct Keyspaces {
     default: Arc<KeyspaceState>,
     /// The default one included.
-    by_name: RwLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>>,
+    by_name: SharedLock<BTreeMap<Arc<str>, Arc<KeyspaceState>>, KEYSPACES>,
     /// The process that opened the database.
     process: Process,
 }
@@ -25,7 +27,7 @@ impl Keyspaces {
         process: Process,
     ) -> Keyspaces {
         let by_name = all.into_iter().map(|own| (Arc::clone(&own.name), own)).collect();
-        Keyspaces { default, by_name: RwLock::new(by_name), process }
+        Keyspaces { default, by_name: SharedLock::new(by_name), process }
     }
 
     /// Returns the default keyspace, which always exists.
@@ -47,20 +49,20 @@ impl Keyspaces {
         if !self.process.is_current() {
             return look(&mut std::iter::once(&self.default));
         }
-        look(&mut self.by_name.read().unwrap_or_else(PoisonError::into_inner).values())
+        look(&mut self.by_name.read().values())
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<Arc<KeyspaceState>> {
-        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.by_name.read().get(name).cloned()
     }
 
     pub(crate) fn add(&self, keyspace: &Arc<KeyspaceState>) {
-        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        let mut by_name = self.by_name.write();
         by_name.insert(Arc::clone(&keyspace.name), Arc::clone(keyspace));
     }
 
     pub(crate) fn remove(&self, name: &str) {
-        self.by_name.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.by_name.write().remove(name);
     }
 
     /// # Errors

@@ -1,8 +1,10 @@
 //! The logs on disk, from the oldest one that tables do not hold whole to the active one.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::locks::rank::LOGS;
+use crate::locks::{Lock, LockGuard};
 use crate::wal::{LogSync, LogWriter};
 
 /// The number of a log, and the handle that syncs it if it was begun since the open.
@@ -11,7 +13,7 @@ pub(crate) type KnownLog = (u64, Option<Arc<LogSync>>);
 /// The logs of a database, ascending.
 #[derive(Debug)]
 pub(crate) struct Logs {
-    known: Mutex<Vec<KnownLog>>,
+    known: Lock<Vec<KnownLog>, LOGS>,
     /// How often a thread waited for a log to be durable.
     waits: AtomicU64,
 }
@@ -20,11 +22,11 @@ impl Logs {
     /// Begins with the logs of earlier opens.
     pub(crate) fn of(earlier: Vec<u64>) -> Logs {
         let known = earlier.into_iter().map(|log| (log, None)).collect();
-        Logs { known: Mutex::new(known), waits: AtomicU64::new(0) }
+        Logs { known: Lock::new(known), waits: AtomicU64::new(0) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<KnownLog>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Vec<KnownLog>, LOGS> {
+        self.known.lock()
     }
 
     /// Adds the log that takes the next writes.

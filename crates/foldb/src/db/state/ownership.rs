@@ -1,22 +1,22 @@
 //! The lock of the directory. While the database holds it, the files belong to this open.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use crate::locks::rank::DIRECTORY;
+use crate::locks::{Lock, LockGuard};
 use foldb_env::FileLock;
 
 /// The lock of the directory; none in a database that is only read.
-pub(crate) struct Ownership(Mutex<Option<Box<dyn FileLock>>>);
+pub(crate) struct Ownership(Lock<Option<Box<dyn FileLock>>, DIRECTORY>);
 
 /// Keeps the lock from being released.
-pub(crate) struct Owned<'a>(MutexGuard<'a, Option<Box<dyn FileLock>>>);
+pub(crate) struct Owned<'a>(LockGuard<'a, Option<Box<dyn FileLock>>, DIRECTORY>);
 
 impl Ownership {
     pub(crate) fn new(lock: Option<Box<dyn FileLock>>) -> Ownership {
-        Ownership(Mutex::new(lock))
+        Ownership(Lock::new(lock))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn FileLock>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Option<Box<dyn FileLock>>, DIRECTORY> {
+        self.0.lock()
     }
 
     /// Keeps the lock until the guard is dropped. Returns `None` if it was released: the files may

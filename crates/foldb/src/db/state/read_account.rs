@@ -10,10 +10,12 @@
 //! Invariant: readers only add to an entry. A thread that subtracts from an entry holds the tree
 //! lock.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::compaction::policy::{CutRange, Payment, Wish};
+use crate::locks::rank::READS;
+use crate::locks::{Lock, LockGuard};
 
 /// The price if there is nothing to compact.
 const NOTHING_TO_BUY: u64 = u64::MAX;
@@ -29,7 +31,7 @@ pub(crate) struct ReadAccount {
     /// Payments of scans that passed deleted keys.
     pub(crate) fewer_tombstones: Entry,
     /// Payments of reads that folded the chains of single keys.
-    keys: Mutex<Vec<(Arc<[u8]>, Entry)>>,
+    keys: Lock<Vec<(Arc<[u8]>, Entry)>, READS>,
     /// Whether `keys` has entries. Threads check this before they take the lock.
     has_keys: AtomicBool,
 }
@@ -115,8 +117,8 @@ impl ReadAccount {
         }
     }
 
-    fn lock_keys(&self) -> MutexGuard<'_, Vec<(Arc<[u8]>, Entry)>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_keys(&self) -> LockGuard<'_, Vec<(Arc<[u8]>, Entry)>, READS> {
+        self.keys.lock()
     }
 
     /// Returns whether reads of any key have paid.

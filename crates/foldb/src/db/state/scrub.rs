@@ -2,10 +2,11 @@
 //!
 //! Invariant: one worker at a time checks a file, and none before the last one is paid for.
 
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::key::KeyspaceId;
+use crate::locks::rank::SCRUB;
+use crate::locks::{Lock, LockGuard};
 
 /// The kinds of files that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +26,7 @@ pub(crate) struct Place {
 
 /// The turn of the scrub.
 #[derive(Debug, Default)]
-pub(crate) struct Scrub(Mutex<Progress>);
+pub(crate) struct Scrub(Lock<Progress, SCRUB>);
 
 /// How far a round has come. A new open begins a new round.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ struct Progress {
 impl Scrub {
     /// Begins a check. Returns `None` if another worker checks, or none is due yet.
     pub(crate) fn begin(&self, now: Duration) -> Option<ScrubTurn<'_>> {
-        let mut progress = self.0.try_lock().ok()?;
+        let mut progress = self.0.try_lock()?;
         if now < progress.due {
             return None;
         }
@@ -52,7 +53,7 @@ impl Scrub {
 }
 
 /// The right to check the next file.
-pub(crate) struct ScrubTurn<'a>(MutexGuard<'a, Progress>);
+pub(crate) struct ScrubTurn<'a>(LockGuard<'a, Progress, SCRUB>);
 
 impl ScrubTurn<'_> {
     /// Returns the file that was checked last.

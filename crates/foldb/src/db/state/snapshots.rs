@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldb_chains::Pins;
 use foldb_env::scheduling_point;
@@ -15,11 +14,13 @@ use foldb_env::scheduling_point;
 use crate::db::state::time::DatabaseTime;
 use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
+use crate::locks::rank::SNAPSHOTS;
+use crate::locks::{Lock, LockGuard};
 
 /// The live snapshots of a database.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotList {
-    live: Mutex<BTreeMap<SeqNo, Held>>,
+    live: Lock<BTreeMap<SeqNo, Held>, SNAPSHOTS>,
     /// Whether a snapshot that kept records of tables unfolded was released since the last check.
     released: AtomicBool,
 }
@@ -35,9 +36,9 @@ struct Held {
 }
 
 impl SnapshotList {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SeqNo, Held>> {
+    fn lock(&self) -> LockGuard<'_, BTreeMap<SeqNo, Held>, SNAPSHOTS> {
         scheduling_point();
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     /// Registers a snapshot of this moment. Returns its sequence number and its time.

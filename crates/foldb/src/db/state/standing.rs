@@ -1,12 +1,14 @@
 //! Whether a database takes calls: not in a fork, not after its close, and no writes if it is only
 //! read or after a failed sync.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use foldb_env::Process;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::locks::Lock;
+use crate::locks::rank::CLOSE;
 
 /// Which calls a database takes.
 pub(crate) struct Standing {
@@ -17,14 +19,14 @@ pub(crate) struct Standing {
     poison: OnceLock<Error>,
     closed: AtomicBool,
     /// The outcome of the close, once it is done. Held while the close runs.
-    outcome: Mutex<Option<Result<()>>>,
+    outcome: Lock<Option<Result<()>>, CLOSE>,
 }
 
 impl Standing {
     /// `read_only`: [`crate::Db::open_read_only`] opened the database. The engine then writes
     /// nothing, and its file system rejects writes.
     pub(crate) fn new(process: Process, read_only: bool) -> Standing {
-        let (poison, closed, outcome) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
+        let (poison, closed, outcome) = (OnceLock::new(), AtomicBool::new(false), Lock::default());
         Standing { process, read_only, poison, closed, outcome }
     }
 
@@ -115,7 +117,7 @@ impl Standing {
 
     /// Runs the close, or waits for another caller's. Each caller receives its outcome.
     pub(crate) fn close_once(&self, close: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = self.outcome.lock();
         outcome.get_or_insert_with(close).clone()
     }
 }

@@ -10,8 +10,9 @@
 //! writer:       noting = off  | open?        is 1: noting = on again
 //! ```
 
+use crate::locks::rank::TURNS;
+use crate::locks::{Condition, Lock, LockGuard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -24,9 +25,9 @@ pub(crate) struct OpenTransactions {
     /// `begun` at the last look.
     at_last_look: AtomicU64,
     noting: AtomicBool,
-    turns: Mutex<()>,
+    turns: Lock<(), TURNS>,
     /// Signalled when a turn ends.
-    turn_ended: Condvar,
+    turn_ended: Condition,
 }
 
 /// The right of one thread to write while other writers wait.
@@ -75,13 +76,13 @@ impl OpenTransactions {
 
     /// Takes the lock with which [`OpenTransactions::wait_for_turn`] waits. The caller takes it
     /// before it releases the writer lock, so that it does not miss the end of the turn.
-    pub(crate) fn lock_turns(&self) -> MutexGuard<'_, ()> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_turns(&self) -> LockGuard<'_, (), TURNS> {
+        self.turns.lock()
     }
 
     /// Waits until a turn may have ended, at most this long.
-    pub(crate) fn wait_for_turn(&self, turns: MutexGuard<'_, ()>, at_most: Duration) {
-        drop(self.turn_ended.wait_timeout(turns, at_most));
+    pub(crate) fn wait_for_turn(&self, mut turns: LockGuard<'_, (), TURNS>, at_most: Duration) {
+        self.turn_ended.wait_for(&mut turns, at_most);
     }
 
     /// Wakes all waiters. The caller has ended its turn under the writer lock.

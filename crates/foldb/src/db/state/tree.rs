@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compaction::job::Job;
@@ -10,24 +10,26 @@ use crate::compaction::policy::DeadShare;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::fold::stamp::{Moment, NEVER};
 use crate::key::{KeyspaceId, SeqNo};
+use crate::locks::rank::TREE;
+use crate::locks::{Lock, LockGuard};
 use crate::user_code::Holder;
 use crate::version::{KeyspaceEdit, Manifest, RunId, Version};
 
 /// The lock around the trees. Comparators run under it.
 pub(crate) struct TreeLock {
-    tree: Mutex<Tree>,
+    tree: Lock<Tree, TREE>,
     holder: Holder,
 }
 
 /// Holds the lock.
 pub(crate) struct TreeGuard<'a> {
-    guard: MutexGuard<'a, Tree>,
+    guard: LockGuard<'a, Tree, TREE>,
     holder: &'a Holder,
 }
 
 impl TreeLock {
     pub(crate) fn new(tree: Tree) -> TreeLock {
-        TreeLock { tree: Mutex::new(tree), holder: Holder::default() }
+        TreeLock { tree: Lock::new(tree), holder: Holder::default() }
     }
 
     /// Takes the lock.
@@ -36,16 +38,12 @@ impl TreeLock {
     /// If this thread holds it already.
     pub(crate) fn lock(&self) -> TreeGuard<'_> {
         assert!(!self.is_held_here(), "a comparator's call would wait for that comparator");
-        self.held(self.tree.lock().unwrap_or_else(PoisonError::into_inner))
+        self.held(self.tree.lock())
     }
 
     /// Takes the lock if it is free.
     pub(crate) fn try_lock(&self) -> Option<TreeGuard<'_>> {
-        match self.tree.try_lock() {
-            Ok(guard) => Some(self.held(guard)),
-            Err(TryLockError::Poisoned(poisoned)) => Some(self.held(poisoned.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.tree.try_lock().map(|guard| self.held(guard))
     }
 
     /// Returns whether this thread holds the lock.
@@ -53,7 +51,7 @@ impl TreeLock {
         self.holder.is_this_thread()
     }
 
-    fn held<'a>(&'a self, guard: MutexGuard<'a, Tree>) -> TreeGuard<'a> {
+    fn held<'a>(&'a self, guard: LockGuard<'a, Tree, TREE>) -> TreeGuard<'a> {
         self.holder.note();
         TreeGuard { guard, holder: &self.holder }
     }

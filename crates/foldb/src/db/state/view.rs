@@ -12,14 +12,16 @@
 //! a view from before the load and a number from after it would see later writes to that memtable,
 //! but not the load. So a view knows the last load that it has, and such a reader begins again.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use foldb_env::scheduling_point;
 
 use crate::counters::LongestHold;
 use crate::key::SeqNo;
+use crate::locks::rank::VIEW;
+use crate::locks::{Lock, LockGuard};
 use crate::memtable::Memtable;
 use crate::version::Version;
 
@@ -56,7 +58,7 @@ pub(crate) struct ViewCell {
     /// The number of the last sorted load since the open; 0: none.
     loaded: AtomicU64,
     /// Held while the next view is built from the current one, never during I/O.
-    change: Mutex<()>,
+    change: Lock<(), VIEW>,
     /// The longest time that background work held `change`. Writers wait for this lock when they
     /// begin or seal a memtable.
     pub(crate) longest_install: LongestHold,
@@ -67,7 +69,7 @@ impl ViewCell {
         ViewCell {
             view: ArcSwap::from_pointee(view),
             loaded: AtomicU64::new(0),
-            change: Mutex::new(()),
+            change: Lock::new(()),
             longest_install: LongestHold::default(),
         }
     }
@@ -160,9 +162,9 @@ impl ViewCell {
         self.change_to(next);
     }
 
-    fn lock(&self) -> MutexGuard<'_, ()> {
+    fn lock(&self) -> LockGuard<'_, (), VIEW> {
         scheduling_point();
-        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+        self.change.lock()
     }
 
     /// Replaces the view. The caller holds the lock.

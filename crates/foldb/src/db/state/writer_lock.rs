@@ -34,13 +34,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use foldb_env::nap;
-use parking_lot::{Mutex, MutexGuard};
 
+use crate::locks::rank::{QUEUE, WRITER};
+use crate::locks::{Lock, LockGuard, check_rank};
 use crate::user_code::{Holder, this_thread};
 
 /// Holds the lock.
 pub(crate) struct WriterGuard<'a, T> {
-    guard: MutexGuard<'a, T>,
+    guard: LockGuard<'a, T, WRITER>,
     holder: &'a Holder,
 }
 
@@ -90,7 +91,7 @@ thread_local! {
 
 /// The lock around the state of the current writer.
 pub(crate) struct WriterLock<T> {
-    mutex: Mutex<T>,
+    mutex: Lock<T, WRITER>,
     /// Beside the mutex, whose cache line the holder has anyway.
     holder: Holder,
     waiting: Waiting,
@@ -102,7 +103,7 @@ struct Waiting {
     /// Waiters that press.
     pressing: AtomicU32,
     /// Held by the first waiter in the queue; the other waiters sleep until they get it.
-    first: Mutex<()>,
+    first: Lock<(), QUEUE>,
     born: Instant,
     /// The thread whose turn it is; 0 before the first turn. A new thread with the value of an
     /// ended one is delayed by one turn at most.
@@ -162,12 +163,12 @@ impl<T> WriterLock<T> {
     pub(crate) fn new(state: T) -> WriterLock<T> {
         let waiting = Waiting {
             pressing: AtomicU32::new(0),
-            first: Mutex::new(()),
+            first: Lock::new(()),
             born: Instant::now(),
             owner: AtomicUsize::new(0),
             turn_began: AtomicU64::new(0),
         };
-        WriterLock { mutex: Mutex::new(state), holder: Holder::default(), waiting }
+        WriterLock { mutex: Lock::new(state), holder: Holder::default(), waiting }
     }
 
     /// Takes the lock. A thread that holds it already would wait for ever.
@@ -219,6 +220,7 @@ impl<T> WriterLock<T> {
 
     #[cold]
     fn wait_within(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
+        check_rank(WRITER);
         let this_lock = std::ptr::from_ref(self).addr();
         let waited_lately = LAST_WAIT
             .get()
@@ -262,7 +264,7 @@ impl<T> WriterLock<T> {
         let guard = self.press(holding)?;
         if let Some(first) = first {
             self.waiting.begin_turn();
-            MutexGuard::unlock_fair(first);
+            first.unlock_fair();
         }
         Some(guard)
     }

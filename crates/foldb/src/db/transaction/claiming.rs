@@ -5,7 +5,7 @@
 //! [`Watched`] cursor tells. A second cursor of an iterator walks unobserved, so it claims all of
 //! the range for good.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::state::recent_writes::EdgeRange;
@@ -13,11 +13,9 @@ use crate::db::transaction::claims::{Claims, Forbids};
 use crate::db::transaction::reading::OverSnapshot;
 use crate::encoding::key_hash;
 use crate::iterator::{Bounds, Watched};
+use crate::locks::Lock;
+use crate::locks::rank::CLAIMS;
 use crate::range_tombstone::Edge;
-
-fn lock(claims: &Mutex<Claims>) -> MutexGuard<'_, Claims> {
-    claims.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn range_of(bounds: &Bounds) -> EdgeRange {
     let (lower, upper) = bounds.as_refs();
@@ -28,14 +26,14 @@ impl OverSnapshot<'_> {
     /// Claims a key that a read comes to.
     pub(super) fn claim_key(&self, key: &[u8]) {
         if let Some(claims) = self.claims {
-            lock(claims).add_key(self.keyspace, key, key_hash(key), Forbids::Any);
+            claims.lock().add_key(self.keyspace, key, key_hash(key), Forbids::Any);
         }
     }
 
     /// Lets a cursor claim what it reads.
     pub(super) fn claim_walks(&self, cursor: &mut Watched, bounds: &Bounds) {
         let Some(claims) = self.claims else { return };
-        let number = lock(claims).begin_walk(self.keyspace, range_of(bounds));
+        let number = claims.lock().begin_walk(self.keyspace, range_of(bounds));
         let walk = Walk { claimed: self.claimed(claims), number };
         cursor.watch(Box::new(move |start, end| walk.claimed.add(EdgeRange { start, end })));
     }
@@ -46,7 +44,7 @@ impl OverSnapshot<'_> {
         Some(SecondClaim { claimed, range: range_of(bounds) })
     }
 
-    fn claimed(&self, claims: &Arc<Mutex<Claims>>) -> Claimed {
+    fn claimed(&self, claims: &Arc<Lock<Claims, CLAIMS>>) -> Claimed {
         Claimed { claims: Arc::downgrade(claims), keyspace: self.keyspace.clone() }
     }
 }
@@ -54,14 +52,14 @@ impl OverSnapshot<'_> {
 /// Where the iterators of a keyspace leave their claims.
 struct Claimed {
     /// The claims, unless the transaction has ended.
-    claims: Weak<Mutex<Claims>>,
+    claims: Weak<Lock<Claims, CLAIMS>>,
     keyspace: Keyspace,
 }
 
 impl Claimed {
     fn add(&self, range: EdgeRange) {
         if let Some(claims) = self.claims.upgrade() {
-            lock(&claims).add_range(&self.keyspace, range);
+            claims.lock().add_range(&self.keyspace, range);
         }
     }
 }
@@ -79,7 +77,7 @@ impl Drop for Walk {
             return;
         }
         if let Some(claims) = self.claimed.claims.upgrade() {
-            lock(&claims).end_walk(self.number);
+            claims.lock().end_walk(self.number);
         }
     }
 }

@@ -160,6 +160,8 @@ pub(super) struct Claims {
     /// Ranges of iterators that still live: each may read all of its range.
     live_walks: Vec<(u64, KeyspaceId, EdgeRange)>,
     next_walk: u64,
+    /// Whether claims are joining. A comparator that panics meanwhile may cost some of them.
+    are_joining: bool,
     charge: RoughCharge,
 }
 
@@ -186,7 +188,13 @@ const RANGES_LEFT: usize = 64;
 impl Claims {
     pub(super) fn new(limit: usize) -> Claims {
         let (keyspaces, live_walks, charge) = Default::default();
-        Claims { keyspaces, bytes: 0, limit, live_walks, next_walk: 0, charge }
+        let are_joining = false;
+        Claims { keyspaces, bytes: 0, limit, live_walks, next_walk: 0, are_joining, charge }
+    }
+
+    /// Returns whether claims may be lost, because a comparator panicked while they joined.
+    pub(super) fn may_lack_some(&self) -> bool {
+        self.are_joining
     }
 
     /// Claims a key.
@@ -263,6 +271,7 @@ impl Claims {
     /// Makes the claims smaller: without repetitions, if that halves them. Else neighbours join.
     #[cold]
     fn coarsen(&mut self) {
+        self.are_joining = true;
         self.keyspaces.iter_mut().for_each(KeyspaceClaims::forget_repetitions);
         self.bytes = self.keyspaces.iter().map(KeyspaceClaims::bytes).sum();
         let mut most = RANGES_LEFT;
@@ -273,5 +282,6 @@ impl Claims {
         }
         // Long keys alone may exceed the limit. The claims then join after as many bytes again.
         self.limit = self.limit.max(2 * self.bytes);
+        self.are_joining = false;
     }
 }

@@ -1,8 +1,8 @@
 //! The handle of a transaction.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::db::batch::{BatchMark, WriteBatch};
@@ -25,6 +25,8 @@ use crate::fold::Operator;
 use crate::fold::stamp::{NEVER, moment_of};
 use crate::key::{AsKeyRange, Kind};
 use crate::limits;
+use crate::locks::rank::{CLAIMS, TRANSACTION};
+use crate::locks::{Lock, LockGuard};
 use crate::memory::{Gauge, RoughCharge};
 use crate::user_code::guarded;
 
@@ -78,7 +80,7 @@ pub struct Transaction {
     options: TransactionOptions,
     /// The end of all waits of the closure that runs in the transaction.
     patience: Patience,
-    state: Mutex<State>,
+    state: Lock<State, TRANSACTION>,
     /// When the first of the values that were read expires. A commit after that is a conflict.
     first_end: Arc<AtomicU32>,
 }
@@ -99,7 +101,7 @@ struct State {
     noting: Option<Noting<Arc<Core>>>,
     batch: WriteBatch,
     own: OwnWrites,
-    claims: Option<Arc<Mutex<Claims>>>,
+    claims: Option<Arc<Lock<Claims, CLAIMS>>>,
     /// The number of the transaction among those with savepoints; 0 before its first one.
     number: u64,
     /// Savepoints made so far.
@@ -147,7 +149,7 @@ impl Transaction {
             charge: RoughCharge::default(),
         };
         let first_end = Arc::new(AtomicU32::new(NEVER));
-        let state = Mutex::new(state);
+        let state = Lock::new(state);
         let transaction = Transaction { db: db.clone(), options, patience, state, first_end };
         if transaction.options.isolation == Isolation::Snapshot {
             transaction.snapshot(&mut transaction.lock())?;
@@ -155,8 +157,8 @@ impl Transaction {
         Ok(transaction)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, State, TRANSACTION> {
+        self.state.lock()
     }
 
     /// Returns the end of the waits of a call that begins now.
@@ -193,7 +195,7 @@ impl Transaction {
 
     /// Returns the claims of the reads so far.
     #[cfg(test)]
-    pub(super) fn claims_so_far(&self) -> Option<Arc<Mutex<Claims>>> {
+    pub(super) fn claims_so_far(&self) -> Option<Arc<Lock<Claims, CLAIMS>>> {
         self.lock().claims.clone()
     }
 
@@ -222,7 +224,7 @@ impl Transaction {
         let now = self.snapshot(&mut state)?.time();
         if reads == Reads::Claimed && state.claims.is_none() {
             let claims = Claims::new(self.options.max_read_bytes);
-            state.claims = Some(Arc::new(Mutex::new(claims)));
+            state.claims = Some(Arc::new(Lock::new(claims)));
         }
         let State { batch, own, marks, .. } = &mut *state;
         let core = self.db.core();
@@ -447,11 +449,8 @@ impl Transaction {
         {
             self.note_ends_of_writes(batch, snapshot)?;
             let limit = self.options.max_read_bytes;
-            let claims = claims.get_or_insert_with(|| Arc::new(Mutex::new(Claims::new(limit))));
-            // A comparator that panicked may have lost claims; the lock below finds out.
-            if let Ok(mut claims) = claims.lock() {
-                self.claim_writes(batch, &mut claims);
-            }
+            let claims = claims.get_or_insert_with(|| Arc::new(Lock::new(Claims::new(limit))));
+            self.claim_writes(batch, &mut claims.lock());
         }
         let (Some(claims), Some(snapshot)) = (claims, snapshot) else {
             return core.write(batch, &write());
@@ -459,9 +458,10 @@ impl Transaction {
         if batch.is_empty() {
             return core.write(batch, &write());
         }
-        // A comparator that panicked while claims joined may have lost some of them.
-        let Ok(mut claims) = claims.lock() else { return Err(conflict()) };
-        let claims = &mut *claims;
+        let claims = &mut *claims.lock();
+        if claims.may_lack_some() {
+            return Err(conflict());
+        }
         let Ok(claims) = guarded(move || claims.settle()) else { return Err(conflict()) };
         let mut check = Check::new(claims, snapshot.seqno());
         let mut readings = 0;

@@ -1,7 +1,7 @@
 //! Reads of a transaction: its own writes over its snapshot, by the fold routine of all reads.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use crate::db::handle::keyspace::Keyspace;
@@ -21,6 +21,8 @@ use crate::iterator::{
     Opened, Origin, Source, Viewpoint, Watched,
 };
 use crate::key::SeqNo;
+use crate::locks::Lock;
+use crate::locks::rank::{CLAIMS, OWN_WALK};
 use crate::stats::ReadReport;
 use crate::value::Value;
 
@@ -31,7 +33,7 @@ pub(super) struct OverSnapshot<'a> {
     /// The transaction's own writes to the keyspace.
     pub(super) own: Option<OwnView>,
     /// Where reads are claimed; `None` if reads claim nothing.
-    pub(super) claims: Option<&'a Arc<Mutex<Claims>>>,
+    pub(super) claims: Option<&'a Arc<Lock<Claims, CLAIMS>>>,
     /// When the first of the values read expires, if the commit depends on it.
     pub(super) first_end: Option<&'a Arc<AtomicU32>>,
 }
@@ -140,7 +142,7 @@ impl OverSnapshot<'_> {
             second_claim: self.second_claim(&bounds),
             keyspace: self.keyspace.clone(),
             snapshot: self.snapshot.clone(),
-            below: Mutex::new(below.second()),
+            below: Lock::new(below.second()),
             own,
         });
         let opened = origin.over(below);
@@ -179,7 +181,7 @@ struct OwnOrigin {
     snapshot: Snapshot,
     own: OwnView,
     /// A cursor of the same moment, which is never moved.
-    below: Mutex<Bounded>,
+    below: Lock<Bounded, OWN_WALK>,
     second_claim: Option<SecondClaim>,
 }
 
@@ -206,7 +208,7 @@ impl Origin for OwnOrigin {
         if let Some(claim) = &self.second_claim {
             claim.add();
         }
-        let below = self.below.lock().unwrap_or_else(PoisonError::into_inner).second();
+        let below = self.below.lock().second();
         self.over(Watched::from(below))
     }
 

@@ -1,7 +1,7 @@
 //! The database's part in compaction: it chooses the next job, and installs slices.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::compaction::job::{FinishedSlice, JobContext, assert_inputs_in_order};
@@ -97,7 +97,7 @@ impl Core {
     /// Runs and installs the next slice of a job. Returns `false` if the job is done, if the
     /// keyspace was dropped or has failed, or if the database closes.
     pub(crate) fn job_step(&self, claim: &Claim) -> Result<bool> {
-        let _dropping = self.background.dropping.read().unwrap_or_else(PoisonError::into_inner);
+        let _dropping = self.background.dropping.read();
         let Some(slice) = self.write_slice(claim, None)? else { return Ok(false) };
         self.install_slices(vec![slice])?;
         Ok(true)

@@ -6,7 +6,7 @@
 //! sealed at one moment (H5).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::counters::Total;
 use crate::db::core::Core;
@@ -62,7 +62,7 @@ impl Core {
     /// Flushes the oldest sealed memtables once there are enough of them, or at once if `eager`.
     /// Returns whether there was anything to flush.
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {
-        let _flushing = self.background.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _flushing = self.background.flushing.lock();
         self.flush_oldest(eager)
     }
 

@@ -8,7 +8,6 @@
 //! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
 //! or a flush.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::counters::Total;
@@ -155,7 +154,7 @@ impl Core {
     /// finished slices stay in effect.
     pub(super) fn run_alone(&self, run: impl FnOnce() -> Result<()>) -> Result<()> {
         self.check_may_wait()?;
-        let _alone = self.background.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.background.alone.lock();
         self.check_open()?;
         self.background.lock().manual += 1;
         let _manual = Manual(self);

@@ -24,14 +24,16 @@ mod tests;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use foldb_env::{Process, Thread, Threads, scheduling_point};
 
 use crate::error::Result;
 use crate::faults::{Fault, planted};
+use crate::locks::rank::WORKERS;
+use crate::locks::{Condition, Lock, LockGuard};
 use crate::user_code::{become_worker, message_of};
 
 /// The kinds of background work.
@@ -94,11 +96,11 @@ pub(crate) struct Workers {
     /// Most threads.
     limit: usize,
     threads: Arc<dyn Threads>,
-    state: Mutex<State>,
+    state: Lock<State, WORKERS>,
     /// Signalled when there may be work, and at the end.
-    work: Condvar,
+    work: Condition,
     /// Signalled when a worker has finished a step for a tenant.
-    left: Condvar,
+    left: Condition,
     running: AtomicBool,
     /// Whether a tenant was poked and its poke is not noted yet.
     poked: AtomicBool,
@@ -174,18 +176,18 @@ impl Workers {
         Arc::new(Workers {
             limit: limit.max(1),
             threads,
-            state: Mutex::default(),
-            work: Condvar::new(),
-            left: Condvar::new(),
+            state: Lock::default(),
+            work: Condition::default(),
+            left: Condition::default(),
             running: AtomicBool::new(false),
             poked: AtomicBool::new(false),
             process: Process::current(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> LockGuard<'_, State, WORKERS> {
         scheduling_point();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns whether this process has the threads. A fork has none of them, so it must neither
@@ -257,8 +259,7 @@ impl Workers {
             let running = |entry: &mut Entry| entry.lanes().iter().any(|lane| lane.running > 0);
             state.entry(id).is_some_and(running)
         };
-        let mut state =
-            self.left.wait_while(state, is_busy).unwrap_or_else(PoisonError::into_inner);
+        self.left.wait_while(&mut state, is_busy);
         let gone = state.tenants.iter().position(|entry| entry.id == id);
         let gone = gone.map(|at| state.tenants.swap_remove(at));
         drop(state);
@@ -310,7 +311,7 @@ impl Workers {
     pub(crate) fn poke(&self, poke: &AtomicBool) {
         poke.store(true, Ordering::SeqCst);
         self.poked.store(true, Ordering::SeqCst);
-        if let Ok(mut state) = self.state.try_lock() {
+        if let Some(mut state) = self.state.try_lock() {
             self.note_pokes(&mut state);
             drop(state);
             self.work.notify_all();
@@ -431,13 +432,12 @@ impl Workers {
             if self.note_pokes(&mut state) {
                 continue;
             }
-            state = match state.next_look(now) {
-                None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+            match state.next_look(now) {
+                None => self.work.wait(&mut state),
                 Some(pause) => {
-                    let woken = self.work.wait_timeout(state, pause);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
+                    self.work.wait_for(&mut state, pause);
                 }
-            };
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! that it moved between. The model derives both from the answers alone.
 
 use std::ops::{Bound, Range};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -106,7 +106,7 @@ impl Bench {
         let Walker { iter, learnt, .. } = walker;
         drop(iter);
         let claims = transaction.claims_so_far().expect("it read");
-        let mut claims = claims.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut claims = claims.lock();
         let settled = claims.settle();
         let (_, ranges) = &settled.keyspaces[0];
         let comparator = &*keyspace.state().comparator;

@@ -4,8 +4,8 @@
 //! hours. So the worker runs due compactions during the rest. A caller that wants to collect
 //! garbage ends the rest.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, TryLockError};
 use std::time::Duration;
 
 use crate::compaction::policy::CutRange;
@@ -39,11 +39,7 @@ impl Core {
         if !self.collects_by_itself() {
             return Ok(false);
         }
-        let _collecting = match self.background.collecting.try_lock() {
-            Ok(collecting) => collecting,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(false),
-        };
+        let Some(_collecting) = self.background.collecting.try_lock() else { return Ok(false) };
         let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
         let memory = self.settings.segments.gc_memory_budget;
         let start = self.options.env.clock.now();

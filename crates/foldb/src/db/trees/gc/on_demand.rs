@@ -2,7 +2,7 @@
 //! It stops when the dead bytes are within the bound, or when a step makes no progress.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::compaction::policy::CutRange;
@@ -74,8 +74,7 @@ impl OnDemand<'_> {
             // Waits until a background collection ends its step. During this wait that collection
             // does not pause for its I/O budget.
             let _caller = GcCaller::new(core);
-            let _collecting =
-                core.background.collecting.lock().unwrap_or_else(PoisonError::into_inner);
+            let _collecting = core.background.collecting.lock();
             self.courtesy.resume();
             for keyspace in core.keyspaces.all() {
                 self.collect(&keyspace, &mut report)?;
