@@ -99,6 +99,19 @@ fn history(text: &str) -> Vec<Event> {
     crate::testing::history::parse(text)
 }
 
+/// A later walk led the run past `k`, and found only the newer of its operands.
+#[test]
+fn a_key_whose_operands_fold_to_nothing_is_no_deleted_key() {
+    let bench = Workbench::new();
+    let deletes: Vec<_> = ('a'..='j').zip(23..).map(|(key, n)| format!("{key}.DEL.{n}")).collect();
+    let sources = ["x.MERGE.99(+1)", &deletes.join(" "), "k.MERGE.22(#1)", "k.MERGE.1(#-1)"];
+    let account = Account::of(Stored::split(&bench, &sources.map(history)));
+    for walk in 1..=3 {
+        let mut entries = account.iter(&bench, 40, everything());
+        assert!(!entries.seek_to_first().unwrap(), "walk {walk} finds {:?}", at(&entries));
+    }
+}
+
 #[test]
 fn a_failed_merge_is_an_entry_of_its_own() {
     let bench = Workbench::new();

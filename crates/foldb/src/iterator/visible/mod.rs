@@ -44,8 +44,8 @@ pub(super) struct Visible {
     pub(super) value: Result<Value>,
     chain: Chain,
     scratch: Vec<u8>,
-    /// Whether records of the key may have expired, if it has no entry.
-    has_expired: bool,
+    /// Whether the key had an operand or a value, if it has no entry.
+    had_records: bool,
 }
 
 impl Visible {
@@ -60,7 +60,7 @@ impl Visible {
             value: Ok(Value::default()),
             chain: Chain::default(),
             scratch: Vec::new(),
-            has_expired: false,
+            had_records: false,
         }
     }
 
@@ -136,7 +136,7 @@ impl Visible {
     /// moment sees what has expired.
     #[inline]
     pub(super) fn is_deleted(&self) -> bool {
-        self.chain.is_deleted() && !self.has_expired
+        !self.had_records
     }
 
     /// Takes the value of the record under the cursor if the record is the key's whole visible
@@ -266,6 +266,8 @@ impl Visible {
     /// Folds the chain. Returns whether the key exists, if only as a failed merge.
     #[inline]
     fn fold(&mut self) -> bool {
+        // The fold takes the chain's records.
+        self.had_records = !self.chain.is_deleted();
         if self.chain.is_empty() {
             return false;
         }
@@ -278,7 +280,6 @@ impl Visible {
         let Viewpoint { time, resolver, totals, .. } = &mut self.viewpoint;
         let mut living = Ok(());
         if let Some(time) = time {
-            self.has_expired = !self.chain.is_deleted();
             living = time.drop_expired(&mut self.chain);
         }
         let resolver = resolver.load();
