@@ -20,7 +20,7 @@ use foldb_env::scheduling_point;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::read::key_walk::{Collecting, Sought};
+use crate::db::read::key_walk::{Counted, Sought, walk_memtables};
 use crate::db::read::payments::LONG_CHAIN;
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
@@ -160,12 +160,13 @@ impl Core {
         options: ReadSettings<'_>,
         chain: &mut Chain,
     ) -> Result<()> {
-        let mut collecting = Collecting::new(chain);
-        let walked = keyspace.walk_key(view, sought, options, &mut collecting);
-        let Collecting { chain, in_memtables, searched, spared } = collecting;
-        if searched + spared == 0 {
-            return walked;
+        if walk_memtables(view, sought, chain).is_break() {
+            return Ok(());
         }
+        let in_memtables = chain.operands();
+        let mut counted = Counted::new(chain);
+        let walked = keyspace.walk_runs(view, sought, options, &mut counted);
+        let Counted { chain, searched, spared } = counted;
         if spared > 0 {
             self.totals.add(Total::FilterNegatives, spared);
         }

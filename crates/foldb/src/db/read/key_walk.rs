@@ -102,20 +102,16 @@ impl KeyspaceState {
         options: ReadSettings<'_>,
         visitor: &mut impl KeyVisitor,
     ) -> Result<()> {
-        for (age, memtable) in view.memtables().enumerate() {
-            if visitor.enter(Place::Memtable { age }, MAX_SEQNO)
-                && look_into_memtable(memtable, sought, visitor).is_break()
-            {
-                return Ok(());
-            }
+        match walk_memtables(view, sought, visitor) {
+            ControlFlow::Continue(()) => self.walk_runs(view, sought, options, visitor),
+            ControlFlow::Break(()) => Ok(()),
         }
-        self.walk_runs(view, sought, options, visitor)
     }
 
     /// Does the part of [`KeyspaceState::walk_key`] below the memtables. Out of line, it costs a
     /// key that a memtable holds nothing.
     #[inline(never)]
-    fn walk_runs(
+    pub(super) fn walk_runs(
         &self,
         view: &View,
         sought: &Sought<'_>,
@@ -136,6 +132,21 @@ impl KeyspaceState {
         }
         Ok(())
     }
+}
+
+/// Does the part of [`KeyspaceState::walk_key`] that reads memtables.
+#[inline(always)]
+pub(super) fn walk_memtables(
+    view: &View,
+    sought: &Sought<'_>,
+    visitor: &mut impl KeyVisitor,
+) -> ControlFlow<()> {
+    for (age, memtable) in view.memtables().enumerate() {
+        if visitor.enter(Place::Memtable { age }, MAX_SEQNO) {
+            look_into_memtable(memtable, sought, visitor)?;
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 /// Shows the records of a key in one memtable.
@@ -200,42 +211,53 @@ pub(crate) fn point_read(options: ReadSettings<'_>) -> CursorOptions {
     CursorOptions { fill_cache, readahead: 0, report: report.cloned() }
 }
 
-/// Collects the chain of a key, down to its base.
-pub(crate) struct Collecting<'a> {
-    pub(crate) chain: &'a mut Chain,
-    /// Operands that lie in memtables.
-    pub(crate) in_memtables: usize,
-    /// Tables that were searched.
-    pub(crate) searched: u64,
-    /// Tables whose filter spared the search.
-    pub(crate) spared: u64,
-}
+/// A chain collects the records of its key, down to the base.
+impl KeyVisitor for Chain {
+    #[inline(always)]
+    fn enter(&mut self, _: Place, largest_seqno: SeqNo) -> bool {
+        !self.is_covered_above(largest_seqno)
+    }
 
-impl<'a> Collecting<'a> {
-    #[inline]
-    pub(crate) fn new(chain: &'a mut Chain) -> Collecting<'a> {
-        Collecting { chain, in_memtables: 0, searched: 0, spared: 0 }
+    #[inline(always)]
+    fn cover(&mut self, seqno: SeqNo) -> ControlFlow<()> {
+        Chain::cover(self, seqno);
+        ControlFlow::Continue(())
+    }
+
+    #[inline(always)]
+    fn record(&mut self, header: RecordHeader, value: impl FnOnce() -> Value) -> ControlFlow<()> {
+        match self.push(header, value()) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     }
 }
 
-impl KeyVisitor for Collecting<'_> {
+/// A chain that collects records of tables, and counts the tables.
+pub(super) struct Counted<'a> {
+    pub(super) chain: &'a mut Chain,
+    /// Tables that were searched.
+    pub(super) searched: u64,
+    /// Tables whose filter spared the search.
+    pub(super) spared: u64,
+}
+
+impl<'a> Counted<'a> {
+    #[inline]
+    pub(super) fn new(chain: &'a mut Chain) -> Counted<'a> {
+        Counted { chain, searched: 0, spared: 0 }
+    }
+}
+
+impl KeyVisitor for Counted<'_> {
     #[inline]
     fn enter(&mut self, place: Place, largest_seqno: SeqNo) -> bool {
-        match place {
-            Place::Memtable { .. } => true,
-            Place::Table { .. } => {
-                if self.searched == 0 {
-                    self.in_memtables = self.chain.operands();
-                }
-                !self.chain.is_covered_above(largest_seqno)
-            }
-        }
+        self.chain.enter(place, largest_seqno)
     }
 
     #[inline]
     fn cover(&mut self, seqno: SeqNo) -> ControlFlow<()> {
-        self.chain.cover(seqno);
-        ControlFlow::Continue(())
+        KeyVisitor::cover(self.chain, seqno)
     }
 
     #[inline]
@@ -248,10 +270,7 @@ impl KeyVisitor for Collecting<'_> {
 
     #[inline]
     fn record(&mut self, header: RecordHeader, value: impl FnOnce() -> Value) -> ControlFlow<()> {
-        match self.chain.push(header, value()) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
+        self.chain.record(header, value)
     }
 }
 

@@ -9,9 +9,7 @@ use std::ops::ControlFlow;
 
 use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::read::key_walk::{
-    Collecting, Sought, look_into_memtable, look_into_table, point_read,
-};
+use crate::db::read::key_walk::{Counted, Sought, look_into_memtable, look_into_table, point_read};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
@@ -83,8 +81,7 @@ impl Core {
     ) {
         for memtable in view.memtables().filter(|memtable| !memtable.is_empty()) {
             for read in reads.iter_mut() {
-                let collecting = &mut Collecting::new(&mut read.chain);
-                if look_into_memtable(memtable, &read.sought, collecting).is_break() {
+                if look_into_memtable(memtable, &read.sought, &mut read.chain).is_break() {
                     read.state = State::Complete;
                 }
             }
@@ -144,13 +141,13 @@ impl Core {
             if chain.is_covered_above(table.file.largest_seqno) {
                 continue;
             }
-            let mut collecting = Collecting::new(chain);
-            match look_into_table(tables, table, open, || &mut sorted, sought, &mut collecting) {
+            let mut counted = Counted::new(chain);
+            match look_into_table(tables, table, open, || &mut sorted, sought, &mut counted) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => *state = State::Complete,
                 Err(error) => *state = State::Failed(error),
             }
-            spared += collecting.spared;
+            spared += counted.spared;
         }
         self.totals.add(Total::FilterNegatives, spared);
     }

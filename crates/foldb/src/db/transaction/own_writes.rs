@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 
 use crate::db::batch::WriteBatch;
 use crate::db::batch::stamping::resolve_last;
-use crate::db::read::key_walk::{Collecting, Sought, look_into_memtable};
+use crate::db::read::key_walk::{Sought, look_into_memtable};
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::{Bucket, CommitTime, Moment};
@@ -163,8 +163,7 @@ impl OwnView {
     pub(super) fn collect(&self, key: &[u8], chain: &mut Chain) -> bool {
         let sought = Sought::new(key, self.newest);
         self.memtables.iter().all(|memtable| {
-            let collecting = &mut Collecting::new(chain);
-            look_into_memtable(memtable, &sought, collecting).is_continue()
+            look_into_memtable(memtable, &sought, chain).is_continue()
                 && !chain.is_covered_above(FIRST_OWN - 1)
         })
     }
