@@ -206,7 +206,7 @@ impl Evidence {
 }
 
 /// Returns a text such as ` --a=1 --b=2`: the flags without their default value, except
-/// `benchmarks`, whose steered setting `shown` accepts.
+/// `benchmarks`, whose steered setting `shown` accepts, and the engine's options by their names.
 fn given(flags: &Flags, shown: impl Fn(&str) -> bool) -> String {
     let defaults = Flags::default();
     let mut text = String::new();
@@ -216,6 +216,7 @@ fn given(flags: &Flags, shown: impl Fn(&str) -> bool) -> String {
             text.push_str(&format!(" --{}={value}", flag.name));
         }
     }
+    text.extend(flags.options.iter().map(|(name, value)| format!(" --{name}={value}")));
     text
 }
 
@@ -291,9 +292,13 @@ mod tests {
 
     #[test]
     fn only_flags_that_were_changed_are_told() {
-        let flags = Flags { num: 7, sync: true, histogram: true, ..Flags::default() };
-        assert_eq!(given(&flags, |steers| steers != "report"), " --num=7 --sync=true");
-        assert_eq!(given(&flags, |steers| steers.contains("ptions::")), " --sync=true");
+        let options = vec![("write_buffer_size", "9".to_owned())];
+        let flags = Flags { num: 7, sync: true, histogram: true, options, ..Flags::default() };
+        let (all, of_engine) = (" --num=7 --sync=true", " --sync=true");
+        let option = " --write_buffer_size=9";
+        assert_eq!(given(&flags, |steers| steers != "report"), format!("{all}{option}"));
+        let shown = given(&flags, |steers| steers.contains("ptions::"));
+        assert_eq!(shown, format!("{of_engine}{option}"));
     }
 
     #[test]
