@@ -13,6 +13,9 @@
 //! ([`foldb_env::scheduling_point`]). A panic of a holder leaves the lock usable: what a lock
 //! guards is whole whenever code of the caller may run, which is what panics.
 //!
+//! The locks are the standard library's. Those of parking_lot keep state between the runs of a
+//! process, so a simulated machine would not repeat a run.
+//!
 //! Invariant: while a thread waits for a lock, all locks that it holds have lower ranks. A thread
 //! that only tries may hold any lock. Builds without debug assertions keep no ranks at run time.
 
@@ -21,11 +24,13 @@ pub(crate) mod rank;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::time::{Duration, Instant};
+use std::sync::{
+    Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    TryLockError,
+};
+use std::time::Duration;
 
 use foldb_env::scheduling_point;
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use self::held::Held;
 pub(crate) use self::held::check as check_rank;
@@ -50,30 +55,25 @@ impl<T, const RANK: u8> Lock<T, RANK> {
     pub(crate) fn lock(&self) -> LockGuard<'_, T, RANK> {
         scheduling_point();
         held::check(RANK);
-        LockGuard { guard: self.0.lock(), held: Held::note() }
+        LockGuard::new(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes the lock if it is free.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T, RANK>> {
         scheduling_point();
-        Some(LockGuard { guard: self.0.try_lock()?, held: Held::note() })
-    }
-
-    /// Takes the lock, or gives up at `end`.
-    pub(crate) fn try_lock_until(&self, end: Instant) -> Option<LockGuard<'_, T, RANK>> {
-        scheduling_point();
-        held::check(RANK);
-        Some(LockGuard { guard: self.0.try_lock_until(end)?, held: Held::note() })
+        match self.0.try_lock() {
+            Ok(guard) => Some(LockGuard::new(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(LockGuard::new(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
-impl<T, const RANK: u8> LockGuard<'_, T, RANK> {
-    /// Releases the lock to the thread that has waited longest.
-    pub(crate) fn unlock_fair(self) {
-        let LockGuard { guard, held } = self;
-        MutexGuard::unlock_fair(guard);
-        drop(held);
+impl<'a, T, const RANK: u8> LockGuard<'a, T, RANK> {
+    #[inline]
+    fn new(guard: MutexGuard<'a, T>) -> LockGuard<'a, T, RANK> {
+        LockGuard { guard, held: Held::note() }
     }
 }
 
@@ -99,12 +99,6 @@ impl<T: fmt::Debug, const RANK: u8> fmt::Debug for Lock<T, RANK> {
     }
 }
 
-// What a lock guards is whole whenever a panic may unwind (see the head of this module).
-impl<T, const RANK: u8> UnwindSafe for Lock<T, RANK> {}
-impl<T, const RANK: u8> RefUnwindSafe for Lock<T, RANK> {}
-impl<T, const RANK: u8> UnwindSafe for SharedLock<T, RANK> {}
-impl<T, const RANK: u8> RefUnwindSafe for SharedLock<T, RANK> {}
-
 /// Wakes threads that wait, with a lock released, for a change of what it guards.
 #[derive(Debug, Default)]
 pub(crate) struct Condition(Condvar);
@@ -119,37 +113,47 @@ impl Condition {
     }
 
     /// Waits for the next notification, or returns without one.
-    pub(crate) fn wait<T, const RANK: u8>(&self, guard: &mut LockGuard<'_, T, RANK>) {
-        self.0.wait(&mut guard.guard);
+    pub(crate) fn wait<'a, T, const RANK: u8>(
+        &self,
+        guard: LockGuard<'a, T, RANK>,
+    ) -> LockGuard<'a, T, RANK> {
+        let LockGuard { guard, held } = guard;
+        LockGuard { guard: self.0.wait(guard).unwrap_or_else(PoisonError::into_inner), held }
     }
 
-    /// Waits as [`Condition::wait`] does, for at most this long. Returns `false` if that time ended
-    /// the wait.
-    pub(crate) fn wait_for<T, const RANK: u8>(
+    /// Waits as [`Condition::wait`] does, for at most this long. Also returns `false` if that time
+    /// ended the wait.
+    pub(crate) fn wait_for<'a, T, const RANK: u8>(
         &self,
-        guard: &mut LockGuard<'_, T, RANK>,
+        guard: LockGuard<'a, T, RANK>,
         time: Duration,
-    ) -> bool {
-        !self.0.wait_for(&mut guard.guard, time).timed_out()
+    ) -> (LockGuard<'a, T, RANK>, bool) {
+        let LockGuard { guard, held } = guard;
+        let waited = self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
+        (LockGuard { guard: waited.0, held }, !waited.1.timed_out())
     }
 
     /// Waits until the condition no longer holds.
-    pub(crate) fn wait_while<T, const RANK: u8>(
+    pub(crate) fn wait_while<'a, T, const RANK: u8>(
         &self,
-        guard: &mut LockGuard<'_, T, RANK>,
+        guard: LockGuard<'a, T, RANK>,
         condition: impl FnMut(&mut T) -> bool,
-    ) {
-        self.0.wait_while(&mut guard.guard, condition);
+    ) -> LockGuard<'a, T, RANK> {
+        let LockGuard { guard, held } = guard;
+        let waited = self.0.wait_while(guard, condition);
+        LockGuard { guard: waited.unwrap_or_else(PoisonError::into_inner), held }
     }
 
     /// Waits until the condition no longer holds, for at most this long.
-    pub(crate) fn wait_while_for<T, const RANK: u8>(
+    pub(crate) fn wait_while_for<'a, T, const RANK: u8>(
         &self,
-        guard: &mut LockGuard<'_, T, RANK>,
+        guard: LockGuard<'a, T, RANK>,
         condition: impl FnMut(&mut T) -> bool,
         time: Duration,
-    ) {
-        self.0.wait_while_for(&mut guard.guard, condition, time);
+    ) -> LockGuard<'a, T, RANK> {
+        let LockGuard { guard, held } = guard;
+        let waited = self.0.wait_timeout_while(guard, time, condition);
+        LockGuard { guard: waited.unwrap_or_else(PoisonError::into_inner).0, held }
     }
 }
 
@@ -179,14 +183,20 @@ impl<T, const RANK: u8> SharedLock<T, RANK> {
     pub(crate) fn read(&self) -> ReadGuard<'_, T, RANK> {
         scheduling_point();
         held::check(RANK);
-        ReadGuard { guard: self.0.read(), _held: Held::note() }
+        ReadGuard {
+            guard: self.0.read().unwrap_or_else(PoisonError::into_inner),
+            _held: Held::note(),
+        }
     }
 
     /// Takes the lock for a change.
     pub(crate) fn write(&self) -> WriteGuard<'_, T, RANK> {
         scheduling_point();
         held::check(RANK);
-        WriteGuard { guard: self.0.write(), _held: Held::note() }
+        WriteGuard {
+            guard: self.0.write().unwrap_or_else(PoisonError::into_inner),
+            _held: Held::note(),
+        }
     }
 }
 
@@ -282,8 +292,7 @@ mod tests {
     #[test]
     fn a_wait_keeps_the_rank() {
         let (low, high) = (Low::new(1), High::new(2));
-        let mut held = high.lock();
-        Condition::default().wait_for(&mut held, Duration::from_millis(1));
+        let _held = Condition::default().wait_for(high.lock(), Duration::from_millis(1));
         assert_eq!(catch_unwind(|| drop(low.lock())).is_err(), cfg!(debug_assertions));
     }
 }

@@ -33,8 +33,6 @@ ranks! {
     FLUSHING
     /// Held, shared, during a slice of a compaction. The drop of a keyspace takes it alone.
     DROPPING
-    /// Held by the first writer in the queue for a turn.
-    QUEUE
     /// Held while a write is logged, applied and published.
     WRITER
     /// The turns of transactions that lost a conflict.

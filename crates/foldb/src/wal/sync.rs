@@ -182,7 +182,7 @@ impl LogSync {
     pub(crate) fn sync_bytes(&self) -> Result<()> {
         let mut progress = self.lock();
         while progress.leads {
-            self.ended.wait(&mut progress);
+            progress = self.ended.wait(progress);
         }
         if let Some(error) = &progress.failed {
             return Err(error.clone());
@@ -214,7 +214,7 @@ impl LogSync {
             self.gathered.notify_one();
         }
         while progress.leads && self.synced() < frame {
-            self.ended.wait(&mut progress);
+            progress = self.ended.wait(progress);
         }
         let outcome = match &progress.failed {
             _ if self.synced() >= frame => Ok(()),
@@ -254,11 +254,10 @@ impl LogSync {
 
     /// Waits until the expected callers are there, or for a fraction of the time of a sync.
     fn gather(&self) -> LockGuard<'_, SyncProgress, LOG_SYNC> {
-        let mut progress = self.lock();
+        let progress = self.lock();
         let most = (progress.last_sync / GATHER_SHARE).min(LONGEST_GATHERING);
         let are_missing = |progress: &mut SyncProgress| progress.waiting < progress.expected;
-        self.gathered.wait_while_for(&mut progress, are_missing, most);
-        progress
+        self.gathered.wait_while_for(progress, are_missing, most)
     }
 
     fn sync_file(&self, named: bool, predecessor: Option<&LogSync>) -> Result<()> {

@@ -138,8 +138,8 @@ impl Core {
             if state.steps == seen || planted(Fault::SleepThroughStep) {
                 let progress = &self.background.progress;
                 match left {
-                    None => progress.wait(&mut state),
-                    Some(left) => is_over = !progress.wait_for(&mut state, left),
+                    None => drop(progress.wait(state)),
+                    Some(left) => is_over = !progress.wait_for(state, left).1,
                 }
             }
         }

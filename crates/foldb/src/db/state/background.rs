@@ -255,13 +255,13 @@ impl Background {
 
     /// Waits until a worker ends a step. Returns `false` if no step ended in time.
     pub(crate) fn wait_for_step(&self, at_most: Duration) -> bool {
-        let mut state = self.lock();
-        state.shutdown || self.progress.wait_for(&mut state, at_most)
+        let state = self.lock();
+        state.shutdown || self.progress.wait_for(state, at_most).1
     }
 
     /// Waits until no thread runs a slice of a compaction.
     pub(crate) fn wait_for_slices(&self) {
-        self.progress.wait_while(&mut self.lock(), |state| state.slices > 0);
+        drop(self.progress.wait_while(self.lock(), |state| state.slices > 0));
     }
 
     /// Waits until no caller flushes, compacts or collects garbage on its own thread. The database

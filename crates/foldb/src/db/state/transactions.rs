@@ -81,8 +81,8 @@ impl OpenTransactions {
     }
 
     /// Waits until a turn may have ended, at most this long.
-    pub(crate) fn wait_for_turn(&self, mut turns: LockGuard<'_, (), TURNS>, at_most: Duration) {
-        self.turn_ended.wait_for(&mut turns, at_most);
+    pub(crate) fn wait_for_turn(&self, turns: LockGuard<'_, (), TURNS>, at_most: Duration) {
+        drop(self.turn_ended.wait_for(turns, at_most));
     }
 
     /// Wakes all waiters. The caller has ended its turn under the writer lock.

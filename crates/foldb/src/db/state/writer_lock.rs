@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use foldb_env::nap;
 
-use crate::locks::rank::{QUEUE, WRITER};
+use crate::locks::rank::WRITER;
 use crate::locks::{Lock, LockGuard, check_rank};
 use crate::user_code::{Holder, this_thread};
 
@@ -102,8 +102,9 @@ pub(crate) struct WriterLock<T> {
 struct Waiting {
     /// Waiters that press.
     pressing: AtomicU32,
-    /// Held by the first waiter in the queue; the other waiters sleep until they get it.
-    first: Lock<(), QUEUE>,
+    /// Held by the first waiter in the queue; the other waiters sleep until they get it. It has no
+    /// rank: waiters hold it only here. It needs parking_lot's deadline and its fairness.
+    first: parking_lot::Mutex<()>,
     born: Instant,
     /// The thread whose turn it is; 0 before the first turn. A new thread with the value of an
     /// ended one is delayed by one turn at most.
@@ -163,7 +164,7 @@ impl<T> WriterLock<T> {
     pub(crate) fn new(state: T) -> WriterLock<T> {
         let waiting = Waiting {
             pressing: AtomicU32::new(0),
-            first: Lock::new(()),
+            first: parking_lot::Mutex::new(()),
             born: Instant::now(),
             owner: AtomicUsize::new(0),
             turn_began: AtomicU64::new(0),
@@ -264,7 +265,7 @@ impl<T> WriterLock<T> {
         let guard = self.press(holding)?;
         if let Some(first) = first {
             self.waiting.begin_turn();
-            first.unlock_fair();
+            parking_lot::MutexGuard::unlock_fair(first);
         }
         Some(guard)
     }

@@ -259,7 +259,7 @@ impl Workers {
             let running = |entry: &mut Entry| entry.lanes().iter().any(|lane| lane.running > 0);
             state.entry(id).is_some_and(running)
         };
-        self.left.wait_while(&mut state, is_busy);
+        state = self.left.wait_while(state, is_busy);
         let gone = state.tenants.iter().position(|entry| entry.id == id);
         let gone = gone.map(|at| state.tenants.swap_remove(at));
         drop(state);
@@ -432,12 +432,10 @@ impl Workers {
             if self.note_pokes(&mut state) {
                 continue;
             }
-            match state.next_look(now) {
-                None => self.work.wait(&mut state),
-                Some(pause) => {
-                    self.work.wait_for(&mut state, pause);
-                }
-            }
+            state = match state.next_look(now) {
+                None => self.work.wait(state),
+                Some(pause) => self.work.wait_for(state, pause).0,
+            };
         }
     }
 
