@@ -101,6 +101,14 @@ impl DatabaseTime {
         MomentOfWrite { time: self, moment }
     }
 
+    /// Lets nothing expire for good while writes are logged and not yet in memtables. The caller is
+    /// an open, so no other write has its moment meanwhile.
+    pub(crate) fn await_logged_writes(&self) -> MomentOfWrite<'_> {
+        let earliest = 1;
+        self.writing.store(earliest, Ordering::SeqCst);
+        MomentOfWrite { time: self, moment: earliest }
+    }
+
     /// Notes that a keyspace with expiry exists.
     pub(crate) fn note_use(&self) {
         self.is_used.store(true, Ordering::Relaxed);

@@ -11,6 +11,11 @@
 //!
 //! Each flush sees the tables of those before it, which are durable by then. No manifest names them
 //! before the one edit, so after a crash the next open removes them and replays all logs again.
+//! Nothing expires in these flushes, because the rest of the logs may have renewed it:
+//!
+//! ```text
+//! a lives 10 seconds from its last write   logs: a.PUT@0 ┊ a.MERGE@8   open at 12: a lives to 18
+//! ```
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -86,9 +91,13 @@ impl Core {
         let memtables = std::mem::take(&mut replayed.memtables);
         let written = match replayed.applied_through {
             None => self.write_replayed(memtables, last_seqno, &mut pending),
-            Some(through) => self.write_replayed(memtables, through, &mut pending).and_then(|()| {
-                self.replay_rest(&replayed, logs, through, last_seqno, &mut pending)
-            }),
+            Some(through) => {
+                // A later operand in the logs may need a value that it came to in time.
+                let _unapplied = self.time.await_logged_writes();
+                self.write_replayed(memtables, through, &mut pending).and_then(|()| {
+                    self.replay_rest(&replayed, logs, through, last_seqno, &mut pending)
+                })
+            }
         };
         if let Err(error) = written {
             return Err(self.give_up(&pending.flushed, error));
