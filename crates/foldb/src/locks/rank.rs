@@ -31,11 +31,11 @@ ranks! {
     ALONE
     /// Held while sealed memtables are flushed.
     FLUSHING
-    /// Held, shared, during a slice of a compaction. The drop of a keyspace takes it alone.
+    /// Held, shared, during a slice of a compaction. A reset of the time takes it alone.
     DROPPING
     /// Held while a write is logged, applied and published.
     WRITER
-    /// The turns of transactions that lost a conflict.
+    /// Held to wait for the end of a transaction's turn.
     TURNS
     /// Held while the manifest is written and versions are made.
     TREE
@@ -83,9 +83,9 @@ ranks! {
     GROWING
     /// The value segments in use.
     SEGMENT_FILES
-    /// The open tables, least recently used first.
+    /// The open tables, in the order in which the pool looks at them.
     OPEN_TABLES
-    /// The open value segments, least recently used first.
+    /// The open value segments, likewise.
     OPEN_SEGMENTS
     /// The syncs of a log.
     LOG_SYNC

@@ -14,7 +14,7 @@ pub(crate) struct Reserve {
     is_due: AtomicBool,
     /// The bytes of logs at which a writer asks for the next look.
     next_look: AtomicU64,
-    /// How many steps of background work were done when a delete last found no space, and 1 more.
+    /// The count of background steps when a delete last found no space, and 1 more.
     used_up_at: AtomicU64,
     /// When a refused write last looked for space, in milliseconds of the environment's clock, and
     /// 1 more.
@@ -78,7 +78,7 @@ impl Reserve {
         is_due
     }
 
-    /// Notes that a delete found no space when so many steps of background work were done.
+    /// Notes that a delete found no space. `done` counts the steps of background work by then.
     pub(crate) fn note_used_up(&self, done: u64) {
         self.used_up_at.store(done + 1, Ordering::Relaxed);
     }

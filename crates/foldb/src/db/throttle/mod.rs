@@ -1,6 +1,7 @@
 //! Stalls, slowdowns, and the order of writers.
 //!
-//! A write passes seven gates, in this order. At each gate it waits for one thing only:
+//! A write passes seven gates, in this order. `writer_lock` and `pace` lie in `db/state`. At each
+//! gate a write waits for one thing only:
 //!
 //! ```text
 //!  gate          state                 left when                          slows
