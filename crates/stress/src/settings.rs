@@ -28,7 +28,6 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         level0_stop_trigger: stop,
         max_bytes_for_level_base: [16 << 10, 256 << 20][rng.usize(..2)],
         max_bytes_for_level_multiplier: [1.5, 4.0, 10.0][rng.usize(..3)],
-        idle_runs: [0, 1, 4][rng.usize(..3)],
         max_background_compactions: rng.usize(1..=3),
         value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
         segment_size: (64 << 10) << rng.u32(0..=6),

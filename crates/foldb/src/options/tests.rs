@@ -214,7 +214,7 @@ fn a_name_or_value_that_is_wrong_is_refused_by_name() {
         ("compression", "lz5", "expected one of none, lz4, snappy, zstd"),
         ("profile", "small", "expected one of balanced, write_heavy, small_memory"),
         ("env", "system", "the program sets it"),
-        ("idle_runs", "1", "no option is called 'idle_runs'"),
+        ("gc_io_budget", "1", "no option is called 'gc_io_budget'"),
     ] {
         let error = Options::named([(name, value)]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);

@@ -373,13 +373,6 @@ tree {
         "More: fewer levels to read and less space, more rewriting in each. Less: the reverse."
         RocksDB "max_bytes_for_level_multiplier"
     }
-    /// Runs over one key above which an idle database compacts its upper runs, so that reads meet
-    /// fewer; 0: never.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    idle_runs: usize {
-        knob 0, "runs" in between(0, MOST_RUNS);
-        "Less, but not 0: shorter reads after a pause, more write amplification."
-    }
 }
 
 segments {

@@ -134,7 +134,7 @@ impl Policy {
                 return Decision { verdict: Verdict::Run(Urgency::Paid, pick), prices };
             }
         }
-        let idle = if signals.is_idle { when_idle(&picker) } else { None };
+        let idle = if signals.is_idle { rest::at_rest(&picker) } else { None };
         let verdict = idle.map_or(Verdict::Rest, |pick| Verdict::Run(Urgency::Idle, pick));
         Decision { verdict, prices }
     }
@@ -147,11 +147,4 @@ fn offer(picker: &Picker, wish: &Wish) -> Option<(u64, Pick)> {
         Wish::FewerRuns => reads::fewer_runs(picker),
         Wish::FewerTombstones => reads::fewer_tombstones(picker),
     }
-}
-
-/// Returns the job of a tree without writes.
-fn when_idle(picker: &Picker) -> Option<Pick> {
-    let runs = picker.policy.idle_runs;
-    rest::at_rest(picker)
-        .or_else(|| if runs > 0 { whole::fewer_runs_when_idle(picker, runs) } else { None })
 }

@@ -46,8 +46,6 @@ pub(crate) enum Reason {
     Released,
     /// A caller asked for it.
     Manual,
-    /// No other job is due: fewer runs to read.
-    Idle,
     /// Reads have paid for meeting fewer runs.
     Reads,
     /// Writes have ended, and the bytes above a slice of the last level exceed its bound at rest.

@@ -32,8 +32,6 @@ pub(crate) struct Policy {
     pub target_file_size: u64,
     /// Bytes of memtables that one flush writes.
     pub flush_bytes: u64,
-    /// Runs over one key above which an idle tree compacts its upper runs; 0 for never.
-    pub idle_runs: usize,
 }
 
 /// What a level is for.
@@ -87,7 +85,6 @@ impl Policy {
             level_multiplier: tree.max_bytes_for_level_multiplier,
             target_file_size: tree.target_file_size,
             flush_bytes: write_buffers.bytes_of_a_flush(),
-            idle_runs: tree.idle_runs,
         }
     }
 

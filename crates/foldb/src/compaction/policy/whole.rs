@@ -1,10 +1,10 @@
-//! Jobs over the whole depth of the tree: tiered's space bound, manual compaction, idle time.
+//! Jobs over the whole depth of the tree: tiered's space bound and manual compaction.
 
 use crate::compaction::policy::choose::{Urgency, Verdict};
-use crate::compaction::policy::decision::{Draft, Need, OutputRun, Pick, Picker, Reason};
+use crate::compaction::policy::decision::{Draft, Need, Picker, Reason};
 use crate::compaction::policy::released;
 use crate::compaction::policy::rest::to_bottom;
-use crate::compaction::policy::shape::{CutRange, RunShape, depth};
+use crate::compaction::policy::shape::{CutRange, RunShape};
 use crate::compaction::policy::slices::Cells;
 use crate::settings::CompactionPreset;
 
@@ -72,30 +72,4 @@ fn bottom_of_one_run(picker: &Picker) -> Option<usize> {
         CompactionPreset::LazyLeveled => Some(picker.policy.num_levels - 1),
         CompactionPreset::Leveled | CompactionPreset::Tiered => Some(deepest.max(1)),
     }
-}
-
-/// Makes one run of all that lies above the oldest data. Returns a job only if more than
-/// `target_depth` runs lie over a key.
-pub(super) fn fewer_runs_when_idle(picker: &Picker, target_depth: usize) -> Option<Pick> {
-    if depth(picker.tree, picker.cmp) <= target_depth.max(2) {
-        return None;
-    }
-    let bottom = picker.tree.deepest_level()?.max(1);
-    let filled = |level: &usize| !picker.runs(*level).is_empty();
-    let upper: usize = (0..bottom).map(|level| picker.runs(level).len()).sum();
-    let (from, lowest) = match upper {
-        0 | 1 => (bottom, bottom),
-        _ => ((0..bottom).find(filled)?, (0..bottom).rfind(filled)?),
-    };
-    let count = picker.runs(from).len();
-    let draft = Draft {
-        reason: Reason::Idle,
-        from,
-        runs: if lowest == from { 0..count } else { picker.free_from(from)..count },
-        to: lowest,
-        output: if lowest == from { OutputRun::InPlace } else { picker.oldest_target(lowest) },
-        range: CutRange::ALL,
-        only_as_move: false,
-    };
-    picker.decide(&draft)
 }

@@ -149,8 +149,6 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
         max_write_buffers: edges.max_write_buffers,
         wal_limit: edges.wal_limit,
         max_background_compactions: edges.compactions,
-        // Work at rest must not help here.
-        idle_runs: 0,
         ..options(&fs)
     };
     let db = Db::open(PATH, options)?;

@@ -20,12 +20,13 @@ fn tree(lines: &[&str]) -> (Policy, Drawing) {
     (policy, drawing)
 }
 
-/// Its shape is right, reads meet three runs, and rest would merge them.
+/// Its shape is right, reads meet three runs, and rest would compact the ripest slice.
 fn three_runs() -> (Policy, Drawing) {
-    let mut drawn =
-        tree(&["L3: 3[a-z 10] 2[a-z 10]", "L4: 1[a-c 40, d-f 40, g-i 40, j-l 40, m-z 40]"]);
-    drawn.0.idle_runs = 2;
-    drawn
+    tree(&[
+        "dead 0.2",
+        "L3: 3[g-l 60] 2[a-z 200]",
+        "L4: 1[a-c 64, d-f 64, g-i 64, j-l 64, m-o 64, p-r 64, s-u 64, v-z 64]",
+    ])
 }
 
 fn choose((policy, drawing): &(Policy, Drawing), signals: Signals) -> Decision {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::tests::depth;
 use crate::compaction::policy::tests::order::{assert_apart, assert_keeps_order, mark_busy};
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree, key};
 use crate::compaction::policy::{CutRange, Pick, Policy, RunningJob, Verdict, reads, rest, whole};
@@ -370,28 +370,6 @@ proptest! {
                 return Ok(());
             };
             prop_assert!(2 * price >= pick.bytes, "{price} for {pick:?}");
-            assert_keeps_order(&shape, &pick);
-            history.apply(&pick);
-        }
-        prop_assert!(false, "{MANY} jobs did not finish");
-    }
-
-    #[test]
-    fn idle_time_brings_depth_down(
-        preset in presets(),
-        levels in 2..7usize,
-        events in events(),
-        target in 2..6usize,
-    ) {
-        let mut history = History::new(preset, levels);
-        events.iter().for_each(|event| history.happen(event));
-        history.come_to_rest();
-        for _ in 0..MANY {
-            let shape = history.tree.shape();
-            let Some(pick) = whole::fewer_runs_when_idle(&history.policy.picker(&shape, &[], CMP), target) else {
-                prop_assert!(depth(&shape, CMP) <= target);
-                return Ok(());
-            };
             assert_keeps_order(&shape, &pick);
             history.apply(&pick);
         }

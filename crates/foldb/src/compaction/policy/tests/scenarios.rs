@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::tests::depth;
 use crate::compaction::policy::tests::drawing::{Drawing, draw_pick, draw_verdict, parse_range};
-use crate::compaction::policy::{Pick, Policy, Signals, reads, rest, whole};
+use crate::compaction::policy::{Pick, Policy, Signals, reads, rest};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -34,7 +34,7 @@ fn busy_runs() {
 }
 
 #[test]
-fn manual_and_idle() {
+fn manual() {
     check("manual.txt", include_str!("../testdata/manual.txt"));
 }
 
@@ -113,10 +113,6 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
         Some("rest") => draw_or_rest(rest::at_rest(&picker)),
         Some("reads") => draw_offer(reads::fewer_runs(&picker)),
         Some("scans") => draw_offer(reads::fewer_tombstones(&picker)),
-        Some("idle") => {
-            let target = words.next().and_then(|n| n.parse().ok()).expect("a depth");
-            draw_or_rest(whole::fewer_runs_when_idle(&picker, target))
-        }
         _ => panic!("unknown command: {command}"),
     }
 }

@@ -4,7 +4,7 @@
 //! cargo test -p foldb --lib policy::tests::simulator -- --ignored --nocapture
 //! ```
 
-use crate::compaction::policy::shape::depth;
+use crate::compaction::policy::tests::depth;
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree};
 use crate::compaction::policy::{Policy, Signals, Verdict};
 use crate::key::BytewiseComparator;
