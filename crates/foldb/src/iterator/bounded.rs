@@ -299,8 +299,8 @@ impl Bounded {
         self.entries.pass_gone()
     }
 
-    /// Notes the deleted keys that a walk stepped over before it found an entry, or none. A walk that
-    /// failed has not ended.
+    /// Notes the deleted keys that a walk stepped over before it found an entry, or none. A walk
+    /// that failed has not ended.
     #[cold]
     fn note_dead(&mut self, way: Way, has_ended: bool) {
         let (Some(from), true) = (self.dead_from.take(), has_ended) else { return };
