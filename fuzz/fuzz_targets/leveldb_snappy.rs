@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| foldb_cli::decoders::decode("leveldb_snappy", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| foldb_leveldb_format::decoders::decode("leveldb_snappy", bytes));

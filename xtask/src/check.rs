@@ -61,6 +61,10 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
     (&["compat/leveldb/"], &[|| Some(tests_of("foldb-leveldb"))]),
     (&["streams/", "streams/jni/"], &[|| Some(Step::new("cargo xtask streams test"))]),
     (&["crates/report/"], &[|| Some(report())]),
+    (
+        &["crates/leveldb_format/"],
+        &[|| Some(tests_of("foldb-cli")), || Some(tests_of("foldb-leveldb"))],
+    ),
     (&["crates/cli/", "docs/shell.md"], &[|| Some(tests_of("foldb-cli"))]),
     (&["crates/db_bench/", "docs/db_bench.md"], &[|| Some(tests_of("db_bench"))]),
     (&["merge_bench/", "docs/merge_bench.md"], &[|| Some(tests_of("merge_bench"))]),

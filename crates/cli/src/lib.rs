@@ -1,5 +1,5 @@
 //! The `foldb` command: `foldb COMMAND DB [ARGS] [FLAGS]`. This library is the inside of that
-//! program, for its fuzz targets, and may change at any time. Programs use the library `foldb`.
+//! program, and may change at any time. Programs use the library `foldb`.
 //!
 //! Reading order:
 //!
@@ -9,7 +9,7 @@
 //! - `location`, `keyspace`, `operator`: the database at a path, a keyspace in it, and the
 //!   operator of its merges
 //! - `ingest`: writes lines into a database
-//! - `leveldb`, `digest`: the files of LevelDB, and the comparison of two databases
+//! - `leveldb`, `digest`: LevelDB's databases, and the comparison of two databases
 //! - `staging`, `new_file`: a directory, and a file, that appear complete
 //! - `stream`: a stream with progress that Ctrl-C ends
 //! - `command`: one module for each command
@@ -37,9 +37,6 @@ mod staging;
 mod stream;
 
 use std::process::ExitCode;
-
-#[doc(hidden)]
-pub use leveldb::decoders;
 
 /// Runs the command that the process was started with.
 #[doc(hidden)]

@@ -1,19 +1,15 @@
 //! The writes of LevelDB's logs.
 //!
-//! Each record of a log is a batch:
-//!
-//! ```text
-//! sequence u64 | count u32 | count × ( 1 | key | value )  or  ( 0 | key )
-//! ```
-//!
-//! Keys and values have their length in front. The n-th write of a batch has sequence number
-//! `sequence + n`. Invariant: only the newest write of a key is kept.
+//! Each record of a log is a batch. Invariant: only the newest write of a key is kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::encoding::{DELETION, Fields, SEQUENCES, VALUE, tag};
-use super::framing::{self, Records};
+use foldb_leveldb_format::batch::Batch;
+use foldb_leveldb_format::encoding::{SEQUENCES, tag};
+use foldb_leveldb_format::records::Records;
+
+use super::{damaged, read_file};
 use crate::exit::Outcome;
 
 /// The newest write of each key in the logs.
@@ -42,45 +38,42 @@ impl Writes {
     /// Fails for damage, for a tail in a log that is not the newest, and for a gap in the sequence
     /// numbers before the log: then the log before it was cut.
     pub(super) fn add(&mut self, path: &Path, is_newest: bool) -> Outcome {
-        let mut records = Records::read(path)?;
+        let bytes = read_file(path)?;
+        let mut records = Records::of(&bytes);
+        let fail = |at: usize, what: &str| damaged(path, at as u64, what);
         let before = self.last_sequence;
         let mut is_first = true;
-        while let Some(record) = records.next()? {
-            if is_first && sequence_of(record).is_some_and(|first| first > before + 1) {
+        while let Some(record) =
+            records.next().map_err(|damage| fail(damage.at, &damage.reason.to_string()))?
+        {
+            let first = Batch::new(record).map(|batch| batch.sequence);
+            if is_first && first.is_some_and(|first| first > before + 1) {
                 let what = format!("the writes after sequence number {before} are missing");
-                return Err(records.damaged(&what));
+                return Err(fail(records.offset(), &what));
             }
             is_first = false;
             let added = self.batch(record);
-            added.ok_or_else(|| records.damaged("a batch is not as LevelDB writes it"))?;
+            added.ok_or_else(|| fail(records.offset(), "a batch is not as LevelDB writes it"))?;
         }
-        self.bytes += records.len();
+        self.bytes += bytes.len() as u64;
         self.tail = records.tail();
         if self.tail > 0 && !is_newest {
             let what = "the log ends with an incomplete record, but a later log follows";
-            return Err(framing::damaged(path, records.offset(), what));
+            return Err(fail(records.offset(), what));
         }
         Ok(())
     }
 
     /// Adds the writes of one record. `None` if it is no batch.
     pub(super) fn batch(&mut self, record: &[u8]) -> Option<()> {
-        let mut fields = Fields(record);
-        let first = sequence_of(fields.take(8)?)?;
-        let count = u32::from_le_bytes(fields.take(4)?.try_into().ok()?);
-        for n in 0..u64::from(count) {
-            let kind = fields.u8()?;
-            let key = fields.prefixed()?;
-            let value = match kind {
-                VALUE => fields.prefixed()?,
-                DELETION => &[],
-                _ => return None,
-            };
-            let sequence = first.checked_add(n).filter(|&sequence| sequence < SEQUENCES)?;
-            self.note(key, tag(sequence, kind), value);
+        let batch = Batch::new(record)?;
+        for (n, write) in (0..).zip(batch.clone()) {
+            let write = write.ok()?;
+            let sequence = batch.sequence.checked_add(n).filter(|&number| number < SEQUENCES)?;
+            self.note(write.key, tag(sequence, write.kind), write.value);
             self.last_sequence = self.last_sequence.max(sequence);
         }
-        fields.is_empty().then_some(())
+        Some(())
     }
 
     fn note(&mut self, key: &[u8], tag: u64, value: &[u8]) {
@@ -92,13 +85,10 @@ impl Writes {
     }
 }
 
-/// Returns the sequence number of the first write of a batch.
-fn sequence_of(batch: &[u8]) -> Option<u64> {
-    batch.first_chunk::<8>().map(|sequence| u64::from_le_bytes(*sequence))
-}
-
 #[cfg(test)]
 mod tests {
+    use foldb_leveldb_format::encoding::{DELETION, VALUE};
+
     use super::*;
 
     fn batch(sequence: u64, count: u32, writes: &[u8]) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Reads and writes the files of a LevelDB database.
+//! Reads and writes LevelDB databases. The formats of the files are in `foldb_leveldb_format`.
 //!
 //! Everything that `import` reads is checked: the checksum of every block and record, the order of
 //! all keys, the bounds of each table, and that every file exists. Any damage is an error that
@@ -8,17 +8,15 @@
 //! - [`source`]: a database as one sorted stream of entries;
 //! - [`manifest`]: which tables and logs a database consists of;
 //! - [`log`]: writes that are not in a table yet;
-//! - [`framing`]: the records of manifests and logs;
-//! - [`table`] and [`block`]: the sorted files;
+//! - [`table`]: the sorted files;
 //! - [`target`] and [`table_writer`]: a new database;
-//! - [`lock`]: keeps LevelDB from opening the database meanwhile;
-//! - [`encoding`]: varints, checksums and internal keys;
-//! - [`decoders`]: what fuzz targets call.
+//! - [`lock`]: keeps LevelDB from opening the database meanwhile.
 
-mod block;
-pub mod decoders;
-mod encoding;
-mod framing;
+use std::path::Path;
+
+use crate::exit::{Exit, Outcome};
+use crate::location::shown;
+
 mod lock;
 mod log;
 mod manifest;
@@ -30,11 +28,23 @@ mod target;
 pub(crate) use source::{Facts, Source};
 pub(crate) use target::{Target, Written};
 
-/// The name of the order that compares keys by their bytes.
-pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";
+fn read_file(path: &Path) -> Outcome<Vec<u8>> {
+    std::fs::read(path)
+        .map_err(|error| Exit::failed(format!("cannot read {}: {error}", shown(path))))
+}
 
-/// The number of levels.
-const LEVELS: u32 = 7;
+/// Returns the error of damage at an offset of a file.
+fn damaged(path: &Path, offset: u64, what: &str) -> Exit {
+    Exit::failed(format!(
+        "corruption: {what} ({}, offset {offset}): nothing was imported; restore the file from a \
+         copy, or repair the database with LevelDB, which gives up what it cannot read",
+        shown(path)
+    ))
+}
+
+#[cfg(test)]
+#[path = "../../../foldb/tests/support/mutator.rs"]
+mod mutator;
 
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,13 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use super::encoding::{VALUE, kind_of, sequence_of};
+use foldb_leveldb_format::edit::TableInfo;
+use foldb_leveldb_format::encoding::{VALUE, kind_of, sequence_of, split_internal};
+use foldb_leveldb_format::manifest::Manifest;
+
 use super::lock::SharedLock;
 use super::log::Writes;
-use super::manifest::{self, Manifest, TableInfo};
+use super::manifest;
 use super::table::{Table, path_of};
 use crate::exit::{Exit, Outcome};
 use crate::location::shown;
@@ -115,7 +118,7 @@ impl Source {
         let lock = SharedLock::take(directory)?;
         let listing = list(directory)?;
         let current = manifest::in_force(directory)?;
-        let manifest = Manifest::read(directory)?;
+        let manifest = manifest::read(directory)?;
         for info in manifest.tables.values() {
             path_of(directory, info.number)?;
         }
@@ -270,7 +273,7 @@ fn runs_of(directory: &Path, manifest: Manifest, writes: Writes) -> Vec<Run> {
 }
 
 fn order(info: &TableInfo) -> (&[u8], Reverse<u64>) {
-    let split = super::encoding::split_internal(&info.smallest);
+    let split = split_internal(&info.smallest);
     split.map_or((&info.smallest, Reverse(0)), |(key, tag)| (key, Reverse(tag)))
 }
 

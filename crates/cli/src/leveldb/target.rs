@@ -6,10 +6,11 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::framing;
-use super::manifest::{TableInfo, edit};
+use foldb_leveldb_format::edit::{Edit, TableInfo};
+use foldb_leveldb_format::encoding::TAG_LEN;
+use foldb_leveldb_format::{BYTEWISE, LEVELS, records};
+
 use super::table_writer::{SEQUENCE, TableWriter, cannot_write};
-use super::{LEVELS, encoding::TAG_LEN};
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 
@@ -81,14 +82,24 @@ impl Target {
     pub(crate) fn finish(mut self) -> Outcome<Written> {
         self.end_table()?;
         let table_bytes = self.tables.iter().map(|table| table.size).sum();
+        let tables = self.tables.len() as u64;
         let level = level_for(table_bytes);
         self.tables.iter_mut().for_each(|table| table.level = level);
+        let edit = Edit {
+            comparator: Some(BYTEWISE.as_bytes().to_vec()),
+            log: Some(0),
+            previous_log: Some(0),
+            next_file: Some(self.next),
+            last_sequence: Some(SEQUENCE),
+            added: self.tables,
+            ..Edit::default()
+        };
         let mut manifest = Vec::new();
-        framing::append(&mut manifest, &edit(&self.tables, self.next, SEQUENCE));
+        records::append(&mut manifest, &edit.encode());
         let name = format!("MANIFEST-{MANIFEST:06}");
         write_file(&self.directory.join(&name), &manifest)?;
         write_file(&self.directory.join("CURRENT"), format!("{name}\n").as_bytes())?;
-        Ok(Written { tables: self.tables.len() as u64, table_bytes })
+        Ok(Written { tables, table_bytes })
     }
 }
 

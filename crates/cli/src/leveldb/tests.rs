@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use super::encoding::{DELETION, TAG_LEN, VALUE, put_prefixed, put_varint, tag};
-use super::manifest::TableInfo;
+use foldb_leveldb_format::edit::{Edit, TableInfo};
+use foldb_leveldb_format::encoding::{DELETION, TAG_LEN, VALUE, put_prefixed, tag};
+use foldb_leveldb_format::{BYTEWISE, records};
+
+use super::Source;
+use super::mutator::{corpus, mutate, time};
 use super::table_writer::{SEQUENCE, TableWriter};
-use super::{BYTEWISE, Source, framing};
 
 /// Writes a table. Its entries get the sequence number of all new entries.
 fn table(directory: &Path, level: u32, number: u64, keys: &[&str]) -> TableInfo {
@@ -18,7 +22,7 @@ fn table(directory: &Path, level: u32, number: u64, keys: &[&str]) -> TableInfo 
 }
 
 /// A batch of a log: keys with a plus are put, those with a minus are deleted.
-pub(super) fn batch(sequence: u64, writes: &[&str]) -> Vec<u8> {
+fn batch(sequence: u64, writes: &[&str]) -> Vec<u8> {
     let mut batch = sequence.to_le_bytes().to_vec();
     batch.extend_from_slice(&(writes.len() as u32).to_le_bytes());
     for write in writes {
@@ -32,44 +36,39 @@ pub(super) fn batch(sequence: u64, writes: &[&str]) -> Vec<u8> {
     batch
 }
 
-pub(super) fn log(directory: &Path, number: u64, batches: &[Vec<u8>]) {
+fn log(directory: &Path, number: u64, batches: &[Vec<u8>]) {
     let mut file = Vec::new();
-    batches.iter().for_each(|batch| framing::append(&mut file, batch));
+    batches.iter().for_each(|batch| records::append(&mut file, batch));
     fs::write(directory.join(format!("{number:06}.log")), file).unwrap();
 }
 
 /// Writes a manifest of two edits, and `CURRENT`.
 fn manifest(directory: &Path, tables: &[TableInfo], log: u64, last_sequence: u64) {
-    let mut first = vec![1];
-    put_prefixed(&mut first, BYTEWISE.as_bytes());
-    let mut second = Vec::new();
-    for (field, value) in [(2, log), (9, 0), (3, 100), (4, last_sequence)] {
-        second.push(field);
-        put_varint(&mut second, value);
-    }
-    for table in tables {
-        second.push(7);
-        put_varint(&mut second, u64::from(table.level));
-        put_varint(&mut second, table.number);
-        put_varint(&mut second, table.size);
-        put_prefixed(&mut second, &table.smallest);
-        put_prefixed(&mut second, &table.largest);
-    }
-    write_edits(directory, &[first, second]);
+    let first = Edit { comparator: Some(BYTEWISE.as_bytes().to_vec()), ..Edit::default() };
+    let second = Edit {
+        log: Some(log),
+        previous_log: Some(0),
+        next_file: Some(100),
+        last_sequence: Some(last_sequence),
+        added: tables.to_vec(),
+        ..Edit::default()
+    };
+    write_edits(directory, &[first.encode(), second.encode()]);
     fs::write(directory.join("CURRENT"), format!("{MANIFEST}\n")).unwrap();
 }
 
 const MANIFEST: &str = "MANIFEST-000009";
 
-pub(super) fn write_edits(directory: &Path, edits: &[Vec<u8>]) {
+fn write_edits(directory: &Path, edits: &[Vec<u8>]) {
     let mut file = Vec::new();
-    edits.iter().for_each(|edit| framing::append(&mut file, edit));
+    edits.iter().for_each(|edit| records::append(&mut file, edit));
     fs::write(directory.join(MANIFEST), file).unwrap();
 }
 
 /// Returns the edits of a database.
-pub(super) fn edits(directory: &Path) -> Vec<Vec<u8>> {
-    let mut records = framing::Records::read(&directory.join(MANIFEST)).unwrap();
+fn edits(directory: &Path) -> Vec<Vec<u8>> {
+    let bytes = fs::read(directory.join(MANIFEST)).unwrap();
+    let mut records = records::Records::of(&bytes);
     let mut edits = Vec::new();
     while let Some(edit) = records.next().unwrap() {
         edits.push(edit.to_vec());
@@ -78,7 +77,7 @@ pub(super) fn edits(directory: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Returns all entries as text.
-pub(super) fn entries(directory: &Path) -> Result<Vec<String>, String> {
+fn entries(directory: &Path) -> Result<Vec<String>, String> {
     let read = || {
         let mut source = Source::open(directory)?;
         let mut all = Vec::new();
@@ -93,7 +92,7 @@ pub(super) fn entries(directory: &Path) -> Result<Vec<String>, String> {
 }
 
 /// A database with tables in three levels, and two logs.
-pub(super) fn database() -> tempfile::TempDir {
+fn database() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let tables = [
@@ -171,4 +170,21 @@ fn wrong_tables_are_errors() {
     complains(&[TableInfo { size: one.size - 1, ..one.clone() }], 1, "the footer is damaged");
     complains(&[TableInfo { number: 77, ..one }], 1, "000077.ldb' is missing");
     assert_eq!(two.largest.len(), 1 + TAG_LEN);
+}
+
+/// The checksums of all records are right, so the reader gets to the changed edits and batches.
+#[test]
+fn databases_with_changed_edits_and_batches_are_read_or_refused() {
+    let dir = database();
+    let whole = edits(dir.path());
+    let batches = [corpus("leveldb_batch"), vec![batch(7, &["+key", "-a"])]].concat();
+    let (begun, time) = (Instant::now(), time(Duration::from_millis(300)));
+    let mut rng = fastrand::Rng::new();
+    while begun.elapsed() < time {
+        let (edit, batch) = (mutate(&mut rng, &whole[1..]), mutate(&mut rng, &batches));
+        write_edits(dir.path(), &[whole[0].clone(), edit.clone()]);
+        log(dir.path(), 11, std::slice::from_ref(&batch));
+        let outcome = std::panic::catch_unwind(|| entries(dir.path()).map(drop));
+        assert!(outcome.is_ok(), "{edit:?} and {batch:?}");
+    }
 }

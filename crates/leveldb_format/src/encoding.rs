@@ -7,45 +7,62 @@
 //!
 //! All integers are little-endian.
 
-/// The kind of a tombstone, and of a value.
-pub(super) const DELETION: u8 = 0;
-pub(super) const VALUE: u8 = 1;
+use std::cmp::{Ordering, Reverse};
+
+use crate::Order;
+
+/// The kind of a tombstone.
+pub const DELETION: u8 = 0;
+/// The kind of a value.
+pub const VALUE: u8 = 1;
 
 /// Sequence numbers have 56 bits.
-pub(super) const SEQUENCES: u64 = 1 << 56;
+pub const SEQUENCES: u64 = 1 << 56;
 
 /// Bytes of a tag.
-pub(super) const TAG_LEN: usize = 8;
+pub const TAG_LEN: usize = 8;
 
 /// Splits an internal key into user key and tag. `None` if it is too short, or of an unknown kind.
-pub(super) fn split_internal(key: &[u8]) -> Option<(&[u8], u64)> {
+pub fn split_internal(key: &[u8]) -> Option<(&[u8], u64)> {
     let (user, tag) = key.split_last_chunk::<TAG_LEN>()?;
     let tag = u64::from_le_bytes(*tag);
     (kind_of(tag) <= VALUE).then_some((user, tag))
 }
 
+/// The order of the internal keys: of one user key, the larger tag comes first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Internal;
+
+impl Order for Internal {
+    fn compare(&self, one: &[u8], other: &[u8]) -> Ordering {
+        let [one, other] =
+            [one, other].map(|key| split_internal(key).map(|(user, tag)| (user, Reverse(tag))));
+        one.cmp(&other)
+    }
+}
+
 /// Returns the kind that a tag holds.
-pub(super) fn kind_of(tag: u64) -> u8 {
+pub fn kind_of(tag: u64) -> u8 {
     tag as u8
 }
 
 /// Returns the sequence number that a tag holds.
-pub(super) fn sequence_of(tag: u64) -> u64 {
+pub fn sequence_of(tag: u64) -> u64 {
     tag >> 8
 }
 
 /// Makes a tag.
-pub(super) fn tag(sequence: u64, kind: u8) -> u64 {
+pub fn tag(sequence: u64, kind: u8) -> u64 {
     sequence << 8 | u64::from(kind)
 }
 
 /// Returns the checksum as files hold it.
-pub(super) fn masked(checksum: u32) -> u32 {
+pub fn masked(checksum: u32) -> u32 {
     checksum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// Appends a varint.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -54,7 +71,7 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends bytes, with their length in front.
-pub(super) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
@@ -62,20 +79,28 @@ pub(super) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Reads fields from the front of some bytes. Each method returns `None` if the bytes are not such
 /// a field.
 #[derive(Clone, Debug)]
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether no byte is left.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
+    /// Reads a byte.
+    pub fn u8(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*byte)
     }
 
-    pub(super) fn varint(&mut self) -> Option<u64> {
+    /// Reads a varint of at most 64 bits.
+    pub fn varint(&mut self) -> Option<u64> {
+        // Most numbers are small.
+        if let Some((&byte @ ..0x80, rest)) = self.0.split_first() {
+            self.0 = rest;
+            return Some(u64::from(byte));
+        }
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -91,18 +116,20 @@ impl<'a> Fields<'a> {
         None
     }
 
-    pub(super) fn varint32(&mut self) -> Option<u32> {
+    /// Reads a varint of at most 32 bits.
+    pub fn varint32(&mut self) -> Option<u32> {
         u32::try_from(self.varint()?).ok()
     }
 
-    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    /// Reads `len` bytes.
+    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(bytes)
     }
 
     /// Reads bytes that have their length in front.
-    pub(super) fn prefixed(&mut self) -> Option<&'a [u8]> {
+    pub fn prefixed(&mut self) -> Option<&'a [u8]> {
         let len = self.varint32()?;
         self.take(len as usize)
     }
@@ -138,5 +165,9 @@ mod tests {
         assert_eq!(split_internal(&key(VALUE)), Some((&b"k"[..], tag(7, VALUE))));
         assert_eq!(split_internal(&key(2)), None);
         assert_eq!(split_internal(b"short"), None);
+        let later = [&b"k"[..], &tag(8, VALUE).to_le_bytes()].concat();
+        assert!(Internal.compare(&later, &key(VALUE)).is_lt());
+        let longer = [&b"k\0"[..], &tag(9, VALUE).to_le_bytes()].concat();
+        assert!(Internal.compare(&key(VALUE), &longer).is_lt());
     }
 }
