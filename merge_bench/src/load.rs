@@ -255,7 +255,7 @@ impl<'a> Worker<'a> {
             let hot = &hot.0[own + writers * self.random.usize(..slots)];
             let generation = hot.generation.load(Ordering::Relaxed) + 1;
             plan.value(hot.index, generation, &mut value);
-            let put = || db.put_opt(key(hot.index), &value, &options);
+            let put = || db.with(&options).put(key(hot.index), &value);
             let written = self.operate(phase, |done| &mut done.writes, put);
             written.map_err(Failure::during("writing beside the merge"))?;
             hot.generation.store(generation, Ordering::Release);

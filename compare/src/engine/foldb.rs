@@ -72,12 +72,12 @@ impl Engine for Foldb {
 
     #[inline]
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.db.put_opt(key, value, &self.write).map_err(Failure::during("foldb: put"))
+        self.db.with(&self.write).put(key, value).map_err(Failure::during("foldb: put"))
     }
 
     #[inline]
     fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.db.merge_opt(key, operand, &self.write).map_err(Failure::during("foldb: merge"))
+        self.db.with(&self.write).merge(key, operand).map_err(Failure::during("foldb: merge"))
     }
 
     #[inline]

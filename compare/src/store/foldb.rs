@@ -35,7 +35,7 @@ impl Store for Foldb {
     #[inline]
     fn add(&self, key: &Key) -> Result<u64> {
         let mut attempts = 0;
-        let added = self.db.transact_opt(&self.transaction, |transaction| {
+        let added = self.db.with(&self.transaction).transact(|transaction| {
             attempts += 1;
             let counter = one_more(transaction.get(key)?.as_deref());
             transaction.put(key, counter)
@@ -46,7 +46,7 @@ impl Store for Foldb {
     #[inline]
     fn merge(&self, key: &Key) -> Result<u64> {
         let mut attempts = 0;
-        let merged = self.db.transact_opt(&self.transaction, |transaction| {
+        let merged = self.db.with(&self.transaction).transact(|transaction| {
             attempts += 1;
             transaction.merge(key, one_more(None))
         });

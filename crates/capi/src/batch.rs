@@ -204,7 +204,7 @@ pub unsafe extern "C" fn foldb_batch_write(
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (batch, options) = unsafe { (arg(batch, "batch")?, write_options(options)) };
-        batch.db.db.to_change()?.write_opt(&batch.batch, options)
+        batch.db.db.to_change()?.with(options).write(&batch.batch)
     })
 }
 

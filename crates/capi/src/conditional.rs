@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use foldb::{CompareAndSwap, Conditional, Result, Value};
+use foldb::{CompareAndSwap, Keyspace, Result, Value, With, WriteOptions};
 
 use crate::boundary::{bytes, call, check_out, store};
 use crate::bytes::{foldb_bytes_t, foldb_value_t, range};
@@ -23,9 +23,9 @@ unsafe fn conditional<'a>(
     db: *const foldb_t,
     keyspace: *const foldb_keyspace_t,
     options: *const foldb_write_options_t,
-) -> Result<Conditional<'a>> {
+) -> Result<With<'a, Keyspace, WriteOptions>> {
     // SAFETY: as the caller promises.
-    unsafe { Ok(keyspace_to_change(db, keyspace)?.conditional(write_options(options))) }
+    unsafe { Ok(keyspace_to_change(db, keyspace)?.with(write_options(options))) }
 }
 
 /// # Safety

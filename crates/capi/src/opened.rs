@@ -100,8 +100,8 @@ impl OpenDb {
         options: &UpdatesOptions,
     ) -> Result<Updates> {
         match self {
-            OpenDb::Writable(db) => db.updates_since_opt(position, options),
-            OpenDb::ReadOnly(db) => db.updates_since(position, options),
+            OpenDb::Writable(db) => db.with(options).updates_since(position),
+            OpenDb::ReadOnly(db) => db.with(options).updates_since(position),
         }
     }
 
@@ -183,11 +183,9 @@ impl<'a> KeyspaceRef<'a> {
     pub(crate) fn get(self, key: &[u8], options: Option<&ReadOptions>) -> Result<Option<Value>> {
         match (self, options) {
             (KeyspaceRef::Writable(keyspace), None) => keyspace.get(key),
-            (KeyspaceRef::Writable(keyspace), Some(options)) => keyspace.get_opt(key, options),
+            (KeyspaceRef::Writable(keyspace), Some(options)) => keyspace.with(options).get(key),
             (KeyspaceRef::ReadOnly(keyspace), None) => keyspace.get(key),
-            (KeyspaceRef::ReadOnly(keyspace), Some(options)) => {
-                keyspace.with_options(options.clone()).get(key)
-            }
+            (KeyspaceRef::ReadOnly(keyspace), Some(options)) => keyspace.with(options).get(key),
         }
     }
 
@@ -198,25 +196,25 @@ impl<'a> KeyspaceRef<'a> {
     ) -> Result<Iter> {
         match (self, options) {
             (KeyspaceRef::Writable(keyspace), None) => keyspace.range(range),
-            (KeyspaceRef::Writable(keyspace), Some(options)) => keyspace.range_opt(range, options),
-            (KeyspaceRef::ReadOnly(_), _) => self.reader(options).range(range),
+            (KeyspaceRef::Writable(keyspace), Some(options)) => keyspace.with(options).range(range),
+            (KeyspaceRef::ReadOnly(keyspace), None) => keyspace.range(range),
+            (KeyspaceRef::ReadOnly(keyspace), Some(options)) => keyspace.with(options).range(range),
         }
     }
 
-    /// Returns a reader of the keyspace with these options.
-    pub(crate) fn reader(self, options: Option<&ReadOptions>) -> KeyspaceReader {
-        let options = options.cloned().unwrap_or_default();
+    /// Returns a handle that reads the keyspace.
+    pub(crate) fn reader(self) -> KeyspaceReader {
         match self {
-            KeyspaceRef::Writable(keyspace) => keyspace.reader(options),
-            KeyspaceRef::ReadOnly(keyspace) => keyspace.with_options(options),
+            KeyspaceRef::Writable(keyspace) => keyspace.reader(),
+            KeyspaceRef::ReadOnly(keyspace) => keyspace.clone(),
         }
     }
 
     pub(crate) fn approximate_size(self, range: ForeignRange<'_>) -> Result<u64> {
-        self.reader(None).approximate_size(range)
+        self.reader().approximate_size(range)
     }
 
     pub(crate) fn tables(self) -> Result<Vec<TableInfo>> {
-        self.reader(None).tables()
+        self.reader().tables()
     }
 }

@@ -384,8 +384,7 @@ pub unsafe extern "C" fn foldb_keyspace_options_free(options: *mut foldb_keyspac
 pub struct foldb_write_options_t(WriteOptions);
 
 /// The options of a write without any.
-static WRITE_DEFAULTS: WriteOptions =
-    WriteOptions { sync: false, disable_wal: false, deadline: None, expires: None };
+static WRITE_DEFAULTS: WriteOptions = WriteOptions::DEFAULT;
 
 /// Returns the options of a write; NULL is the defaults.
 ///

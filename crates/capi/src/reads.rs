@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use foldb::{Error, KeyspaceReader, Result, Value};
+use foldb::{Error, KeyspaceReader, ReadOptions, Result, Value, With};
 
 use crate::boundary::{array, bytes, call, check_array, check_out, store};
 use crate::bytes::{foldb_bytes_t, foldb_value_t};
@@ -34,18 +34,20 @@ unsafe fn get(
     keyspace.get(key, options)
 }
 
-/// Returns a reader of a keyspace with these options.
+/// Reads a keyspace with these options.
 ///
 /// # Safety
 /// The C program keeps the rules of the header.
-unsafe fn reader(
+unsafe fn read<T>(
     db: *const foldb_t,
     keyspace: *const foldb_keyspace_t,
     options: *const foldb_read_options_t,
-) -> Result<KeyspaceReader> {
+    read: impl FnOnce(With<'_, KeyspaceReader, ReadOptions>) -> Result<T>,
+) -> Result<T> {
     // SAFETY: as the caller promises.
     let (keyspace, options) = unsafe { (keyspace_of(db, keyspace)?, read_options(options)) };
-    Ok(keyspace.reader(options))
+    let defaults = ReadOptions::default();
+    read(keyspace.reader().with(options.unwrap_or(&defaults)))
 }
 
 /// Stores the value of a key in `*value`, to be freed with `foldb_value_free`; NULL if there is no
@@ -81,10 +83,10 @@ pub unsafe extern "C" fn foldb_expires_at(
     call(|| {
         check_out(millis, "millis")?;
         // SAFETY: the caller keeps the rules of the header.
-        let reader = unsafe { reader(db, keyspace, options)? };
-        // SAFETY: the caller keeps the rules of the header.
         let key = unsafe { bytes(key, key_len, "key")? };
-        let end = millis_of(reader.expires_at(key)?);
+        // SAFETY: the caller keeps the rules of the header.
+        let end = unsafe { read(db, keyspace, options, |reader| reader.expires_at(key))? };
+        let end = millis_of(end);
         // SAFETY: the caller keeps the rules of the header; checked above.
         unsafe { store(millis, end) };
         Ok(())
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn foldb_first(
     value: *mut *mut foldb_value_t,
 ) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
-    let first = || unsafe { reader(db, keyspace, options)? }.first();
+    let first = || unsafe { read(db, keyspace, options, |reader| reader.first()) };
     // SAFETY: the caller keeps the rules of the header.
     unsafe { store_entry(first, key, value) }
 }
@@ -226,7 +228,7 @@ pub unsafe extern "C" fn foldb_last(
     value: *mut *mut foldb_value_t,
 ) -> *mut foldb_error_t {
     // SAFETY: the caller keeps the rules of the header.
-    let last = || unsafe { reader(db, keyspace, options)? }.last();
+    let last = || unsafe { read(db, keyspace, options, |reader| reader.last()) };
     // SAFETY: the caller keeps the rules of the header.
     unsafe { store_entry(last, key, value) }
 }
@@ -242,7 +244,7 @@ pub unsafe extern "C" fn foldb_is_empty(
     call(|| {
         check_out(empty, "empty")?;
         // SAFETY: the caller keeps the rules of the header.
-        let is_empty = unsafe { reader(db, keyspace, options)? }.is_empty()?;
+        let is_empty = unsafe { read(db, keyspace, options, |reader| reader.is_empty())? };
         // SAFETY: checked above.
         unsafe { store(empty, is_empty) };
         Ok(())
@@ -266,13 +268,12 @@ pub unsafe extern "C" fn foldb_multi_get(
         check_array(values, count, "values")?;
         check_array(errors, count, "errors")?;
         // SAFETY: the caller keeps the rules of the header.
-        let reader = unsafe { reader(db, keyspace, options)? };
-        // SAFETY: the caller keeps the rules of the header.
         let keys = unsafe { array(keys, count, "keys")? };
         // SAFETY: the caller keeps the rules of the header.
         let keys = keys.iter().map(|key| unsafe { key.get("key") });
         let keys = keys.collect::<Result<Vec<_>>>()?;
-        let answers = reader.multi_get(keys)?;
+        // SAFETY: the caller keeps the rules of the header.
+        let answers = unsafe { read(db, keyspace, options, |reader| reader.multi_get(keys))? };
         for (at, answer) in answers.into_iter().enumerate() {
             let (value, error) = match answer {
                 Ok(value) => (foldb_value_t::of(value), ptr::null_mut()),

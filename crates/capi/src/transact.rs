@@ -50,7 +50,7 @@ pub unsafe extern "C" fn foldb_transact(
         let deadline = write.deadline;
         let options =
             TransactionOptions { isolation, write, deadline, ..TransactionOptions::default() };
-        db.db.to_change()?.transact_opt(&options, |transaction: &Transaction| {
+        db.db.to_change()?.with(&options).transact(|transaction: &Transaction| {
             let mut lent = foldb_transaction_t::lent(transaction, db);
             // SAFETY: an error that `work` returned, and that no result is any more. The program's
             // function keeps the rules of the header, and the transaction lives during its call.

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn foldb_transaction_begin(
         // SAFETY: the caller keeps the rules of the header.
         let (db, write) = unsafe { (arg(db, "db")?, *write_options(options)) };
         let options = TransactionOptions { isolation, write, ..TransactionOptions::default() };
-        let begun = Held::Own(Box::new(db.db.to_change()?.begin(options)?));
+        let begun = Held::Own(Box::new(db.db.to_change()?.with(&options).begin()?));
         let begun = foldb_transaction_t::of(begun, db);
         // SAFETY: checked above.
         unsafe { store(transaction, Box::into_raw(Box::new(begun))) };

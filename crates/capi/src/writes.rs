@@ -29,7 +29,7 @@ pub unsafe extern "C" fn foldb_put(
         // SAFETY: the caller keeps the rules of the header.
         let (key, value) =
             unsafe { (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?) };
-        keyspace.put_opt(key, value, options)
+        keyspace.with(options).put(key, value)
     })
 }
 
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn foldb_delete(
         let (keyspace, options) =
             unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
-        keyspace.delete_opt(unsafe { bytes(key, key_len, "key")? }, options)
+        keyspace.with(options).delete(unsafe { bytes(key, key_len, "key")? })
     })
 }
 
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn foldb_delete_range(
         let (keyspace, options) =
             unsafe { (keyspace_to_change(db, keyspace)?, write_options(options)) };
         // SAFETY: the caller keeps the rules of the header.
-        keyspace.delete_range_opt(unsafe { range(lower, upper)? }, options)
+        keyspace.with(options).delete_range(unsafe { range(lower, upper)? })
     })
 }
 
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn foldb_merge(
         // SAFETY: the caller keeps the rules of the header.
         let (key, operand) =
             unsafe { (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?) };
-        keyspace.merge_opt(key, operand, options)
+        keyspace.with(options).merge(key, operand)
     })
 }
 
@@ -115,6 +115,6 @@ pub unsafe extern "C" fn foldb_merge_with(
             unsafe { (bytes(key, key_len, "key")?, bytes(operand, operand_len, "operand")?) };
         // SAFETY: the caller keeps the rules of the header.
         let operator = keyspace.operator(unsafe { text(operator, "operator")? })?;
-        keyspace.merge_with_opt(&operator, key, operand, options)
+        keyspace.with(options).merge_with(&operator, key, operand)
     })
 }

@@ -17,8 +17,7 @@ use foldb::{Compression, Db, Options, WriteOptions};
 
 const RECORDS: usize = 1_000_000;
 const RUNS: usize = 8;
-const NO_LOG: WriteOptions =
-    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
+const NO_LOG: WriteOptions = WriteOptions { disable_wal: true, ..WriteOptions::DEFAULT };
 
 /// An empty database in memory that does nothing by itself.
 fn database() -> Db {
@@ -50,13 +49,13 @@ fn keys(count: usize) -> Vec<[u8; 16]> {
 
 fn put(db: &Db, keys: &[[u8; 16]]) {
     for key in keys {
-        db.put_opt(key, [key[0]; 8], &NO_LOG).expect("memory does not fail");
+        db.with(&NO_LOG).put(key, [key[0]; 8]).expect("memory does not fail");
     }
 }
 
 fn add(db: &Db, keys: &[[u8; 16]]) {
     for key in keys {
-        db.merge_opt(key, 1u64.to_le_bytes(), &NO_LOG).expect("memory does not fail");
+        db.with(&NO_LOG).merge(key, 1u64.to_le_bytes()).expect("memory does not fail");
     }
 }
 
@@ -208,7 +207,8 @@ fn hot_list() -> Db {
     let list = db.operator("append").expect("a built-in");
     for _ in 0..RECORDS {
         db.default_keyspace()
-            .merge_with_opt(&list, key(0), "0123456789", &NO_LOG)
+            .with(&NO_LOG)
+            .merge_with(&list, key(0), "0123456789")
             .expect("memory does not fail");
     }
     db

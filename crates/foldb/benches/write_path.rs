@@ -148,8 +148,8 @@ fn write(db: &Db, kind: Kind, random: &mut fastrand::Rng) {
     let keys = if matches!(kind, Kind::Merge { .. }) { HOT_KEYS } else { KEYS };
     let key = random.u64(..keys).to_be_bytes();
     let outcome = match kind {
-        Kind::Merge { .. } => db.merge_opt(key, 1u64.to_le_bytes(), &options),
-        Kind::Put | Kind::SyncedPut => db.put_opt(key, [b'v'; 100], &options),
+        Kind::Merge { .. } => db.with(&options).merge(key, 1u64.to_le_bytes()),
+        Kind::Put | Kind::SyncedPut => db.with(&options).put(key, [b'v'; 100]),
     };
     outcome.expect("a write");
 }

@@ -86,14 +86,13 @@ pub struct ReadmeExample;
 
 pub use db::{
     ApproximateCount, BackupCheck, BackupInfo, Backups, Base, BatchOp, BatchUpdate, Change,
-    CheckpointReport, ClockReading, CompareAndSwap, Conditional, CreatedKeyspace, CutLog, Db,
-    DumpReport, Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation,
-    Keyspace, KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand,
-    Operands, Place, Position, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions,
-    RepairReport, Savepoint, SkippedPart, Snapshot, SortedLoad, TableInfo, Transaction,
-    TransactionKeyspace, TransactionOptions, Unfolded, Update, UpdateOp, Updates, UpdatesOptions,
-    VerifiedFile, VerifyProgress, VerifyReport, WriteBatch, check_output, verify,
-    verify_with_progress,
+    CheckpointReport, ClockReading, CompareAndSwap, CreatedKeyspace, CutLog, Db, DumpReport,
+    Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace,
+    KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand, Operands,
+    Place, Position, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport,
+    Savepoint, SkippedPart, Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace,
+    TransactionOptions, Unfolded, Update, UpdateOp, Updates, UpdatesOptions, VerifiedFile,
+    VerifyProgress, VerifyReport, With, WriteBatch, check_output, verify, verify_with_progress,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{ClockJump, DroppedTail, Event, EventListener, FailedMerge, StallReason};

@@ -66,7 +66,7 @@ fn write_something(db: &Db, rng: &mut fastrand::Rng) {
             Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
             outcome => outcome.unwrap(),
         },
-        4..=8 => db.put_opt(key, vec![b'v'; rng.usize(..3000)], &sync).unwrap(),
+        4..=8 => db.with(&sync).put(key, vec![b'v'; rng.usize(..3000)]).unwrap(),
         9..=14 => {
             let more = db.keyspace_or_create("more", KeyspaceOptions::default()).unwrap();
             let list = db.operator("stringappend:,").unwrap();

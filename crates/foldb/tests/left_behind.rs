@@ -22,8 +22,7 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, OptionSource, OptionValue, Options, 
 use support::{PATH, assert_error, open, options, reopen, text};
 
 const DIRECTORY_VARIABLE: &str = "FOLDB_TEST_DIRECTORY";
-const SYNCED: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNCED: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 
 /// Returns the files of the database in memory, with their lengths.
 fn files(fs: &MemFs) -> BTreeMap<String, u64> {
@@ -98,7 +97,7 @@ fn opens_that_fail_leave_no_files() {
         let fs = MemFs::new();
         let db = open(&fs).unwrap();
         db.create_keyspace("other", KeyspaceOptions::default()).unwrap().put("b", "2").unwrap();
-        db.put_opt("a", "1", &SYNCED).unwrap();
+        db.with(&SYNCED).put("a", "1").unwrap();
         let left = fs.kill();
         let before = files(&left);
         left.inject(fault.clone().kind(io::ErrorKind::StorageFull));
@@ -329,7 +328,7 @@ fn a_directory_that_is_removed_is_noticed_by_what_has_to_be_durable() {
     let calls: [(&str, ErrorKind, Call); 5] = [
         ("create_keyspace", lost, |db| db.create_keyspace("new", Default::default()).map(drop)),
         ("drop_keyspace", ErrorKind::Io, |db| db.drop_keyspace("old")),
-        ("a synced put", ErrorKind::Io, |db| db.put_opt("b", "2", &SYNCED)),
+        ("a synced put", ErrorKind::Io, |db| db.with(&SYNCED).put("b", "2")),
         ("sync", ErrorKind::Io, |db| db.sync()),
         ("flush", lost, |db| db.flush()),
     ];
@@ -360,7 +359,7 @@ fn a_log_that_a_flush_removed_is_no_loss() {
             let db = &db;
             scope.spawn(move || {
                 for n in 0..300 {
-                    db.put_opt(format!("{writer}-{n}"), [7; 500], &SYNCED).unwrap();
+                    db.with(&SYNCED).put(format!("{writer}-{n}"), [7; 500]).unwrap();
                 }
             });
         }
@@ -483,7 +482,7 @@ fn create_and_destroy() {
                 let alone = fs::File::create_new(&token);
                 assert!(alone.is_ok(), "two processes have the database open");
                 opened += 1;
-                db.put_opt("a", "1", &SYNCED).unwrap();
+                db.with(&SYNCED).put("a", "1").unwrap();
                 db.flush().unwrap();
                 fs::remove_file(&token).unwrap();
             }

@@ -191,7 +191,7 @@ fn long_chain(operands: u64) {
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     timed("merge", || {
         for _ in 0..operands {
-            db.merge_opt("k", 1f64.to_le_bytes(), &unlogged).unwrap();
+            db.with(&unlogged).merge("k", 1f64.to_le_bytes()).unwrap();
         }
     });
     let expected = (operands as f64).to_le_bytes();

@@ -15,8 +15,7 @@ use foldb::env::{FileSystem, PosixFs};
 use foldb::{Db, Error, ErrorKind, GcOptions, Options, Reader, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
-const SYNCED: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNCED: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 /// Limit for the time until writing works after space is freed.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -128,7 +127,7 @@ fn assert_no_space(error: &Error) {
 /// Puts keys from `from` on until a put is refused. Returns how many keys there are then.
 fn put_until_full(db: &Db, from: usize, len: usize, options: &WriteOptions) -> usize {
     for n in from..1_000_000 {
-        if let Err(error) = db.put_opt(key(n), value(n, len), options) {
+        if let Err(error) = db.with(options).put(key(n), value(n, len)) {
             assert_no_space(&error);
             return n;
         }
@@ -215,14 +214,14 @@ fn empty_by_deleting(disk: &Disk) {
 fn write_with_nothing_left(disk: &Disk) {
     let db = disk.open("db").unwrap();
     for n in 0..10 {
-        db.put_opt(key(n), value(n, 100), &SYNCED).unwrap();
+        db.with(&SYNCED).put(key(n), value(n, 100)).unwrap();
     }
     disk.fill(0);
     let count = put_until_full(&db, 10, 100, &SYNCED);
     println!("  {} puts of 100 bytes found space in the log", count - 10);
     check(&db, count, 100);
     disk.make_room();
-    resume("a synced write", || db.put_opt(key(count), value(count, 100), &SYNCED));
+    resume("a synced write", || db.with(&SYNCED).put(key(count), value(count, 100)));
     drop(db);
     check(&disk.open("db").unwrap(), count + 1, 100);
 }

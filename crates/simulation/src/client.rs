@@ -181,7 +181,7 @@ impl<'a> Client<'a> {
         let at = snapshot.as_ref().map(Snapshot::sequence_number).zip(second);
         let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let began = self.stage.ticks.next();
-        let value = self.stage.keyspaces[keyspace].get_opt(&key, &options)?;
+        let value = self.stage.keyspaces[keyspace].with(&options).get(&key)?;
         let value = value.map(|value| value.to_vec());
         let seen = Seen::Value { keyspace, key, value };
         match at {
@@ -205,9 +205,9 @@ impl<'a> Client<'a> {
         let iterator = match range.clone() {
             Some(range) => {
                 let range = self.stage.features.stored_range(&range);
-                self.stage.keyspaces[keyspace].range_opt(range, &options)?
+                self.stage.keyspaces[keyspace].with(&options).range(range)?
             }
-            None => self.stage.keyspaces[keyspace].range_opt(.., &options)?,
+            None => self.stage.keyspaces[keyspace].with(&options).range(..)?,
         };
         let returned = self.stage.ticks.next();
         let (iterator, second) = (Box::new(iterator), self.stage.day.second());
@@ -294,7 +294,7 @@ impl<'a> Client<'a> {
             self.stage.db.sync()?;
         } else {
             let options = WriteOptions { sync: true, ..WriteOptions::default() };
-            self.stage.db.write_opt(&WriteBatch::new(), &options)?;
+            self.stage.db.with(&options).write(&WriteBatch::new())?;
         }
         self.history.syncs.push(began);
         Ok(())
@@ -420,15 +420,15 @@ impl<'a> Client<'a> {
             match &operation.change {
                 Change::Put(key, value) => {
                     let options = WriteOptions { expires: self.expires(operation), ..*options };
-                    return keyspace(operation).put_opt(key, value, &options);
+                    return keyspace(operation).with(&options).put(key, value);
                 }
-                Change::Delete(key) => return keyspace(operation).delete_opt(key, options),
+                Change::Delete(key) => return keyspace(operation).with(options).delete(key),
                 Change::Merge(operator, key, operand) if *operator == own(operation) => {
-                    return keyspace(operation).merge_opt(key, operand, options);
+                    return keyspace(operation).with(options).merge(key, operand);
                 }
                 Change::DeleteRange(range) => {
                     let range = self.stage.features.stored_range(range);
-                    return keyspace(operation).delete_range_opt(range, options);
+                    return keyspace(operation).with(options).delete_range(range);
                 }
                 Change::Merge(..) => {}
             }
@@ -449,7 +449,7 @@ impl<'a> Client<'a> {
                 }
             };
         }
-        self.stage.db.write_opt(&batch, options)
+        self.stage.db.with(options).write(&batch)
     }
 
     pub(crate) fn change(&mut self) -> Operation {

@@ -20,7 +20,7 @@ impl Client<'_> {
         let write = WriteOptions { sync, ..WriteOptions::default() };
         let options = TransactionOptions { isolation, write, ..TransactionOptions::default() };
         let began = self.stage.ticks.next();
-        let transaction = self.stage.db.begin(options)?;
+        let transaction = self.stage.db.with(&options).begin()?;
         let reads = self.rng.usize(..4);
         let reads = (0..reads).map(|_| self.read_in(&transaction)).collect::<Answer<Vec<_>>>()?;
         if !reads.is_empty() {

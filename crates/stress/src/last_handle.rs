@@ -77,7 +77,7 @@ pub(crate) fn close(stage: Stage, path: &Path, slot: &LastHandle) -> Result<(), 
             break;
         }
         let key = [&[FILLER][..], &n.to_be_bytes()].concat();
-        match stage.tally.put_opt(key, [0; 4096], &options) {
+        match stage.tally.with(&options).put(key, [0; 4096]) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Busy => {}
             Err(error) if stage.is_excused(&error) => return Ok(()),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use foldb::env::{Env, Trouble, WatchedFs};
 use foldb::{
     BytewiseComparator, Comparator, Db, Error, ErrorKind, Expiry, Keyspace, KeyspaceOptions,
-    KeyspaceReader, Options, ReadOnlyDb, ReadOptions, Snapshot, WriteBatch,
+    KeyspaceReader, Options, ReadOnlyDb, Snapshot, WriteBatch,
 };
 
 use crate::check::{Wrong, told};
@@ -117,7 +117,7 @@ impl Stage {
 
     /// Returns the keyspaces as they are now.
     pub(crate) fn now(&self) -> Shown<'_> {
-        let now = |own: &Keyspace| own.reader(ReadOptions::default());
+        let now = |own: &Keyspace| own.reader();
         Shown { features: &self.features, keyspaces: self.keyspaces.iter().map(now).collect() }
     }
 

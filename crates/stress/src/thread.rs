@@ -221,21 +221,21 @@ impl<'a> Worker<'a> {
         let stored = |key: &[u8]| self.stage.features.stored_key(key);
         match &write.operations[..] {
             [Operation::Put { keyspace: at, key, value }] => {
-                keyspace(*at).put_opt(stored(key), value, &options)
+                keyspace(*at).with(&options).put(stored(key), value)
             }
             [Operation::Delete { keyspace: at, key }] => {
-                keyspace(*at).delete_opt(stored(key), &options)
+                keyspace(*at).with(&options).delete(stored(key))
             }
             [Operation::Merge { keyspace: at, operator, key, operand }]
                 if self.stage.features.operators[*at] == *operator =>
             {
-                keyspace(*at).merge_opt(stored(key), operand, &options)
+                keyspace(*at).with(&options).merge(stored(key), operand)
             }
             [Operation::DeleteRange { keyspace: at, range }] => {
                 let range = stored(&range.start)..stored(&range.end);
-                keyspace(*at).delete_range_opt(range, &options)
+                keyspace(*at).with(&options).delete_range(range)
             }
-            operations => self.stage.db.write_opt(&self.stage.batch(operations), &options),
+            operations => self.stage.db.with(&options).write(&self.stage.batch(operations)),
         }
     }
 
@@ -256,7 +256,7 @@ impl<'a> Worker<'a> {
     /// Writes an empty batch with a sync.
     fn sync_nothing(&self) -> Result<(), Wrong> {
         let options = WriteOptions { sync: true, ..WriteOptions::default() };
-        self.excused("a sync", self.stage.db.write_opt(&WriteBatch::new(), &options)).map(drop)
+        self.excused("a sync", self.stage.db.with(&options).write(&WriteBatch::new())).map(drop)
     }
 
     /// Ignores an error that the disk may have caused. Returns whether the call succeeded.

@@ -55,7 +55,7 @@ impl Way {
 pub(crate) fn transact(stage: &Stage, model: &Model, write: &Write) -> Result<()> {
     let write_options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
     let options = TransactionOptions { write: write_options, ..TransactionOptions::default() };
-    stage.db.transact_opt(&options, |transaction| {
+    stage.db.with(&options).transact(|transaction| {
         for operation in &write.operations {
             expect_own_key(stage, model, transaction, operation)?;
         }
@@ -113,7 +113,7 @@ pub(crate) fn write_if(stage: &Stage, model: &Model, write: &Write) -> Result<()
     };
     let (at, key) = key_of(operation).expect("a conditional write has a key");
     let keyspace: &Keyspace = &stage.keyspaces[at];
-    let conditional = keyspace.conditional(&options);
+    let conditional = keyspace.with(&options);
     let (stored, before) = (stage.features.stored_key(key), model.keyspaces[at].get(key));
     match operation {
         Operation::Put { value, .. } => {

@@ -108,7 +108,7 @@ fn print(own: &Shown, tally: &mut Tally, output: &mut Output) -> Outcome {
     let form = own.operator_text().map_or(Form::Utf8, Form::from);
     let style = EntryStyle { key: Form::Utf8, value: form, or_text: true, json: true };
     output.json(&Section { keyspace: own.keyspace.name().to_owned() })?;
-    let entries = own.keyspace.with_options(once()).iter()?;
+    let entries = own.keyspace.with(&once()).iter()?;
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
         let printed = value_of(entries, &style).and_then(|value| {
             let key = json::exact(Form::Utf8, entries.key());

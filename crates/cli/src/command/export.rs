@@ -85,7 +85,7 @@ fn write(
     );
     let mut target = Target::new(path);
     let mut digest = Digest::default();
-    let entries = keyspace.with_options(once()).iter()?;
+    let entries = keyspace.with(&once()).iter()?;
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
         let key = entries.key();
         let value = entries.value().map_err(|error| {

@@ -93,14 +93,14 @@ fn write(source: &mut Source, to: &Path, options: &Options, watch: &Watch) -> Ou
         batch.put(key, value);
         pending += (key.len() + value.len()) as u64;
         if pending >= BATCH_BYTES {
-            db.write_opt(&batch, &unlogged)?;
+            db.with(&unlogged).write(&batch)?;
             batch.clear();
             bar.set_position(digest.bytes());
             pending = 0;
             check_interrupt(watch)?;
         }
     }
-    db.write_opt(&batch, &unlogged)?;
+    db.with(&unlogged).write(&batch)?;
     bar.finish_and_clear();
     db.flush()?;
     db.close()?;
@@ -124,7 +124,7 @@ fn compare(read: &Digest, path: &Path, options: Options, watch: &Watch) -> Outco
 
 /// Reads all entries of a keyspace.
 fn digest_of(keyspace: &KeyspaceReader, bar: &ProgressBar, watch: &Watch) -> Outcome<Digest> {
-    let entries = keyspace.with_options(once()).iter()?;
+    let entries = keyspace.with(&once()).iter()?;
     let mut digest = Digest::default();
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
         digest.add(entries.key(), entries.value()?);

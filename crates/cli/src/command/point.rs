@@ -68,7 +68,7 @@ pub(super) fn put(args: &Put, common: &Common) -> Outcome {
         }
     };
     let options = ends::write_options(&args.ends, &opened)?;
-    let conditional = opened.keyspace.conditional(&options);
+    let conditional = opened.keyspace.with(&options);
     let refused = |why: &str| {
         let key = key_in_message(common.key_form(), &key);
         Err(Exit::failed(format!("nothing was written: {key} {why}")))
@@ -85,7 +85,7 @@ pub(super) fn put(args: &Put, common: &Common) -> Outcome {
             CompareAndSwap::Found(Some(_)) => return refused("has another value"),
         }
     } else {
-        opened.keyspace.put_opt(key, value, &options)?;
+        opened.keyspace.with(&options).put(key, value)?;
     }
     opened.close()
 }
@@ -132,7 +132,7 @@ pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
     let (opened, operator) = target.open()?;
     if !args.get {
         let options = ends::write_options(&args.ends, &opened)?;
-        opened.keyspace.merge_with_opt(&operator, key, operand, &options)?;
+        opened.keyspace.with(&options).merge_with(&operator, key, operand)?;
         return opened.close();
     }
     let merged = opened.db.transact(|transaction| {

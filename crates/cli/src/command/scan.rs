@@ -24,7 +24,7 @@ pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
     let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
     // The engine refuses a range that ends before it begins.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
-    let entries = shown.keyspace.with_options(once()).range(bounds)?;
+    let entries = shown.keyspace.with(&once()).range(bounds)?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
     let mut output = Output::new();
     if args.count {

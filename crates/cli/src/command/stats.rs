@@ -34,7 +34,7 @@ pub(super) fn run(args: &args::Stats, common: &Common) -> Outcome {
 fn count_keys(db: &ReadOnlyDb) -> Outcome<u64> {
     let mut keys = 0;
     for name in db.keyspaces() {
-        let entries = db.keyspace(&name)?.with_options(once()).iter()?;
+        let entries = db.keyspace(&name)?.with(&once()).iter()?;
         keys += Walk { entries, reverse: false, limit: u64::MAX }.count()?;
     }
     Ok(keys)

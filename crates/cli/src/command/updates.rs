@@ -26,7 +26,7 @@ pub(super) fn run(args: &Updates, common: &Common) -> Outcome {
         None => db.oldest_position()?,
     };
     let options = UpdatesOptions { include_unsynced: args.unsynced };
-    let mut updates = db.updates_since(&since, &options)?;
+    let mut updates = db.with(&options).updates_since(&since)?;
     let mut output = Output::new();
     loop {
         for update in updates.by_ref() {

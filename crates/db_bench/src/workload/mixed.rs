@@ -16,7 +16,7 @@ impl Task<'_> {
                 found += 1;
                 self.recorder.bytes(self.sizes.key_size + value.len());
             }
-            self.db.put_opt(key, self.values.next(), &self.sizes.write)?;
+            self.db.with(&self.sizes.write).put(key, self.values.next())?;
             self.recorder.bytes(self.sizes.key_size + self.sizes.value_size);
             self.recorder.finished(1, Operation::Update);
         }
@@ -33,7 +33,7 @@ impl Task<'_> {
         while budget.take(1) {
             let key = key.set(self.draws.key(self.sizes.merge_keys));
             if self.draws.below(100) < self.sizes.merge_percent {
-                self.db.merge_opt(key, self.values.next(), &self.sizes.write)?;
+                self.db.with(&self.sizes.write).merge(key, self.values.next())?;
                 merges += 1;
                 self.recorder.finished(1, Operation::Merge);
             } else {
@@ -64,7 +64,7 @@ impl Task<'_> {
                 reads += 1;
                 self.recorder.finished(1, Operation::Read);
             } else {
-                self.db.put_opt(key, self.values.next(), &self.sizes.write)?;
+                self.db.with(&self.sizes.write).put(key, self.values.next())?;
                 writes += 1;
                 self.recorder.finished(1, Operation::Write);
             }

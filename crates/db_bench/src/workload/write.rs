@@ -37,14 +37,14 @@ impl Task<'_> {
             each_batch(self);
             if self.sizes.batch == 1 {
                 let number = key(self);
-                self.db.put_opt(bytes.set(number), self.values.next(), &self.sizes.write)?;
+                self.db.with(&self.sizes.write).put(bytes.set(number), self.values.next())?;
             } else {
                 batch.clear();
                 for _ in 0..self.sizes.batch {
                     let number = key(self);
                     batch.put(bytes.set(number), self.values.next());
                 }
-                self.db.write_opt(&batch, &self.sizes.write)?;
+                self.db.with(&self.sizes.write).write(&batch)?;
             }
             let entry = self.sizes.key_size + self.sizes.value_size;
             self.recorder.bytes(entry * self.sizes.batch as usize);
@@ -77,14 +77,14 @@ impl Task<'_> {
             self.draws.skip();
             if self.sizes.batch == 1 {
                 let number = key(self);
-                self.db.delete_opt(bytes.set(number), &self.sizes.write)?;
+                self.db.with(&self.sizes.write).delete(bytes.set(number))?;
             } else {
                 batch.clear();
                 for _ in 0..self.sizes.batch {
                     let number = key(self);
                     batch.delete(bytes.set(number));
                 }
-                self.db.write_opt(&batch, &self.sizes.write)?;
+                self.db.with(&self.sizes.write).write(&batch)?;
             }
             self.recorder.finished(self.sizes.batch, Operation::Delete);
         }
@@ -97,7 +97,7 @@ impl Task<'_> {
         let mut key = self.key();
         while budget.take(1) {
             let number = self.draws.key(self.sizes.merge_keys);
-            self.db.merge_opt(key.set(number), self.values.next(), &self.sizes.write)?;
+            self.db.with(&self.sizes.write).merge(key.set(number), self.values.next())?;
             self.recorder.bytes(self.sizes.key_size + self.sizes.value_size);
             self.recorder.finished(1, Operation::Merge);
         }
@@ -113,9 +113,9 @@ impl Task<'_> {
             let key = key.set(self.draws.key(self.sizes.num));
             let value = self.values.next();
             if merge {
-                self.db.merge_opt(key, value, &self.sizes.write)?;
+                self.db.with(&self.sizes.write).merge(key, value)?;
             } else {
-                self.db.put_opt(key, value, &self.sizes.write)?;
+                self.db.with(&self.sizes.write).put(key, value)?;
             }
             self.recorder.finished(1, Operation::Write);
         }

@@ -51,7 +51,7 @@ pub use batch::{BatchOp, WriteBatch};
 pub use dump::DumpReport;
 pub use feed::{BatchUpdate, Change, CreatedKeyspace, Update, UpdateOp, Updates, UpdatesOptions};
 pub use handle::{
-    Db, Finalized, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot,
+    Db, Finalized, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot, With,
 };
 pub use handle::{check_output, verify, verify_with_progress};
 pub use lifecycle::checkpoint::CheckpointReport;
@@ -68,7 +68,6 @@ pub use read::operands::{Base, Operand, Operands};
 pub use read::tables::TableInfo;
 pub use state::position::Position;
 pub use transaction::{
-    CompareAndSwap, Conditional, Isolation, Savepoint, Transaction, TransactionKeyspace,
-    TransactionOptions,
+    CompareAndSwap, Isolation, Savepoint, Transaction, TransactionKeyspace, TransactionOptions,
 };
 pub use trees::gc::{GcOptions, GcProgress, GcReport, OnGcProgress};

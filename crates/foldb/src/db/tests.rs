@@ -92,7 +92,7 @@ fn h11_damage_is_seen_from_any_later_log() {
         writes += 1;
     }
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
-    db.put_opt("last", "synced", &synced).unwrap();
+    db.with(&synced).put("last", "synced").unwrap();
     db.put("later", "says so").unwrap();
     assert_eq!(files(&fs, ".log").len(), 3);
     let killed = fs.kill();

@@ -46,7 +46,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// sessions.put("ann", "an hour from now on")?;
 /// let day = Expires::After(Duration::from_secs(86_400));
 /// let options = WriteOptions { expires: Some(day), ..WriteOptions::default() };
-/// sessions.put_opt("bob", "a day", &options)?;
+/// sessions.with(&options).put("bob", "a day")?;
 /// assert!(sessions.expires_at("ann")? < sessions.expires_at("bob")?);
 /// # Ok::<(), foldb::Error>(())
 /// ```

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// let report = ReadReport::default();
 /// let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
-/// assert_eq!(db.get_opt("a", &options)?.unwrap(), b"123");
+/// assert_eq!(db.with(&options).get("a")?.unwrap(), b"123");
 /// assert_eq!((report.operands_seen(), report.tables_touched()), (2, 1));
 /// assert!(report.bytes_read() > 0);
 /// # Ok::<(), foldb::Error>(())

@@ -79,22 +79,22 @@ impl Writer {
         let keyspaces = [self.db.default_keyspace().clone(), self.db.keyspace(OTHER).unwrap()];
         match write {
             Put(at, key, value) => {
-                keyspaces[*at].put_opt(key, value, &options).unwrap();
+                keyspaces[*at].with(&options).put(key, value).unwrap();
                 self.state[*at].insert(key.clone().into_bytes(), value.clone());
             }
             Add(at, key, operand) => {
-                keyspaces[*at].merge_opt(key, number(*operand), &options).unwrap();
+                keyspaces[*at].with(&options).merge(key, number(*operand)).unwrap();
                 let value = self.state[*at].entry(key.clone().into_bytes());
                 let value = value.or_insert_with(|| vec![0; 8]);
                 let sum = u64::from_le_bytes(value[..].try_into().unwrap()) + operand;
                 *value = number(sum).to_vec();
             }
             Delete(at, key) => {
-                keyspaces[*at].delete_opt(key, &options).unwrap();
+                keyspaces[*at].with(&options).delete(key).unwrap();
                 self.state[*at].remove(key.as_bytes());
             }
             DeleteRange(at, from, to) => {
-                keyspaces[*at].delete_range_opt(from.as_str()..to.as_str(), &options).unwrap();
+                keyspaces[*at].with(&options).delete_range(from.as_str()..to.as_str()).unwrap();
                 let gone = |key: &[u8]| from.as_bytes() <= key && key < to.as_bytes();
                 self.state[*at].retain(|key, _| !gone(key));
             }

@@ -138,10 +138,10 @@ fn a_sync_during_a_move_fails_and_works_again_after_it() {
         db.put("second", "2").unwrap();
         fs::rename(&path, &moved).unwrap();
         assert_lost(&db.sync().unwrap_err(), &path, Some(&moved));
-        assert_lost(&db.put_opt("third", "3", &synced).unwrap_err(), &path, Some(&moved));
+        assert_lost(&db.with(&synced).put("third", "3").unwrap_err(), &path, Some(&moved));
         db.put("fourth", "4").unwrap();
         fs::rename(&moved, &path).unwrap();
-        db.put_opt("fifth", "5", &synced).unwrap();
+        db.with(&synced).put("fifth", "5").unwrap();
         db.sync().unwrap();
         db.close().unwrap();
         drop(db);
@@ -162,11 +162,11 @@ fn a_synced_write_that_fails_during_a_move_is_taken_back() {
         db.flush().unwrap(); // The next log has no durable name yet.
         fs::rename(&path, &moved).unwrap();
         let one = 1u64.to_le_bytes();
-        assert_lost(&db.merge_opt("count", one, &synced).unwrap_err(), &path, Some(&moved));
+        assert_lost(&db.with(&synced).merge("count", one).unwrap_err(), &path, Some(&moved));
         assert_eq!(db.get("count").unwrap(), None);
         fs::rename(&moved, &path).unwrap();
         for times in 1..=3u64 {
-            db.merge_opt("count", one, &synced).unwrap();
+            db.with(&synced).merge("count", one).unwrap();
             assert_eq!(db.get("count").unwrap().as_deref(), Some(&times.to_le_bytes()[..]));
         }
         // A copy is what a kill would leave.

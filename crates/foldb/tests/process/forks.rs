@@ -68,14 +68,14 @@ fn call_everything(db: &Db) {
     assert_forked("write", db.write(&batch));
     assert_forked("an empty write", db.write(&WriteBatch::new()));
     for options in [synced, unlogged, in_time] {
-        assert_forked("put_opt", db.put_opt("child", "1", &options));
+        assert_forked("a put with options", db.with(&options).put("child", "1"));
     }
     assert_forked("put_if_absent", db.put_if_absent("child", "1"));
     assert_forked("update", db.update("child", |_| Some(b"1".to_vec())));
     assert_forked("take_first", db.take_first(..));
     assert_forked("merge_get", db.merge_get("child", one));
     assert_forked("transact", db.transact(|own| own.put("child", "1")));
-    assert_forked("begin", db.begin(Default::default()).map(drop));
+    assert_forked("begin", db.begin().map(drop));
     assert_forked("flush", db.flush());
     assert_forked("sync", db.sync());
     assert_forked("compact", db.compact(..));
@@ -112,7 +112,7 @@ fn a_child_gets_an_error_and_the_parent_notices_nothing() {
         in_child(|| call_everything(&db));
         // Another handle, an iterator, a snapshot and a transaction of the parent are dropped.
         let (snapshot, mut iter) = (db.snapshot(), db.iter().unwrap());
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         transaction.put("child", "1").unwrap();
         let kept = db.clone();
         in_child(move || {

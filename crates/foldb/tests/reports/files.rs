@@ -84,7 +84,7 @@ fn a_checkpoint_has_every_write_that_returned_before_it() {
     let db = open(&fs).unwrap();
     for n in 1..=20u64 {
         let unlogged = foldb::WriteOptions { disable_wal: n % 2 == 0, ..Default::default() };
-        db.merge_opt("key", number(1), &unlogged).unwrap();
+        db.with(&unlogged).merge("key", number(1)).unwrap();
         if n % 5 == 0 {
             db.flush().unwrap();
         }

@@ -115,7 +115,7 @@ fn a_transaction_reads_back_merges_over_everything() {
     for key in ["a", "b", "c", "d"] {
         db.put(key, "base").unwrap();
     }
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     transaction.merge("a", "1").unwrap();
     transaction.put("b", "own").unwrap();
     transaction.merge("b", "1").unwrap();

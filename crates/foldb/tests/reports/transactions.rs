@@ -7,7 +7,7 @@ use crate::scan;
 use crate::support::{assert_error, count, number, open, text};
 
 fn begin(db: &Db, isolation: Isolation) -> foldb::Transaction {
-    db.begin(TransactionOptions { isolation, ..TransactionOptions::default() }).unwrap()
+    db.with(&TransactionOptions { isolation, ..TransactionOptions::default() }).begin().unwrap()
 }
 
 /// An iterator of a transaction did not show the transaction's own writes. (dgraph-io/badger#286)
@@ -16,7 +16,7 @@ fn an_iterator_shows_the_writes_of_its_transaction() {
     let db = open(&MemFs::new()).unwrap();
     db.put("b", "stored").unwrap();
     db.put("d", "stored").unwrap();
-    let transaction = db.begin(TransactionOptions::default()).unwrap();
+    let transaction = db.begin().unwrap();
     transaction.put("a", "own").unwrap();
     transaction.put("b", "own").unwrap();
     transaction.delete("d").unwrap();
@@ -86,7 +86,7 @@ fn write_skew_is_refused_under_serializable() {
 fn writes_after_a_rollback_to_a_savepoint_are_whole() {
     let db = open(&MemFs::new()).unwrap();
     for round in 0..20u64 {
-        let transaction = db.begin(TransactionOptions::default()).unwrap();
+        let transaction = db.begin().unwrap();
         transaction.merge("kept", number(1)).unwrap();
         let savepoint = transaction.savepoint();
         for n in 0..50 {
@@ -109,10 +109,10 @@ fn writes_after_a_rollback_to_a_savepoint_are_whole() {
 #[test]
 fn a_savepoint_of_another_transaction_is_refused() {
     let db = open(&MemFs::new()).unwrap();
-    let first = db.begin(TransactionOptions::default()).unwrap();
+    let first = db.begin().unwrap();
     first.put("first", "1").unwrap();
     let savepoint = first.savepoint();
-    let second = db.begin(TransactionOptions::default()).unwrap();
+    let second = db.begin().unwrap();
     second.put("second", "1").unwrap();
     assert_error(second.rollback_to(savepoint), ErrorKind::InvalidArgument, None);
     assert_eq!(text(&second, "second").unwrap(), "1");
@@ -125,7 +125,7 @@ fn a_transaction_larger_than_the_write_buffer_commits_whole() {
     let fs = MemFs::new();
     let small = foldb::Options { write_buffer_size: 64 << 10, ..crate::support::options(&fs) };
     let db = Db::open(crate::support::PATH, small).unwrap();
-    let transaction = db.begin(TransactionOptions::default()).unwrap();
+    let transaction = db.begin().unwrap();
     for n in 0..20_000u32 {
         transaction.put(n.to_be_bytes(), [7; 16]).unwrap();
     }

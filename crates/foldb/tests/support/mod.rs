@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceReader, Options, ReadOnlyDb,
-    ReadOptions, Reader, Result,
+    Reader, Result,
 };
 
 /// Path of databases in memory.
@@ -118,7 +118,7 @@ impl AnyDb for Db {
     }
 
     fn reader(&self, keyspace: &str) -> Result<KeyspaceReader> {
-        Ok(self.keyspace(keyspace)?.reader(ReadOptions::default()))
+        Ok(self.keyspace(keyspace)?.reader())
     }
 
     fn verified(&self) -> Result<u64> {

@@ -202,7 +202,7 @@ impl<'a> Load<'a> {
         let (snapshot, at) = self.snapshot.get_or_insert_with(|| (db.snapshot(), steps)).clone();
         let number = self.any_key(at);
         let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-        let found = db.get_opt(self.window.key(number), &options);
+        let found = db.with(&options).get(self.window.key(number));
         let found = found.map_err(told("a get at a snapshot"))?;
         self.compare("values at a snapshot", number, found, self.window.expected(number, at))
     }

@@ -197,9 +197,9 @@ fn every_call(stage: &Stage, thread: u8, model: &Model) -> Result<(), Wrong> {
     expect_forked("delete", tally.delete(key))?;
     expect_forked("delete_range", tally.delete_range([0]..key))?;
     expect_forked("write", db.write(&batch))?;
-    expect_forked("an empty write", db.write_opt(&WriteBatch::new(), &synced))?;
+    expect_forked("an empty write", db.with(&synced).write(&WriteBatch::new()))?;
     for options in [synced, unlogged, in_time] {
-        expect_forked("put_opt", tally.put_opt(key, one, &options))?;
+        expect_forked("a put with options", tally.with(&options).put(key, one))?;
     }
     expect_forked("put_if_absent", tally.put_if_absent(key, one))?;
     expect_forked("update", tally.update(key, |_| Some(one.to_vec())))?;

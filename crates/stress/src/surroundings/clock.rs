@@ -74,7 +74,7 @@ pub(crate) fn jump(
     clock.set_off_by(rng.i64(-FARTHEST..FARTHEST));
     let earliest = clock.time_of_day() + LEASE;
     let options = WriteOptions { expires: Some(Expires::After(LEASE)), ..Default::default() };
-    match leases.put_opt([thread], b"lease", &options) {
+    match leases.with(&options).put([thread], b"lease") {
         Ok(()) => {}
         Err(error) if stage.is_excused(&error) => return Ok(false),
         Err(error) => return Err(told("a lease cannot be written")(error)),

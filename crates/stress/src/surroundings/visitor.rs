@@ -96,7 +96,7 @@ fn follow(db: &ReadOnlyDb) -> Result<(), Wrong> {
         oldest => oldest.map_err(told("the oldest position"))?,
     };
     let options = UpdatesOptions { include_unsynced: true };
-    let updates = match db.updates_since(&last, &options) {
+    let updates = match db.with(&options).updates_since(&last) {
         Err(error) if ends(&error) => return Ok(()),
         updates => updates.map_err(told("the feed"))?,
     };

@@ -10,7 +10,8 @@ use crate::db::dump::record::{Described, Entry};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_only::ReadOnlyDb;
-use crate::db::handle::read_options::ReadOptions;
+use crate::db::handle::snapshot::Snapshot;
+use crate::db::read::settings::ReadSettings;
 use crate::encoding::put_varint;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
@@ -73,11 +74,7 @@ impl Db {
     pub fn dump(&self, to: impl Write) -> Result<DumpReport> {
         self.core().check_open()?;
         let before = self.core().keyspaces.all();
-        let once = ReadOptions {
-            snapshot: (!planted(Fault::DumpWithoutSnapshot)).then(|| self.snapshot()),
-            fill_cache: false,
-            ..ReadOptions::default()
-        };
+        let snapshot = (!planted(Fault::DumpWithoutSnapshot)).then(|| self.snapshot());
         // The second list comes after the snapshot. It has every keyspace that the snapshot shows,
         // unless one was dropped in between. A keyspace that was created in between is empty in it.
         let states = self.core().keyspaces.all();
@@ -105,8 +102,13 @@ impl Db {
             dump.to.block(BlockKind::Keyspace, &payload)?;
             dump.counts.keyspaces += 1;
         }
+        let once = ReadSettings {
+            snapshot: snapshot.as_ref().map(Snapshot::moment),
+            fill_cache: false,
+            ..ReadSettings::default()
+        };
         for (number, keyspace) in keyspaces.iter().enumerate() {
-            dump.entries_of(number as u64, keyspace, &once)?;
+            dump.entries_of(number as u64, keyspace, once)?;
         }
         let counts = dump.counts;
         Ok(DumpReport::of(&counts, dump.to.finish(&counts)?))
@@ -133,7 +135,12 @@ struct Dump<W: Write> {
 }
 
 impl<W: Write> Dump<W> {
-    fn entries_of(&mut self, number: u64, keyspace: &Keyspace, once: &ReadOptions) -> Result<()> {
+    fn entries_of(
+        &mut self,
+        number: u64,
+        keyspace: &Keyspace,
+        once: ReadSettings<'_>,
+    ) -> Result<()> {
         keyspace.state().check_exists()?;
         let mut now = None;
         let as_stored = |time: ReadTime| {
@@ -168,10 +175,10 @@ impl<W: Write> Dump<W> {
         number: u64,
         keyspace: &Keyspace,
         key: &[u8],
-        once: &ReadOptions,
+        once: ReadSettings<'_>,
     ) -> Result<()> {
         let (newest_first, base) =
-            keyspace.core().chain_of(keyspace.state(), key, once.settings())?.0.into_records();
+            keyspace.core().chain_of(keyspace.state(), key, once)?.0.into_records();
         let base = base.as_ref().filter(|base| base.header.kind == Kind::Put);
         self.add(number, &Entry::Unfolded { key, base: base.map(|base| &base.value[..]) })?;
         for operand in newest_first.iter().rev() {

@@ -281,7 +281,7 @@ impl Restore {
     fn write(&mut self) -> Result<()> {
         if !self.batch.is_empty() {
             let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
-            self.new.db.write_opt(&self.batch, &unlogged)?;
+            self.new.db.with(&unlogged).write(&self.batch)?;
         }
         if self.batch.byte_len() > 2 * BATCH_BYTES {
             self.batch = WriteBatch::new();
@@ -345,7 +345,7 @@ fn expires(keyspace: &Keyspace) -> bool {
 /// Adds the entries of a keyspace to a digest.
 fn add_all(number: usize, keyspace: &Keyspace, digest: &mut Digest) -> Result<()> {
     let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    let mut entries = keyspace.range_opt(.., &once)?;
+    let mut entries = keyspace.with(&once).range(..)?;
     while entries.advance()? {
         match entries.value() {
             Ok(value) => digest.add(number, entries.key(), Some(value)),

@@ -113,7 +113,7 @@ pub(crate) fn feed(bytes: &[u8]) {
     let Ok(shown) = Db::open_read_only(PATH, options(&fs)) else { return };
     let include_unsynced = mode & 2 > 0;
     let how = UpdatesOptions { include_unsynced };
-    let Ok(mut updates) = shown.updates_since(&position, &how) else { return };
+    let Ok(mut updates) = shown.with(&how).updates_since(&position) else { return };
     let mut before = updates.position();
     for _ in 0..MOST_UPDATES {
         let update = match updates.next() {
@@ -162,7 +162,8 @@ pub(crate) fn inputs() -> Vec<Vec<u8>> {
         records.extend_from_slice(record);
     }
     let shown = Db::open_read_only(PATH, options(&own.fs.kill())).unwrap();
-    let updates = shown.updates_since(&Position::BEGINNING, &UpdatesOptions::default()).unwrap();
+    let updates =
+        shown.with(&UpdatesOptions::default()).updates_since(&Position::BEGINNING).unwrap();
     let mut inputs = vec![[&[0][..], &records].concat(), [&[2][..], &records].concat()];
     for update in updates {
         let position = update.unwrap().position.to_bytes();
@@ -182,6 +183,7 @@ fn the_first_input_yields_every_update() {
     forge(&fs, own, &inputs()[0][1..]);
     assert_eq!(fs.read(&own.archive).unwrap().len(), own.fs.read(&own.archive).unwrap().len());
     let shown = Db::open_read_only(PATH, options(&fs)).unwrap();
-    let updates = shown.updates_since(&Position::BEGINNING, &UpdatesOptions::default()).unwrap();
+    let updates =
+        shown.with(&UpdatesOptions::default()).updates_since(&Position::BEGINNING).unwrap();
     assert_eq!(updates.map(Result::unwrap).count(), 7);
 }

@@ -1,6 +1,7 @@
 //! The change feed of a handle that only reads.
 
 use crate::db::feed::updates::{Updates, UpdatesOptions, not_kept};
+use crate::db::handle::With;
 use crate::db::handle::read_only::ReadOnlyDb;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::open::Shown;
@@ -41,7 +42,7 @@ impl ReadOnlyDb {
     /// assert_eq!(snapshot.iter()?.count(), 1);
     /// db.put("b", "2")?;
     /// let all = UpdatesOptions { include_unsynced: true };
-    /// assert_eq!(shown.updates_since(&position, &all)?.count(), 1);
+    /// assert_eq!(shown.with(&all).updates_since(&position)?.count(), 1);
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn snapshot_and_position(&self) -> Result<(Snapshot, Position)> {
@@ -65,8 +66,8 @@ impl ReadOnlyDb {
     ///
     /// # Errors
     /// As [`crate::Db::updates_since`]. `PositionLost` if the database keeps no logs.
-    pub fn updates_since(&self, position: &Position, options: &UpdatesOptions) -> Result<Updates> {
-        self.db().updates_since_opt(position, options)
+    pub fn updates_since(&self, position: &Position) -> Result<Updates> {
+        self.with(&UpdatesOptions::default()).updates_since(position)
     }
 
     /// Returns the oldest position at which the feed can begin: see [`crate::Db::oldest_position`].
@@ -75,5 +76,15 @@ impl ReadOnlyDb {
     /// `PositionLost` if the database keeps no logs; `Io`.
     pub fn oldest_position(&self) -> Result<Position> {
         self.db().oldest_position()
+    }
+}
+
+impl With<'_, ReadOnlyDb, UpdatesOptions> {
+    /// Returns the updates after a position: see [`ReadOnlyDb::updates_since`].
+    ///
+    /// # Errors
+    /// As [`ReadOnlyDb::updates_since`].
+    pub fn updates_since(&self, position: &Position) -> Result<Updates> {
+        Updates::since(self.handle.db(), position, self.options)
     }
 }

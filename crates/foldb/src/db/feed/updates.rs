@@ -18,6 +18,7 @@ use std::time::Duration;
 use crate::db::core::Core;
 use crate::db::feed::directory::Directory;
 use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, NamedOperator, Names, Update};
+use crate::db::handle::With;
 use crate::db::handle::database::Db;
 use crate::db::lifecycle::open::kept_logs::{is_missing, keeps_logs};
 use crate::db::state::chain::{Chain, Seen, lost};
@@ -75,6 +76,16 @@ struct Known {
     operators: BTreeMap<OperatorId, Definition>,
 }
 
+impl With<'_, Db, UpdatesOptions> {
+    /// Returns the updates after a position: see [`Db::updates_since`].
+    ///
+    /// # Errors
+    /// As [`Db::updates_since`].
+    pub fn updates_since(&self, position: &Position) -> Result<Updates> {
+        Updates::since(self.handle, position, self.options)
+    }
+}
+
 impl Db {
     /// Returns the updates after a position, oldest first: each batch of writes whole, with its
     /// keyspaces and operators, and what else happened ([`Change`]). Only updates that survive a
@@ -127,42 +138,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn updates_since(&self, position: &Position) -> Result<Updates> {
-        self.updates_since_opt(position, &UpdatesOptions::default())
-    }
-
-    /// Returns the updates after a position, with options; see [`Db::updates_since`].
-    ///
-    /// # Errors
-    /// As [`Db::updates_since`].
-    pub fn updates_since_opt(
-        &self,
-        position: &Position,
-        options: &UpdatesOptions,
-    ) -> Result<Updates> {
-        let core = self.core();
-        core.check_open()?;
-        let mut updates = Updates {
-            db: self.clone(),
-            durable: !options.include_unsynced,
-            directory: core.standing.is_read_only().then(Directory::default),
-            at: *position,
-            through: 0,
-            reader: None,
-            names: Known::default(),
-            record: Vec::new(),
-            held: None,
-            passed: *position,
-            ready: None,
-            is_first: false,
-        };
-        updates.see(core)?;
-        if *position == Position::BEGINNING {
-            updates.names.keyspaces = Some(BTreeMap::new());
-        }
-        if position.frame > 0 {
-            updates.find_place()?;
-        }
-        Ok(updates)
+        self.with(&UpdatesOptions::default()).updates_since(position)
     }
 
     /// Returns whether the database at a path keeps logs for the feed. An open without
@@ -234,6 +210,34 @@ pub(crate) fn not_kept() -> Error {
 }
 
 impl Updates {
+    /// Returns the updates of a database after a position.
+    pub(super) fn since(db: &Db, position: &Position, options: &UpdatesOptions) -> Result<Updates> {
+        let core = db.core();
+        core.check_open()?;
+        let mut updates = Updates {
+            db: db.clone(),
+            durable: !options.include_unsynced,
+            directory: core.standing.is_read_only().then(Directory::default),
+            at: *position,
+            through: 0,
+            reader: None,
+            names: Known::default(),
+            record: Vec::new(),
+            held: None,
+            passed: *position,
+            ready: None,
+            is_first: false,
+        };
+        updates.see(core)?;
+        if *position == Position::BEGINNING {
+            updates.names.keyspaces = Some(BTreeMap::new());
+        }
+        if position.frame > 0 {
+            updates.find_place()?;
+        }
+        Ok(updates)
+    }
+
     /// Returns the position directly after the last update that was returned. It may be in a later
     /// log than that update's own position, if there was nothing to yield in between.
     pub fn position(&self) -> Position {

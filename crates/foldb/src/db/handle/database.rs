@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::db::batch::WriteBatch;
 use crate::db::core::{Core, Handle};
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_only::ReadOnlyDb;
@@ -15,7 +14,7 @@ use crate::db::lifecycle::open::{RepairOptions, RepairReport, VerifyProgress, Ve
 use crate::error::Result;
 use crate::key::AsKeyRange;
 use crate::memory::MemoryUsage;
-use crate::options::{Options, WriteOptions};
+use crate::options::Options;
 use crate::stats::Stats;
 
 /// An open database. Cloning is cheap: all clones are handles of one database. It closes when the
@@ -137,12 +136,12 @@ impl Db {
     /// takes no lock, starts no thread and writes nothing, so the directory may be read-only.
     ///
     /// The handle shows the database at one moment during this call. It sees every write that had
-    /// returned before, except unflushed writes with [`WriteOptions::disable_wal`]. The handle
-    /// stays at that moment; to see later writes, open the database again. The open reads the
-    /// manifest and the logs once and replays the logs into memory. It cannot flush, so the logged
-    /// writes may exceed [`Options::memory_budget`]; [`Db::memory`] tells them. The handle keeps
-    /// every table open until it is dropped, even beyond [`Options::max_open_files`]. A table that
-    /// the writer removes frees its space only when the handle is dropped.
+    /// returned before, except unflushed writes with [`crate::WriteOptions::disable_wal`]. The
+    /// handle stays at that moment; to see later writes, open the database again. The open reads
+    /// the manifest and the logs once and replays the logs into memory. It cannot flush, so the
+    /// logged writes may exceed [`Options::memory_budget`]; [`Db::memory`] tells them. The handle
+    /// keeps every table open until it is dropped, even beyond [`Options::max_open_files`]. A table
+    /// that the writer removes frees its space only when the handle is dropped.
     ///
     /// The handle has the methods that read, and no others; there is no background work.
     /// [`Options::create_if_missing`] has no effect. Register operators and comparators as for
@@ -246,23 +245,6 @@ impl Db {
         let own = options.clone();
         let repair = || open::repair(path.as_ref(), options, how);
         open::with_comparators(&own, "the repair", repair)
-    }
-
-    /// Applies a batch to all keyspaces that it names. Readers see all of the batch or nothing,
-    /// also after a crash.
-    ///
-    /// # Errors
-    /// As [`Db::merge`].
-    pub fn write(&self, batch: &WriteBatch) -> Result<()> {
-        self.write_opt(batch, &WriteOptions::default())
-    }
-
-    /// Applies a batch with options; see [`Db::write`].
-    ///
-    /// # Errors
-    /// As [`Db::merge`].
-    pub fn write_opt(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
-        self.core().write(batch, options)
     }
 
     /// Takes a snapshot: keeps the current state of all keyspaces readable.

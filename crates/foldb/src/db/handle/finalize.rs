@@ -94,7 +94,7 @@ impl Db {
         let failed = self.all_keyspaces().into_iter().flat_map(|keyspace| {
             let name: Arc<str> = keyspace.name().into();
             let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-            let (failed, broken) = match keyspace.range_opt(.., &once) {
+            let (failed, broken) = match keyspace.with(&once).range(..) {
                 Ok(entries) => (Some(failed_of(entries, name)), None),
                 Err(error) if error.kind() == ErrorKind::KeyspaceDropped => (None, None),
                 Err(error) => (None, Some(Err(error))),

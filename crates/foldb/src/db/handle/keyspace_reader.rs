@@ -1,11 +1,8 @@
 //! A keyspace that can only be read.
 
 use std::fmt;
-use std::time::SystemTime;
 
 use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
-use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::read::approximate::ApproximateCount;
 use crate::db::read::explain::Explained;
@@ -20,7 +17,7 @@ use crate::options::{ExplainedOption, KeyspaceOptions};
 /// [`ReadOnlyDb::keyspace`](crate::ReadOnlyDb::keyspace) and [`Keyspace::reader`] return it.
 /// Cloning is cheap. A reader keeps the database open, and its snapshot if it has one.
 ///
-/// Its [`ReadOptions`] apply to every read through it.
+/// With [`ReadOptions`](crate::ReadOptions) that have no snapshot, its reads keep its moment.
 ///
 /// # Example
 /// ```
@@ -40,31 +37,13 @@ use crate::options::{ExplainedOption, KeyspaceOptions};
 #[derive(Clone)]
 pub struct KeyspaceReader {
     pub(super) keyspace: Keyspace,
-    pub(super) options: ReadOptions,
+    pub(super) snapshot: Option<Snapshot>,
 }
 
-read_with!(KeyspaceReader, |own| own.keyspace, &own.options);
-inherent_reads!(KeyspaceReader);
-
 impl Keyspace {
-    /// Returns a reader of this keyspace, each read of which has these options.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = foldb::Db::create(dir.path().join("db"))?;
-    /// use foldb::ReadOptions;
-    ///
-    /// db.put("key", "value")?;
-    /// let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
-    /// for entry in db.default_keyspace().reader(once).iter()? {
-    ///     let (key, value) = entry?;
-    ///     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
-    /// }
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn reader(&self, options: ReadOptions) -> KeyspaceReader {
-        KeyspaceReader { keyspace: self.clone(), options }
+    /// Returns a handle that only reads this keyspace, as it is at each read.
+    pub fn reader(&self) -> KeyspaceReader {
+        KeyspaceReader { keyspace: self.clone(), snapshot: None }
     }
 }
 
@@ -84,34 +63,11 @@ impl Snapshot {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn keyspace(&self, keyspace: &Keyspace) -> KeyspaceReader {
-        keyspace.reader(self.read_options())
+        KeyspaceReader { keyspace: keyspace.clone(), snapshot: Some(self.clone()) }
     }
 }
 
 impl KeyspaceReader {
-    /// Returns a reader of the same keyspace with other options. Without
-    /// [`ReadOptions::snapshot`] in `options` it keeps the moment that this reader has.
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = foldb::Db::create(dir.path().join("db"))?;
-    /// use foldb::{ReadOptions, ReadReport};
-    ///
-    /// db.put("key", "before")?;
-    /// let then = db.snapshot().keyspace(db.default_keyspace());
-    /// db.put("key", "after")?;
-    /// let report = ReadReport::default();
-    /// let reported = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
-    /// assert_eq!(then.with_options(reported).get("key")?.unwrap(), b"before");
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn with_options(&self, options: ReadOptions) -> KeyspaceReader {
-        let snapshot = options.snapshot.or_else(|| self.options.snapshot.clone());
-        let options = ReadOptions { snapshot, ..options };
-        KeyspaceReader { keyspace: self.keyspace.clone(), options }
-    }
-
     /// Returns the name.
     pub fn name(&self) -> &str {
         self.keyspace.name()
@@ -130,35 +86,6 @@ impl KeyspaceReader {
     /// Returns the default operator: see [`Keyspace::default_operator`].
     pub fn default_operator(&self) -> Option<Operator> {
         self.keyspace.default_operator()
-    }
-
-    /// Returns when a key expires: see [`Keyspace::expires_at`]. A key that has expired at the
-    /// moment of the reader has no end.
-    ///
-    /// # Errors
-    /// As [`Keyspace::get`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = foldb::Db::create(dir.path().join("db"))?;
-    /// use foldb::{Expiry, KeyspaceOptions};
-    ///
-    /// let expiry = Some(Expiry::after_last_write(std::time::Duration::from_secs(60)));
-    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
-    /// let cache = db.create_keyspace("cache", options)?;
-    /// cache.put("page", "…")?;
-    /// let then = db.snapshot().keyspace(&cache);
-    /// cache.delete("page")?;
-    /// assert!(then.expires_at("page")?.is_some() && cache.expires_at("page")?.is_none());
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
-        self.keyspace.core().expires_at(
-            self.keyspace.state(),
-            key.as_ref(),
-            self.options.settings(),
-        )
     }
 
     /// Explains a key as it is now, also if this reader has a snapshot: see [`Keyspace::explain`].
@@ -197,6 +124,6 @@ impl KeyspaceReader {
 impl fmt::Debug for KeyspaceReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("KeyspaceReader");
-        shown.field("keyspace", &self.keyspace).field("options", &self.options).finish()
+        shown.field("keyspace", &self.keyspace).field("snapshot", &self.snapshot).finish()
     }
 }

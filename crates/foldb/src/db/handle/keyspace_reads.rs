@@ -1,47 +1,18 @@
-//! Reads of a keyspace beyond the plain ones: several keys, operands, iterators, estimates,
-//! explanations, tables.
+//! Reads of a keyspace that no other handle has: cursors for other rooms, estimates, explanations,
+//! tables.
 
 use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::read::approximate::ApproximateCount;
 use crate::db::read::explain::Explained;
-use crate::db::read::operands::Operands;
+use crate::db::read::settings::ReadSettings;
 use crate::db::read::tables::TableInfo;
 use crate::error::Result;
 use crate::fold::ReadTime;
 use crate::iterator::{Bounded, Bounds, Iter};
 use crate::key::AsKeyRange;
-use crate::value::Value;
 
 impl Keyspace {
-    /// Reads several keys with options; see [`Keyspace::multi_get`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::multi_get`]; `InvalidArgument` for a snapshot of another database.
-    pub fn multi_get_opt<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-        options: &ReadOptions,
-    ) -> Result<Vec<Result<Option<Value>>>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        self.core().multi_get(self.state(), &keys, options.settings())
-    }
-
-    /// Reads base and operands with options; see [`Keyspace::get_operands`].
-    ///
-    /// # Errors
-    /// As [`Keyspace::get_operands`]; `InvalidArgument` for a snapshot of another database.
-    pub fn get_operands_opt(
-        &self,
-        key: impl AsRef<[u8]>,
-        options: &ReadOptions,
-    ) -> Result<Operands> {
-        let core = self.core();
-        let (chain, time) = core.chain_of(self.state(), key.as_ref(), options.settings())?;
-        core.operands_of(chain, time)
-    }
-
-    pub(crate) fn new_iter(&self, bounds: Bounds, options: &ReadOptions) -> Result<Iter> {
+    pub(crate) fn new_iter(&self, bounds: Bounds, options: ReadSettings<'_>) -> Result<Iter> {
         self.new_iter_at(bounds, options, |time| time)
     }
 
@@ -49,7 +20,7 @@ impl Keyspace {
     pub(crate) fn new_iter_at(
         &self,
         bounds: Bounds,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         adapt: impl FnOnce(ReadTime) -> ReadTime,
     ) -> Result<Iter> {
         self.cursor_at(bounds, options, adapt).map(Iter::from)
@@ -59,10 +30,10 @@ impl Keyspace {
     pub(crate) fn cursor_at(
         &self,
         bounds: Bounds,
-        options: &ReadOptions,
+        options: ReadSettings<'_>,
         adapt: impl FnOnce(ReadTime) -> ReadTime,
     ) -> Result<Bounded> {
-        self.handle().cursor(self.shared_state(), bounds, options.settings(), adapt)
+        self.handle().cursor(self.shared_state(), bounds, options, adapt)
     }
 
     /// Estimates the bytes that the records of a key range take in tables and memtables, older

@@ -18,8 +18,11 @@ mod output;
 pub(crate) mod read_only;
 pub(crate) mod read_options;
 pub(crate) mod reader;
+pub(crate) mod reads;
 pub(crate) mod snapshot;
 mod stats;
+pub(crate) mod with;
+mod writes;
 
 pub use database::{Db, verify, verify_with_progress};
 pub use finalize::Finalized;
@@ -30,3 +33,4 @@ pub use read_only::ReadOnlyDb;
 pub use read_options::ReadOptions;
 pub use reader::Reader;
 pub use snapshot::Snapshot;
+pub use with::With;

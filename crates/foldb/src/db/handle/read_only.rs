@@ -5,8 +5,6 @@ use std::path::Path;
 
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace_reader::KeyspaceReader;
-use crate::db::handle::read_options::ReadOptions;
-use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::open::Shown;
 use crate::db::read::approximate::ApproximateCount;
@@ -55,9 +53,6 @@ pub struct ReadOnlyDb {
     shown: Shown,
 }
 
-read_with!(ReadOnlyDb, |own| own.default.keyspace, &own.default.options);
-inherent_reads!(ReadOnlyDb);
-
 impl ReadOnlyDb {
     /// Opens a database for reading: see [`Db::open_read_only`].
     ///
@@ -68,7 +63,7 @@ impl ReadOnlyDb {
     }
 
     pub(crate) fn of(db: Db, shown: Shown) -> ReadOnlyDb {
-        let default = db.default_keyspace().reader(ReadOptions::default());
+        let default = db.default_keyspace().reader();
         ReadOnlyDb { db, default, shown }
     }
 
@@ -92,7 +87,7 @@ impl ReadOnlyDb {
     /// # Errors
     /// `KeyspaceMissing`, `Closed`.
     pub fn keyspace(&self, name: &str) -> Result<KeyspaceReader> {
-        Ok(self.db.keyspace(name)?.reader(ReadOptions::default()))
+        Ok(self.db.keyspace(name)?.reader())
     }
 
     /// Returns the names of all keyspaces, in order. `default` is always one of them.
@@ -231,7 +226,7 @@ mod tests {
             inner.finalize().map(drop),
             inner.merge("count", 1u64.to_le_bytes()),
             inner.merge_with(&inner.operator("max").unwrap(), "key", "z"),
-            inner.put_opt("key", "other", &unlogged),
+            inner.with(&unlogged).put("key", "other"),
             inner.write(&batch),
             inner.write(&WriteBatch::new()),
             words.put("key", "other"),

@@ -1,7 +1,6 @@
 //! Options of one read.
 
 use crate::db::handle::snapshot::Snapshot;
-use crate::db::read::settings::ReadSettings;
 use crate::stats::ReadReport;
 
 /// Options of one read.
@@ -18,17 +17,12 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { snapshot: None, fill_cache: true, report: None }
+        ReadOptions::PLAIN.clone()
     }
 }
 
 impl ReadOptions {
-    #[inline]
-    pub(crate) fn settings(&self) -> ReadSettings<'_> {
-        ReadSettings {
-            snapshot: self.snapshot.as_ref().map(Snapshot::moment),
-            fill_cache: self.fill_cache,
-            report: self.report.as_ref(),
-        }
-    }
+    /// The default options.
+    pub(crate) const PLAIN: &ReadOptions =
+        &ReadOptions { snapshot: None, fill_cache: true, report: None };
 }

@@ -1,9 +1,9 @@
 //! Reading, as one interface: what databases, keyspaces, snapshots, transactions and read-only
 //! databases share.
 //!
-//! Each handle gives a keyspace and read options, from which [`read_with!`] makes its [`Reader`].
-//! [`inherent_reads!`] repeats the methods of the trait on the handle itself, so that a program
-//! that names the handle's type needs no import of the trait.
+//! [`crate::db::handle::reads`] implements it, and repeats its methods on the handles themselves.
+
+use std::time::SystemTime;
 
 use crate::db::read::operands::Operands;
 use crate::error::{Error, Result};
@@ -15,7 +15,8 @@ use crate::value::Value;
 /// [`Keyspace`](crate::Keyspace), a [`Snapshot`](crate::Snapshot), a
 /// [`KeyspaceReader`](crate::KeyspaceReader), a [`ReadOnlyDb`](crate::ReadOnlyDb) or a
 /// [`Transaction`](crate::Transaction). A database, a snapshot and a transaction read the keyspace
-/// `default`.
+/// `default`. A handle with [`ReadOptions`](crate::ReadOptions) is a reader too: see
+/// [`With`](crate::With).
 ///
 /// A function over `impl Reader` reads all of them. Each of these types also has the methods of the
 /// trait as its own, so only generic code imports the trait.
@@ -133,6 +134,33 @@ pub trait Reader {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands>;
+
+    /// Returns when a key expires; `None` if the key is absent or never expires. The moment is
+    /// rounded up: see [`Expiry`](crate::Expiry).
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::{Duration, SystemTime};
+    /// use foldb::{Expiry, KeyspaceOptions};
+    ///
+    /// let expiry = Some(Expiry::after_last_write(Duration::from_secs(60)));
+    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
+    /// let cache = db.create_keyspace("cache", options)?;
+    /// cache.put("page", "…")?;
+    /// assert!(cache.expires_at("page")?.unwrap() > SystemTime::now());
+    /// assert_eq!(cache.expires_at("other")?, None);
+    ///
+    /// let then = db.snapshot().keyspace(&cache);
+    /// cache.delete("page")?;
+    /// assert!(then.expires_at("page")?.is_some() && cache.expires_at("page")?.is_none());
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>>;
 
     /// Returns the order of the keys.
     ///
@@ -294,166 +322,11 @@ impl<R: Reader> Reader for &R {
         (**self).get_operands(key)
     }
 
+    fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
+        (**self).expires_at(key)
+    }
+
     fn comparator(&self) -> &dyn Comparator {
         (**self).comparator()
     }
 }
-
-/// Implements [`Reader`] for a handle that reads a [`Keyspace`](crate::Keyspace) with
-/// [`ReadOptions`](crate::ReadOptions).
-macro_rules! read_with {
-    ($handle:ty, |$own:ident| $keyspace:expr, $options:expr) => {
-        const _: () = {
-            use $crate::db::handle::reader::Reader;
-            use $crate::db::read::operands::Operands;
-            use $crate::error::Result;
-            use $crate::iterator::Iter;
-            use $crate::key::{AsKeyRange, Comparator};
-            use $crate::value::Value;
-            impl Reader for $handle {
-                #[inline]
-                fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-                    let $own = self;
-                    $keyspace.get_opt(key, $options)
-                }
-
-                fn multi_get<K: AsRef<[u8]>>(
-                    &self,
-                    keys: impl IntoIterator<Item = K>,
-                ) -> Result<Vec<Result<Option<Value>>>> {
-                    let $own = self;
-                    $keyspace.multi_get_opt(keys, $options)
-                }
-
-                fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-                    let $own = self;
-                    $keyspace.range_opt(range, $options)
-                }
-
-                fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
-                    let $own = self;
-                    $keyspace.get_operands_opt(key, $options)
-                }
-
-                fn comparator(&self) -> &dyn Comparator {
-                    let $own = self;
-                    &*$keyspace.state().comparator
-                }
-            }
-        };
-    };
-}
-pub(crate) use read_with;
-
-/// Gives a handle that is a [`Reader`] the trait's methods as its own.
-macro_rules! inherent_reads {
-    ($handle:ty) => {
-        const _: () = {
-            use $crate::db::handle::reader::Reader;
-            use $crate::db::read::operands::Operands;
-            use $crate::error::Result;
-            use $crate::iterator::Iter;
-            use $crate::key::{AsKeyRange, Comparator};
-            use $crate::value::Value;
-            impl $handle {
-                /// Reads a key: see [`Reader::get`](crate::Reader::get).
-                ///
-                /// # Errors
-                /// As [`Reader::get`](crate::Reader::get).
-                #[inline]
-                pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-                    Reader::get(self, key)
-                }
-
-                /// Reads several keys at one moment: see
-                /// [`Reader::multi_get`](crate::Reader::multi_get).
-                ///
-                /// # Errors
-                /// As [`Reader::multi_get`](crate::Reader::multi_get).
-                pub fn multi_get<K: AsRef<[u8]>>(
-                    &self,
-                    keys: impl IntoIterator<Item = K>,
-                ) -> Result<Vec<Result<Option<Value>>>> {
-                    Reader::multi_get(self, keys)
-                }
-
-                /// Returns an iterator over the entries whose keys lie in a range: see
-                /// [`Reader::range`](crate::Reader::range).
-                ///
-                /// # Errors
-                /// As [`Reader::range`](crate::Reader::range).
-                pub fn range(&self, range: impl AsKeyRange) -> Result<Iter> {
-                    Reader::range(self, range)
-                }
-
-                /// Reads the base and the operands of a key without folding them: see
-                /// [`Reader::get_operands`](crate::Reader::get_operands).
-                ///
-                /// # Errors
-                /// As [`Reader::get_operands`](crate::Reader::get_operands).
-                pub fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
-                    Reader::get_operands(self, key)
-                }
-
-                /// Returns the order of the keys.
-                pub fn comparator(&self) -> &dyn Comparator {
-                    Reader::comparator(self)
-                }
-
-                /// Returns whether a key has a value: see
-                /// [`Reader::contains_key`](crate::Reader::contains_key).
-                ///
-                /// # Errors
-                /// As [`Reader::contains_key`](crate::Reader::contains_key).
-                pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-                    Reader::contains_key(self, key)
-                }
-
-                /// Returns an iterator over all entries: see [`Reader::iter`](crate::Reader::iter).
-                ///
-                /// # Errors
-                /// As [`Reader::iter`](crate::Reader::iter).
-                pub fn iter(&self) -> Result<Iter> {
-                    Reader::iter(self)
-                }
-
-                /// Returns an iterator over the entries whose keys begin with `prefix`: see
-                /// [`Reader::prefix`](crate::Reader::prefix).
-                ///
-                /// # Errors
-                /// As [`Reader::prefix`](crate::Reader::prefix).
-                pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
-                    Reader::prefix(self, prefix)
-                }
-
-                /// Returns the entry with the smallest key: see
-                /// [`Reader::first`](crate::Reader::first).
-                ///
-                /// # Errors
-                /// As [`Reader::first`](crate::Reader::first).
-                pub fn first(&self) -> Result<Option<(Vec<u8>, Value)>> {
-                    Reader::first(self)
-                }
-
-                /// Returns the entry with the largest key: see
-                /// [`Reader::last`](crate::Reader::last).
-                ///
-                /// # Errors
-                /// As [`Reader::last`](crate::Reader::last).
-                pub fn last(&self) -> Result<Option<(Vec<u8>, Value)>> {
-                    Reader::last(self)
-                }
-
-                /// Returns whether there is no entry: see
-                /// [`Reader::is_empty`](crate::Reader::is_empty).
-                ///
-                /// # Errors
-                /// As [`Reader::is_empty`](crate::Reader::is_empty).
-                pub fn is_empty(&self) -> Result<bool> {
-                    Reader::is_empty(self)
-                }
-            }
-        };
-    };
-}
-pub(crate) use inherent_reads;

@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
-use crate::db::handle::reader::{inherent_reads, read_with};
 use crate::db::read::settings::{NOT_TAKEN, SnapshotMoment};
 use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
 
 /// One moment of the database, in all its keyspaces. Reads through it see every write that had
 /// returned when it was taken, and no write that began later. Its own methods read the default
-/// keyspace; [`Snapshot::keyspace`] and [`ReadOptions::snapshot`] read any keyspace. Cloning is
-/// cheap. A snapshot keeps the database open. Versions that only the snapshot still sees keep their
-/// space.
+/// keyspace; [`Snapshot::keyspace`] and [`crate::ReadOptions::snapshot`] read any keyspace. Cloning
+/// is cheap. A snapshot keeps the database open. Versions that only the snapshot still sees keep
+/// their space.
 ///
 /// A snapshot cannot be taken inside an operator or comparator that a write in progress calls, or
 /// in a fork of the process. All reads through such a snapshot fail, with `Reentrant` or `Forked`.
@@ -53,9 +51,6 @@ impl Drop for Registered {
         }
     }
 }
-
-read_with!(Snapshot, |own| own.0.default, &own.read_options());
-inherent_reads!(Snapshot);
 
 impl Snapshot {
     /// Takes a snapshot of the database with this default keyspace.
@@ -99,8 +94,8 @@ impl Snapshot {
         self.0.default.core()
     }
 
-    pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { snapshot: Some(self.clone()), ..ReadOptions::default() }
+    pub(crate) fn default_keyspace(&self) -> &Keyspace {
+        &self.0.default
     }
 }
 

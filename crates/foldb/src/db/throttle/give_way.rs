@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
         assert_eq!(rest_after(&courtesy, &clock, read), WORK * REST);
         let synced = crate::WriteOptions { sync: true, ..Default::default() };
-        let put_synced = || db.put_opt("other", "value", &synced).unwrap();
+        let put_synced = || db.with(&synced).put("other", "value").unwrap();
         assert_eq!(rest_after(&courtesy, &clock, put_synced), WORK * REST_FOR_SYNCS);
         assert_eq!(rest_after(&courtesy, &clock, || ()), Duration::ZERO);
     }

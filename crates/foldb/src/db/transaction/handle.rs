@@ -63,8 +63,8 @@ const TURN_OF_READING: Duration = Duration::from_millis(100);
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;
 /// db.put("stock", "1")?;
-/// let first = db.begin(Default::default())?;
-/// let second = db.begin(Default::default())?;
+/// let first = db.begin()?;
+/// let second = db.begin()?;
 /// for transaction in [&first, &second] {
 ///     assert_eq!(transaction.get("stock")?.unwrap(), b"1");
 ///     transaction.put("stock", "0")?;
@@ -360,7 +360,7 @@ impl Transaction {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// let db = foldb::Db::create(dir.path().join("db"))?;
-    /// let transaction = db.begin(Default::default())?;
+    /// let transaction = db.begin()?;
     /// transaction.put("kept", "1")?;
     /// let savepoint = transaction.savepoint();
     /// transaction.put("undone", "2")?;
@@ -408,7 +408,7 @@ impl Transaction {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// let db = foldb::Db::create(dir.path().join("db"))?;
-    /// let transaction = db.begin(Default::default())?;
+    /// let transaction = db.begin()?;
     /// let savepoint = transaction.savepoint();
     /// transaction.put("kept", "1")?;
     /// transaction.release(savepoint);

@@ -17,10 +17,11 @@
 //!   reader       the reads of the handle, as the trait `Reader`
 //!   reading      reads through the transaction's own writes, over its snapshot
 //!   own_writes   indexes the own writes: in memtables that only this transaction reads
-//!   inside       compare-and-swap and its kin in a transaction; reads that claim more or less
-//!   conditional  compare-and-swap and its kin, without a transaction object
+//!   conditional_calls  compare-and-swap and its kin, of all handles
+//!   steps        their bodies, over one way to read and write in one step
+//!   conditional  a step without a transaction object
 //!   take_first   the front of a queue
-//!   default_keyspace  conditional writes of the database
+//!   inside       a step in a transaction; reads that claim more or less
 //!   claims       keys and ranges, in bounded memory
 //!   walk         the ranges that iterators read
 //!   check        whether the claims hold: by notes under the lock, by records without it
@@ -30,15 +31,16 @@ mod check;
 mod claiming;
 mod claims;
 mod conditional;
-mod default_keyspace;
+mod conditional_calls;
 mod handle;
 mod inside;
 mod own_writes;
 mod reader;
 mod reading;
+mod steps;
 mod take_first;
 mod transact;
 
-pub use conditional::{CompareAndSwap, Conditional};
 pub use handle::{Savepoint, Transaction, TransactionKeyspace};
+pub use steps::CompareAndSwap;
 pub use transact::{Isolation, TransactionOptions};

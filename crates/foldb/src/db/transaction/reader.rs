@@ -3,7 +3,10 @@
 //! With serializable isolation the commit checks every read: a key, also an absent one, and each
 //! range that an iterator walked over. An iterator sees the own writes made before it.
 
-use crate::db::handle::reader::{Reader, inherent_reads};
+use std::time::SystemTime;
+
+use crate::db::handle::reader::Reader;
+use crate::db::handle::reads::inherent_reads;
 use crate::db::read::operands::Operands;
 use crate::db::transaction::handle::{Transaction, TransactionKeyspace};
 use crate::error::Result;
@@ -33,6 +36,11 @@ impl Reader for TransactionKeyspace<'_> {
         self.transaction.read(self.keyspace, |over| over.operands(key.as_ref()))
     }
 
+    /// Own writes count as made at the moment that the transaction reads.
+    fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
+        self.transaction.read(self.keyspace, |over| over.expires_at(key.as_ref()))
+    }
+
     fn comparator(&self) -> &dyn Comparator {
         &*self.keyspace.state().comparator
     }
@@ -58,6 +66,10 @@ impl Reader for Transaction {
 
     fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands> {
         self.default_keyspace().get_operands(key)
+    }
+
+    fn expires_at(&self, key: impl AsRef<[u8]>) -> Result<Option<SystemTime>> {
+        self.default_keyspace().expires_at(key)
     }
 
     fn comparator(&self) -> &dyn Comparator {

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU32;
 use std::time::SystemTime;
 
 use crate::db::handle::keyspace::Keyspace;
-use crate::db::handle::read_options::ReadOptions;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::read::key_walk::Sought;
 use crate::db::read::operands::Operands;
@@ -120,9 +119,9 @@ impl OverSnapshot<'_> {
     /// Returns an iterator over a range. It sees the own writes made before this call.
     pub(super) fn iter(&self, bounds: Bounds) -> Result<Iter> {
         let options =
-            ReadOptions { snapshot: Some(self.snapshot.clone()), ..ReadOptions::default() };
+            ReadSettings { snapshot: Some(self.snapshot.moment()), ..ReadSettings::default() };
         let as_stored = self.own.is_some();
-        let below = self.keyspace.cursor_at(bounds.clone(), &options, |time| ReadTime {
+        let below = self.keyspace.cursor_at(bounds.clone(), options, |time| ReadTime {
             as_stored,
             first_end: self.first_end.cloned(),
             ..time

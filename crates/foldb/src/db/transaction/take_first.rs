@@ -16,7 +16,7 @@
 
 use std::ops::Bound;
 
-use crate::db::handle::read_options::ReadOptions;
+use crate::db::read::settings::ReadSettings;
 use crate::db::state::fronts::Front;
 use crate::db::state::patience::Patience;
 use crate::db::transaction::conditional::{Conditional, lost_the_key};
@@ -35,32 +35,18 @@ const AHEAD: usize = 16;
 const LARGEST_BESIDE: usize = 1 << 10;
 
 impl Conditional<'_> {
-    /// Deletes the first entry of a range, and returns it; `None` if the range has no entry. A
-    /// call takes as long however many entries were taken before.
-    ///
-    /// # Errors
-    /// As [`Conditional::compare_and_swap`].
-    ///
-    /// # Example
-    /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// let db = foldb::Db::create(dir.path().join("db"))?;
-    /// db.put("task 1", "write")?;
-    /// db.put("task 2", "test")?;
-    /// let (key, task) = db.take_first("task ".."task:")?.unwrap();
-    /// assert_eq!((&key[..], &task[..]), (&b"task 1"[..], &b"write"[..]));
-    /// assert_eq!(db.take_first(..)?.unwrap().0, b"task 2");
-    /// assert!(db.take_first(..)?.is_none());
-    /// # Ok::<(), foldb::Error>(())
-    /// ```
-    pub fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
+    /// Deletes the first entry of a range, and returns it.
+    pub(super) fn take_first_entry(
+        &self,
+        range: impl AsKeyRange,
+    ) -> Result<Option<(Vec<u8>, Value)>> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
         core.check_writable()?;
-        self.options.check()?;
+        let options = self.options_of_writes()?;
         let bounds = range.key_bounds();
         keyspace.check_ends(bounds)?;
         let clock = &*core.options.env.clock;
-        let patience = Patience::of(self.options, clock);
+        let patience = Patience::of(&options, clock);
         let _noting = Noting::begin(&**core, patience)?;
         let mut losses = 0;
         loop {
@@ -80,7 +66,7 @@ impl Conditional<'_> {
             front.take_first();
             let mut lost = false;
             let delete = (Kind::Delete, NO_OPERATOR);
-            let options = patience.limit(self.options, clock);
+            let options = patience.limit(&options, clock);
             let written = core.write_one_if(keyspace, delete, &key, &[], &options, |writer| {
                 // The number of the delete, which the front knows too then.
                 let deleted_at = core.published() + 1;
@@ -151,7 +137,7 @@ impl Conditional<'_> {
             Edge::Behind(key) => (Bound::Excluded(key.to_vec()), AHEAD),
         };
         let rest = Bounds { lower, upper: upper.map(<[u8]>::to_vec) };
-        let mut iter = self.keyspace.new_iter(rest, &ReadOptions::default())?.at_front();
+        let mut iter = self.keyspace.new_iter(rest, ReadSettings::default())?.at_front();
         let Some(first) = iter.next() else {
             front.extend(None, Edge::at_end(upper));
             return Ok(None);

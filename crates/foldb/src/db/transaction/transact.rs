@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use crate::db::core::Core;
+use crate::db::handle::With;
 use crate::db::handle::database::Db;
 use crate::db::state::patience::Patience;
 use crate::db::throttle::turn::turn_after;
@@ -40,7 +41,7 @@ pub enum Isolation {
 ///     write: WriteOptions { sync: true, ..Default::default() },
 ///     ..Default::default()
 /// };
-/// db.transact_opt(&durable, |transaction| transaction.put("key", "value"))?;
+/// db.with(&durable).transact(|transaction| transaction.put("key", "value"))?;
 /// # Ok::<(), foldb::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -53,10 +54,10 @@ pub struct TransactionOptions {
     /// Beyond it, it remembers ranges, and meets more conflicts. Default: 16 MiB, so 400 000 keys
     /// of 16 bytes. [`crate::MemoryUsage`] tells what is in use.
     pub max_read_bytes: usize,
-    /// How often [`Db::transact_opt`] runs the transaction before it returns the conflict. At least
+    /// How often [`With::transact`] runs the transaction before it returns the conflict. At least
     /// 1. Default: 100.
     pub max_attempts: u32,
-    /// When [`Db::transact_opt`] stops running it again. All its waits end by then, too: those of
+    /// When [`With::transact`] stops running it again. All its waits end by then, too: those of
     /// turns, of pauses and of commits. Default: none.
     pub deadline: Option<Duration>,
 }
@@ -115,15 +116,15 @@ impl Core {
     }
 }
 
-impl Db {
+impl With<'_, Db, TransactionOptions> {
     /// Begins a transaction. The caller commits it, and runs it again after a `Conflict`.
     ///
     /// # Errors
     /// `Closed`, `Forked`; `Busy` if the deadline of [`TransactionOptions::write`] ends while
     /// another call holds the writer lock. A database that accepts no writes, because it is
     /// `Poisoned` or was opened read-only, still begins transactions: those without writes succeed.
-    pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        Transaction::begin(self, options, Patience::ENDLESS)
+    pub fn begin(&self) -> Result<Transaction> {
+        Transaction::begin(self.handle, self.options.clone(), Patience::ENDLESS)
     }
 
     /// Runs `work` in a transaction and commits it. After a conflict of the commit it runs `work`
@@ -164,20 +165,9 @@ impl Db {
     /// assert_eq!(db.get("bob")?.unwrap(), 70u64.to_le_bytes());
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn transact<T>(&self, work: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
-        self.transact_opt(&TransactionOptions::default(), work)
-    }
-
-    /// Runs `work` in a transaction with options; see [`Db::transact`].
-    ///
-    /// # Errors
-    /// As [`Db::transact`].
-    pub fn transact_opt<T>(
-        &self,
-        options: &TransactionOptions,
-        mut work: impl FnMut(&Transaction) -> Result<T>,
-    ) -> Result<T> {
-        let clock = &*self.core().options.env.clock;
+    pub fn transact<T>(&self, mut work: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
+        let (db, options) = (self.handle, self.options);
+        let clock = &*db.core().options.env.clock;
         let patience = Patience::from_now(options.deadline, clock);
         let mut losses = 0_u32;
         loop {
@@ -185,10 +175,10 @@ impl Db {
                 None => None,
                 Some(limit) => {
                     let patience = Patience::of(&options.write, clock).or(patience);
-                    Some(self.core().take_turn(limit, patience)?)
+                    Some(db.core().take_turn(limit, patience)?)
                 }
             };
-            let transaction = Transaction::begin(self, options.clone(), patience)?;
+            let transaction = Transaction::begin(db, options.clone(), patience)?;
             // An error of the closure is the caller's, whatever its kind: only a commit loses.
             let result = work(&transaction)?;
             let committed = transaction.commit();
@@ -209,5 +199,24 @@ impl Db {
                 clock.sleep(patience.left(clock).map_or(pause, |left| pause.min(left)));
             }
         }
+    }
+}
+
+impl Db {
+    /// Begins a transaction. The caller commits it, and runs it again after a `Conflict`.
+    ///
+    /// # Errors
+    /// As [`With::begin`].
+    pub fn begin(&self) -> Result<Transaction> {
+        self.with(&TransactionOptions::default()).begin()
+    }
+
+    /// Runs `work` in a transaction and commits it, again after a conflict: see
+    /// [`With::transact`].
+    ///
+    /// # Errors
+    /// As [`With::transact`].
+    pub fn transact<T>(&self, work: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
+        self.with(&TransactionOptions::default()).transact(work)
     }
 }

@@ -30,7 +30,7 @@ fn name(n: usize) -> String {
 fn write_to_all(db: &Db, value: &str) {
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     for n in 0..KEYSPACES {
-        db.keyspace(&name(n)).unwrap().put_opt("key", value, &unlogged).unwrap();
+        db.keyspace(&name(n)).unwrap().with(&unlogged).put("key", value).unwrap();
     }
 }
 

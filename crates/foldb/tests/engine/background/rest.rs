@@ -76,7 +76,7 @@ fn a_small_tree_becomes_one_run_after_a_second_without_writes() {
 fn blocks_before(db: &Db, end: u32) -> u64 {
     let report = ReadReport::default();
     let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
-    let entries = db.range_opt(..key(end), &options).unwrap();
+    let entries = db.with(&options).range(..key(end)).unwrap();
     assert_eq!(entries.count() as u32, end.div_ceil(24));
     report.cached_blocks() + report.read_blocks()
 }

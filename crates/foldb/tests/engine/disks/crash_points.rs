@@ -9,8 +9,7 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteO
 
 use crate::support::{PATH, only_appends, options};
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 const COPY: &str = "copy";
 /// Number of crash outcomes to check.
 const SEEDS: u64 = 6;
@@ -43,7 +42,7 @@ fn program(fs: &MemFs, progress: &mut Progress) -> Result<()> {
         let put = |count: usize, progress: &mut Progress| -> Result<()> {
             for _ in 0..count {
                 let n = progress.acknowledged;
-                db.put_opt(format!("{n:04}"), value(n), &SYNC)?;
+                db.with(&SYNC).put(format!("{n:04}"), value(n))?;
                 progress.acknowledged += 1;
             }
             Ok(())
@@ -146,7 +145,7 @@ fn an_error_that_heals_at_once_loses_nothing_at_any_call() {
         let db = Db::open(PATH, with(&again)).unwrap();
         let next = db.iter().unwrap().count();
         assert!((before..=before + 1).contains(&next), "{moment}: {next} keys");
-        db.put_opt(format!("{next:04}"), value(next), &SYNC).unwrap();
+        db.with(&SYNC).put(format!("{next:04}"), value(next)).unwrap();
         db.close().unwrap();
         check(PATH, &again, next + 1, &format!("{moment}, again"));
     }

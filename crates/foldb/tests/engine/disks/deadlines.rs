@@ -29,43 +29,41 @@ pub(crate) fn calls() -> Vec<(&'static str, Call)> {
         TransactionOptions { deadline: options.deadline, write, ..Default::default() }
     }
     vec![
-        ("put", |_, own, soon| own.put_opt("a", "1", soon)),
+        ("put", |_, own, soon| own.with(soon).put("a", "1")),
         ("put with an end", |_, own, soon| {
             if own.options().expiry.is_none() {
                 return Ok(());
             }
-            own.put_opt("a", "1", &WriteOptions { expires: Some(Expires::Never), ..*soon })
+            own.with(&WriteOptions { expires: Some(Expires::Never), ..*soon }).put("a", "1")
         }),
-        ("merge", |_, own, soon| own.merge_opt("a", "2", soon)),
-        ("delete", |_, own, soon| own.delete_opt("b", soon)),
-        ("delete_range", |_, own, soon| own.delete_range_opt("b".."c", soon)),
+        ("merge", |_, own, soon| own.with(soon).merge("a", "2")),
+        ("delete", |_, own, soon| own.with(soon).delete("b")),
+        ("delete_range", |_, own, soon| own.with(soon).delete_range("b".."c")),
         ("write", |db, own, soon| {
             let mut batch = WriteBatch::new();
             batch.put_in(own, "a", "3").put("a", "3");
-            db.write_opt(&batch, soon)
+            db.with(soon).write(&batch)
         }),
-        ("put_if_absent", |_, own, soon| own.conditional(soon).put_if_absent("c", "1").map(drop)),
+        ("put_if_absent", |_, own, soon| own.with(soon).put_if_absent("c", "1").map(drop)),
         ("compare_and_swap", |_, own, soon| {
-            own.conditional(soon).compare_and_swap("d", None, Some(b"1")).map(drop)
+            own.with(soon).compare_and_swap("d", None, Some(b"1")).map(drop)
         }),
-        ("update", |_, own, soon| {
-            own.conditional(soon).update("e", |_| Some(b"1".to_vec())).map(drop)
-        }),
+        ("update", |_, own, soon| own.with(soon).update("e", |_| Some(b"1".to_vec())).map(drop)),
         ("fetch_update", |_, own, soon| {
-            own.conditional(soon).fetch_update("e", |_| Some(b"1".to_vec())).map(drop)
+            own.with(soon).fetch_update("e", |_| Some(b"1".to_vec())).map(drop)
         }),
-        ("merge_get", |_, own, soon| own.conditional(soon).merge_get("e", "2").map(drop)),
-        ("merge_if", |_, own, soon| own.conditional(soon).merge_if("e", |_| true, "2").map(drop)),
-        ("take", |_, own, soon| own.conditional(soon).take("e").map(drop)),
-        ("take_first", |_, own, soon| own.conditional(soon).take_first(..).map(drop)),
+        ("merge_get", |_, own, soon| own.with(soon).merge_get("e", "2").map(drop)),
+        ("merge_if", |_, own, soon| own.with(soon).merge_if("e", |_| true, "2").map(drop)),
+        ("take", |_, own, soon| own.with(soon).take("e").map(drop)),
+        ("take_first", |_, own, soon| own.with(soon).take_first(..).map(drop)),
         ("transact", |db, own, soon| {
-            db.transact_opt(&within(soon), |transaction| {
+            db.with(&within(soon)).transact(|transaction| {
                 transaction.keyspace(own).get("a")?;
                 transaction.keyspace(own).put("f", "1")
             })
         }),
         ("commit", |db, own, soon| {
-            let transaction = db.begin(within(soon))?;
+            let transaction = db.with(&within(soon)).begin()?;
             transaction.keyspace(own).put("g", "1")?;
             transaction.commit()
         }),
@@ -219,7 +217,7 @@ fn deadlines_hold_while_the_manifest_hangs() {
 fn deadlines_hold_while_a_log_hangs() {
     all_calls_return_while((Operation::Write, ".log"), |_, own| own.put("victim", "1").unwrap());
     let sync = WriteOptions { sync: true, ..WriteOptions::default() };
-    let synced = |_: &Db, own: &Keyspace| own.put_opt("victim", "1", &sync).unwrap();
+    let synced = |_: &Db, own: &Keyspace| own.with(&sync).put("victim", "1").unwrap();
     all_calls_return_while((Operation::Sync, ".log"), synced);
     all_calls_return_while((Operation::Sync, ".log"), |db, _| db.sync().unwrap());
     for operation in [Operation::Create, Operation::Preallocate, Operation::Sync] {

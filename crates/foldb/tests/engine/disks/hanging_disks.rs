@@ -65,7 +65,7 @@ fn write(db: &Db, hang: &Hang, thread: usize, options: WriteOptions) -> Seen {
     while !hang.ended.load(Relaxed) {
         let key = format!("{thread}-{n:07}");
         let begun = Instant::now();
-        let outcome = db.put_opt(&key, [7; 300], &options);
+        let outcome = db.with(&options).put(&key, [7; 300]);
         seen.longest = seen.longest.max(begun.elapsed());
         match outcome {
             Ok(()) => seen.acknowledged.push(key),

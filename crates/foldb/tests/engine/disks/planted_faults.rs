@@ -456,8 +456,7 @@ fn sliced(fs: &MemFs) -> Db {
     Db::open(PATH, options).unwrap()
 }
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 
 #[test]
 fn a_synced_batch_of_nothing_that_syncs_nothing_is_noticed() {
@@ -465,7 +464,7 @@ fn a_synced_batch_of_nothing_that_syncs_nothing_is_noticed() {
         let fs = MemFs::new();
         let db = open(&fs).unwrap();
         db.put("a", "1").unwrap();
-        db.write_opt(&WriteBatch::new(), &SYNC).unwrap();
+        db.with(&SYNC).write(&WriteBatch::new()).unwrap();
         assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
     });
 }
@@ -498,7 +497,7 @@ fn frames_that_a_failed_write_left_are_noticed() {
         fs.inject(FileFault::on(Operation::Write).path(".log").nth(3));
         db.put("big", vec![b'x'; 3 << 20]).unwrap_err();
         // A frame holds 1 MiB: kind, keyspace and lengths of the batch, its key and this value.
-        db.put_opt("k", vec![b'y'; (1 << 20) - 17 - 4 - 3], &SYNC).unwrap();
+        db.with(&SYNC).put("k", vec![b'y'; (1 << 20) - 17 - 4 - 3]).unwrap();
         assert!(reopen(&fs.kill()).unwrap().get("big").unwrap().is_none());
     });
 }
@@ -547,7 +546,7 @@ fn a_feed_that_yields_what_power_losses_take_back_is_noticed() {
     assert_noticed(Fault::FeedYieldsUnsynced, || {
         let fs = MemFs::new();
         let db = keeping(&fs);
-        db.put_opt("a", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
         db.put("a", "2").unwrap();
         let yielded = writes_in_feed(&db);
         assert_eq!(writes_in_feed(&keeping(&fs.crash())), yielded);

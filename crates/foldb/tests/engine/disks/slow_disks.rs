@@ -12,8 +12,7 @@ use foldb::{Db, ErrorKind, Options, WriteOptions};
 
 use crate::support::{PATH, watched};
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 const WRITE_BUFFER: usize = 16 << 10;
 const MOST_BUFFERS: usize = 4;
 
@@ -90,7 +89,7 @@ fn a_hanging_append_holds_no_writer_beyond_its_deadline() {
         for deadline in [Duration::ZERO, Duration::from_millis(20)] {
             let options = WriteOptions { deadline: Some(deadline), ..WriteOptions::default() };
             let begun = Instant::now();
-            let outcome = db.put_opt("second", "2", &options);
+            let outcome = db.with(&options).put("second", "2");
             let took = begun.elapsed();
             // On a busy machine this thread may come late, and find the disk working again.
             assert!(took < hang, "a deadline of {deadline:?} was kept after {took:?}");
@@ -111,13 +110,10 @@ fn every_writer_is_woken_after_a_disk_hangs() {
         for thread in 0..3 {
             let (db, done) = (&db, &done);
             scope.spawn(move || {
-                for n in 0..400 {
-                    db.put_opt(
-                        key(thread, n),
-                        [7; 300],
-                        &WriteOptions { sync: n.is_multiple_of(50), ..SYNC },
-                    )
-                    .unwrap();
+                for n in 0..400_usize {
+                    db.with(&WriteOptions { sync: n.is_multiple_of(50), ..SYNC })
+                        .put(key(thread, n), [7; 300])
+                        .unwrap();
                 }
                 done.fetch_add(1, Ordering::Release);
             });
@@ -147,7 +143,7 @@ fn after_a_failed_sync_nothing_is_called_durable_that_is_not() {
                 trouble.fail_next_sync();
             }
             let value = vec![n as u8; 600];
-            match db.put_opt(key(0, n), &value, &SYNC) {
+            match db.with(&SYNC).put(key(0, n), &value) {
                 Ok(()) => durable.push(n),
                 Err(error) => {
                     failures += 1;
@@ -185,7 +181,7 @@ fn calls_that_fail_at_random_lose_nothing_that_was_acknowledged() {
                     scope.spawn(move || {
                         let put = |n: usize| {
                             let options = WriteOptions { sync: n.is_multiple_of(3), ..SYNC };
-                            db.put_opt(key(thread, n), [n as u8; 300], &options)
+                            db.with(&options).put(key(thread, n), [n as u8; 300])
                         };
                         (0..60).filter(|n| put(*n).is_ok()).collect()
                     })

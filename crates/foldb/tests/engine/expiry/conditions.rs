@@ -37,7 +37,7 @@ fn a_transaction_reads_the_time_of_its_snapshot() {
     own.put("a", "1").unwrap();
     own.put("b", "1").unwrap();
     set(&clock, 5);
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     let inside = transaction.keyspace(&own);
     assert_eq!(inside.get("a").unwrap().unwrap(), "1");
     inside.merge("a", "2").unwrap();
@@ -75,7 +75,7 @@ fn a_commit_after_a_value_expired_is_a_conflict() {
         let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
         own.put("a", "1").unwrap();
         set(&clock, 9);
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         let inside = transaction.keyspace(&own);
         match how {
             "get" => assert!(inside.get("a").unwrap().is_some()),
@@ -103,7 +103,8 @@ fn snapshot_isolation_conflicts_with_the_end_of_what_it_writes() {
         own.put("a", "1").unwrap();
         db.flush().unwrap();
         let isolation = Isolation::Snapshot;
-        let transaction = db.begin(TransactionOptions { isolation, ..Default::default() }).unwrap();
+        let transaction =
+            db.with(&TransactionOptions { isolation, ..Default::default() }).begin().unwrap();
         let inside = transaction.keyspace(&own);
         assert!(inside.get("a").unwrap().is_some());
         inside.put(write, "2").unwrap();
@@ -126,7 +127,7 @@ fn a_lease_that_ended_before_a_commit_elsewhere_is_a_conflict() {
     let own = lists(&db, "lists", Expiry::after_last_write(seconds(10)));
     for (end, conflicts) in [(9, false), (20, true)] {
         own.put("lease", "1").unwrap();
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         assert!(transaction.keyspace(&own).get("lease").unwrap().is_some());
         transaction.put("done", "1").unwrap();
         set(&clock, end);
@@ -147,7 +148,7 @@ fn ends_that_later_writes_moved_do_not_conflict() {
         set(&clock, second);
         own.merge("a", "1").unwrap();
     }
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     let inside = transaction.keyspace(&own);
     assert!(inside.get("a").unwrap().is_some());
     assert_eq!(inside.iter().unwrap().count(), 1);

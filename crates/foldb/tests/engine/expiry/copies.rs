@@ -19,7 +19,7 @@ fn write(db: &Db, clock: &foldb::env::ManualClock) {
     set(clock, 9);
     own.merge("a", "9").unwrap();
     let options = WriteOptions { expires: Some(Expires::Never), ..WriteOptions::default() };
-    own.put_opt("c", "9", &options).unwrap();
+    own.with(&options).put("c", "9").unwrap();
 }
 
 /// Checks at 18 and 19 what [`write`] wrote.

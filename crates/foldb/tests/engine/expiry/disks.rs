@@ -109,7 +109,7 @@ fn the_time_goes_on_when_it_cannot_be_stored() {
             db.sync().unwrap();
             is_on.store(true, Ordering::SeqCst);
             let sync = WriteOptions { sync: true, ..WriteOptions::default() };
-            let written = db.put_opt("a", "b", &sync);
+            let written = db.with(&sync).put("a", "b");
             assert!(written.is_err() || matches!(trouble, Trouble::ManifestSyncFails));
             clock.advance(seconds(9));
             assert!(own.contains_key("token").unwrap(), "{trouble:?}");
@@ -220,7 +220,7 @@ fn a_put_lives_its_lifetime_while_a_disk_hangs_with_the_time() {
     is_on.store(false, Ordering::SeqCst);
     clock.advance(Duration::from_millis(2700));
     let options = WriteOptions { expires: Some(Expires::After(seconds(1))), ..Default::default() };
-    own.put_opt("k", "1", &options).unwrap();
+    own.with(&options).put("k", "1").unwrap();
     assert!(own.contains_key("k").unwrap());
     clock.advance(Duration::from_millis(999));
     assert!(own.contains_key("k").unwrap());

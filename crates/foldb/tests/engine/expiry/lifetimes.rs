@@ -4,10 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use foldb::env::{Clock, ManualClock, MemFs};
-use foldb::{
-    Db, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, TransactionOptions, WriteBatch,
-    WriteOptions,
-};
+use foldb::{Db, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, WriteBatch, WriteOptions};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -49,8 +46,8 @@ fn begin(
 ) {
     let options = WriteOptions { expires, ..WriteOptions::default() };
     match how {
-        Begin::Put => own.put_opt("a", "1", &options).unwrap(),
-        Begin::Merge => own.merge_opt("a", "1", &options).unwrap(),
+        Begin::Put => own.with(&options).put("a", "1").unwrap(),
+        Begin::Merge => own.with(&options).merge("a", "1").unwrap(),
         Begin::Batch => {
             let mut batch = WriteBatch::new();
             batch.set_expires(expires).merge_in(own, "a", "1");
@@ -58,10 +55,10 @@ fn begin(
             db.write(&batch).unwrap();
         }
         Begin::PutIfAbsent => {
-            assert!(own.conditional(&options).put_if_absent("a", "1").unwrap());
+            assert!(own.with(&options).put_if_absent("a", "1").unwrap());
         }
         Begin::Transaction => {
-            let transaction = db.begin(TransactionOptions::default()).unwrap();
+            let transaction = db.begin().unwrap();
             transaction.keyspace(own).put("a", "1").unwrap();
             clock.advance(pause);
             transaction.commit().unwrap();
@@ -189,13 +186,13 @@ fn huge_lifetimes_never_end_and_past_ends_end_at_once() {
         Expires::Never,
     ] {
         let options = WriteOptions { expires: Some(expires), ..WriteOptions::default() };
-        each.put_opt("a", "1", &options).unwrap();
+        each.with(&options).put("a", "1").unwrap();
         assert_eq!(each.expires_at("a").unwrap(), None, "{expires:?}");
         assert!(each.contains_key("a").unwrap(), "{expires:?}");
     }
     for past in [since_1970(0), since_1970(START), SystemTime::UNIX_EPOCH - seconds(1)] {
         let expires = Some(Expires::At(past));
-        each.put_opt("a", "1", &WriteOptions { expires, ..WriteOptions::default() }).unwrap();
+        each.with(&WriteOptions { expires, ..WriteOptions::default() }).put("a", "1").unwrap();
         assert!(!each.contains_key("a").unwrap(), "{past:?}");
     }
     for huge in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(u32::MAX.into())]

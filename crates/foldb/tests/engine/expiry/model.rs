@@ -205,12 +205,12 @@ impl World {
         let options = WriteOptions { expires, ..WriteOptions::default() };
         match write {
             Write::Put(key) => {
-                keyspace.put_opt([key], &text, &options).unwrap();
+                keyspace.with(&options).put([key], &text).unwrap();
                 let end = self.end_of(at, lifetime, None);
                 self.model.insert((at, key), Entry { value: text, end });
             }
             Write::Merge(key) => {
-                keyspace.merge_opt([key], &text, &options).unwrap();
+                keyspace.with(&options).merge([key], &text).unwrap();
                 let alive = self.model.remove(&(at, key)).filter(|entry| entry.end > self.time);
                 let end = self.end_of(at, lifetime, alive.as_ref().map(|entry| entry.end));
                 let value = alive.map_or(text.clone(), |entry| entry.value + "," + &text);
@@ -263,7 +263,7 @@ impl World {
             let alive = |key: u8| entries.get(&(at, key)).filter(|entry| entry.end > time);
             let mut expected = Vec::new();
             for key in b'a'..=b'd' {
-                let found = keyspace.get_opt([key], options).unwrap();
+                let found = keyspace.with(options).get([key]).unwrap();
                 let found = found.map(|value| String::from_utf8(value.into_owned()).unwrap());
                 let key_name = char::from(key);
                 assert_eq!(
@@ -277,10 +277,10 @@ impl World {
                 let (key, value) = entry.unwrap();
                 (key, value.into_owned())
             };
-            let walked: Vec<_> = keyspace.range_opt(.., options).unwrap().map(pairs).collect();
+            let walked: Vec<_> = keyspace.with(options).range(..).unwrap().map(pairs).collect();
             assert_eq!(walked, expected, "{rule}");
             let walked: Vec<_> =
-                keyspace.range_opt(.., options).unwrap().rev().map(pairs).collect();
+                keyspace.with(options).range(..).unwrap().rev().map(pairs).collect();
             expected.reverse();
             assert_eq!(walked, expected, "{rule} backwards");
         }

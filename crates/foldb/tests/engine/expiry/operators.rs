@@ -166,7 +166,7 @@ fn a_failed_merge_expires_like_any_other_entry() {
             set(&clock, 10);
             assert_gone(&db, &own);
             let before = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-            assert_eq!(own.get_opt("a", &before).unwrap_err().kind(), ErrorKind::MergeFailed);
+            assert_eq!(own.with(&before).get("a").unwrap_err().kind(), ErrorKind::MergeFailed);
             drop(before);
             db.flush().unwrap();
             assert_gone(&db, &own);

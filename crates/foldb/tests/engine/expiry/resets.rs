@@ -115,7 +115,7 @@ fn a_reset_makes_entries_expire_again() {
     let own = lists(&db, "own", life());
     own.put("old", "1").unwrap();
     mislead(&clock, &own, 50);
-    own.put_opt("false", "1", &lives(100)).unwrap();
+    own.with(&lives(100)).put("false", "1").unwrap();
     assert_eq!(read(&own, "old"), None);
     db.sync().unwrap();
     let ahead = db.clock();
@@ -218,7 +218,7 @@ fn what_was_dropped_by_the_false_time_is_gone() {
     let (fs, clock) = (MemFs::new(), clock());
     let db = open(&fs, &clock);
     let own = lists(&db, "own", life());
-    own.put_opt("a", "older", &lives(1000)).unwrap();
+    own.with(&lives(1000)).put("a", "older").unwrap();
     own.put("kept", "older").unwrap();
     db.flush().unwrap();
     own.put("a", "newer").unwrap();
@@ -253,7 +253,7 @@ fn merges_after_a_reset_keep_the_bases_that_a_snapshot_saw_expired() {
         assert_eq!(read(&own, "a").unwrap(), "1,2");
         set(&clock, 130);
         let at = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-        let is_gone = || own.get_opt("a", &at).unwrap().is_none();
+        let is_gone = || own.with(&at).get("a").unwrap().is_none();
         assert!(is_gone());
         let mut snapshot = Some(snapshot);
         if !held {
@@ -282,7 +282,7 @@ fn transactions_from_the_false_time_conflict() {
         own.put("lease", "ann").unwrap();
         let begin = || {
             let options = TransactionOptions { isolation, ..TransactionOptions::default() };
-            let transaction = db.begin(options).unwrap();
+            let transaction = db.with(&options).begin().unwrap();
             let lease = transaction.keyspace(&own).get("lease").unwrap();
             (lease.is_some(), transaction)
         };
@@ -315,7 +315,7 @@ fn conditional_writes_notice_a_reset() {
     mislead(&clock, &own, 50);
     let mut seen = Vec::new();
     let usual = WriteOptions::default();
-    own.conditional(&usual)
+    own.with(&usual)
         .update("lease", |found| {
             seen.push(found.map(<[u8]>::to_vec));
             db.reset_clock().unwrap();
@@ -327,10 +327,10 @@ fn conditional_writes_notice_a_reset() {
     let queue = lists(&db, "queue", Expiry::per_write());
     for key in ["1", "2", "3", "4"] {
         let life = if key < "3" { 100 } else { 2 * FALSE };
-        queue.put_opt(key, "", &lives(life)).unwrap();
+        queue.with(&lives(life)).put(key, "").unwrap();
     }
     mislead(&clock, &queue, 60);
-    let take = || queue.conditional(&usual).take_first(..).unwrap().map(|(key, _)| key);
+    let take = || queue.with(&usual).take_first(..).unwrap().map(|(key, _)| key);
     assert_eq!(take().unwrap(), b"3");
     db.reset_clock().unwrap();
     let all: Vec<_> = std::iter::from_fn(take).collect();
@@ -353,7 +353,7 @@ fn a_reset_waits_for_compactions_that_drop() {
     let own = lists(&db, "own", life());
     own.put("a", "1").unwrap();
     // So that the compaction writes a table.
-    own.put_opt("b", "1", &lives(2 * FALSE)).unwrap();
+    own.with(&lives(2 * FALSE)).put("b", "1").unwrap();
     db.flush().unwrap();
     set(&clock, FALSE);
     assert_eq!(read(&own, "a"), None);

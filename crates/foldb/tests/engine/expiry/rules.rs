@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use foldb::env::MemFs;
 use foldb::{
-    Base, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, ReadOptions, WriteBatch,
-    WriteOptions,
+    Base, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, ReadOptions, TransactionOptions,
+    WriteBatch, WriteOptions,
 };
 
 use crate::expiry::support::{START, clock, lists, open, read, seconds, set, settle, table_bytes};
@@ -65,34 +65,62 @@ fn an_update_that_keeps_the_end_renews_nothing() {
     let (fs, clock) = (MemFs::new(), clock());
     let db = open(&fs, &clock);
     let own = lists(&db, "lists", Expiry::after_first_write(seconds(10)));
-    let plain = WriteOptions::default();
+    let keeping = WriteOptions { keep_end: true, ..WriteOptions::default() };
     let longer = |old: Option<&[u8]>| Some([old.unwrap_or_default(), b"."].concat());
     for (now, kept, renewed) in
         [(0, ".", "."), (6, "..", ".."), (9, "...", "..."), (12, ".", "....")]
     {
         set(&clock, now);
-        own.conditional(&plain).keep_end().update("kept", longer).unwrap();
+        own.with(&keeping).update("kept", longer).unwrap();
         own.update("renewed", longer).unwrap();
         assert_eq!(read(&own, "kept").as_deref(), Some(kept), "{now}");
         assert_eq!(read(&own, "renewed").as_deref(), Some(renewed), "{now}");
     }
     // An end of the options is for a key that was absent.
-    let late = expiring(Expires::After(seconds(100)));
+    let late = WriteOptions { keep_end: true, ..expiring(Expires::After(seconds(100))) };
     let end = own.expires_at("kept").unwrap();
-    let swapped =
-        own.conditional(&late).keep_end().compare_and_swap("kept", Some(b"."), Some(b"x"));
+    let swapped = own.with(&late).compare_and_swap("kept", Some(b"."), Some(b"x"));
     assert!(swapped.unwrap().is_swapped());
     assert_eq!(own.expires_at("kept").unwrap(), end);
-    assert!(own.conditional(&late).keep_end().put_if_absent("new", "1").unwrap());
+    assert!(own.with(&late).put_if_absent("new", "1").unwrap());
     assert_eq!(own.expires_at("new").unwrap(), Some(SystemTime::UNIX_EPOCH + seconds(START + 112)));
     // A value that never expires stays so, and a keyspace without expiry has no ends.
-    own.put_opt("for ever", "1", &expiring(Expires::Never)).unwrap();
-    own.conditional(&plain).keep_end().update("for ever", longer).unwrap();
+    own.with(&expiring(Expires::Never)).put("for ever", "1").unwrap();
+    own.with(&keeping).update("for ever", longer).unwrap();
     assert_eq!(own.expires_at("for ever").unwrap(), None);
     let default = db.default_keyspace();
     default.put("a", "1").unwrap();
-    default.conditional(&plain).keep_end().update("a", longer).unwrap();
+    default.with(&keeping).update("a", longer).unwrap();
     assert_eq!(read(default, "a").as_deref(), Some("1."));
+}
+
+/// A write that does not read its key does not know when its value expires.
+#[test]
+fn a_blind_write_cannot_keep_an_end() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "lists", Expiry::after_first_write(seconds(10)));
+    own.put("a", "1").unwrap();
+    let kept = WriteOptions { keep_end: true, ..WriteOptions::default() };
+    let mut batch = WriteBatch::new();
+    batch.put_in(&own, "a", "2");
+    let in_commit = TransactionOptions { write: kept, ..TransactionOptions::default() };
+    for (call, outcome) in [
+        ("put", own.with(&kept).put("a", "2")),
+        ("delete", own.with(&kept).delete("a")),
+        ("delete_range", own.with(&kept).delete_range("a".."b")),
+        ("clear", own.with(&kept).clear()),
+        ("merge", own.with(&kept).merge("a", "2")),
+        ("write", db.with(&kept).write(&batch)),
+        ("an empty write", db.with(&kept).write(&WriteBatch::new())),
+        ("begin", db.with(&in_commit).begin().map(drop)),
+    ] {
+        let error = outcome.expect_err(call);
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{call}");
+        assert!(error.to_string().contains("keep_end"), "{call}: {error}");
+    }
+    assert_eq!(read(&own, "a").as_deref(), Some("1"));
+    assert!(own.with(&kept).take("a").unwrap().is_some());
 }
 
 #[test]
@@ -132,11 +160,11 @@ fn a_write_may_say_when_it_expires() {
     let db = open(&fs, &clock);
     let own = lists(&db, "lists", Expiry::per_write());
     own.put("stays", "1").unwrap();
-    own.put_opt("goes", "1", &expiring(Expires::After(seconds(10)))).unwrap();
+    own.with(&expiring(Expires::After(seconds(10)))).put("goes", "1").unwrap();
     // A merge keeps the end of its entry, unless it says otherwise.
     own.merge("goes", "2").unwrap();
     let at = SystemTime::UNIX_EPOCH + seconds(START + 20);
-    own.merge_opt("stays longer", "1", &expiring(Expires::At(at))).unwrap();
+    own.with(&expiring(Expires::At(at))).merge("stays longer", "1").unwrap();
     let mut batch = WriteBatch::new();
     batch.set_expires(Some(Expires::After(Duration::from_millis(4500))));
     batch.put_in(&own, "in a batch", "1").merge_in(&own, "in a batch", "2");
@@ -150,13 +178,13 @@ fn a_write_may_say_when_it_expires() {
     assert_eq!(read(&own, "in a batch"), None);
     set(&clock, 9);
     assert_eq!(read(&own, "goes").as_deref(), Some("1,2"));
-    own.merge_opt("goes", "3", &expiring(Expires::Never)).unwrap();
+    own.with(&expiring(Expires::Never)).merge("goes", "3").unwrap();
     set(&clock, 1000);
     assert_eq!(read(&own, "goes").as_deref(), Some("1,2,3"));
     assert_eq!(read(&own, "stays").as_deref(), Some("1"));
     assert_eq!(read(&own, "stays longer"), None);
     // A moment in the past is now.
-    own.put_opt("goes", "4", &expiring(Expires::At(at))).unwrap();
+    own.with(&expiring(Expires::At(at))).put("goes", "4").unwrap();
     assert_eq!(read(&own, "goes"), None);
 }
 
@@ -199,8 +227,8 @@ fn all_readers_see_the_same_entries() {
     set(&clock, 100);
     own.compact(..).unwrap();
     assert!(own.is_empty().unwrap());
-    assert_eq!(keys(own.range_opt(.., &before).unwrap().collect()), "de");
-    assert_eq!(own.get_opt("e", &before).unwrap().unwrap(), "e");
+    assert_eq!(keys(own.with(&before).range(..).unwrap().collect()), "de");
+    assert_eq!(own.with(&before).get("e").unwrap().unwrap(), "e");
     drop((snapshot, before));
     own.compact(..).unwrap();
     assert_eq!(table_bytes(&db), 0, "nothing is left");
@@ -244,14 +272,14 @@ fn bad_input_is_refused() {
     let (fs, clock) = (MemFs::new(), clock());
     let db = open(&fs, &clock);
     let soon = expiring(Expires::After(seconds(1)));
-    assert_refused(db.put_opt("a", "1", &soon), "has no expiry");
+    assert_refused(db.with(&soon).put("a", "1"), "has no expiry");
     let mut batch = WriteBatch::new();
     batch.set_expires(soon.expires).put("a", "1");
     assert_refused(db.write(&batch), "has no expiry");
     let own = lists(&db, "lists", Expiry::per_write());
     batch.clear();
     batch.put_in(&own, "a", "1");
-    assert_refused(db.write_opt(&batch, &soon), "set_expires");
+    assert_refused(db.with(&soon).write(&batch), "set_expires");
     let mut load = own.sorted_load().unwrap();
     assert_refused(load.merge("a", "1"), "puts only");
     assert!(own.is_empty().unwrap() && db.is_empty().unwrap());

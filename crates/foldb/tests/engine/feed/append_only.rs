@@ -13,8 +13,7 @@ use foldb::{
 use super::support::{files, keeping, since, told};
 use crate::support::PATH;
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 
 /// Options over files that only grow. Each call makes the adapter of another process.
 fn appending(fs: &MemFs, seed: u64) -> Options {
@@ -31,11 +30,11 @@ fn full() -> FileFault {
 /// Opens a database, and a follower beside it in another process.
 fn begin(fs: &MemFs) -> (Db, [Updates; 2]) {
     let db = Db::open(PATH, appending(fs, 1)).unwrap();
-    db.put_opt("first", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("first", "1").unwrap();
     let beside = Db::open_read_only(PATH, appending(fs, 2)).unwrap();
     let (start, options) = (Position::BEGINNING, UpdatesOptions::default());
     let followers =
-        [db.updates_since(&start).unwrap(), beside.updates_since(&start, &options).unwrap()];
+        [db.updates_since(&start).unwrap(), beside.with(&options).updates_since(&start).unwrap()];
     (db, followers)
 }
 
@@ -46,13 +45,13 @@ fn no_follower_yields_parts_of_a_failed_write() {
     let fs = MemFs::new();
     let (db, mut followers) = begin(&fs);
     followers.iter_mut().for_each(|follower| drop(told(follower)));
-    db.put_opt("second", "2", &SYNC).unwrap();
+    db.with(&SYNC).put("second", "2").unwrap();
     fs.inject(full().nth(2).forever());
-    db.put_opt("key", vec![b'a'; LARGE], &SYNC).unwrap_err();
+    db.with(&SYNC).put("key", vec![b'a'; LARGE]).unwrap_err();
     followers.iter_mut().for_each(|follower| drop(told(follower)));
     fs.clear_faults();
-    db.put_opt("key", vec![b'b'; LARGE], &SYNC).unwrap();
-    db.put_opt("last", "", &SYNC).unwrap();
+    db.with(&SYNC).put("key", vec![b'b'; LARGE]).unwrap();
+    db.with(&SYNC).put("last", "").unwrap();
     for follower in &mut followers {
         let mut values = 0;
         for update in follower {
@@ -83,7 +82,7 @@ fn followers_go_on_after_failed_writes() {
                 fs.inject(full().nth(1 + turn % 4).torn_at(torn));
             }
             let (key, value) = (format!("{step}"), vec![b'v'; length]);
-            match db.put_opt(&key, &value, &SYNC) {
+            match db.with(&SYNC).put(&key, &value) {
                 Ok(()) if length > 20 => expected.push(format!("default:{key}={length} bytes")),
                 Ok(()) => expected.push(format!("default:{key}={}", "v".repeat(length))),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}"),
@@ -98,7 +97,7 @@ fn followers_go_on_after_failed_writes() {
                 db.flush().unwrap();
             }
         }
-        db.put_opt("z", "", &SYNC).unwrap();
+        db.with(&SYNC).put("z", "").unwrap();
         expected.push("default:z=".to_owned());
         assert_eq!(since(&db, &Position::BEGINNING), expected, "seed {seed}");
         db.close().unwrap();
@@ -119,12 +118,12 @@ fn a_follower_in_another_process_goes_on_behind_an_archived_log() {
     let (db, [_, mut beside]) = begin(&fs);
     assert!(told(&mut beside).len() <= 1);
     for key in ["a", "b", "c"] {
-        db.put_opt(key, "", &SYNC).unwrap();
+        db.with(&SYNC).put(key, "").unwrap();
     }
     db.flush().unwrap();
     assert_eq!(files(&fs, ".arc").len(), 1);
     for key in ["d", "e"] {
-        db.put_opt(key, "", &SYNC).unwrap();
+        db.with(&SYNC).put(key, "").unwrap();
     }
     let seen = told(&mut beside);
     assert_eq!(seen[seen.len() - 4..], ["default:a=", "default:b=", "default:c=", "default:d="]);

@@ -8,8 +8,7 @@ use foldb::{Db, ErrorKind, Options, Position, Result, WriteOptions};
 use super::support::{files, keeping, line, since, told};
 use crate::support::PATH;
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 /// Number of crash outcomes to check.
 const SEEDS: u64 = 4;
 /// Keys of an open.
@@ -31,7 +30,7 @@ fn program(fs: &MemFs, retention: u64, known: &mut Told) -> Result<()> {
         let db = Db::open(PATH, options)?;
         let mut updates = db.updates_since(&known.position)?;
         for n in 0..KEYS {
-            db.put_opt(format!("{n}"), format!("{open}"), &SYNC)?;
+            db.with(&SYNC).put(format!("{n}"), format!("{open}"))?;
             known.synced.push(format!("default:{n}={open}"));
             if n % 3 == 1 {
                 db.flush()?;
@@ -115,7 +114,7 @@ fn a_kill_during_an_open_does_not_hide_the_feed() {
     for closes in [false, true] {
         let begun = MemFs::new();
         let db = Db::open(PATH, keeping(&begun, 1)).unwrap();
-        db.put_opt("a", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
         if closes {
             db.close().unwrap();
         }
@@ -142,7 +141,7 @@ fn a_kill_during_an_open_does_not_hide_the_feed() {
 fn the_copy_of_a_cut_open_does_not_bring_lost_writes_into_the_feed() {
     let begun = MemFs::new();
     let db = Db::open(PATH, keeping(&begun, 1)).unwrap();
-    db.put_opt("synced", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("synced", "1").unwrap();
     db.flush().unwrap();
     let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
     assert_eq!(told(&mut updates), ["default:synced=1"]);
@@ -169,7 +168,7 @@ fn the_copy_of_a_cut_open_does_not_bring_lost_writes_into_the_feed() {
             let fed: Vec<_> =
                 fed.into_iter().filter(|line| !line.starts_with("unlogged")).collect();
             assert_eq!(fed, kept, "call {point}, seed {seed}");
-            db.put_opt("a", "2", &SYNC).unwrap();
+            db.with(&SYNC).put("a", "2").unwrap();
             assert_eq!(since(&db, &position).last().unwrap(), "default:a=2");
         }
     }

@@ -10,8 +10,7 @@ use foldb::{Db, ErrorKind, LogCut, Options, Position, RepairOptions, WriteOption
 use super::support::{files, keeping, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error, skipped_where_files_only_grow};
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 /// Why a test does not run over files that only grow.
 const OTHER_MOMENTS: &str = "the adapter writes the log at other moments";
 
@@ -20,7 +19,7 @@ const OTHER_MOMENTS: &str = "the adapter writes the log at other moments";
 fn a_position_that_a_power_loss_took_back_is_lost() {
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
-    db.put_opt("a", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
     let synced = db.position().unwrap();
     db.put("a", "2").unwrap();
     db.put("a", "3").unwrap();
@@ -31,8 +30,8 @@ fn a_position_that_a_power_loss_took_back_is_lost() {
     let db = open_keeping(&fs.crash(), 2);
     assert_eq!(db.position().unwrap().sequence_number(), 1, "the writes are lost");
     assert_error(db.updates_since(&unsynced), ErrorKind::PositionLost, None);
-    db.put_opt("b", "2", &SYNC).unwrap();
-    db.put_opt("b", "3", &SYNC).unwrap();
+    db.with(&SYNC).put("b", "2").unwrap();
+    db.with(&SYNC).put("b", "3").unwrap();
     assert_error(db.updates_since(&unsynced), ErrorKind::PositionLost, None);
     assert_eq!(since(&db, &synced), ["default:b=2", "default:b=3"]);
 }
@@ -58,8 +57,8 @@ fn a_log_that_a_power_loss_took_back_is_another_one_than_its_successor() {
             &["default:a=2"]
         } else {
             assert_error(lost, ErrorKind::PositionLost, None);
-            db.put_opt("b", "2", &SYNC).unwrap();
-            db.put_opt("b", "3", &SYNC).unwrap();
+            db.with(&SYNC).put("b", "2").unwrap();
+            db.with(&SYNC).put("b", "3").unwrap();
             assert_error(db.updates_since(&unsynced), ErrorKind::PositionLost, None);
             &["default:b=2", "default:b=3"]
         };
@@ -117,7 +116,7 @@ fn positions_after_a_restored_copy_are_lost() {
 
     let db = open_keeping(&fs, 2);
     for n in 3..6 {
-        db.put_opt("a", format!("{n}"), &SYNC).unwrap();
+        db.with(&SYNC).put("a", format!("{n}")).unwrap();
         db.flush().unwrap();
     }
     let later = db.position().unwrap();
@@ -134,7 +133,7 @@ fn positions_after_a_restored_copy_are_lost() {
     let db = open_keeping(&backup, 3);
     assert_error(db.updates_since(&later), ErrorKind::PositionLost, None);
     for n in 3..9 {
-        db.put_opt("b", format!("{n}"), &SYNC).unwrap();
+        db.with(&SYNC).put("b", format!("{n}")).unwrap();
     }
     assert_error(db.updates_since(&later), ErrorKind::PositionLost, None);
     assert_eq!(since(&db, &shared).len(), 6);
@@ -145,9 +144,9 @@ fn positions_after_a_restored_copy_are_lost() {
 fn positions_of_a_repaired_database_are_lost() {
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
-    db.put_opt("a", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
     let first = db.position().unwrap();
-    db.put_opt("a", "2", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "2").unwrap();
     let second = db.position().unwrap();
     drop(db);
     let fs = fs.kill();
@@ -172,7 +171,7 @@ fn positions_of_another_database_are_lost() {
     let db = open_keeping(&fs, 1);
     let stranger = open_keeping(&other, 2);
     for db in [&db, &stranger] {
-        db.put_opt("a", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
     }
     let position = stranger.position().unwrap();
     assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
@@ -186,7 +185,7 @@ fn a_damaged_archived_log_is_noticed() {
     db.put("a", "1").unwrap();
     db.put("a", "2").unwrap();
     db.flush().unwrap();
-    db.put_opt("a", "3", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "3").unwrap();
     let archive = files(&fs, ".arc").pop().unwrap();
     let path = Path::new(PATH).join(&archive);
     let mut bytes = fs.read(&path).unwrap();
@@ -204,11 +203,11 @@ fn a_damaged_archived_log_is_noticed() {
 fn a_failed_open_loses_no_position_of_a_read_only_follower() {
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
-    db.put_opt("a", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
     let fs = fs.kill();
     let shown = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
     let all = foldb::UpdatesOptions { include_unsynced: true };
-    let mut updates = shown.updates_since(&Position::BEGINNING, &all).unwrap();
+    let mut updates = shown.with(&all).updates_since(&Position::BEGINNING).unwrap();
     assert_eq!(told(&mut updates), ["default:a=1"]);
 
     let before = files(&fs, ".log");
@@ -229,12 +228,12 @@ fn a_failed_open_loses_no_position_of_a_read_only_follower() {
     assert!(told(&mut updates).is_empty());
 
     let db = open_keeping(&fs, 3);
-    db.put_opt("a", "2", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "2").unwrap();
     assert_eq!(told(&mut updates), ["default:a=2"]);
     db.flush().unwrap();
-    db.put_opt("a", "3", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "3").unwrap();
     assert_eq!(told(&mut updates), ["default:a=3"]);
-    let mut again = shown.updates_since(&stored, &all).unwrap();
+    let mut again = shown.with(&all).updates_since(&stored).unwrap();
     assert_eq!(told(&mut again), ["default:a=2", "default:a=3"]);
 }
 
@@ -245,7 +244,7 @@ fn keyspaces_whose_records_a_power_loss_took_are_announced() {
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
     db.create_keyspace("old", foldb::KeyspaceOptions::default()).unwrap();
-    db.put_opt("a", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
     let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
     assert_eq!(told(&mut updates), [r#"dropped [] created ["old"]"#, "default:a=1"]);
     let position = updates.position();
@@ -259,7 +258,7 @@ fn keyspaces_whose_records_a_power_loss_took_are_announced() {
     let least = Options { wal_retention_bytes: 1, ..keeping(&fs, 3) };
     let db = Db::open(PATH, least).unwrap();
     assert!(files(&fs, ".arc").is_empty());
-    db.put_opt("a", "2", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "2").unwrap();
     let expected = [r#"dropped ["old"] created []"#, r#"dropped [] created ["new"]"#];
     let found = since(&db, &position);
     assert_eq!(found[..2], expected);
@@ -277,20 +276,20 @@ fn the_record_of_a_creation_comes_before_the_next_write() {
     let db = open_keeping(&fs, 1);
     let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
     let all = foldb::UpdatesOptions { include_unsynced: true };
-    let mut follower = beside.updates_since(&Position::BEGINNING, &all).unwrap();
+    let mut follower = beside.with(&all).updates_since(&Position::BEGINNING).unwrap();
     fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
     let x = db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
-    x.put_opt("k", "1", &SYNC).unwrap();
+    x.with(&SYNC).put("k", "1").unwrap();
     fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
     db.drop_keyspace("x").unwrap();
-    db.put_opt("a", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
     let created = r#"dropped [] created ["x"]"#;
     let expected = [created, "x:k=1", r#"dropped ["x"] created []"#, "default:a=1"];
     assert_eq!(since(&db, &Position::BEGINNING), expected);
     assert_eq!(told(&mut follower), expected, "beside");
     drop((x, db));
     let db = open_keeping(&fs.kill(), 2);
-    db.put_opt("a", "2", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "2").unwrap();
     let all = [&expected[..], &["default:a=2"]].concat();
     assert_eq!(since(&db, &Position::BEGINNING), all);
 }
@@ -304,7 +303,7 @@ fn no_write_comes_before_the_record_of_a_creation() {
     for seals in [false, true] {
         let fs = MemFs::new();
         let db = open_keeping(&fs, 1);
-        db.put_opt("a", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
         let full = || FileFault::on(Operation::Write).path(".log").forever();
         fs.inject(full());
         let x = db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
@@ -316,7 +315,7 @@ fn no_write_comes_before_the_record_of_a_creation() {
         if seals {
             db.flush().unwrap();
         }
-        x.put_opt("k", "2", &SYNC).unwrap();
+        x.with(&SYNC).put("k", "2").unwrap();
         let found = since(&db, &Position::BEGINNING);
         let created = r#"dropped [] created ["x"]"#;
         let records = match seals {
@@ -336,7 +335,7 @@ fn an_open_announces_a_keyspace_whose_record_is_missing() {
     for closes in [false, true] {
         let fs = MemFs::new();
         let db = open_keeping(&fs, 1);
-        db.put_opt("a", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
         fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
         db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
         if closes {

@@ -11,8 +11,7 @@ use foldb::{Change, Db, ErrorKind, KeyspaceOptions, Options, Position, WriteBatc
 use super::support::{files, keeping, line, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error, number, only_appends, open};
 
-const UNLOGGED: WriteOptions =
-    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
+const UNLOGGED: WriteOptions = WriteOptions { disable_wal: true, ..WriteOptions::DEFAULT };
 
 #[test]
 fn the_feed_yields_each_batch_whole_with_its_operators() {
@@ -89,7 +88,7 @@ fn the_feed_goes_on_after_its_end() {
 #[test]
 fn unsynced_batches_appear_only_if_asked_for() {
     let db = open_keeping(&MemFs::new(), 1);
-    db.put_opt("a", "1", &WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
+    db.with(&WriteOptions { sync: true, ..WriteOptions::default() }).put("a", "1").unwrap();
     db.put("a", "2").unwrap();
     assert_eq!(since(&db, &Position::BEGINNING), ["default:a=1"]);
     let mut all = unsynced_since(&db, &Position::BEGINNING);
@@ -102,10 +101,10 @@ fn unsynced_batches_appear_only_if_asked_for() {
 fn unlogged_writes_are_announced_between_their_neighbours() {
     let db = open_keeping(&MemFs::new(), 1);
     db.put("a", "1").unwrap();
-    db.put_opt("b", "2", &UNLOGGED).unwrap();
-    db.put_opt("b", "3", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("b", "2").unwrap();
+    db.with(&UNLOGGED).put("b", "3").unwrap();
     db.put("a", "4").unwrap();
-    db.put_opt("b", "5", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("b", "5").unwrap();
     db.sync().unwrap();
     let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
     assert_eq!(told(&mut updates), ["default:a=1", "unlogged 2..=3", "default:a=4"]);
@@ -157,7 +156,7 @@ fn a_load_that_failed_leaves_no_gap() {
 #[test]
 fn a_position_between_unlogged_writes_and_the_next_batch_continues() {
     let db = open_keeping(&MemFs::new(), 1);
-    db.put_opt("b", "1", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("b", "1").unwrap();
     db.put("a", "2").unwrap();
     db.sync().unwrap();
     let mut updates = db.updates_since(&Position::BEGINNING).unwrap();
@@ -255,7 +254,7 @@ fn a_batch_of_several_frames_is_one_update() {
 fn a_snapshot_and_its_position_are_one_moment() {
     let db = open_keeping(&MemFs::new(), 1);
     db.merge("n", number(1)).unwrap();
-    db.put_opt("b", "2", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("b", "2").unwrap();
     let (snapshot, position) = db.snapshot_and_position().unwrap();
     assert_eq!(snapshot.sequence_number(), position.sequence_number());
     db.put("a", "3").unwrap();
@@ -305,8 +304,8 @@ fn a_read_only_handle_follows_another_process() {
     let all = foldb::UpdatesOptions { include_unsynced: true };
     let durable = foldb::UpdatesOptions::default();
     let start = shown.oldest_position().unwrap();
-    let mut unsynced = shown.updates_since(&start, &all).unwrap();
-    let mut synced = shown.updates_since(&start, &durable).unwrap();
+    let mut unsynced = shown.with(&all).updates_since(&start).unwrap();
+    let mut synced = shown.with(&durable).updates_since(&start).unwrap();
     assert_eq!(told(&mut unsynced), ["default:a=1", "default:a=2"]);
     assert_eq!(told(&mut synced), ["default:a=1"]);
     db.create_keyspace("x", KeyspaceOptions::default()).unwrap().put("k", "3").unwrap();
@@ -326,7 +325,7 @@ fn a_read_only_handle_follows_another_process() {
     db.flush().unwrap();
     assert_eq!(told(&mut synced), ["default:a=6"]);
     assert_eq!(told(&mut unsynced), ["default:a=5", "default:a=6"]);
-    let again = shown.updates_since(&position, &durable).unwrap();
+    let again = shown.with(&durable).updates_since(&position).unwrap();
     assert_eq!(told(&mut { again }), ["default:a=5", "default:a=6"]);
     db.close().unwrap();
     let plain = open(&fs).unwrap();
@@ -352,7 +351,7 @@ fn readers_beside_writers_see_every_write_once() {
                     let sync = n % 16 == 0 || n + 1 == EACH;
                     let options = WriteOptions { sync, ..WriteOptions::default() };
                     let value = vec![b'v'; 200];
-                    db.put_opt(format!("{writer}-{n}"), value, &options).unwrap();
+                    db.with(&options).put(format!("{writer}-{n}"), value).unwrap();
                     if n % 100 == 99 {
                         db.flush().unwrap();
                     }
@@ -363,7 +362,7 @@ fn readers_beside_writers_see_every_write_once() {
             let db = &db;
             scope.spawn(move || {
                 let options = foldb::UpdatesOptions { include_unsynced };
-                let mut updates = db.updates_since_opt(&Position::BEGINNING, &options).unwrap();
+                let mut updates = db.with(&options).updates_since(&Position::BEGINNING).unwrap();
                 let mut seen = 0;
                 while seen < WRITERS * EACH {
                     assert!(updates.wait(Duration::from_secs(60)).unwrap(), "after {seen}");
@@ -372,7 +371,7 @@ fn readers_beside_writers_see_every_write_once() {
                     seen += 1;
                     assert_eq!(update.position.sequence_number(), seen);
                     if seen % 97 == 0 {
-                        let again = db.updates_since_opt(&update.position, &options).unwrap();
+                        let again = db.with(&options).updates_since(&update.position).unwrap();
                         updates = again;
                     }
                 }
@@ -431,7 +430,7 @@ fn a_position_beside_a_writer_passes_no_unlogged_write() {
     let position = || shown().snapshot_and_position().map(|(_, position)| position);
     assert_eq!(position().unwrap(), Position::BEGINNING);
     db.put("a", "1").unwrap();
-    db.put_opt("b", "1", &unlogged).unwrap();
+    db.with(&unlogged).put("b", "1").unwrap();
     let before = position().unwrap();
     db.put("c", "1").unwrap();
     assert_error(position(), ErrorKind::Busy, None);

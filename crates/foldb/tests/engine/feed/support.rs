@@ -34,7 +34,7 @@ pub(super) fn since(db: &Db, position: &Position) -> Vec<String> {
 /// Returns all updates since a position, unsynced ones too.
 pub(super) fn unsynced_since(db: &Db, position: &Position) -> Updates {
     let options = UpdatesOptions { include_unsynced: true };
-    db.updates_since_opt(position, &options).unwrap()
+    db.with(&options).updates_since(position).unwrap()
 }
 
 /// Returns an update as text.

@@ -165,7 +165,7 @@ fn unlogged_writes_are_backed_up() {
     let fs = MemFs::new();
     let db = create(&fs).unwrap();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
-    db.put_opt("key", "value", &unlogged).unwrap();
+    db.with(&unlogged).put("key", "value").unwrap();
     backups(&fs).create(&db).unwrap();
     backups(&fs).restore(None, NEW).unwrap();
     let new = Db::open(NEW, with(&fs)).unwrap();

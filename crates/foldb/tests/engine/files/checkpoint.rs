@@ -23,10 +23,8 @@ use crate::support::{
 };
 
 const COPY: &str = "copy";
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
-const UNLOGGED: WriteOptions =
-    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
+const UNLOGGED: WriteOptions = WriteOptions { disable_wal: true, ..WriteOptions::DEFAULT };
 
 /// Small buffers and tables, so that few writes cause much work.
 fn small(fs: &MemFs) -> Options {
@@ -235,7 +233,7 @@ fn a_log_of_many_frames_and_long_records_is_copied_whole() {
 fn unlogged_writes_are_flushed_first() {
     let fs = MemFs::new();
     let db = Db::open(PATH, small(&fs)).unwrap();
-    db.put_opt("active", "1", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("active", "1").unwrap();
     db.checkpoint("first").unwrap();
     assert_eq!(text(&Db::open("first", small(&fs)).unwrap(), "active").as_deref(), Some("1"));
 
@@ -244,7 +242,7 @@ fn unlogged_writes_are_flushed_first() {
         drop(db);
         Db::open(PATH, Options { max_write_buffers: 8, ..small(&fs) }).unwrap()
     };
-    db.put_opt("sealed", "2", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("sealed", "2").unwrap();
     for n in 0..60 {
         db.put(format!("fill-{n}"), [b'x'; 100]).unwrap();
     }
@@ -358,7 +356,7 @@ fn a_crash_leaves_a_whole_checkpoint_or_none() {
             let fs = MemFs::new();
             let db = Db::open(PATH, small(&fs)).unwrap();
             write(&db);
-            db.put_opt("last", "1", &SYNC).unwrap();
+            db.with(&SYNC).put("last", "1").unwrap();
             let expected = entries(&db);
             // The disk stops in the middle, so the copy's files cannot be removed either.
             fs.inject(Fault::on_mutation().nth(n).forever());
@@ -462,7 +460,7 @@ fn checkpoints_beside_busy_writers_are_moments() {
                         batch.merge_with(&lists, format!("list/{writer}"), "x");
                     }
                     let sync = n % 128 == 0;
-                    db.write_opt(&batch, &WriteOptions { sync, ..Default::default() }).unwrap();
+                    db.with(&WriteOptions { sync, ..Default::default() }).write(&batch).unwrap();
                     returned[writer as usize].store(n + 1, Ordering::Release);
                 }
             });
@@ -609,7 +607,7 @@ fn a_checkpoint_beside_unlogged_writes_shows_one_moment() {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                db.put_opt(format!("u{n}"), "", &unlogged).unwrap();
+                db.with(&unlogged).put(format!("u{n}"), "").unwrap();
                 db.put(format!("v{n}"), "").unwrap();
             }
         });

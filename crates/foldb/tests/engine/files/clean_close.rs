@@ -15,8 +15,7 @@ use foldb::{
 use crate::support::gates::Gate;
 use crate::support::{PATH, assert_error, only_appends, open, options, reopen, text, watched};
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -62,7 +61,7 @@ fn closed(older: &mut Vec<Files>) -> MemFs {
         older.push(files(&fs));
         db.put("log", "1").unwrap();
         older.push(files(&fs));
-        db.put_opt("log", "2", &SYNC).unwrap();
+        db.with(&SYNC).put("log", "2").unwrap();
         db.delete("table").unwrap();
         older.push(files(&fs));
         db.close().unwrap();
@@ -149,7 +148,7 @@ fn the_next_open_takes_the_record_away_first() {
         let fs = before.kill();
         fs.inject(Fault::on_mutation().nth(point).forever());
         let stopped = reopen(&fs).and_then(|db| {
-            db.put_opt("new", "1", &SYNC)?;
+            db.with(&SYNC).put("new", "1")?;
             db.close()
         });
         for seed in 0..8 {
@@ -188,7 +187,7 @@ fn no_power_loss_keeps_the_record_without_the_files_it_describes() {
         // Several logs whose writes no table holds.
         let own = Options { write_buffer_size: 4096, max_write_buffers: 8, ..options(&fs) };
         let db = Db::open(PATH, own).unwrap();
-        db.put_opt("first", "synced", &SYNC).unwrap();
+        db.with(&SYNC).put("first", "synced").unwrap();
         for n in 0..60 {
             db.put(format!("{n:03}"), [b'v'; 100]).unwrap();
         }
@@ -347,7 +346,7 @@ impl EventListener for Told {
 fn an_open_after_a_crash_says_what_it_left_out() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("kept", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("kept", "1").unwrap();
     let list = fs.list(PATH.as_ref()).unwrap();
     let log = list.iter().find(|name| name.ends_with(".log")).unwrap();
     let before = fs.read(&Path::new(PATH).join(log)).unwrap();

@@ -448,7 +448,7 @@ proptest! {
                 Step::Append(key, text) => keyspace.merge_with(&fussy, [key], text),
                 Step::Delete(key) => keyspace.delete([key]),
                 Step::DeleteRange(from, to) => {
-                    keyspace.delete_range_opt(&[from][..]..&[to][..], &WriteOptions::default())
+                    keyspace.with(&WriteOptions::default()).delete_range(&[from][..]..&[to][..])
                 }
                 Step::Flush => db.flush(),
                 Step::Compact => keyspace.compact(..),

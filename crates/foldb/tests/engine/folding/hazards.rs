@@ -395,7 +395,7 @@ fn h11_a_synced_write_takes_all_earlier_logs_along() {
         writes += 1;
     }
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
-    db.put_opt("last", "synced", &synced).unwrap();
+    db.with(&synced).put("last", "synced").unwrap();
     for survivor in [fs.crash(), fs.crash_with(1), fs.crash_with(2)] {
         let db = reopen(&survivor).unwrap();
         assert_eq!(text(&db, "last").unwrap(), "synced");
@@ -409,7 +409,7 @@ fn h11_a_synced_write_takes_all_earlier_logs_along() {
 fn h11_a_hole_in_the_unsynced_tail_is_cut() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt(key(0), "synced", &WriteOptions { sync: true, ..Default::default() }).unwrap();
+    db.with(&WriteOptions { sync: true, ..Default::default() }).put(key(0), "synced").unwrap();
     let filler = "f".repeat(500);
     for n in 1..60 {
         db.put(key(n), &filler).unwrap();
@@ -509,8 +509,8 @@ fn h27_an_operator_is_defined_before_its_first_record() {
     let db = open(&fs).unwrap();
     let list = db.operator("stringappend:;").unwrap();
     let durable = WriteOptions { sync: true, ..Default::default() };
-    db.default_keyspace().merge_with_opt(&list, "k", "1", &durable).unwrap();
-    db.default_keyspace().merge_with_opt(&list, "k", "2", &durable).unwrap();
+    db.default_keyspace().with(&durable).merge_with(&list, "k", "1").unwrap();
+    db.default_keyspace().with(&durable).merge_with(&list, "k", "2").unwrap();
     for survivor in [fs.crash(), fs.crash_with(1), fs.kill()] {
         let db = reopen(&survivor).unwrap();
         assert_eq!(text(&db, "k").unwrap(), "1;2");
@@ -593,8 +593,8 @@ fn h27_operators_and_snapshots_belong_to_their_database() {
     batch.merge_with(&list, "k", "1");
     assert_error(other.write(&batch), ErrorKind::InvalidArgument, None);
     let read = ReadOptions { snapshot: Some(one.snapshot()), ..ReadOptions::default() };
-    assert_error(other.get_opt("k", &read), ErrorKind::InvalidArgument, None);
-    assert_error(other.range_opt(.., &read), ErrorKind::InvalidArgument, None);
+    assert_error(other.with(&read).get("k"), ErrorKind::InvalidArgument, None);
+    assert_error(other.with(&read).range(..), ErrorKind::InvalidArgument, None);
     assert_eq!(other.iter().unwrap().count(), 0);
 }
 

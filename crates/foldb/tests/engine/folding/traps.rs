@@ -12,7 +12,7 @@ use crate::support::{PATH, assert_error, number, open, options, reopen};
 fn operands_seen(db: &Db, key: &str) -> u64 {
     let report = ReadReport::default();
     let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
-    db.get_opt(key, &options).unwrap();
+    db.with(&options).get(key).unwrap();
     report.operands_seen()
 }
 
@@ -233,7 +233,7 @@ fn ask_11_snapshots_stay_exact_and_folding_catches_up_after_them() {
     db.compact(..).unwrap();
     for (expected, snapshot) in &snapshots {
         let then = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-        assert_eq!(db.get_opt("k", &then).unwrap().unwrap(), number(*expected));
+        assert_eq!(db.with(&then).get("k").unwrap().unwrap(), number(*expected));
     }
     assert!(db.get_operands("k").unwrap().len() > 1, "each snapshot keeps its operand apart");
     snapshots.clear();

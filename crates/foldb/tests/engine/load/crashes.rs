@@ -8,8 +8,7 @@ use foldb::{Db, ErrorKind, Options, Result, WriteOptions};
 use crate::load::order::tables;
 use crate::support::{PATH, number, options};
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 /// Number of crash outcomes to check.
 const SEEDS: u64 = 6;
 const KEYS: u64 = 60;
@@ -42,7 +41,7 @@ fn program(fs: &MemFs, progress: &mut Progress) -> Result<()> {
         load.finish()?;
         progress.loads += 1;
     }
-    db.merge_opt("key 07", number(100), &SYNC)?;
+    db.with(&SYNC).merge("key 07", number(100))?;
     db.compact(..)?;
     db.close()
 }

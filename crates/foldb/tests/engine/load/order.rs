@@ -109,7 +109,7 @@ fn a_load_is_newer_than_writes_before_its_end_and_older_than_later_ones() {
     assert_eq!(old("a").unwrap(), b"before");
     assert_eq!(old("d"), None);
     let as_of = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-    assert_eq!(db.default_keyspace().range_opt(.., &as_of).unwrap().count(), 3);
+    assert_eq!(db.default_keyspace().with(&as_of).range(..).unwrap().count(), 3);
     drop((snapshot, as_of));
     db.compact(..).unwrap();
     check(&db);

@@ -288,7 +288,7 @@ fn batches_are_atomic_across_keyspaces() {
             let mut batch = WriteBatch::new();
             batch.merge("sum", number(1)).merge_in(&left, "sum", number(1));
             batch.merge_in(&right, "sum", number(1)).put_in(&right, format!("{n}"), "x");
-            db.write_opt(&batch, &options).unwrap();
+            db.with(&options).write(&batch).unwrap();
             if n % 23 == 0 {
                 db.step_background().unwrap();
             }
@@ -478,21 +478,21 @@ fn a_snapshot_holds_all_keyspaces() {
             db.compact(..).unwrap();
         }
         for own in [db.default_keyspace(), &left, &right] {
-            assert_eq!(own.get_opt("sum", &then).unwrap().unwrap(), number(1));
+            assert_eq!(own.with(&then).get("sum").unwrap().unwrap(), number(1));
             assert_eq!(own.get("sum").unwrap().unwrap(), number(2 + round));
-            let mut iter = own.range_opt(.., &then).unwrap();
+            let mut iter = own.with(&then).range(..).unwrap();
             assert_eq!(iter.next().unwrap().unwrap().1, number(1));
         }
     }
     let later = create(&db, "later");
     later.put("sum", "x").unwrap();
     assert_eq!(
-        later.get_opt("sum", &then).unwrap(),
+        later.with(&then).get("sum").unwrap(),
         None,
         "the key did not exist at that snapshot"
     );
     let other = open(&MemFs::new()).unwrap();
-    let foreign = other.default_keyspace().get_opt("sum", &then);
+    let foreign = other.default_keyspace().with(&then).get("sum");
     assert_error(foreign, ErrorKind::InvalidArgument, None);
 }
 
@@ -530,7 +530,7 @@ fn a_keyspace_is_dropped_under_its_iterators() {
     assert_error(gone.approximate_count(..), dropped, None);
     assert_error(gone.compact(..), dropped, None);
     let then = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-    assert_error(gone.get_opt("0000", &then), dropped, None);
+    assert_error(gone.with(&then).get("0000"), dropped, None);
     assert_error(db.keyspace("gone"), ErrorKind::KeyspaceMissing, None);
     assert_error(db.drop_keyspace("gone"), ErrorKind::KeyspaceMissing, None);
 

@@ -104,7 +104,7 @@ fn read_at(db: &Db, key: &str, snapshot: &Snapshot) -> (u64, u64) {
         report: Some(report.clone()),
         ..ReadOptions::default()
     };
-    let value = db.get_opt(key, &options).unwrap().unwrap();
+    let value = db.with(&options).get(key).unwrap().unwrap();
     let value = u64::from_le_bytes(value[..].try_into().unwrap());
     (value, report.cached_blocks() + report.read_blocks())
 }
@@ -118,10 +118,10 @@ fn reads_at_old_snapshots_find_their_version_by_search() {
         let (value, blocks) = read_at(&db, "hot", &held[at]);
         assert_eq!(value, at as u64);
         most = blocks.max(most);
-        let several = db.default_keyspace().multi_get_opt(
-            ["a", "hot", "z"],
-            &ReadOptions { snapshot: Some(held[at].clone()), ..ReadOptions::default() },
-        );
+        let several = db
+            .default_keyspace()
+            .with(&ReadOptions { snapshot: Some(held[at].clone()), ..ReadOptions::default() })
+            .multi_get(["a", "hot", "z"]);
         let values = several.unwrap();
         assert_eq!(values[1].as_ref().unwrap().as_deref().unwrap(), number(at as u64));
     }

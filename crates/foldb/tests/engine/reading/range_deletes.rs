@@ -224,7 +224,7 @@ struct Moment {
 
 fn entries(db: &Db, snapshot: Option<&Snapshot>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
-    let entries = db.range_opt(.., &options).unwrap();
+    let entries = db.with(&options).range(..).unwrap();
     entries.map(|entry| entry.unwrap()).map(|(key, value)| (key, value.to_vec())).collect()
 }
 
@@ -327,7 +327,7 @@ fn h10_replay_applies_range_deletes_exactly_once() {
     db.merge("a", number(4)).unwrap();
     let mut batch = WriteBatch::new();
     batch.put("b", number(1)).delete_range(..).merge("b", number(2));
-    db.write_opt(&batch, &synced).unwrap();
+    db.with(&synced).write(&batch).unwrap();
     db.merge("a", number(8)).unwrap();
     let expected = entries(&db, None);
     assert_eq!((count(&db, "a"), count(&db, "b")), (8, 2));
@@ -515,7 +515,7 @@ fn h10_range_deletes_are_of_one_keyspace() {
     let ops: Vec<_> = batch.iter().collect();
     let (start, end) = (Bound::Included(&b"c"[..]), Bound::Included(&b"b"[..]));
     assert_eq!(ops[1], BatchOp::DeleteRange { keyspace: "down", start, end });
-    db.write_opt(&batch, &WriteOptions { sync: true, ..WriteOptions::default() }).unwrap();
+    db.with(&WriteOptions { sync: true, ..WriteOptions::default() }).write(&batch).unwrap();
     let mut reversed = WriteBatch::new();
     reversed.delete_range_in(&down, "b".."c");
     assert_error(db.write(&reversed), ErrorKind::InvalidArgument, None);

@@ -80,7 +80,7 @@ fn a_range_that_ends_before_it_starts_is_empty() {
         assert_eq!(db.range("z".."a").unwrap().count(), 0, "{flushed}");
         assert_eq!(db.range("z"..="a").unwrap().rev().count(), 0, "{flushed}");
         assert_eq!(db.snapshot().range("n".."b").unwrap().count(), 0, "{flushed}");
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         transaction.put("n", "1").unwrap();
         assert_eq!(transaction.range("z".."a").unwrap().count(), 0, "{flushed}");
         assert!(transaction.take_first("z".."a").unwrap().is_none(), "{flushed}");

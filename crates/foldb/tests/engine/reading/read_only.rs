@@ -18,8 +18,7 @@ use crate::support::{
     text, watched,
 };
 
-const UNLOGGED: WriteOptions =
-    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
+const UNLOGGED: WriteOptions = WriteOptions { disable_wal: true, ..WriteOptions::DEFAULT };
 
 fn look(fs: &MemFs) -> foldb::Result<ReadOnlyDb> {
     ReadOnlyDb::open(PATH, options(fs))
@@ -123,7 +122,7 @@ fn every_kind_of_read_works() {
 
     let snapshot = shown.snapshot();
     let options = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-    let at_snapshot = shown.default_keyspace().with_options(options);
+    let at_snapshot = shown.default_keyspace().with(&options);
     assert_eq!(at_snapshot.get("count-3").unwrap(), shown.get("count-3").unwrap());
     assert_eq!(shown.first().unwrap().unwrap().0, forwards[0]);
     assert_eq!(shown.last().unwrap().unwrap().0, forwards[56]);
@@ -250,12 +249,9 @@ fn h11_a_torn_log_is_shown_as_far_as_it_goes_and_damage_is_told() {
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { max_write_buffers: 8, ..small(&fs) }).unwrap();
     for n in 0..150u64 {
-        db.put_opt(
-            format!("key-{n:03}"),
-            [b'v'; 90],
-            &WriteOptions { sync: n % 40 == 20, ..Default::default() },
-        )
-        .unwrap();
+        db.with(&WriteOptions { sync: n % 40 == 20, ..Default::default() })
+            .put(format!("key-{n:03}"), [b'v'; 90])
+            .unwrap();
     }
     for seed in 0..40 {
         let left = fs.crash_with(seed);
@@ -336,13 +332,13 @@ impl Writer {
     }
 
     fn put(&mut self, times: u64) {
-        self.put_opt(times, &WriteOptions::default());
+        self.put_with(times, &WriteOptions::default());
     }
 
-    fn put_opt(&mut self, times: u64, options: &WriteOptions) {
+    fn put_with(&mut self, times: u64, options: &WriteOptions) {
         for _ in 0..times {
             self.written += 1;
-            self.db.put_opt(key(self.written), [b'x'; 60], options).unwrap();
+            self.db.with(options).put(key(self.written), [b'x'; 60]).unwrap();
         }
     }
 
@@ -435,7 +431,7 @@ fn flushed_writes_without_a_log_are_seen_before_later_ones() {
         meddle_after(
             prepare,
             |writer, _| {
-                writer.put_opt(2, &UNLOGGED);
+                writer.put_with(2, &UNLOGGED);
                 writer.db.flush().unwrap();
                 writer.put(2);
             },
@@ -552,7 +548,7 @@ fn readers_of_a_busy_writer_see_whole_batches_and_all_that_returned() {
                 batch.merge(format!("{}", n % 997), number(1));
                 batch.merge_in(&other, format!("{}", n % 13), number(1));
                 let sync = n % 64 == 0;
-                db.write_opt(&batch, &WriteOptions { sync, ..Default::default() }).unwrap();
+                db.with(&WriteOptions { sync, ..Default::default() }).write(&batch).unwrap();
                 returned.store(n + 1, Ordering::Release);
             }
         });

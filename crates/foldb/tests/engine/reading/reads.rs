@@ -37,7 +37,7 @@ fn operands_are_returned_with_operator_base_and_order() {
     assert_eq!((read.len(), read.is_empty()), (2, false));
 
     let before = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-    let before = db.default_keyspace().get_operands_opt("a", &before).unwrap();
+    let before = db.default_keyspace().with(&before).get_operands("a").unwrap();
     assert_eq!(values(&before), expected[..1]);
 }
 
@@ -76,7 +76,7 @@ fn operands_want_an_open_database_and_its_own_snapshot() {
     let other = Db::open(PATH, options(&MemFs::new())).unwrap();
     let foreign = ReadOptions { snapshot: Some(other.snapshot()), ..ReadOptions::default() };
     assert_error(
-        db.default_keyspace().get_operands_opt("a", &foreign),
+        db.default_keyspace().with(&foreign).get_operands("a"),
         ErrorKind::InvalidArgument,
         None,
     );
@@ -121,7 +121,7 @@ fn multi_get_reads_one_moment() {
     db.put("a", "2").unwrap();
     db.put("b", "2").unwrap();
     let before = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
-    let read = db.default_keyspace().multi_get_opt(["b", "a"], &before).unwrap();
+    let read = db.default_keyspace().with(&before).multi_get(["b", "a"]).unwrap();
     assert!(read[0].as_ref().unwrap().is_none());
     assert_eq!(read[1].as_ref().unwrap().as_ref().unwrap(), b"1");
     db.close().unwrap();
@@ -223,7 +223,7 @@ fn reads_report_what_they_cost() {
         read(db, &options);
         report
     };
-    let get = |db: &Db, options: &ReadOptions| drop(db.get_opt("b", options).unwrap());
+    let get = |db: &Db, options: &ReadOptions| drop(db.with(options).get("b").unwrap());
     let cold = reported(&db, &get);
     assert_eq!((cold.operands_seen(), cold.tables_touched()), (1, 2));
     assert_eq!((cold.cached_blocks(), cold.read_blocks()), (0, 2));
@@ -234,10 +234,10 @@ fn reads_report_what_they_cost() {
     assert_eq!((warm.cached_blocks(), warm.read_blocks(), warm.bytes_read()), (2, 0, 0));
 
     let many = |db: &Db, options: &ReadOptions| {
-        assert_eq!(db.default_keyspace().multi_get_opt(["a", "b"], options).unwrap().len(), 2);
+        assert_eq!(db.default_keyspace().with(options).multi_get(["a", "b"]).unwrap().len(), 2);
     };
     let scan = |db: &Db, options: &ReadOptions| {
-        assert_eq!(db.range_opt(.., options).unwrap().count(), 2);
+        assert_eq!(db.with(options).range(..).unwrap().count(), 2);
     };
     for report in [reported(&db, &many), reported(&db, &scan)] {
         assert_eq!((report.operands_seen(), report.tables_touched()), (2, 2));
@@ -269,7 +269,7 @@ fn every_form_of_a_range_needs_no_annotation() {
         keyspace.range((Excluded("a"), Unbounded)).unwrap().count(),
         keyspace.range(&held).unwrap().count(),
         keyspace.range((Included(b"b"), Excluded(b"c"))).unwrap().count(),
-        db.range_opt(.., &ReadOptions::default()).unwrap().count(),
+        db.with(&ReadOptions::default()).range(..).unwrap().count(),
     ];
     assert_eq!(counts, [3, 1, 2, 2, 2, 2, 2, 1, 2, 1, 1, 3]);
 

@@ -59,7 +59,7 @@ fn write(db: &Db, n: usize, how: &WriteOptions) {
             .put(format!("second{n}"), vec![n as u8; 90]),
         _ => batch.merge(format!("count{}", n % 4), number(1 << n)),
     };
-    db.write_opt(&batch, how).unwrap();
+    db.with(how).write(&batch).unwrap();
 }
 
 /// Returns what is there after the writes for which `counts` says so.

@@ -168,7 +168,7 @@ fn small_folded_unlogged_and_multi_frame_values_are_copied() {
     (0..200).for_each(|n| db.delete(format!("small{n}")).unwrap());
     db.flush().unwrap();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
-    (0..40).for_each(|n| db.put_opt(key(n), value(n, 1), &unlogged).unwrap());
+    (0..40).for_each(|n| db.with(&unlogged).put(key(n), value(n, 1)).unwrap());
     assert!(!is_adopted(&db));
     check_all(&db, 40, |_| 1);
 
@@ -177,7 +177,7 @@ fn small_folded_unlogged_and_multi_frame_values_are_copied() {
     put_all(&db, 100, 2);
     let list = db.operator("append").unwrap();
     db.merge_with(&list, key(5), "+").unwrap();
-    db.put_opt(key(6), value(6, 3), &unlogged).unwrap();
+    db.with(&unlogged).put(key(6), value(6, 3)).unwrap();
     let written = db.stats().bytes_segments;
     assert!(is_adopted(&db));
     let copied = db.stats().bytes_segments - written;

@@ -56,7 +56,7 @@ fn run(accounts: u64, transfers: u64, isolation: Isolation) -> (u64, u64) {
                     let from = random(accounts);
                     let to = (from + 1 + random(accounts - 1)) % accounts;
                     let amount = random(5);
-                    let outcome = db.transact_opt(options, |transaction| {
+                    let outcome = db.with(options).transact(|transaction| {
                         attempts.fetch_add(1, Ordering::Relaxed);
                         transfer(transaction, from, to, amount)
                     });
@@ -73,7 +73,7 @@ fn run(accounts: u64, transfers: u64, isolation: Isolation) -> (u64, u64) {
         scope.spawn(|| {
             for _ in 0..20 {
                 // A snapshot is a moment between transfers.
-                let transaction = db.begin(TransactionOptions::default()).unwrap();
+                let transaction = db.begin().unwrap();
                 let sum: u64 = (0..accounts).map(|n| balance(&transaction, n).unwrap()).sum();
                 assert_eq!(sum, accounts * BALANCE);
             }

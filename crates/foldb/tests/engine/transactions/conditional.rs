@@ -68,7 +68,7 @@ fn each_step_returns_what_it_says() {
     assert!(!db.merge_if("n", below_two, one).unwrap());
     assert_eq!(number(db.get("n").unwrap().as_deref()), 2);
     let durable = WriteOptions { sync: true, ..Default::default() };
-    let synced = db.default_keyspace().conditional(&durable);
+    let synced = db.default_keyspace().with(&durable);
     assert_eq!(number(synced.merge_get("n", one).unwrap().as_deref()), 3);
 }
 
@@ -101,7 +101,7 @@ fn a_deadline_ends_a_step_that_always_loses() {
     let soon =
         WriteOptions { deadline: Some(Duration::from_millis(50)), ..WriteOptions::default() };
     let mut runs = 0;
-    let lost = db.default_keyspace().conditional(&soon).update("k", |_| {
+    let lost = db.default_keyspace().with(&soon).update("k", |_| {
         runs += 1;
         db.put("k", "other").unwrap();
         Some(b"new".to_vec())

@@ -20,7 +20,7 @@ pub(super) fn open() -> Db {
 }
 
 pub(super) fn begin(db: &Db, isolation: Isolation) -> Transaction {
-    db.begin(TransactionOptions { isolation, ..Default::default() }).unwrap()
+    db.with(&TransactionOptions { isolation, ..Default::default() }).begin().unwrap()
 }
 
 pub(super) fn is_conflict(outcome: Result<()>) -> bool {
@@ -293,7 +293,7 @@ pub(super) fn claims_beyond_their_bound_join_into_ranges() {
     }
     let few = TransactionOptions { max_read_bytes: 4 << 10, ..Default::default() };
     let read_many = |changed: &str| {
-        let transaction = db.begin(few.clone()).unwrap();
+        let transaction = db.with(&few).begin().unwrap();
         for n in 0..2000 {
             transaction.get(format!("key {n:04}")).unwrap();
         }
@@ -376,7 +376,7 @@ fn repeated_reads_claim_no_more_than_one_of_each() {
     let db = open();
     let few = TransactionOptions { max_read_bytes: 4 << 10, ..Default::default() };
     let read_often = |changed: &str| {
-        let transaction = db.begin(few.clone()).unwrap();
+        let transaction = db.with(&few).begin().unwrap();
         for _ in 0..2000 {
             transaction.get("a").unwrap();
             transaction.get("d").unwrap();

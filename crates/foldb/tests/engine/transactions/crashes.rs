@@ -36,7 +36,7 @@ fn program(fs: &MemFs, acknowledged: &mut u64) -> Result<()> {
         write: WriteOptions { sync: true, ..Default::default() },
         ..Default::default()
     };
-    db.transact_opt(&durable, |opening| {
+    db.with(&durable).transact(|opening| {
         let accounts = opening.keyspace(&accounts);
         for account in 0..ACCOUNTS {
             accounts.put(account.to_be_bytes(), BALANCE.to_le_bytes())?;
@@ -45,7 +45,7 @@ fn program(fs: &MemFs, acknowledged: &mut u64) -> Result<()> {
     })?;
     for transfer in 0..TRANSFERS {
         let [from, to] = [transfer, transfer + 1].map(|n| (n % ACCOUNTS).to_be_bytes());
-        db.transact_opt(&durable, |transaction| {
+        db.with(&durable).transact(|transaction| {
             let balances = transaction.keyspace(&accounts);
             let left = number(balances.get(from)?) - 5;
             balances.put(from, left.to_le_bytes())?;

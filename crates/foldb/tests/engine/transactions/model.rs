@@ -221,7 +221,7 @@ impl Bench {
         let isolation = if serial { Isolation::Serializable } else { Isolation::Snapshot };
         let options = TransactionOptions { isolation, ..Default::default() };
         self.open[slot] = Some(Open {
-            transaction: self.db.begin(options).unwrap(),
+            transaction: self.db.with(&options).begin().unwrap(),
             serial,
             snapshot: (!serial).then(|| (self.now.clone(), self.history.len())),
             writes: Vec::new(),

@@ -124,7 +124,7 @@ proptest! {
     ) {
         let (db, mut model) = (open(), Entries::new());
         for write in &before {
-            let transaction = db.begin(Default::default()).unwrap();
+            let transaction = db.begin().unwrap();
             apply(&transaction, write);
             transaction.commit().unwrap();
             apply_to_model(&mut model, write);
@@ -132,10 +132,10 @@ proptest! {
         if flushed {
             db.flush().unwrap();
         }
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         check_reads(&transaction, &model);
         // The snapshot does not see what others write.
-        let other = db.begin(Default::default()).unwrap();
+        let other = db.begin().unwrap();
         after.iter().for_each(|write| apply(&other, write));
         other.commit().unwrap();
         let mut saved = None;
@@ -162,7 +162,7 @@ proptest! {
 fn an_iterator_keeps_its_moment() {
     let db = open();
     db.put("a", "1").unwrap();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     transaction.put("b", "1").unwrap();
     let mut iter = transaction.iter().unwrap();
     transaction.put("c", "1").unwrap();
@@ -185,7 +185,7 @@ fn a_failed_merge_of_the_snapshot_fails_its_key_only() {
         numbers.merge_with(&adding, key, 0u64.to_le_bytes()).unwrap();
     }
     assert!(numbers.get("b").is_err());
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     let own = transaction.keyspace(&numbers);
     own.put("d", "8 bytes.").unwrap();
     let outcomes: Vec<bool> = own.iter().unwrap().map(|entry| entry.is_ok()).collect();
@@ -205,7 +205,7 @@ fn a_failed_merge_of_the_snapshot_keeps_its_error() {
     let adding = db.operator("uint64add").unwrap();
     numbers.put("b", "short").unwrap();
     numbers.merge_with(&adding, "b", 0u64.to_le_bytes()).unwrap();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     let own = transaction.keyspace(&numbers);
     own.merge_with(&adding, "b", 1u64.to_le_bytes()).unwrap();
     let alone = own.get("b").unwrap_err();
@@ -229,7 +229,7 @@ fn an_unreadable_value_of_the_snapshot_fails_its_key_only() {
         db.put(key, if key == "b" { &large[..] } else { b"small" }).unwrap();
     }
     db.flush().unwrap();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     transaction.put("d", "own").unwrap();
     let outcomes = || -> Vec<bool> {
         let entries = transaction.iter().unwrap().map(|entry| entry.is_ok());
@@ -255,7 +255,7 @@ fn an_unreadable_value_of_the_snapshot_fails_its_key_only() {
 #[test]
 fn savepoints_nest() {
     let db = open();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     let first = transaction.savepoint();
     transaction.put("a", "1").unwrap();
     let second = transaction.savepoint();
@@ -278,7 +278,7 @@ fn a_refused_write_leaves_the_transaction_as_it_was() {
     let foreign = other.operator("stringappend:,").unwrap();
     let dropped = db.create_keyspace("dropped", Default::default()).unwrap();
     for own_first in [false, true] {
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         if own_first {
             transaction.put("a", "1").unwrap();
         }
@@ -303,13 +303,13 @@ fn a_poisoned_database_runs_transactions_that_only_read() {
     db.put("a", "1").unwrap();
     fs.inject(Fault::on(Operation::Sync).path(".log"));
     let durable = WriteOptions { sync: true, ..WriteOptions::default() };
-    db.put_opt("b", "2", &durable).unwrap_err();
+    db.with(&durable).put("b", "2").unwrap_err();
     assert_eq!(db.put("c", "3").unwrap_err().kind(), ErrorKind::Poisoned);
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {
         let read = foldb::TransactionOptions { isolation, ..Default::default() };
-        let found = db.transact_opt(&read, |transaction| transaction.get("a")).unwrap();
+        let found = db.with(&read).transact(|transaction| transaction.get("a")).unwrap();
         assert_eq!(found.unwrap(), b"1");
-        let written = db.transact_opt(&read, |transaction| transaction.put("a", "2"));
+        let written = db.with(&read).transact(|transaction| transaction.put("a", "2"));
         assert_eq!(written.unwrap_err().kind(), ErrorKind::Poisoned);
     }
 }
@@ -318,7 +318,7 @@ fn a_poisoned_database_runs_transactions_that_only_read() {
 #[test]
 fn conditional_writes_in_a_transaction_see_its_writes() {
     let db = open();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     assert!(transaction.put_if_absent("a", "1").unwrap());
     assert!(!transaction.put_if_absent("a", "2").unwrap());
     assert_eq!(transaction.merge_get("a", "3").unwrap().unwrap(), b"1,3");

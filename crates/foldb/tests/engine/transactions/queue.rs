@@ -235,7 +235,7 @@ fn a_drain_with_first_and_delete_is_linear() {
         let report = ReadReport::default();
         let options = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
         for _ in 0..n {
-            let mut iter = db.range_opt(.., &options).unwrap();
+            let mut iter = db.with(&options).range(..).unwrap();
             let (key, _) = iter.next_back().unwrap().unwrap();
             db.delete(key).unwrap();
         }
@@ -251,7 +251,7 @@ fn a_drain_with_first_and_delete_is_linear() {
                     of.db.flush().unwrap();
                 }
                 let options = TransactionOptions { isolation, ..Default::default() };
-                let transaction = of.db.begin(options).unwrap();
+                let transaction = of.db.with(&options).begin().unwrap();
                 let own = transaction.keyspace(&of.own);
                 let cost = of.each(n, |step| {
                     let entry = if step % 2 == 0 { own.first() } else { own.last() };

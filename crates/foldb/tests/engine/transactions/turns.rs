@@ -57,8 +57,7 @@ fn a_turn_that_waits_for_another_writer_ends() {
     let dir = TempDir::new().unwrap();
     let db = Db::create(dir.path().join("db")).unwrap();
     let mut attempts = 0;
-    let outcome = db.transact_opt(
-        &TransactionOptions { max_attempts: 11, ..Default::default() },
+    let outcome = db.with(&TransactionOptions { max_attempts: 11, ..Default::default() }).transact(
         |transaction| {
             attempts += 1;
             transaction.get("key")?;
@@ -84,7 +83,7 @@ fn a_deadline_holds_during_a_turn() {
         attempts += 1;
         transaction.get("key")?;
         let outcome =
-            thread::scope(|scope| scope.spawn(|| db.put_opt("key", "1", &soon)).join().unwrap());
+            thread::scope(|scope| scope.spawn(|| db.with(&soon).put("key", "1")).join().unwrap());
         if outcome.is_err_and(|error| error.kind() == ErrorKind::Busy) {
             refused += 1;
         }
@@ -108,7 +107,7 @@ fn a_deadline_ends_a_transaction_that_always_loses() {
     let lose = || {
         let mut attempts = 0;
         let begun = Instant::now();
-        let outcome = db.transact_opt(&soon, |transaction| {
+        let outcome = db.with(&soon).transact(|transaction| {
             attempts += 1;
             transaction.get("key")?;
             db.put("key", "1")?;
@@ -214,7 +213,7 @@ fn a_conflict_of_the_closure_is_the_callers() {
     let mut attempts = 0;
     let outcome = db.transact(|_| {
         attempts += 1;
-        let other = db.begin(Default::default())?;
+        let other = db.begin()?;
         other.get("key")?;
         other.put("done", "1")?;
         db.put("key", "1")?;

@@ -146,7 +146,7 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
         while !who.entered.load(Ordering::SeqCst) {
             let deadline = Some(Duration::from_millis(1));
             let patient = WriteOptions { deadline, ..WriteOptions::default() };
-            if db.put_opt(written.to_be_bytes(), [7; 100], &patient).is_ok() {
+            if db.with(&patient).put(written.to_be_bytes(), [7; 100]).is_ok() {
                 written += 1;
             }
         }

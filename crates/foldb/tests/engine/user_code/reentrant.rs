@@ -67,7 +67,7 @@ const CALLS_OF_THE_DATABASE: [(&str, Call); 27] = [
     }),
     ("begin", |db, _| {
         let isolation = Isolation::Snapshot;
-        db.begin(TransactionOptions { isolation, ..Default::default() })?.commit()
+        db.with(&TransactionOptions { isolation, ..Default::default() }).begin()?.commit()
     }),
     ("update", |db, _| db.update("other", |_| Some(b"z".to_vec())).map(drop)),
     ("take_first", |db, _| db.take_first("put ".."put!").map(drop)),

@@ -143,7 +143,7 @@ fn h13_the_newest_write_gives_value_and_spelling() {
     let at = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
     for step in 0..3 {
         let entries = |options: &ReadOptions| {
-            let iter = db.default_keyspace().range_opt(.., options).unwrap();
+            let iter = db.default_keyspace().with(options).range(..).unwrap();
             iter.map(Result::unwrap).map(|(key, value)| (key, value.to_vec())).collect::<Vec<_>>()
         };
         let now = ReadOptions::default();
@@ -399,10 +399,10 @@ impl Machine {
     fn check_gets(&mut self, at: usize, world: &Entries, options: &ReadOptions) {
         let (order, keyspace) = (ORDERS[at], self.keyspace(at));
         let keys: Vec<Vec<u8>> = (0..KEYS).map(|n| order.key(n, self.random.below(100))).collect();
-        let answers = keyspace.multi_get_opt(&keys, options).unwrap();
+        let answers = keyspace.with(options).multi_get(&keys).unwrap();
         for (key, together) in keys.iter().zip(answers) {
             let expected = world.get(&order.essence(key)).map(|(_, value)| &value[..]);
-            let value = keyspace.get_opt(key, options).unwrap();
+            let value = keyspace.with(options).get(key).unwrap();
             assert_eq!(value.as_deref(), expected, "{}", key.escape_ascii());
             assert_eq!(together.unwrap().as_deref(), expected, "{}", key.escape_ascii());
         }
@@ -414,9 +414,10 @@ impl Machine {
         let all: Vec<_> = world.values().cloned().collect();
         let walked =
             |iter: Iter| iter.map(Result::unwrap).map(|(key, value)| (key, value.to_vec()));
-        assert!(walked(keyspace.range_opt(.., options).unwrap()).eq(all.clone()), "forwards");
+        assert!(walked(keyspace.with(options).range(..).unwrap()).eq(all.clone()), "forwards");
         let mut backwards: Vec<_> = keyspace
-            .range_opt(.., options)
+            .with(options)
+            .range(..)
             .unwrap()
             .rev()
             .map(Result::unwrap)
@@ -431,7 +432,7 @@ impl Machine {
             .filter(|(key, _)| is_between(order, key, &from, &to))
             .map(|(key, entry)| (key.clone(), entry.clone()))
             .collect();
-        let mut iter = keyspace.range_opt((from, to), options).unwrap();
+        let mut iter = keyspace.with(options).range((from, to)).unwrap();
         let mut place: Option<usize> = None;
         for _ in 0..20 {
             let target = self.key(at);

@@ -172,15 +172,15 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
             let keys = (0..TOGETHER).map(key);
             let values: Vec<Vec<u8>> = match way {
                 0 => {
-                    let entries = db.range_opt(.., &options).unwrap();
+                    let entries = db.with(&options).range(..).unwrap();
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 1 => {
-                    let entries = db.range_opt(.., &options).unwrap().rev();
+                    let entries = db.with(&options).range(..).unwrap().rev();
                     entries.map(|entry| entry.unwrap().1.to_vec()).collect()
                 }
                 _ => {
-                    let read = db.default_keyspace().multi_get_opt(keys, &options).unwrap();
+                    let read = db.default_keyspace().with(&options).multi_get(keys).unwrap();
                     read.into_iter().map(|value| value.unwrap().unwrap().to_vec()).collect()
                 }
             };
@@ -207,7 +207,7 @@ fn counters_add_up_exactly() {
             let (db, total) = (db.clone(), Arc::clone(&total));
             crew.repeat(move |round| {
                 let sync = WriteOptions { sync: round % 500 == 0, ..WriteOptions::default() };
-                db.merge_opt(key(round * 7 + writer), number(1), &sync).unwrap();
+                db.with(&sync).merge(key(round * 7 + writer), number(1)).unwrap();
                 total.fetch_add(1, Ordering::Relaxed);
             });
         }
@@ -420,7 +420,7 @@ fn snapshots_and_iterators_outlive_the_handle() {
     db.flush().unwrap();
     let (snapshot, mut iter) = (db.snapshot(), db.iter().unwrap());
     let opt = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-    let bounded = db.range_opt(key(10)..key(20), &opt).unwrap();
+    let bounded = db.with(&opt).range(key(10)..key(20)).unwrap();
     drop((db, opt));
 
     let locked = Db::open(dir.path(), small(CompactionPreset::Leveled)).unwrap_err();

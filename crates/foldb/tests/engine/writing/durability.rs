@@ -16,10 +16,8 @@ use crate::support::{
     PATH, assert_error, count, error_of, number, open, options, reopen, steps, text, watched,
 };
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
-const UNLOGGED: WriteOptions =
-    WriteOptions { sync: false, disable_wal: true, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
+const UNLOGGED: WriteOptions = WriteOptions { disable_wal: true, ..WriteOptions::DEFAULT };
 
 fn key(n: usize) -> String {
     format!("key-{n:04}")
@@ -55,7 +53,7 @@ fn power_loss_takes_an_unsynced_tail_only() {
     let mut lost_some = false;
     for n in 0..200 {
         if n % 29 == 13 {
-            db.put_opt(key(n), [b'v'; 100], &SYNC).unwrap();
+            db.with(&SYNC).put(key(n), [b'v'; 100]).unwrap();
             synced = n + 1;
         } else {
             db.put(key(n), [b'v'; 100]).unwrap();
@@ -89,7 +87,7 @@ fn db_sync_makes_all_earlier_writes_durable() {
 fn a_batch_is_whole_or_not_there() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("zero", "", &SYNC).unwrap();
+    db.with(&SYNC).put("zero", "").unwrap();
     let mut batch = WriteBatch::new();
     // Larger than one frame of the log.
     for n in 0..3000 {
@@ -113,14 +111,14 @@ fn unlogged_writes_live_from_their_flush_on() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let logged = db.stats().bytes_log;
-    db.put_opt("a", "1", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("a", "1").unwrap();
     assert_eq!(db.stats().bytes_log, logged);
     assert_eq!(text(&db, "a").unwrap(), "1");
     assert_eq!(text(&reopen(&fs.kill()).unwrap(), "a"), None);
     db.flush().unwrap();
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
     // Between logged writes, whose sequence numbers go on across a restart.
-    db.merge_opt("b", number(1), &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).merge("b", number(1)).unwrap();
     db.merge("b", number(10)).unwrap();
     let survivor = reopen(&fs.kill()).unwrap();
     assert_eq!(count(&survivor, "b"), 10);
@@ -133,12 +131,12 @@ fn unlogged_writes_live_from_their_flush_on() {
 fn close_flushes_what_is_in_no_log() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("a", "1", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("a", "1").unwrap();
     db.close().unwrap();
     drop(db);
     let db = reopen(&fs).unwrap();
     assert_eq!(text(&db, "a").unwrap(), "1");
-    db.put_opt("b", "2", &UNLOGGED).unwrap();
+    db.with(&UNLOGGED).put("b", "2").unwrap();
     drop(db);
     assert_eq!(text(&reopen(&fs).unwrap(), "b").unwrap(), "2");
 }
@@ -148,10 +146,10 @@ fn a_failed_sync_poisons() {
     for by_write in [true, false] {
         let fs = MemFs::new();
         let db = open(&fs).unwrap();
-        db.put_opt("a", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
         fs.inject(Fault::on(Operation::Sync).path(".log"));
         let failed = if by_write {
-            db.put_opt("b", "2", &SYNC)
+            db.with(&SYNC).put("b", "2")
         } else {
             db.put("b", "2").and_then(|()| db.sync())
         };
@@ -169,7 +167,7 @@ fn a_failed_sync_poisons() {
         let db = reopen(&fs.crash()).unwrap();
         assert_eq!(text(&db, "a").unwrap(), "1");
         assert_eq!(text(&db, "c"), None);
-        db.put_opt("c", "3", &SYNC).unwrap();
+        db.with(&SYNC).put("c", "3").unwrap();
     }
 }
 
@@ -177,7 +175,7 @@ fn a_failed_sync_poisons() {
 fn a_failed_sync_of_the_manifest_poisons() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("a", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
     fs.inject(Fault::on(Operation::Sync).path("MANIFEST-"));
     let error = error_of(db.flush());
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
@@ -411,7 +409,7 @@ fn a_missing_file_is_named() {
         n += 1;
     }
     for end in ["1", "2", "3"] {
-        db.put_opt("last", end, &SYNC).unwrap();
+        db.with(&SYNC).put("last", end).unwrap();
     }
     let logs = files(&fs, ".log");
     for name in [&logs[0], &logs[1], &files(&fs, ".tbl")[0], &files(&fs, "MANIFEST")[0]] {
@@ -606,7 +604,7 @@ fn a_crash_at_every_moment_leaves_a_prefix() {
         for n in 0..24 {
             let options = if n % 5 == 3 { SYNC } else { WriteOptions::default() };
             attempted = n + 1;
-            if db.put_opt(key(n), [b'v'; 60], &options).is_err() {
+            if db.with(&options).put(key(n), [b'v'; 60]).is_err() {
                 return (attempted, durable);
             }
             if options.sync {
@@ -642,7 +640,7 @@ fn a_crash_at_every_moment_leaves_a_prefix() {
                     (durable..=attempted).contains(&left),
                     "after a stop at {stop}: {left} left, {durable} durable, {attempted} tried"
                 );
-                db.put_opt("goes on", "1", &SYNC).unwrap();
+                db.with(&SYNC).put("goes on", "1").unwrap();
             }
         }
     }
@@ -742,7 +740,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn closing_flushes_unlogged_writes_that_are_sealed_already() {
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { write_buffer_size: 64 << 10, ..options(&fs) }).unwrap();
-    (0..100).for_each(|n| db.put_opt(key(n), [0; 400], &UNLOGGED).unwrap());
+    (0..100).for_each(|n| db.with(&UNLOGGED).put(key(n), [0; 400]).unwrap());
     (100..200).for_each(|n| db.put(key(n), [0; 400]).unwrap());
     db.close().unwrap();
     drop(db);
@@ -782,15 +780,15 @@ fn a_synced_write_outside_of_the_log_is_refused() {
     let mut batch = WriteBatch::new();
     batch.put("a", "1").put("b", "2");
     let outcomes = [
-        db.put_opt("a", "1", &both),
-        db.delete_opt("a", &both),
-        keyspace.delete_range_opt("a".."b", &both),
-        keyspace.delete_range_opt("a".."a", &both),
-        db.write_opt(&batch, &both),
-        db.write_opt(&WriteBatch::new(), &both),
-        db.begin(TransactionOptions { write: both, ..Default::default() }).map(drop),
-        keyspace.conditional(&both).put_if_absent("a", "1").map(drop),
-        keyspace.conditional(&both).take_first(..).map(drop),
+        db.with(&both).put("a", "1"),
+        db.with(&both).delete("a"),
+        keyspace.with(&both).delete_range("a".."b"),
+        keyspace.with(&both).delete_range("a".."a"),
+        db.with(&both).write(&batch),
+        db.with(&both).write(&WriteBatch::new()),
+        db.with(&TransactionOptions { write: both, ..Default::default() }).begin().map(drop),
+        keyspace.with(&both).put_if_absent("a", "1").map(drop),
+        keyspace.with(&both).take_first(..).map(drop),
     ];
     for outcome in outcomes {
         assert_error(outcome, ErrorKind::InvalidArgument, None);
@@ -829,7 +827,7 @@ fn meanwhile(visible_when_durable: bool) -> (Arc<Meanwhile>, Arc<Db>) {
     let env = Env { fs: watched(&fs, &disk), ..Env::in_memory(fs.clone()) };
     let options = Options { env, visible_when_durable, ..options(&fs) };
     let db = Arc::new(Db::open(PATH, options).unwrap());
-    db.put_opt("k", "old", &SYNC).unwrap();
+    db.with(&SYNC).put("k", "old").unwrap();
     disk.db.set(Arc::downgrade(&db)).unwrap();
     (disk, db)
 }
@@ -838,14 +836,14 @@ fn meanwhile(visible_when_durable: bool) -> (Arc<Meanwhile>, Arc<Db>) {
 fn a_synced_write_is_visible_when_it_is_durable_if_the_option_says_so() {
     for visible_when_durable in [false, true] {
         let (disk, db) = meanwhile(visible_when_durable);
-        db.put_opt("k", "new", &SYNC).unwrap();
-        db.merge_opt("n", number(1), &SYNC).unwrap();
-        db.merge_opt("n", number(1), &SYNC).unwrap();
+        db.with(&SYNC).put("k", "new").unwrap();
+        db.with(&SYNC).merge("n", number(1)).unwrap();
+        db.with(&SYNC).merge("n", number(1)).unwrap();
         let mut batch = WriteBatch::new();
         batch.put("k", "batch").merge("n", number(5));
-        db.write_opt(&batch, &SYNC).unwrap();
+        db.with(&SYNC).write(&batch).unwrap();
         let in_transaction = TransactionOptions { write: SYNC, ..TransactionOptions::default() };
-        db.transact_opt(&in_transaction, |txn| txn.put("k", "transaction")).unwrap();
+        db.with(&in_transaction).transact(|txn| txn.put("k", "transaction")).unwrap();
         let early = [("new", 0), ("new", 1), ("new", 2), ("batch", 7), ("transaction", 7)];
         let late = [("old", 0), ("new", 0), ("new", 1), ("new", 2), ("batch", 7)];
         let expected = if visible_when_durable { late } else { early };
@@ -861,7 +859,7 @@ fn a_synced_write_that_fails_is_never_seen_if_the_option_says_so() {
     for visible_when_durable in [false, true] {
         let (disk, db) = meanwhile(visible_when_durable);
         disk.refuses.store(true, Ordering::Relaxed);
-        assert_eq!(error_of(db.put_opt("k", "new", &SYNC)).kind(), ErrorKind::Io);
+        assert_eq!(error_of(db.with(&SYNC).put("k", "new")).kind(), ErrorKind::Io);
         disk.refuses.store(false, Ordering::Relaxed);
         let seen = text(&*db, "k");
         assert_eq!(seen.as_deref(), Some(if visible_when_durable { "old" } else { "new" }));

@@ -17,8 +17,7 @@ use crate::support::{PATH, assert_error, open, options, reopen, text};
 #[cfg(debug_assertions)]
 use foldb::faults::{Fault as Planted, plant};
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 const MIB: usize = 1 << 20;
 /// Bytes of the headers of a frame and of a batch.
 const FRAME: usize = 32;
@@ -44,12 +43,12 @@ fn parts_of_a_failed_record_are_not_taken_for_what_follows() {
     for failing in 1..=3 {
         let fs = MemFs::new();
         let db = open(&fs).unwrap();
-        db.put_opt("before", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("before", "1").unwrap();
         fail_write(&fs, failing);
         assert_error(db.put("big", vec![b'x'; 3 * MIB]), ErrorKind::NoSpace, None);
         // Kind, keyspace, length and key, length of the value.
         let value = MIB - BATCH - 4 - 3;
-        db.put_opt("k", vec![b'y'; value], &SYNC).unwrap();
+        db.with(&SYNC).put("k", vec![b'y'; value]).unwrap();
         for left in survivors(&fs) {
             let db = reopen(&left).unwrap();
             assert_eq!(db.get("k").unwrap().unwrap().len(), value);
@@ -64,7 +63,7 @@ fn parts_of_a_failed_record_are_not_taken_for_what_follows() {
 fn parts_of_a_failed_record_are_not_taken_for_small_ones() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("before", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("before", "1").unwrap();
     fail_write(&fs, 3);
     assert_error(db.put("big", vec![b'x'; 3 * MIB]), ErrorKind::NoSpace, None);
     let (span, record) = (MIB + FRAME, 96);
@@ -84,7 +83,7 @@ fn parts_of_a_failed_record_are_not_taken_for_small_ones() {
 fn a_failed_write_does_not_come_back() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("before", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("before", "1").unwrap();
     fs.inject(Fault::on(Operation::Write).path(".log").torn_at(4096).kind(io::ErrorKind::Other));
     assert_error(db.put("failed", "1"), ErrorKind::Io, None);
     for left in survivors(&fs) {
@@ -92,7 +91,7 @@ fn a_failed_write_does_not_come_back() {
     }
     db.put("after", "1").unwrap();
     db.flush().unwrap();
-    db.put_opt("later", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("later", "1").unwrap();
     for left in survivors(&fs) {
         let db = reopen(&left).unwrap();
         assert_eq!(text(&db, "failed"), None);
@@ -110,7 +109,7 @@ fn a_failed_write_does_not_come_back() {
 fn nothing_is_written_while_a_failed_write_cannot_be_cleared() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("before", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("before", "1").unwrap();
     let list = fs.list(PATH.as_ref()).unwrap();
     let log = list.iter().find(|name| name.ends_with(".log")).unwrap();
     let torn = Fault::on(Operation::Write).path(log).torn_at(4096);
@@ -127,7 +126,7 @@ fn nothing_is_written_while_a_failed_write_cannot_be_cleared() {
     }
     fs.clear_faults();
     db.flush().unwrap();
-    db.put_opt("after", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("after", "1").unwrap();
     for left in survivors(&fs) {
         let db = reopen(&left).unwrap();
         assert_eq!(text(&db, "failed"), None);
@@ -187,18 +186,18 @@ fn a_write_that_panics_takes_no_number_from_the_next() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     db.put("a", "1").unwrap();
-    db.put_opt("b", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("b", "1").unwrap();
     plant(Some(Planted::PanicBehindLog));
     let panicked = quiet::catch(|| db.put("panicked", "1"));
     plant(None);
     assert!(panicked.is_err(), "the write panics behind the log");
-    assert_error(db.put_opt("c", "1", &SYNC), ErrorKind::Poisoned, None);
+    assert_error(db.with(&SYNC).put("c", "1"), ErrorKind::Poisoned, None);
     assert_eq!(text(&db, "a").unwrap(), "1");
     for left in survivors(&fs) {
         let db = reopen(&left).unwrap();
         assert_eq!(text(&db, "b").unwrap(), "1");
         assert_eq!(db.iter().unwrap().count(), 2, "only acknowledged writes are visible");
-        db.put_opt("c", "1", &SYNC).unwrap();
+        db.with(&SYNC).put("c", "1").unwrap();
         drop(db);
         assert_eq!(reopen(&left).unwrap().iter().unwrap().count(), 3);
     }
@@ -213,10 +212,10 @@ fn an_empty_batch_with_sync_syncs() {
     db.put("a", "1").unwrap();
     db.write(&WriteBatch::new()).unwrap();
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a"), None);
-    db.write_opt(&WriteBatch::new(), &SYNC).unwrap();
+    db.with(&SYNC).write(&WriteBatch::new()).unwrap();
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "1");
     db.put("a", "2").unwrap();
-    db.default_keyspace().delete_range_opt("x".."x", &SYNC).unwrap();
+    db.default_keyspace().with(&SYNC).delete_range("x".."x").unwrap();
     assert_eq!(text(&reopen(&fs.crash()).unwrap(), "a").unwrap(), "2");
 }
 
@@ -246,7 +245,7 @@ fn a_definition_that_was_not_logged_is_logged_before_its_first_use() {
 fn an_open_on_a_full_disk_changes_nothing_and_names_the_read_only_open() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    db.put_opt("key", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("key", "1").unwrap();
     let fs = fs.kill();
     drop(db);
     fs.inject(Fault::on(Operation::Write).forever().kind(io::ErrorKind::StorageFull));

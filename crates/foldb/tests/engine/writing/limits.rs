@@ -12,8 +12,7 @@ use foldb::{
     Db, Error, ErrorKind, Full, MergeOperator, Options, Partial, WriteBatch, WriteOptions,
 };
 
-const SYNC: WriteOptions =
-    WriteOptions { sync: true, disable_wal: false, deadline: None, expires: None };
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 
 /// The smallest write buffer.
 fn smallest(fs: &MemFs) -> Options {
@@ -90,7 +89,7 @@ fn the_longest_value_works_with_the_smallest_write_buffer() {
         MAX_VALUE_BYTES,
     );
     value.pop();
-    db.put_opt(&key, &value, &SYNC).unwrap();
+    db.with(&SYNC).put(&key, &value).unwrap();
     drop(db);
     let db = Db::open(PATH, smallest(&fs)).unwrap();
     assert!(*db.get(&key).unwrap().unwrap() == *value);
@@ -105,7 +104,7 @@ fn a_batch_beyond_its_limit_is_refused_whole_before_it_is_logged() {
     let fs = MemFs::new();
     let db = Db::open(PATH, smallest(&fs)).unwrap();
     let other = db.create_keyspace("other", Default::default()).unwrap();
-    db.put_opt("before", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("before", "1").unwrap();
     let before = db.stats().bytes_log;
     let half = vec![b'v'; LEAST_MAX_BATCH_BYTES / 2 - 64];
     let mut batch = WriteBatch::new();
@@ -121,7 +120,7 @@ fn a_batch_beyond_its_limit_is_refused_whole_before_it_is_logged() {
     assert_eq!((db.get("a").unwrap(), other.get("b").unwrap()), (None, None));
     drop(longer);
     db.write(&batch).unwrap();
-    db.put_opt("after", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("after", "1").unwrap();
     drop((other, db));
     let db = Db::open(PATH, smallest(&fs)).unwrap();
     assert_eq!(db.get("a").unwrap().map(|value| value.len()), Some(half.len()));
@@ -211,7 +210,7 @@ fn a_merge_result_beyond_the_limit_harms_its_key_only() {
         assert_eq!(text(db, "innocent").as_deref(), Some("1"));
     };
     db.put("bomb", "base").unwrap();
-    db.put_opt("innocent", "1", &SYNC).unwrap();
+    db.with(&SYNC).put("innocent", "1").unwrap();
     for _ in 0..17 {
         db.merge_with(&operator, "bomb", "x").unwrap();
     }

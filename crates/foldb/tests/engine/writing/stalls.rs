@@ -21,12 +21,8 @@ use crate::support::{PATH, RaisedAtEnd, options, watched};
 const MIB: usize = 1 << 20;
 
 /// Longer than any work of these tests takes on a busy machine.
-const LONG: WriteOptions = WriteOptions {
-    sync: false,
-    disable_wal: false,
-    deadline: Some(Duration::from_secs(60)),
-    expires: None,
-};
+const LONG: WriteOptions =
+    WriteOptions { deadline: Some(Duration::from_secs(60)), ..WriteOptions::DEFAULT };
 
 /// Real threads and real time.
 fn on_threads(fs: Arc<dyn FileSystem>) -> Env {
@@ -37,7 +33,7 @@ fn on_threads(fs: Arc<dyn FileSystem>) -> Env {
 /// Returns how long a small put takes.
 fn small_put(db: &Db) -> Duration {
     let start = Instant::now();
-    db.put_opt("small", "value", &LONG).unwrap();
+    db.with(&LONG).put("small", "value").unwrap();
     start.elapsed()
 }
 
@@ -77,11 +73,11 @@ fn a_put_after_large_records_waits_for_the_flush_in_progress_and_no_longer() {
     db.put("tiny", "value").unwrap();
     db.flush().unwrap();
     let large = vec![7; 100 * MIB];
-    db.put_opt("large-0", &large, &LONG).unwrap();
+    db.with(&LONG).put("large-0", &large).unwrap();
     let took = small_put(&db);
     assert!(took < Duration::from_secs(1), "{took:?}");
     for n in 1..3 {
-        db.put_opt(format!("large-{n}"), &large, &LONG).unwrap();
+        db.with(&LONG).put(format!("large-{n}"), &large).unwrap();
     }
     small_put(&db);
     db.flush().unwrap();
@@ -169,8 +165,8 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
             let key = format!("{:05}", draw(state, 1000));
             let value = vec![7; draw(state, 4000)];
             match n % 3 {
-                0 => other.put_opt(key, value, &LONG)?,
-                _ => db.put_opt(key, value, &LONG)?,
+                0 => other.with(&LONG).put(key, value)?,
+                _ => db.with(&LONG).put(key, value)?,
             }
         }
         Ok(())
@@ -297,7 +293,7 @@ fn open_in_with_a_resting_collection(runtime: Option<Runtime>, fs: &MemFs) -> Db
 fn compactions_go_on_beside_a_collection_that_rests() {
     let db = open_with_a_resting_collection(&MemFs::new());
     for n in 0..1000 {
-        db.put_opt(format!("{n}"), vec![7; 200], &LONG).unwrap();
+        db.with(&LONG).put(format!("{n}"), vec![7; 200]).unwrap();
     }
     db.flush().unwrap();
 }
@@ -324,7 +320,7 @@ fn a_collection_that_rests_holds_up_no_database_beside_it() {
         let beside = Db::open(PATH, options).unwrap();
         for n in 0..1000 {
             for db in [&beside, &resting] {
-                db.put_opt(format!("{n}"), vec![7; 50], &LONG).unwrap();
+                db.with(&LONG).put(format!("{n}"), vec![7; 50]).unwrap();
             }
         }
         let (sender, receiver) = mpsc::channel();

@@ -12,8 +12,7 @@ use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 use crate::support::gates::Gate;
 use crate::support::{PATH, RaisedAtEnd, assert_error, count, number, options, reopen, watched};
 
-const NOW: WriteOptions =
-    WriteOptions { sync: false, disable_wal: false, deadline: Some(Duration::ZERO), expires: None };
+const NOW: WriteOptions = WriteOptions { deadline: Some(Duration::ZERO), ..WriteOptions::DEFAULT };
 
 /// A database with real threads and time, two small write buffers, and gated files.
 fn open_gated(fs: &MemFs, gate: &Arc<Gate>) -> Db {
@@ -30,7 +29,7 @@ fn open_gated(fs: &MemFs, gate: &Arc<Gate>) -> Db {
 /// Puts until a put may not wait. Returns how many there were.
 fn fill(db: &Db) -> usize {
     for n in 0..100_000 {
-        match db.put_opt(format!("fill-{n}"), [b'v'; 100], &NOW) {
+        match db.with(&NOW).put(format!("fill-{n}"), [b'v'; 100]) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Busy => return n,
             Err(error) => panic!("{error}"),
@@ -58,7 +57,7 @@ fn a_large_write_buffer_need_not_fit_twice() {
     let options = WriteOptions { disable_wal: true, ..NOW };
     let mut written = 0u64;
     for n in 0u64.. {
-        match db.put_opt(n.to_be_bytes(), [b'v'; 4000], &options) {
+        match db.with(&options).put(n.to_be_bytes(), [b'v'; 4000]) {
             Ok(()) => written += 4000,
             Err(error) if error.kind() == ErrorKind::Busy => break,
             Err(error) => panic!("{error}"),
@@ -98,16 +97,17 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     });
     gate.wait_for_a_thread();
 
-    let message = assert_error(db.put_opt("a", [0; 1000], &NOW), ErrorKind::Busy, None).to_string();
+    let message =
+        assert_error(db.with(&NOW).put("a", [0; 1000]), ErrorKind::Busy, None).to_string();
     assert!(message.contains("try again later"), "{message}");
     let start = Instant::now();
     let soon = WriteOptions { deadline: Some(Duration::from_millis(30)), sync: true, ..NOW };
     let mut batch = WriteBatch::new();
     batch.put("a", [0; 1000]).merge("b", number(1)).put("c", [0; 1000]);
-    assert_error(db.write_opt(&batch, &soon), ErrorKind::Busy, None);
+    assert_error(db.with(&soon).write(&batch), ErrorKind::Busy, None);
     assert!(start.elapsed() >= Duration::from_millis(30));
     assert_error(
-        db.default_keyspace().delete_range_opt("fill-0".."fill-9", &NOW),
+        db.default_keyspace().with(&NOW).delete_range("fill-0".."fill-9"),
         ErrorKind::Busy,
         None,
     );
@@ -125,7 +125,7 @@ fn a_write_that_may_not_wait_for_a_flush_fails_and_writes_nothing() {
     assert!(!done.load(Ordering::SeqCst), "no writer waited");
 
     gate.open();
-    db.write_opt(&batch, &whole_reach).unwrap();
+    db.with(&whole_reach).write(&batch).unwrap();
     waiter.join().unwrap();
     assert_eq!((count(&db, "b"), db.iter().unwrap().count()), (1, filled + 4));
     assert!(db.stats().stall_micros >= 30_000, "{:?}", db.stats());
@@ -140,7 +140,7 @@ fn without_threads_zero_means_not_to_work_either() {
     let filled = fill(&db);
     assert_eq!(db.stats().flushes, 0);
     let soon = WriteOptions { deadline: Some(Duration::from_secs(1)), ..NOW };
-    db.put_opt("soon", [0; 100], &soon).unwrap();
+    db.with(&soon).put("soon", [0; 100]).unwrap();
     assert!(db.stats().flushes > 0);
     assert_eq!(db.iter().unwrap().count(), filled + 1);
 }
@@ -155,13 +155,13 @@ fn h23_writes_without_sync_do_not_wait_for_syncs() {
     gate.close();
     let syncing = db.clone();
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
-    let waiter = thread::spawn(move || syncing.put_opt("synced", "v", &synced).unwrap());
+    let waiter = thread::spawn(move || syncing.with(&synced).put("synced", "v").unwrap());
     gate.wait_for_a_thread();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     for _ in 0..1000 {
         db.merge("counter", number(1)).unwrap();
-        db.merge_opt("unlogged", number(1), &unlogged).unwrap();
-        db.merge_opt("counter", number(1), &NOW).unwrap();
+        db.with(&unlogged).merge("unlogged", number(1)).unwrap();
+        db.with(&NOW).merge("counter", number(1)).unwrap();
     }
     assert_eq!((count(&db, "counter"), count(&db, "unlogged")), (2001, 1000));
     assert!(db.get("synced").unwrap().is_some(), "the write is visible before it is durable");
@@ -189,7 +189,7 @@ fn h15_every_writer_gets_its_turn() {
             let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    db.merge_opt("hot", number(1), &unlogged).unwrap();
+                    db.with(&unlogged).merge("hot", number(1)).unwrap();
                     turn.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -234,7 +234,7 @@ fn write_a_mix(db: &Db, writer: usize, all: &[Done; MIXED], stop: &AtomicBool) {
         batch.put(format!("logged-{writer}-{n:06}"), [b'v'; 40]).merge("logged", number(1));
         let before: [usize; MIXED] =
             std::array::from_fn(|other| all[other].logged.load(Ordering::SeqCst));
-        db.write_opt(&batch, &WriteOptions { sync, ..WriteOptions::default() }).unwrap();
+        db.with(&WriteOptions { sync, ..WriteOptions::default() }).write(&batch).unwrap();
         all[writer].logged.store(n + 1, Ordering::SeqCst);
         if sync {
             for (other, before) in all.iter().zip(before) {
@@ -246,7 +246,7 @@ fn write_a_mix(db: &Db, writer: usize, all: &[Done; MIXED], stop: &AtomicBool) {
             let mut batch = WriteBatch::new();
             batch.put(format!("unlogged-a-{writer}-{n:06}"), [b'v'; 40]);
             batch.merge("unlogged", number(1)).put(format!("unlogged-b-{writer}-{n:06}"), "v");
-            db.write_opt(&batch, &unlogged).unwrap();
+            db.with(&unlogged).write(&batch).unwrap();
         }
     }
 }

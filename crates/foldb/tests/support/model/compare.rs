@@ -149,12 +149,12 @@ pub(crate) fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: 
 pub(crate) fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
     let then = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
     for key in Key::all() {
-        assert_get(&key, keyspace.get_opt(&key, &then), state);
+        assert_get(&key, keyspace.with(&then).get(&key), state);
         if keyspace.name() == Place::DEFAULT.name() {
             assert_get(&key, snapshot.get(&key), state);
         }
     }
-    let found = scan(keyspace.range_opt(.., &then).expect("an iterator"));
+    let found = scan(keyspace.with(&then).range(..).expect("an iterator"));
     assert_entries("through a snapshot", found, &state.seen());
     check_reads(&snapshot.keyspace(keyspace), state);
 }

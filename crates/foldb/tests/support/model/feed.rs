@@ -155,7 +155,7 @@ impl Feed {
         let follower = self.follower(which);
         let mut updates = match follower.updates.take() {
             Some(updates) => updates,
-            None => db.updates_since_opt(&follower.position, &options)?,
+            None => db.with(&options).updates_since(&follower.position)?,
         };
         for update in updates.by_ref() {
             let change = update?.change;

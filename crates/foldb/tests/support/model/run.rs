@@ -344,7 +344,7 @@ impl Player {
         };
         let options = ReadOptions { snapshot, ..ReadOptions::default() };
         let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.bytes()).collect();
-        let read = keyspace.multi_get_opt(&keys, &options).expect("a multi-get");
+        let read = keyspace.with(&options).multi_get(&keys).expect("a multi-get");
         assert_eq!(read.len(), keys.len());
         keys.iter().zip(read).for_each(|(key, read)| assert_get(key, read, world.of(place)));
     }
@@ -371,15 +371,15 @@ impl Player {
         let options = WriteOptions { sync, ..WriteOptions::default() };
         let write = self.spell_out(place, draft);
         let outcome = match &write {
-            Write::Put(key, value) => keyspace.put_opt(key, value, &options),
-            Write::Delete(key) => keyspace.delete_opt(key, &options),
-            Write::DeleteRange(range) => keyspace.delete_range_opt(range.clone(), &options),
+            Write::Put(key, value) => keyspace.with(&options).put(key, value),
+            Write::Delete(key) => keyspace.with(&options).delete(key),
+            Write::DeleteRange(range) => keyspace.with(&options).delete_range(range.clone()),
             Write::Merge(_, key, operand) if has_default_operator(draft) => {
-                keyspace.merge_opt(key, operand, &options)
+                keyspace.with(&options).merge(key, operand)
             }
             Write::Merge(operator, key, operand) => {
                 let operator = self.db.operator(operator.spec()).expect("the operator");
-                keyspace.merge_with_opt(&operator, key, operand, &options)
+                keyspace.with(&options).merge_with(&operator, key, operand)
             }
             Write::Lasting(..) => Ok(()),
         };
@@ -395,10 +395,10 @@ impl Player {
         let options = WriteOptions { expires, ..WriteOptions::default() };
         let write = self.spell_out(place, draft);
         match &write {
-            Write::Put(key, value) => keyspace.put_opt(key, value, &options).expect("a put"),
+            Write::Put(key, value) => keyspace.with(&options).put(key, value).expect("a put"),
             Write::Merge(operator, key, operand) => {
                 let operator = self.db.operator(operator.spec()).expect("the operator");
-                let outcome = keyspace.merge_with_opt(&operator, key, operand, &options);
+                let outcome = keyspace.with(&options).merge_with(&operator, key, operand);
                 outcome.expect("a merge");
             }
             _ => return,
@@ -496,7 +496,7 @@ impl Player {
         }
         assert_eq!(batch.len(), writes.len());
         let options = WriteOptions { sync, ..WriteOptions::default() };
-        self.db.write_opt(&batch, &options).expect("a batch");
+        self.db.with(&options).write(&batch).expect("a batch");
         let synced = sync && !writes.is_empty();
         self.committed(writes, synced);
     }
@@ -595,11 +595,11 @@ impl Player {
                 (keyspace.prefix(&prefix), Box::new(move |key| key.starts_with(&prefix)))
             }
             Range::All | Range::Prefix(..) => {
-                (keyspace.range_opt(.., &options), Box::new(|_| true))
+                (keyspace.with(&options).range(..), Box::new(|_| true))
             }
             Range::Between(lower, upper) => {
                 let bounds = (lower.map(Key::bytes), upper.map(Key::bytes));
-                let iter = keyspace.range_opt(bounds.clone(), &options);
+                let iter = keyspace.with(&options).range(bounds.clone());
                 (iter, Box::new(move |key| is_between(key, &bounds)))
             }
         };
@@ -706,7 +706,7 @@ impl Player {
             let keys: Vec<Vec<u8>> = keys.map(|(key, _)| key.clone()).collect();
             for key in keys {
                 let keyspace = self.at(place).expect("the keyspace exists");
-                keyspace.delete_opt(&key, &sync).unwrap();
+                keyspace.with(&sync).delete(&key).unwrap();
                 self.committed(vec![(place, Write::Delete(key))], true);
             }
         }
@@ -780,7 +780,7 @@ fn keyspaces(db: &Db) -> [Option<Keyspace>; Place::COUNT] {
 }
 
 fn now(keyspace: &Keyspace) -> KeyspaceReader {
-    keyspace.reader(ReadOptions::default())
+    keyspace.reader()
 }
 
 pub(super) fn has_default_operator(draft: Draft) -> bool {

@@ -34,7 +34,7 @@ impl Player {
         let Plan { serial, own, .. } = plan;
         let isolation = if serial { Isolation::Serializable } else { Isolation::Snapshot };
         let options = TransactionOptions { isolation, ..TransactionOptions::default() };
-        let transaction = self.db.begin(options).expect("a transaction");
+        let transaction = self.db.with(&options).begin().expect("a transaction");
         // The first read of a serializable transaction takes its snapshot.
         assert_get(b"first", transaction.get("first"), self.current.of(Place::DEFAULT));
         let mut snapshot = self.current.clone();

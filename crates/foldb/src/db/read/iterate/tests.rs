@@ -126,7 +126,7 @@ fn iterators_pass_deleted_keys_and_no_others() {
                     let (snapshot, old) = &snapshots[rng.usize(..snapshots.len())];
                     let options =
                         ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-                    walk(&mut db.range_opt(.., &options).unwrap(), old, &mut rng);
+                    walk(&mut db.with(&options).range(..).unwrap(), old, &mut rng);
                 }
                 17 => held.push((db.iter().unwrap(), model.clone())),
                 18 if !held.is_empty() => {
@@ -173,7 +173,7 @@ fn iterators_pass_no_entries_that_only_their_moment_has() {
                     let options =
                         WriteOptions { expires: Some(Expires::At(at)), ..WriteOptions::default() };
                     for key in key..KEYS.min(key + 15) {
-                        own.put_opt([key], &text, &options).unwrap();
+                        own.with(&options).put([key], &text).unwrap();
                         ends.insert(key, (text.clone(), end));
                     }
                 }
@@ -193,7 +193,7 @@ fn iterators_pass_no_entries_that_only_their_moment_has() {
                     let (snapshot, old) = &snapshots[rng.usize(..snapshots.len())];
                     let options =
                         ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-                    walk(&mut own.range_opt(.., &options).unwrap(), old, &mut rng);
+                    walk(&mut own.with(&options).range(..).unwrap(), old, &mut rng);
                 }
                 10 => own.compact(..).unwrap(),
                 11 => held.push((own.iter().unwrap(), alive(&ends, now))),
@@ -224,7 +224,7 @@ fn an_iterator_from_before_a_drop_shows_what_was_dropped() {
     let soon = WriteOptions { expires, ..WriteOptions::default() };
     for key in 0..100 {
         let options = if (20..90).contains(&key) { &soon } else { &WriteOptions::default() };
-        own.put_opt([key], "", options).unwrap();
+        own.with(options).put([key], "").unwrap();
     }
     own.compact(..).unwrap();
     for key in 0..20 {

@@ -56,7 +56,7 @@ impl Bench {
             0..=5 => self.keyspace.put(key, "put"),
             6..=7 => {
                 let options = WriteOptions { expires: soon, ..WriteOptions::default() };
-                self.keyspace.put_opt(key, "short", &options)
+                self.keyspace.with(&options).put(key, "short")
             }
             8..=9 => self.keyspace.merge(key, "merge"),
             10..=12 => self.keyspace.delete(key),
@@ -91,7 +91,7 @@ impl Bench {
     fn run(&mut self) -> Vec<usize> {
         (0..self.rng.u8(..8)).for_each(|_| self.change());
         let (db, keyspace) = (self.db.clone(), self.keyspace.clone());
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         let own = transaction.keyspace(&keyspace);
         let mut hidden = [false; KEYS];
         if self.rng.bool() {

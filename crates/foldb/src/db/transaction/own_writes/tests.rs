@@ -22,7 +22,7 @@ fn open() -> Db {
 /// One statement of a large transaction after the other fails and is undone.
 fn undo_each_second(n: u32) -> u64 {
     let db = open();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     for key in (0..n).map(u32::to_be_bytes) {
         transaction.put(key, "row").unwrap();
         let savepoint = transaction.savepoint();
@@ -37,7 +37,7 @@ fn undo_each_second(n: u32) -> u64 {
 /// A few statements, each with a savepoint of its own, are tried again and again over many writes.
 fn try_again(n: u32) -> u64 {
     let db = open();
-    let transaction = db.begin(Default::default()).unwrap();
+    let transaction = db.begin().unwrap();
     (0..n).for_each(|key| transaction.put(key.to_be_bytes(), "row").unwrap());
     let outer = transaction.savepoint();
     for _ in 0..1000 {
@@ -84,7 +84,7 @@ fn reads_show_what_rollbacks_left() {
             db.put([key], "old").unwrap();
             model.insert(key, "old".to_owned());
         }
-        let transaction = db.begin(Default::default()).unwrap();
+        let transaction = db.begin().unwrap();
         let mut savepoints: Vec<(Savepoint, Model)> = Vec::new();
         let mut kept = Vec::new();
         for step in 0..300 {

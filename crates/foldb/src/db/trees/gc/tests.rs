@@ -62,7 +62,7 @@ fn a_caller_that_waits_for_a_collection_learns_that_a_sync_failed() {
     assert!(db.core().is_gc_due());
     fs.inject(Fault::on(Operation::Sync).path(".log").forever());
     let synced = WriteOptions { sync: true, ..WriteOptions::default() };
-    db.put_opt("a", "1", &synced).unwrap_err();
+    db.with(&synced).put("a", "1").unwrap_err();
     assert!(db.core().is_gc_due(), "the test needs a due collection that no worker runs");
     let caller = db.clone();
     let waited = within_bounds(move || caller.wait_for_background());
