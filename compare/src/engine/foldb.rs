@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use foldb::{Compression, Db, Event, EventListener, Options, Stats, WriteOptions};
+use foldb::{Compression, Db, Event, EventListener, KeyspaceOptions, Options, Stats, WriteOptions};
 use foldb_report::results::BackgroundEvent;
 
 use super::{Engine, Nominal, Scan, State};
@@ -128,13 +128,17 @@ pub fn options(nominal: &Nominal) -> Options {
     let shape = &nominal.shape;
     Options {
         create_if_missing: true,
-        merge_operator: nominal.operator.map(|operator| operator.name().to_owned()),
+        default: KeyspaceOptions {
+            merge_operator: nominal.operator.map(|operator| operator.name().to_owned()),
+            bloom_bits: Some(nominal.bloom_bits),
+            compression: Some(Compression::Lz4),
+            value_separation_min: nominal.separated.then_some(0),
+            ..KeyspaceOptions::default()
+        },
         write_buffer_size: nominal.write_buffer,
         block_cache_size: nominal.cache,
         block_size: nominal.block,
-        bloom_bits: nominal.bloom_bits,
         max_open_files: nominal.open_files.unwrap_or(own.max_open_files),
-        compression: Compression::Lz4,
         min_level_to_compress: shape.compress_from,
         num_levels: shape.levels,
         level0_compaction_trigger: shape.trigger,
@@ -143,7 +147,6 @@ pub fn options(nominal: &Nominal) -> Options {
         max_bytes_for_level_base: shape.level_base,
         max_background_compactions: shape.background.unwrap_or(own.max_background_compactions),
         disable_auto_compactions: !nominal.compactions,
-        value_separation_min: nominal.separated.then_some(0),
         ..own
     }
 }

@@ -60,11 +60,9 @@ impl foldb_options_t {
         if let Some(env) = &self.env {
             options.env = env.clone();
         }
-        options.filter_policy.clone_from(&self.filter_policy);
+        options.default.filter_policy.clone_from(&self.filter_policy);
+        options.default.comparator.clone_from(&self.comparator);
         options.filter_policies.clone_from(&self.filter_policies);
-        if let Some(comparator) = &self.comparator {
-            options.comparator = Arc::clone(comparator);
-        }
         Ok(options)
     }
 }
@@ -309,33 +307,9 @@ pub unsafe extern "C" fn foldb_keyspace_options_set(
         // SAFETY: the caller keeps the rules of the header.
         let (options, name, value) =
             unsafe { (arg_mut(options, "options")?, text(name, "name")?, text(value, "value")?) };
-        set_of_keyspace(&mut options.0, name, value)
+        options.0 = KeyspaceOptions::named([(name, value)])?.or(&options.0);
+        Ok(())
     })
-}
-
-fn set_of_keyspace(options: &mut KeyspaceOptions, name: &str, value: &str) -> Result<()> {
-    let number = || {
-        let expected = |_| format!("keyspace option {name}={value}: expected a whole number");
-        value.parse().map_err(expected).map_err(Error::invalid_argument)
-    };
-    match name {
-        "merge_operator" => options.merge_operator = Some(value.to_owned()),
-        "compression" => options.compression = Some(value.parse()?),
-        "bloom_bits" => options.bloom_bits = Some(number()?),
-        "compaction" => options.compaction = Some(value.parse()?),
-        "value_separation_min" => {
-            let min = number()?;
-            options.value_separation_min = Some(usize::try_from(min).unwrap_or(usize::MAX));
-        }
-        "expiry" => options.expiry = Some(value.parse()?),
-        _ => {
-            return Err(Error::invalid_argument(format!(
-                "no keyspace option is called '{name}'; there are merge_operator, compression, \
-                 bloom_bits, compaction, value_separation_min and expiry"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Sets the order of the keyspace's keys. Copies the struct and owns `state`, as
@@ -569,8 +543,8 @@ mod tests {
         let options = options.build().unwrap();
         assert!(options.create_if_missing);
         assert_eq!(options.write_buffer_size, 1 << 20);
-        assert_eq!(options.merge_operator.as_deref(), Some("uint64add"));
-        assert_eq!(options.compression, foldb::Compression::None);
+        assert_eq!(options.default.merge_operator.as_deref(), Some("uint64add"));
+        assert_eq!(options.default.compression, Some(foldb::Compression::None));
         assert_eq!(options.max_dead_fraction, 0.25);
     }
 
@@ -589,7 +563,7 @@ mod tests {
     fn an_operator_may_be_named_by_a_number() {
         let mut options = foldb_options_t::default();
         options.set("merge_operator", "1").unwrap();
-        assert_eq!(options.build().unwrap().merge_operator.as_deref(), Some("1"));
+        assert_eq!(options.build().unwrap().default.merge_operator.as_deref(), Some("1"));
     }
 
     #[test]
@@ -605,7 +579,5 @@ mod tests {
             assert!(error.to_string().contains(&format!("{name}={value}")), "{error}");
         }
         assert!(options.named.is_empty());
-        let error = set_of_keyspace(&mut KeyspaceOptions::default(), "bloom_bits", "many");
-        assert!(error.unwrap_err().to_string().contains("bloom_bits=many"));
     }
 }

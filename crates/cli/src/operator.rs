@@ -170,9 +170,11 @@ impl Target {
 
     /// Opens the keyspace, and creates its database if necessary. Also returns the operator.
     pub(crate) fn open(self) -> Outcome<(Opened, Operator)> {
-        let options = self.options;
-        let with_default =
-            |spec: &Spec| Options { merge_operator: Some(spec.text.clone()), ..options };
+        let mut options = self.options;
+        let with_default = |spec: &Spec| {
+            options.default.merge_operator = Some(spec.text.clone());
+            options
+        };
         let opened = match self.operator {
             Choice::Default(opened, operator) => return Ok((opened, operator)),
             Choice::Other(opened, spec) => {

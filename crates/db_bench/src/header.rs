@@ -72,7 +72,7 @@ fn print_data(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
 fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     let (flags, options) = (&plan.flags, &plan.options);
     let own = |absent: bool| if absent { " (foldb's own)" } else { "" };
-    let compression = match options.compression {
+    let compression = match options.default.compression() {
         Compression::None => "NoCompression",
         Compression::Lz4 => "LZ4",
         Compression::Snappy => "Snappy",
@@ -80,19 +80,19 @@ fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
         other => other.name(),
     };
     writeln!(out, "Compression: {compression}{}", own(flags.compression_type.is_none()))?;
-    let filter = match options.bloom_bits {
+    let filter = match options.default.bloom_bits() {
         0 => "none".to_owned(),
         bits => format!("{bits} bits per key"),
     };
     writeln!(out, "Filter:     {filter}{}", own(flags.bloom_bits < 0.0))?;
-    let compaction = options.compaction.name();
+    let compaction = options.default.compaction().name();
     writeln!(out, "Compaction: {compaction}{}", own(flags.compaction_style.is_none()))?;
     writeln!(out, "Buffer:     {} bytes", options.write_buffer_size)?;
     writeln!(out, "Cache:      {} bytes", options.block_cache_size)?;
-    if let Some(least) = options.value_separation_min {
+    if let Some(least) = options.default.value_separation_min {
         writeln!(out, "Separated:  values of {least} bytes and more")?;
     }
-    match &options.merge_operator {
+    match &options.default.merge_operator {
         None => writeln!(out, "Operator:   none")?,
         Some(operator) if plan.lenient => writeln!(
             out,

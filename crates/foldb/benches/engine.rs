@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foldb::env::{Env, MemFs};
 use foldb::internals::{Into, key_hash, merge};
-use foldb::{Compression, Db, Options, WriteOptions};
+use foldb::{Compression, Db, KeyspaceOptions, Options, WriteOptions};
 
 const RECORDS: usize = 1_000_000;
 const RUNS: usize = 8;
@@ -27,10 +27,13 @@ fn database() -> Db {
 fn database_with(compression: Compression) -> Db {
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions {
+            merge_operator: Some("uint64add".to_owned()),
+            compression: Some(compression),
+            ..KeyspaceOptions::default()
+        },
         write_buffer_size: 256 << 20,
         block_cache_size: 256 << 20,
-        compression,
         disable_auto_compactions: true,
         env: Env::in_memory(MemFs::new()),
         ..Options::default()

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::{Db, Options, WriteOptions};
+use foldb::{Db, KeyspaceOptions, Options, WriteOptions};
 
 /// How long the threads of a round write.
 const ROUND: Duration = Duration::from_millis(300);
@@ -96,7 +96,7 @@ fn round(kinds: &[Kind]) -> Vec<Work> {
     let directory = tempfile::tempdir().expect("a directory for the database");
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         write_buffer_size: 512 << 20,
         wal_limit: 1 << 40,
         ..Options::default()

@@ -2,13 +2,13 @@
 
 use std::error::Error;
 
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         ..Options::default()
     };
     let db = Db::open(dir.path().join("views.db"), options)?;

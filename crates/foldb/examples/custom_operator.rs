@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use foldb::laws::Check;
-use foldb::{Db, Full, Growth, MergeOperator, Options, Partial};
+use foldb::{Db, Full, Growth, KeyspaceOptions, MergeOperator, Options, Partial};
 
 /// Keeps the operand with the highest score. Operand and value have one form: the score in 4 bytes,
 /// big-endian, then the name of the player.
@@ -56,7 +56,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let options = Options {
         create_if_missing: true,
         operators: vec![Arc::new(BestScore)],
-        merge_operator: Some("example.best_score".to_owned()),
+        default: KeyspaceOptions::with_operator("example.best_score"),
         ..Options::default()
     };
     let db = Db::open(dir.path().join("scores.db"), options)?;

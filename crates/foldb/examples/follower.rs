@@ -118,7 +118,7 @@ pub(crate) fn open_first(path: &Path) -> foldb::Result<Db> {
         path,
         Options {
             create_if_missing: true,
-            merge_operator: Some("uint64add".to_owned()),
+            default: KeyspaceOptions::with_operator("uint64add"),
             comparators: comparators(),
             wal_retention_bytes: 64 << 20,
             ..Options::default()

@@ -2,13 +2,13 @@
 
 use std::error::Error;
 
-use foldb::{Db, Options, WriteBatch};
+use foldb::{Db, KeyspaceOptions, Options, WriteBatch};
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("int64add".to_owned()),
+        default: KeyspaceOptions::with_operator("int64add"),
         ..Options::default()
     };
     let db = Db::open(dir.path().join("accounts.db"), options)?;

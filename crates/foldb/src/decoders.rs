@@ -145,14 +145,16 @@ mod tests {
         let options = Options {
             create_if_missing: true,
             env: Env::in_memory(fs.clone()),
-            merge_operator: Some("stringappend:,".to_owned()),
-            value_separation_min: Some(200),
-            compression: Compression::Lz4,
+            default: KeyspaceOptions {
+                merge_operator: Some("stringappend:,".to_owned()),
+                value_separation_min: Some(200),
+                compression: Some(Compression::Lz4),
+                ..KeyspaceOptions::default()
+            },
             ..Options::default()
         };
         let db = Db::open("db", options).unwrap();
-        let counters =
-            KeyspaceOptions { merge_operator: Some("uint64add".into()), ..Default::default() };
+        let counters = KeyspaceOptions::with_operator("uint64add");
         let counters = db.create_keyspace("counters", counters).unwrap();
         for round in 0..3_u64 {
             let mut batch = WriteBatch::new();
@@ -178,7 +180,7 @@ mod tests {
         let options = Options {
             create_if_missing: true,
             env: Env::in_memory(MemFs::new()),
-            merge_operator: Some("uint64add".to_owned()),
+            default: KeyspaceOptions::with_operator("uint64add"),
             ..Options::default()
         };
         let db = Db::open("db", options).unwrap();
@@ -221,7 +223,7 @@ mod tests {
             }
         }
         let mut settings = Vec::new();
-        Options::default().keyspace_settings().encode(&mut settings);
+        KeyspaceOptions::default().settings().encode(&mut settings);
         inputs.push(("keyspace_settings", settings));
         let mut batch = WriteBatch::new();
         batch.put("key", "value").delete("key").merge("key", "operand").delete_range("a".."z");

@@ -10,11 +10,11 @@
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let path = dir.path().join("db");
-//! use foldb::{Db, Options};
+//! use foldb::{Db, KeyspaceOptions, Options};
 //!
 //! let options = Options {
 //!     create_if_missing: true,
-//!     merge_operator: Some("uint64add".to_owned()),
+//!     default: KeyspaceOptions::with_operator("uint64add"),
 //!     ..Options::default()
 //! };
 //! let db = Db::open(&path, options)?;

@@ -154,8 +154,10 @@ fn a_close_leaves_no_files_that_nothing_refers_to() {
 
 #[test]
 fn an_open_that_fails_leaves_no_directory() {
-    let unknown =
-        |fs: &MemFs| Options { merge_operator: Some("nobody.knows".to_owned()), ..options(fs) };
+    let unknown = |fs: &MemFs| Options {
+        default: KeyspaceOptions::with_operator("nobody.knows"),
+        ..options(fs)
+    };
     let fs = MemFs::new();
     Db::open("some/new/place", unknown(&fs)).unwrap_err();
     assert!(!fs.exists(Path::new("some")));

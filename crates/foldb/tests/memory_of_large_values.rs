@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use foldb::{Db, GcOptions, Options, WriteBatch};
+use foldb::{Db, GcOptions, KeyspaceOptions, Options, WriteBatch};
 
 const MIB: usize = 1 << 20;
 const RUNS: u8 = 6;
@@ -35,7 +35,10 @@ fn options() -> Options {
         create_if_missing: true,
         disable_auto_compactions: true,
         memory_budget: BUDGET,
-        value_separation_min: std::env::var_os(SEPARATED).map(|_| MIB),
+        default: KeyspaceOptions {
+            value_separation_min: std::env::var_os(SEPARATED).map(|_| MIB),
+            ..KeyspaceOptions::default()
+        },
         max_dead_fraction: 1.0,
         ..Options::default()
     }

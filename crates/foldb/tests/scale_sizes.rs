@@ -22,7 +22,7 @@ use support::number;
 fn files() -> Options {
     Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         ..Options::default()
     }
 }
@@ -186,7 +186,7 @@ fn many_snapshots_full_size() {
 fn long_chain(operands: u64) {
     let dir = TempDir::new().unwrap();
     println!("{operands} operands that cannot be folded");
-    let options = Options { merge_operator: Some("float64add".to_owned()), ..files() };
+    let options = Options { default: KeyspaceOptions::with_operator("float64add"), ..files() };
     let db = Db::open(dir.path(), options).unwrap();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
     timed("merge", || {

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use foldb::env::{FileSystem, PosixFs};
-use foldb::{Db, Error, ErrorKind, GcOptions, Options, Reader, WriteOptions};
+use foldb::{Db, Error, ErrorKind, GcOptions, KeyspaceOptions, Options, Reader, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
 const SYNCED: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
@@ -307,7 +307,7 @@ fn checkpoint_with_nothing_left(disk: &Disk) {
 
 fn gc_with_nothing_left(disk: &Disk) {
     let separating = Options {
-        value_separation_min: Some(512),
+        default: KeyspaceOptions { value_separation_min: Some(512), ..KeyspaceOptions::default() },
         segment_size: 512 << 10,
         max_dead_fraction: 1.0,
         ..options()

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, LogAdoption, Options};
+use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, LogAdoption, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte};
 use foldb_stress::{Operator, at_the_edges, draws, small_options};
 
@@ -191,16 +191,20 @@ impl Features {
             wal_limit: options.wal_limit.min(65_536),
             segment_size: 4096 << rng.u32(0..=5),
             target_file_size: table,
-            merge_operator: Some(self.operators[0].name().into_owned()),
+            default: KeyspaceOptions {
+                merge_operator: Some(self.operators[0].name().into_owned()),
+                comparator: Some(self.order()),
+                ..options.default
+            },
             operators: Operator::own(),
-            comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
             wal_retention_bytes: if self.feed { 1 << 40 } else { 0 },
             memory_budget: self.budget,
             ..options
         };
         if self.adopts {
-            options.value_separation_min = options.value_separation_min.or(Some(300));
+            let least = &mut options.default.value_separation_min;
+            *least = least.or(Some(300));
             options.segment_size = options.segment_size.min(16_384);
             options.adopt_logs = LogAdoption::Always;
         }

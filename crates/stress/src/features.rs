@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, Options};
+use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
 pub(crate) use foldb_stress::{Operator, draws};
 use foldb_stress::{at_the_edges, small_options};
@@ -155,9 +155,12 @@ impl Features {
             options.tier_fan_in = options.tier_fan_in.min(4);
         }
         Options {
-            merge_operator: Some(self.operators[0].name().into_owned()),
+            default: KeyspaceOptions {
+                merge_operator: Some(self.operators[0].name().into_owned()),
+                comparator: Some(self.order()),
+                ..options.default
+            },
             operators: Operator::own(),
-            comparator: self.order(),
             comparators: vec![Arc::new(CheckedOrder)],
             wal_retention_bytes: if self.followed { 1 << 20 } else { 0 },
             ..options

@@ -1,6 +1,6 @@
 //! Settings at which a second of writes reaches every level.
 
-use foldb::{CompactionPreset, Compression, LogAdoption, Options};
+use foldb::{CompactionPreset, Compression, KeyspaceOptions, LogAdoption, Options};
 
 /// Returns options drawn from `rng` that create the database. All buffers and files are small.
 pub fn small_options(rng: &mut fastrand::Rng) -> Options {
@@ -16,11 +16,15 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         wal_limit: [0, 4096 << rng.u32(0..=10)][rng.usize(..2)],
         block_cache_size: 1 << rng.u32(12..=24),
         block_size: 256 << rng.u32(0..=8),
-        bloom_bits: [0, 1, 10][rng.usize(..3)],
-        compression: [Compression::None, Compression::Lz4][rng.usize(..2)],
+        default: KeyspaceOptions {
+            bloom_bits: Some([0, 1, 10][rng.usize(..3)]),
+            compression: Some([Compression::None, Compression::Lz4][rng.usize(..2)]),
+            compaction: Some(presets[rng.usize(..3)]),
+            value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
+            ..KeyspaceOptions::default()
+        },
         target_file_size: (64 << 10) << rng.u32(0..=6),
         max_open_files: [1, 10, 1000][rng.usize(..3)],
-        compaction: presets[rng.usize(..3)],
         num_levels: rng.usize(2..=7),
         tier_fan_in: rng.usize(2..=8),
         level0_compaction_trigger: trigger,
@@ -29,7 +33,6 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         max_bytes_for_level_base: [16 << 10, 256 << 20][rng.usize(..2)],
         max_bytes_for_level_multiplier: [1.5, 4.0, 10.0][rng.usize(..3)],
         max_background_compactions: rng.usize(1..=3),
-        value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
         segment_size: (64 << 10) << rng.u32(0..=6),
         value_hints: rng.bool(),
         // Drawn from copies, so that older seeds draw the same other options.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use foldb::{Compression, Db, Options};
+use foldb::{Compression, Db, KeyspaceOptions, Options};
 
 /// How often every side does the work.
 const ROUNDS: usize = 5;
@@ -205,7 +205,10 @@ fn in_rust(path: &Path, entries: u64) -> Figures {
         block_size: 4 << 10,
         block_cache_size: 8 << 20,
         max_open_files: 1000,
-        compression: Compression::Snappy,
+        default: KeyspaceOptions {
+            compression: Some(Compression::Snappy),
+            ..KeyspaceOptions::default()
+        },
         ..Options::default()
     };
     let db = Db::open(path, options).expect("a database");

@@ -182,10 +182,8 @@ impl Described {
             ));
         }
         let own = self.options().map_err(|error| error.to_string())?;
-        let mut options = Options::default();
-        options.compression = own.compression.unwrap_or(options.compression);
-        options.bloom_bits = own.bloom_bits.unwrap_or(options.bloom_bits);
-        options.value_separation_min = own.value_separation_min;
+        let default = KeyspaceOptions { merge_operator: None, expiry: None, ..own };
+        let options = Options { default, ..Options::default() };
         options.validate().map_err(|error| error.to_string())
     }
 

@@ -41,7 +41,8 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
     let staging = Staging::begin(&args.dst, &args.src)?;
     let mut source = Source::open(&args.src)?;
     let facts = *source.facts();
-    let options = Options { merge_operator, ..common.options() };
+    let mut options = common.options();
+    options.default.merge_operator = merge_operator;
     let read = write(&mut source, &staging.path(), &options, &watch)?;
     source.check_unchanged()?;
     compare(&read, &staging.path(), options, &watch)?;

@@ -213,8 +213,8 @@ impl Target {
 
     fn open(&mut self) -> Outcome<&Opened> {
         if !matches!(self.state, State::Open(_)) {
-            let merge_operator = self.fix.as_ref().map(|spec| spec.text().to_owned());
-            let options = Options { merge_operator, ..self.options.clone() };
+            let mut options = self.options.clone();
+            options.default.merge_operator = self.fix.as_ref().map(|spec| spec.text().to_owned());
             self.state = State::Open(match self.state {
                 State::Missing => Opened::create(&self.path, &self.keyspace, options)?,
                 _ => Opened::open(&self.path, &self.keyspace, options)?,

@@ -78,8 +78,9 @@ impl Restore {
             }
             if default_operator.is_some() {
                 db.close()?;
-                let merge_operator = default_operator.clone();
-                db = location::open(path, Options { merge_operator, ..options.clone() })?;
+                let mut options = options.clone();
+                options.default.merge_operator.clone_from(&default_operator);
+                db = location::open(path, options)?;
             }
             Opened::of(db, path, DEFAULT)
         };

@@ -27,14 +27,11 @@ fn make(shell: &Shell) {
     let options = Options {
         create_if_missing: true,
         operators: vec![Arc::new(Longest)],
-        merge_operator: Some("app.longest".to_owned()),
+        default: KeyspaceOptions::with_operator("app.longest"),
         ..Options::default()
     };
     let db = Db::open(shell.path("db"), options).unwrap();
-    let own = KeyspaceOptions {
-        merge_operator: Some("uint64add".to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let own = KeyspaceOptions::with_operator("uint64add");
     let counts = db.create_keyspace("counts", own).unwrap();
     counts.merge("visits", 7u64.to_le_bytes()).unwrap();
     db.put("a", "plain").unwrap();

@@ -115,7 +115,10 @@ fn an_order_that_leveldb_lacks_is_refused() {
     let shell = Shell::new();
     let options = foldb::Options {
         create_if_missing: true,
-        comparator: std::sync::Arc::new(Backwards),
+        default: foldb::KeyspaceOptions {
+            comparator: Some(std::sync::Arc::new(Backwards)),
+            ..foldb::KeyspaceOptions::default()
+        },
         ..foldb::Options::default()
     };
     foldb::Db::open(shell.path("db"), options).unwrap().put("k", "v").unwrap();

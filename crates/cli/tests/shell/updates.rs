@@ -8,7 +8,7 @@ use crate::foldb::Shell;
 fn open(shell: &Shell) -> Db {
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("stringappend:,".to_owned()),
+        default: KeyspaceOptions::with_operator("stringappend:,"),
         wal_retention_bytes: 1 << 20,
         ..Options::default()
     };

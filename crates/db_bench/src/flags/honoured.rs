@@ -17,8 +17,8 @@ pub(crate) struct Flag {
     pub name: &'static str,
     /// Whether it takes a value only after `=`.
     pub boolean: bool,
-    /// The setting that it steers: a field of `foldb::Options` or `foldb::WriteOptions`, or
-    /// `workload`.
+    /// The setting that it steers: a field of `foldb::Options`, `foldb::KeyspaceOptions` or
+    /// `foldb::WriteOptions`, or `workload`.
     pub steers: &'static str,
     /// Its effect, in one line.
     pub help: &'static str,
@@ -112,7 +112,7 @@ honoured! {
         "Directory of the database; not given: foldb-dbbench in the system's temporary directory.";
     use_existing_db: bool = false, "Options::create_if_missing",
         "Keep an existing database; benchmarks that need a fresh one are skipped.";
-    merge_operator: String = String::new(), "Options::merge_operator",
+    merge_operator: String = String::new(), "KeyspaceOptions::merge_operator",
         "Merge operator as NAME or NAME:PARAM (see `foldb operators`).";
     disable_wal: bool = false, "WriteOptions::disable_wal",
         "Write no log.";
@@ -124,7 +124,7 @@ honoured! {
         "Bytes of the block cache; negative: 8388608, or the profile's.";
     block_size: Option<u64> = None, "Options::block_size",
         "Uncompressed bytes of a block, and bytes of one crc32c operation; not given: 4096.";
-    bloom_bits: f64 = -1.0, "Options::bloom_bits",
+    bloom_bits: f64 = -1.0, "KeyspaceOptions::bloom_bits",
         "Filter bits per key, rounded to a whole number; negative: foldb's own, 0: no filters.";
     open_files: Option<i64> = None, "Options::max_open_files",
         "Tables held open at once; 0: foldb's own, negative: all.";
@@ -132,13 +132,13 @@ honoured! {
         "Levels of the tree; not given: 7. Below 2 is taken as 2, above 32 as 32.";
     min_level_to_compress: i64 = -1, "Options::min_level_to_compress",
         "First level that is compressed; negative: all are.";
-    compression_type: Option<String> = None, "Options::compression",
+    compression_type: Option<String> = None, "KeyspaceOptions::compression",
         "none, snappy, lz4, or zstd in a build with the cargo feature zstd.";
-    enable_blob_files: Option<bool> = None, "Options::value_separation_min",
+    enable_blob_files: Option<bool> = None, "KeyspaceOptions::value_separation_min",
         "Separate values of --min_blob_size bytes and more; not given: foldb's own.";
-    min_blob_size: u64 = 0, "Options::value_separation_min",
+    min_blob_size: u64 = 0, "KeyspaceOptions::value_separation_min",
         "Bytes from which values are separated, with --enable_blob_files.";
-    compaction_style: Option<i64> = None, "Options::compaction",
+    compaction_style: Option<i64> = None, "KeyspaceOptions::compaction",
         "0: leveled, 1: tiered (RocksDB's universal); not given: foldb's own, lazy leveled.";
     max_background_compactions: Option<i64> = None, "Options::max_background_compactions",
         "Threads that compact; below 1: foldb's own.";

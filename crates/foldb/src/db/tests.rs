@@ -19,7 +19,7 @@ const PATH: &str = "db";
 fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         write_buffer_size: 4096,
         max_write_buffers: 17,
         env: Env::in_memory(fs.clone()),
@@ -34,7 +34,12 @@ fn open(fs: &MemFs) -> crate::Result<Db> {
 /// Opens a database in memory, with workers.
 fn open_with_threads(fs: &MemFs, compaction: CompactionPreset) -> Db {
     let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
-    let small = Options { env, compaction, target_file_size: 2048, ..options(fs) };
+    let small = Options {
+        env,
+        default: KeyspaceOptions { compaction: Some(compaction), ..options(fs).default },
+        target_file_size: 2048,
+        ..options(fs)
+    };
     Db::open(PATH, small).unwrap()
 }
 
@@ -64,7 +69,7 @@ fn stored_options_are_reported_as_stored() {
     };
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("stringappend:,".to_owned()),
+        default: KeyspaceOptions::with_operator("stringappend:,"),
         num_levels: 9,
         ..Options::default()
     };

@@ -9,7 +9,7 @@ use crate::user_code::guarded;
 /// Makes filters over keys, and asks them whether they may hold a key.
 ///
 /// A table stores filters of its keys. A point read skips a table whose filter rejects the key.
-/// The built-in filter ([`crate::Options::bloom_bits`]) hashes the bytes of a key. A policy of the
+/// The built-in filter (the option `bloom_bits`) hashes the bytes of a key. A policy of the
 /// program can do better where the program knows more about its keys. A keyspace whose comparator
 /// calls different bytes equal has no built-in filter, but it may have a policy. The policy must
 /// then treat equal keys as one key, whatever their bytes.
@@ -30,7 +30,7 @@ use crate::user_code::guarded;
 /// # Example
 /// ```
 /// use std::sync::Arc;
-/// use foldb::{FilterPolicy, Options};
+/// use foldb::{FilterPolicy, KeyspaceOptions, Options};
 ///
 /// /// Remembers the first bytes of keys: enough where a table holds few of them.
 /// #[derive(Debug)]
@@ -46,7 +46,9 @@ use crate::user_code::guarded;
 ///         key.first().is_none_or(|first| filter.contains(first))
 ///     }
 /// }
-/// let options = Options { filter_policy: Some(Arc::new(FirstBytes)), ..Options::default() };
+/// let filter_policy = Some(Arc::new(FirstBytes) as Arc<dyn FilterPolicy>);
+/// let default = KeyspaceOptions { filter_policy, ..KeyspaceOptions::default() };
+/// let options = Options { default, ..Options::default() };
 /// # options.validate()?;
 /// # Ok::<(), foldb::Error>(())
 /// ```

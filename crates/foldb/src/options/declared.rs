@@ -14,13 +14,15 @@ use crate::settings::range::{
     at_least, automatic_or, between,
 };
 use crate::settings::table::declared_options;
-use crate::settings::{CompactionPreset, Compression, LogAdoption, MAX_LEVELS};
+use crate::settings::{CompactionPreset, Compression, Expiry, LogAdoption, MAX_LEVELS};
 
 /// An option as it is declared.
 pub(super) struct Declared {
     pub(super) name: &'static str,
     /// Whether only benches and tests set it: it has a range, but no list has it.
     pub(super) is_knob: bool,
+    /// Whether each keyspace may have its own value.
+    pub(super) is_of_keyspace: bool,
     /// What the value counts; empty if it counts nothing.
     pub(super) unit: &'static str,
     pub(super) range: Range,
@@ -40,71 +42,105 @@ pub(super) struct Declared {
 type SetFromText = fn(&mut Options, &str) -> Result<(), String>;
 
 macro_rules! declared {
+    // What all options have.
     (
-        $name:ident: $type:ty,
-        value $_default:expr;
-        $effect:literal $($elsewhere:tt)*
-    ) => {
-        declared!($name: $type, value $_default, "" in Range::Any; $effect $($elsewhere)*)
-    };
-    (
-        $name:ident: $type:ty,
-        value $_default:expr, $unit:literal in $range:expr;
+        $name:ident [$($unit:literal in $range:expr)?]
         $effect:literal $($engine:ident $theirs:literal)*
     ) => {
         Declared {
             name: stringify!($name),
             is_knob: false,
-            unit: $unit,
-            range: $range,
+            is_of_keyspace: false,
+            unit: concat!($($unit)?),
+            range: [$($range,)? Range::Any][0],
             effect: $effect,
             elsewhere: &[$((stringify!($engine), $theirs)),*],
-            value: |options| options.$name.value(),
-            derived: |_| None,
-            set: Some(|options, text| {
-                options.$name = <$type as OptionType>::read(text)?;
-                Ok(())
-            }),
-        }
-    };
-    ($name:ident: $type:ty, knob $($spec:tt)*) => {
-        Declared { is_knob: true, ..declared!($name: $type, value $($spec)*) }
-    };
-    (
-        $name:ident: $type:ty,
-        automatic $_words:literal |$own:ident| $derived:expr, $($rest:tt)*
-    ) => {
-        Declared {
-            derived: |$own| ($own.$name == 0).then(|| ($derived).value()),
-            ..declared!($name: $type, value 0, $($rest)*)
-        }
-    };
-    (
-        $name:ident: $_type:ty,
-        handle $_default:expr, |$own:ident| $shown:expr;
-        $effect:literal $($engine:ident $theirs:literal)*
-    ) => {
-        Declared {
-            name: stringify!($name),
-            is_knob: false,
-            unit: "",
-            range: Range::Any,
-            effect: $effect,
-            elsewhere: &[$((stringify!($engine), $theirs)),*],
-            value: |$own| OptionValue::Text($shown),
+            value: |_| OptionValue::Text(None),
             derived: |_| None,
             set: None,
         }
     };
+    (
+        keyspace $name:ident: $type:ty,
+        value $_default:expr $(, $unit:literal in $range:expr)?; $($rest:tt)*
+    ) => {
+        Declared {
+            is_of_keyspace: true,
+            value: |options| options.default.$name().value(),
+            set: Some(|options, text| {
+                options.default.$name = Some(<$type as OptionType>::read(text)?);
+                Ok(())
+            }),
+            ..declared!($name [$($unit in $range)?] $($rest)*)
+        }
+    };
+    (
+        keyspace $name:ident: $type:ty,
+        none $(, $unit:literal in $range:expr)?; $($rest:tt)*
+    ) => {
+        Declared {
+            is_of_keyspace: true,
+            value: |options| options.default.$name.value(),
+            set: Some(|options, text| {
+                options.default.$name = <Option<$type> as OptionType>::read(text)?;
+                Ok(())
+            }),
+            ..declared!($name [$($unit in $range)?] $($rest)*)
+        }
+    };
+    (
+        keyspace $name:ident: $_type:ty,
+        handle $_default:expr, |$own:ident| $shown:expr; $($rest:tt)*
+    ) => {
+        Declared {
+            is_of_keyspace: true,
+            value: |options| {
+                let $own = &options.default;
+                OptionValue::Text($shown)
+            },
+            ..declared!($name [] $($rest)*)
+        }
+    };
+    (
+        $_group:ident $name:ident: $type:ty,
+        value $_default:expr $(, $unit:literal in $range:expr)?; $($rest:tt)*
+    ) => {
+        Declared {
+            value: |options| options.$name.value(),
+            set: Some(|options, text| {
+                options.$name = <$type as OptionType>::read(text)?;
+                Ok(())
+            }),
+            ..declared!($name [$($unit in $range)?] $($rest)*)
+        }
+    };
+    ($group:ident $name:ident: $type:ty, knob $($spec:tt)*) => {
+        Declared { is_knob: true, ..declared!($group $name: $type, value $($spec)*) }
+    };
+    (
+        $group:ident $name:ident: $type:ty,
+        automatic $_words:literal |$own:ident| $derived:expr, $($rest:tt)*
+    ) => {
+        Declared {
+            derived: |$own| ($own.$name == 0).then(|| ($derived).value()),
+            ..declared!($group $name: $type, value 0, $($rest)*)
+        }
+    };
+    (
+        $_group:ident $name:ident: $_type:ty,
+        handle $_default:expr, |$own:ident| $shown:expr; $($rest:tt)*
+    ) => {
+        Declared { value: |$own| OptionValue::Text($shown), ..declared!($name [] $($rest)*) }
+    };
 }
 
 macro_rules! declare_list {
-    ($($_group:ident {
+    ($($group:ident {
         $($(#[$_about:meta])* $name:ident: $type:ty { $($spec:tt)* })*
     })*) => {
-        /// Every option, in the order of the fields of [`Options`].
+        /// Every option, in the order of the declarations.
         pub(super) static DECLARED: &[Declared] = &[
-            $($(declared!($name: $type, $($spec)*),)*)*
+            $($(declared!($group $name: $type, $($spec)*),)*)*
         ];
     };
 }
@@ -166,7 +202,7 @@ impl Options {
     /// use foldb::Options;
     ///
     /// let options = Options::named([("bloom_bits", "12"), ("profile", "small_memory")])?;
-    /// assert_eq!(options.bloom_bits, 12);
+    /// assert_eq!(options.default.bloom_bits, Some(12));
     /// assert_eq!(options.write_buffer_size, Options::small_memory().write_buffer_size);
     /// # Ok::<(), foldb::Error>(())
     /// ```
@@ -193,6 +229,19 @@ fn find(name: &str) -> Result<&'static Declared> {
         let name = name.escape_debug();
         Error::invalid_argument(format!(
             "no option is called '{name}': Options::explain and `foldb options` list all"
+        ))
+    })
+}
+
+/// # Errors
+/// `InvalidArgument` for a name that no option of keyspaces has.
+pub(super) fn find_of_keyspace(name: &str) -> Result<&'static Declared> {
+    let own = || listed().filter(|option| option.is_of_keyspace);
+    own().find(|option| option.name == name).ok_or_else(|| {
+        let known = list(own().map(|option| option.name)).unwrap_or_default();
+        let name = name.escape_debug();
+        Error::invalid_argument(format!(
+            "no option of a keyspace is called '{name}': it has {known}"
         ))
     })
 }
@@ -228,24 +277,27 @@ plain_types! {
     f64: Fraction as f64, "a number";
 }
 
-impl OptionType for Option<usize> {
+/// `none` is no value, unless the type has a value of that name: an operator may be called so.
+impl<T: OptionType> OptionType for Option<T> {
     fn value(&self) -> OptionValue {
-        self.map_or(OptionValue::Text(None), |number| number.value())
+        self.as_ref().map_or(OptionValue::Text(None), OptionType::value)
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        if text == "none" { Ok(None) } else { usize::read(text).map(Some) }
+        match T::read(text) {
+            Err(_) if text == "none" => Ok(None),
+            read => read.map(Some),
+        }
     }
 }
 
-/// Each text is a name, also `none`: an operator may be called so.
-impl OptionType for Option<String> {
+impl OptionType for String {
     fn value(&self) -> OptionValue {
-        OptionValue::Text(self.clone())
+        OptionValue::Text(Some(self.clone()))
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        Ok(Some(text.to_owned()))
+        Ok(text.to_owned())
     }
 }
 
@@ -253,7 +305,7 @@ macro_rules! choices {
     ($($type:ty),*) => {$(
         impl OptionType for $type {
             fn value(&self) -> OptionValue {
-                OptionValue::Text(Some(self.name().to_owned()))
+                OptionValue::Text(Some(self.to_string()))
             }
 
             fn read(text: &str) -> Result<$type, String> {
@@ -263,7 +315,7 @@ macro_rules! choices {
     )*};
 }
 
-choices!(Profile, Compression, CompactionPreset, LogAdoption);
+choices!(Profile, Compression, CompactionPreset, LogAdoption, Expiry);
 
 /// Returns names as one text.
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -23,7 +23,7 @@ use crate::options::{Options, Profile};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ExplainedOption {
-    /// The name: the field of [`Options`].
+    /// The name: the field of [`Options`] or [`KeyspaceOptions`](crate::KeyspaceOptions).
     pub name: &'static str,
     /// The value. An automatic option has the number that was computed for it.
     pub value: OptionValue,
@@ -37,6 +37,9 @@ pub struct ExplainedOption {
     pub elsewhere: &'static [(&'static str, &'static str)],
     /// Whether the program must set the field: [`Options::named`] and files cannot.
     pub is_handle: bool,
+    /// Whether it is a field of [`KeyspaceOptions`](crate::KeyspaceOptions), so that each keyspace
+    /// may have a value of its own.
+    pub is_of_keyspace: bool,
 }
 
 /// The value of an option.
@@ -118,6 +121,7 @@ impl Options {
                 cost: option.effect,
                 elsewhere: option.elsewhere,
                 is_handle: option.is_handle(),
+                is_of_keyspace: option.is_of_keyspace,
             }
         });
         explained.collect()

@@ -1,102 +1,117 @@
-//! The options with which a keyspace is created.
+//! What follows from the options of a keyspace: their check, the settings that are stored,
+//! and the code that stored names stand for.
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::key::{Comparator, FilterPolicy};
-use crate::options::Options;
-use crate::settings::{CompactionPreset, Compression, Expiry, KeyspaceSettings};
-
-/// The options with which a keyspace is created. `None` takes the value of the database's
-/// [`Options`]. The database stores them all: a keyspace is opened as it was created.
-///
-/// # Example
-/// ```
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
-/// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::{Compression, KeyspaceOptions};
-///
-/// let options = KeyspaceOptions {
-///     merge_operator: Some("uint64add".to_owned()),
-///     compression: Some(Compression::None),
-///     ..KeyspaceOptions::default()
-/// };
-/// let counters = db.create_keyspace("counters", options)?;
-/// counters.merge("visits", 1u64.to_le_bytes())?;
-/// # Ok::<(), foldb::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct KeyspaceOptions {
-    /// The operator of merges that name none, as `NAME` or `NAME:PARAM`.
-    pub merge_operator: Option<String>,
-    /// The order of the keys. Every later open must register a comparator of the program's in
-    /// [`Options::comparators`].
-    pub comparator: Option<Arc<dyn Comparator>>,
-    /// The compression codec of blocks.
-    pub compression: Option<Compression>,
-    /// Filter bits per key in the last level, at most 64; see [`Options::bloom_bits`].
-    pub bloom_bits: Option<u32>,
-    /// Makes the filters of the keyspace's tables; see [`Options::filter_policy`]. The database
-    /// stores its name. Later opens register the policy in [`Options::filter_policies`].
-    pub filter_policy: Option<Arc<dyn FilterPolicy>>,
-    /// The shape of the tree.
-    pub compaction: Option<CompactionPreset>,
-    /// Bytes from which a value is separated; see [`Options::value_separation_min`]. `usize::MAX`:
-    /// no value is, whatever the database's options say.
-    pub value_separation_min: Option<usize>,
-    /// When entries expire. `None`: never. The database's options have no such setting, so entries
-    /// of the keyspace `default` never expire. Values of a keyspace with expiry are not separated.
-    pub expiry: Option<Expiry>,
-}
+use crate::error::Result;
+use crate::key::{BytewiseComparator, Comparator, GuardedPolicy};
+use crate::options::declared::{find_of_keyspace, listed};
+use crate::options::{KeyspaceOptions, Options, check_comparator};
+use crate::settings::{Expiry, KeyspaceSettings};
 
 impl KeyspaceOptions {
-    /// Returns the settings that the manifest stores of a new keyspace.
+    /// Returns options with an operator of merges that name none, as `NAME` or `NAME:PARAM`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Db, KeyspaceOptions, Options};
+    ///
+    /// let default = KeyspaceOptions::with_operator("uint64add");
+    /// let options = Options { create_if_missing: true, default, ..Options::default() };
+    /// let db = Db::open(dir.path(), options)?;
+    /// db.merge("visits", 1u64.to_le_bytes())?;
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn with_operator(spec: impl Into<String>) -> KeyspaceOptions {
+        KeyspaceOptions { merge_operator: Some(spec.into()), ..KeyspaceOptions::default() }
+    }
+
+    /// Returns the options of these names and values, as [`Options::named`] does.
     ///
     /// # Errors
-    /// `InvalidArgument`, naming the option that is out of range; `Unsupported` for a codec that
-    /// this build lacks.
-    pub(crate) fn settings(&self, database: &Options) -> Result<KeyspaceSettings> {
-        let settings = KeyspaceSettings {
-            compression: self.compression.unwrap_or(database.compression),
-            bloom_bits: self.bloom_bits.unwrap_or(database.bloom_bits),
-            compaction: self.compaction.unwrap_or(database.compaction),
+    /// As [`Options::named`].
+    ///
+    /// # Example
+    /// ```
+    /// use foldb::{Compression, KeyspaceOptions};
+    ///
+    /// let options = KeyspaceOptions::named([("compression", "none"), ("bloom_bits", "12")])?;
+    /// assert_eq!(options.compression, Some(Compression::None));
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn named<N: AsRef<str>, V: AsRef<str>>(
+        values: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<KeyspaceOptions> {
+        let mut options = Options::default();
+        for (name, value) in values {
+            find_of_keyspace(name.as_ref())?.set(&mut options, value.as_ref())?;
+        }
+        Ok(options.default)
+    }
+
+    /// # Errors
+    /// `InvalidArgument`, naming the option that is out of range or not allowed; `Unsupported` for
+    /// a codec that this build lacks.
+    pub(crate) fn check(&self) -> Result<()> {
+        let options = Options { default: self.clone(), ..Options::default() };
+        let mut own = listed().filter(|option| option.is_of_keyspace);
+        own.try_for_each(|option| option.check(&options))?;
+        self.compression().check_supported()?;
+        self.expiry.as_ref().map_or(Ok(()), Expiry::check)?;
+        check_comparator(&*self.comparator())?;
+        self.guarded_policy().map(drop)
+    }
+
+    /// # Errors
+    /// `InvalidArgument` for a filter policy that is not allowed.
+    pub(crate) fn guarded_policy(&self) -> Result<Option<GuardedPolicy>> {
+        self.filter_policy.clone().map(GuardedPolicy::new).transpose()
+    }
+
+    /// Returns the settings that the manifest stores of a keyspace. No value is separated if
+    /// entries expire.
+    pub(crate) fn settings(&self) -> KeyspaceSettings {
+        KeyspaceSettings {
+            compression: self.compression(),
+            bloom_bits: self.bloom_bits(),
+            compaction: self.compaction(),
             value_separation_min: match self.expiry {
-                None => self.value_separation_min.or(database.value_separation_min),
+                None => self.value_separation_min,
                 Some(_) => Some(usize::MAX),
             },
             expiry: self.expiry,
-        };
-        if let Some(expiry) = &self.expiry {
-            expiry.check()?;
         }
-        settings.compression.check_supported()?;
-        if settings.bloom_bits > 64 {
-            return Err(Error::invalid_argument(format!(
-                "bloom_bits is {}, but must be at most 64",
-                settings.bloom_bits
-            )));
-        }
-        Ok(settings)
     }
 }
 
 impl Options {
-    /// Returns the settings of a keyspace with expiry, otherwise those of the default keyspace.
-    pub(crate) fn settings_with(&self, expiry: Expiry) -> KeyspaceSettings {
-        let value_separation_min = Some(usize::MAX);
-        let expiry = Some(expiry);
-        KeyspaceSettings { value_separation_min, expiry, ..self.keyspace_settings() }
+    /// Returns the comparator of this name: that of the keyspace `default`, the built-in byte
+    /// order, or one that the caller registered.
+    pub(crate) fn comparator_named(&self, name: &str) -> Option<Arc<dyn Comparator>> {
+        let default = self.default.comparator();
+        if name == default.name() {
+            return Some(default);
+        }
+        if name == BytewiseComparator.name() {
+            return Some(Arc::new(BytewiseComparator));
+        }
+        self.comparators.iter().find(|comparator| comparator.name() == name).cloned()
     }
 
-    /// Returns the settings that the manifest stores of the default keyspace.
-    pub(crate) fn keyspace_settings(&self) -> KeyspaceSettings {
-        KeyspaceSettings {
-            compression: self.compression,
-            bloom_bits: self.bloom_bits,
-            compaction: self.compaction,
-            value_separation_min: self.value_separation_min,
-            expiry: None,
+    /// Returns the filter policy of this name, if the caller registered it. A keyspace works
+    /// without its policy.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a policy that is not allowed.
+    pub(crate) fn policy_named(&self, name: Option<&str>) -> Result<Option<GuardedPolicy>> {
+        let Some(name) = name else { return Ok(None) };
+        for policy in self.default.filter_policy.iter().chain(&self.filter_policies) {
+            let policy = GuardedPolicy::new(Arc::clone(policy))?;
+            if policy.name() == name {
+                return Ok(Some(policy));
+            }
         }
+        Ok(None)
     }
 }

@@ -26,11 +26,10 @@ use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
 use crate::runtime::Runtime;
 use crate::settings::table::declared_options;
-use crate::settings::{CompactionPreset, Compression, LogAdoption};
+use crate::settings::{CompactionPreset, Compression, Expiry, LogAdoption};
 use crate::table::CustomCache;
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
-pub use keyspace::KeyspaceOptions;
 pub use profile::Profile;
 pub(crate) use validate::check_comparator;
 pub use write::WriteOptions;
@@ -55,8 +54,17 @@ macro_rules! documentation {
             $(" ", stringify!($engine), ": `", $name, "`.",)*
         )
     };
+    (
+        none $(, $unit:literal in $_range:expr)?;
+        $effect:literal $($engine:ident $name:literal)*
+    ) => {
+        concat!("Default: none. ", $effect, $(" ", stringify!($engine), ": `", $name, "`.",)*)
+    };
     (knob $($spec:tt)*) => {
         concat!(documentation!(value $($spec)*), " Not part of the stable interface.")
+    };
+    (handle none, |$_own:ident| $_shown:expr; $($rest:tt)*) => {
+        documentation!(none; $($rest)*)
     };
     (handle $default:expr, |$_own:ident| $_shown:expr; $($rest:tt)*) => {
         documentation!(value $default; $($rest)*)
@@ -82,10 +90,27 @@ macro_rules! default_value {
     };
 }
 
+/// Makes a method that returns an option of a keyspace or its default, if it has a default.
+macro_rules! value_or_default {
+    ($name:ident: $_type:ty, none $($_rest:tt)*) => {};
+    ($name:ident: $_type:ty, handle none $($_rest:tt)*) => {};
+    ($name:ident: $type:ty, $_kind:ident $default:expr; $($_rest:tt)*) => {
+        value_or_default!($name: $type, value $default,);
+    };
+    ($name:ident: $type:ty, $_kind:ident $default:expr, $($_rest:tt)*) => {
+        #[doc = concat!("Returns `", stringify!($name), "`, or `", stringify!($default), "`.")]
+        pub fn $name(&self) -> $type {
+            self.$name.as_ref().map_or_else(|| $default, Clone::clone)
+        }
+    };
+}
+
 macro_rules! declare_options {
-    ($($_group:ident {
-        $($(#[$about:meta])* $name:ident: $type:ty { $($spec:tt)* })*
-    })*) => {
+    (
+        open { $($(#[$about_open:meta])* $open:ident: $open_type:ty { $($open_spec:tt)* })* }
+        keyspace { $($(#[$about_own:meta])* $own:ident: $own_type:ty { $($own_spec:tt)* })* }
+        $($_group:ident { $($(#[$about:meta])* $name:ident: $type:ty { $($spec:tt)* })* })*
+    ) => {
         /// The options with which a database is opened. They hold until it is closed.
         ///
         /// Later versions add fields. End a literal with `..Options::default()`, as below, and it
@@ -98,7 +123,7 @@ macro_rules! declare_options {
         /// ```
         /// let options = foldb::Options {
         ///     create_if_missing: true,
-        ///     merge_operator: Some("uint64add".to_owned()),
+        ///     default: foldb::KeyspaceOptions::with_operator("uint64add"),
         ///     write_buffer_size: 16 << 20,
         ///     ..foldb::Options::default()
         /// };
@@ -107,6 +132,15 @@ macro_rules! declare_options {
         /// ```
         #[derive(Clone, Debug)]
         pub struct Options {
+            $(
+                $(#[$about_open])*
+                #[doc = documentation!($($open_spec)*)]
+                pub $open: $open_type,
+            )*
+            /// The options of the keyspace `default`. A new keyspace takes them in place of those
+            /// that it is not given. A literal also replaces those of a profile, unless it ends
+            /// with `..Options::small_memory().default`, for example.
+            pub default: KeyspaceOptions,
             $($(
                 $(#[$about])*
                 #[doc = documentation!($($spec)*)]
@@ -116,7 +150,49 @@ macro_rules! declare_options {
 
         impl Default for Options {
             fn default() -> Self {
-                Options { $($($name: default_value!($($spec)*),)*)* }
+                Options {
+                    $($open: default_value!($($open_spec)*),)*
+                    default: KeyspaceOptions::default(),
+                    $($($name: default_value!($($spec)*),)*)*
+                }
+            }
+        }
+
+        /// The options of a keyspace. `None` takes the value of the keyspace `default`, and there
+        /// the default that each option names. The database stores the options of a new keyspace,
+        /// so it is opened as it was created. The keyspace `default` follows the field `default`
+        /// of the [`Options`] of each open.
+        ///
+        /// # Example
+        /// ```
+        /// # let dir = tempfile::tempdir().unwrap();
+        /// # let db = foldb::Db::create(dir.path().join("db"))?;
+        /// use foldb::{Compression, KeyspaceOptions};
+        ///
+        /// let options = KeyspaceOptions {
+        ///     compression: Some(Compression::None),
+        ///     ..KeyspaceOptions::with_operator("uint64add")
+        /// };
+        /// let counters = db.create_keyspace("counters", options)?;
+        /// counters.merge("visits", 1u64.to_le_bytes())?;
+        /// # Ok::<(), foldb::Error>(())
+        /// ```
+        #[derive(Clone, Debug, Default)]
+        pub struct KeyspaceOptions {
+            $(
+                $(#[$about_own])*
+                #[doc = documentation!($($own_spec)*)]
+                pub $own: Option<$own_type>,
+            )*
+        }
+
+        impl KeyspaceOptions {
+            $(value_or_default!($own: $own_type, $($own_spec)*);)*
+
+            /// Returns these options, with others in place of those that are `None`.
+            #[must_use]
+            pub fn or(self, others: &KeyspaceOptions) -> KeyspaceOptions {
+                KeyspaceOptions { $($own: self.$own.or_else(|| others.$own.clone()),)* }
             }
         }
     };
@@ -125,9 +201,8 @@ macro_rules! declare_options {
 declared_options!(declare_options);
 
 impl Options {
-    /// Registers a merge operator and makes it the operator of merges that name none.
-    /// [`Options::merge_operator`] without a parameter means the first registered operator of that
-    /// name.
+    /// Registers a merge operator and makes it the operator of merges in the keyspace `default`
+    /// that name none. A name without a parameter means the first registered operator of that name.
     ///
     /// # Example
     /// ```
@@ -136,7 +211,7 @@ impl Options {
     ///
     /// let last = merge_fn("app.last", |_, operands| operands.last().map(|last| last.to_vec()));
     /// let options = Options { create_if_missing: true, ..Options::default() }.operator(last);
-    /// assert_eq!(options.merge_operator.as_deref(), Some("app.last"));
+    /// assert_eq!(options.default.merge_operator.as_deref(), Some("app.last"));
     /// let db = Db::open(dir.path(), options)?;
     /// db.merge("key", "1")?;
     /// db.merge("key", "2")?;
@@ -145,7 +220,7 @@ impl Options {
     /// ```
     #[must_use]
     pub fn operator(mut self, operator: impl MergeOperator + 'static) -> Options {
-        self.merge_operator = Some(operator.name().to_owned());
+        self.default.merge_operator = Some(operator.name().to_owned());
         self.operators.push(Arc::new(operator));
         self
     }

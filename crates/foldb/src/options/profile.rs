@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::options::{KeyspaceOptions, Options};
 
 /// A named set of options to start from.
 ///
@@ -124,7 +124,7 @@ impl Options {
             block_cache_size: 2 << 20,
             // A quarter of the index entries of 4 KiB blocks; a point read still reads about 4 KiB.
             block_size: 16 << 10,
-            bloom_bits: 8,
+            default: KeyspaceOptions { bloom_bits: Some(8), ..KeyspaceOptions::default() },
             // The writer of a table keeps eight bytes per key for its filter, so small tables take
             // less. A smaller `max_open_files` would take more memory: tables opened again and
             // again fragment the heap.

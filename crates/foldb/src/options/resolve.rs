@@ -31,6 +31,7 @@ macro_rules! resolved {
 macro_rules! resolve_options {
     (
         open { $($open:tt)* }
+        keyspace { $($keyspace:tt)* }
         engine { $($(#[$_about:meta])* $engine:ident: $_type:ty { $($spec:tt)* })* }
         tree { $($(#[$_about_tree:meta])* $tree:ident: $_tree_type:ty { $($tree_spec:tt)* })* }
         segments {
@@ -49,7 +50,7 @@ macro_rules! resolve_options {
                         bytes: own.wal_retention_bytes,
                         seconds: own.wal_retention_seconds,
                     },
-                    keyspace: own.keyspace_settings(),
+                    keyspace: own.default.settings(),
                     tree: TreeSettings { $($tree: resolved!(own.$tree { $($tree_spec)* }),)* },
                     segments: SegmentSettings {
                         $($segment: resolved!(own.$segment { $($segment_spec)* }),)*

@@ -8,9 +8,11 @@ use crate::db::Db;
 use crate::error::ErrorKind;
 use crate::key::Comparator;
 use crate::options::declared::{DECLARED, Declared, listed};
-use crate::options::{OptionSource, OptionValue, Options, Profile};
+use crate::options::{KeyspaceOptions, OptionSource, OptionValue, Options, Profile};
 use crate::settings::range::Range;
-use crate::settings::{CompactionPreset, Compression, KeyspaceSettings, LogAdoption, MAX_LEVELS};
+use crate::settings::{
+    CompactionPreset, Compression, Expiry, KeyspaceSettings, LogAdoption, MAX_LEVELS,
+};
 
 const MIB: usize = 1 << 20;
 
@@ -37,7 +39,8 @@ fn what_is_out_of_range_is_refused_by_name() {
         ("max_write_buffers is 1", |o| o.max_write_buffers = 1, |o| o.max_write_buffers = 2),
         ("block_size is 255", |o| o.block_size = 255, |o| o.block_size = 256),
         ("block_size is 67108865", |o| o.block_size = (64 << 20) + 1, |o| o.block_size = 64 << 20),
-        ("bloom_bits is 65", |o| o.bloom_bits = 65, |o| o.bloom_bits = 64),
+        ("bloom_bits is 65", |o| o.default.bloom_bits = Some(65),
+                               |o| o.default.bloom_bits = Some(64)),
         ("max_open_files is 0", |o| o.max_open_files = 0, |o| o.max_open_files = 1),
         ("num_levels is 1", |o| o.num_levels = 1, |o| o.num_levels = 2),
         ("num_levels is 33", |o| o.num_levels = MAX_LEVELS + 1, |o| o.num_levels = MAX_LEVELS),
@@ -72,8 +75,45 @@ fn what_is_out_of_range_is_refused_by_name() {
 }
 
 #[test]
+fn entries_of_default_cannot_expire() {
+    let error = with(|o| o.default.expiry = Some(Expiry::per_write())).validate().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("'default' never expire: create a keyspace"), "{error}");
+}
+
+/// What `None` takes: the value of the keyspace `default`, and there the declared default.
+#[test]
+fn options_of_a_keyspace_fall_back_to_those_of_default() {
+    let default = KeyspaceOptions::named([("bloom_bits", "8"), ("compaction", "tiered")]).unwrap();
+    let own = KeyspaceOptions { bloom_bits: Some(0), ..KeyspaceOptions::default() }.or(&default);
+    let settings = own.settings();
+    assert_eq!((settings.bloom_bits, settings.compaction), (0, CompactionPreset::Tiered));
+    assert_eq!(settings.compression, Compression::Lz4);
+    assert_eq!(own.comparator().name(), "foldb.bytewise");
+    let expiring = KeyspaceOptions { expiry: Some(Expiry::per_write()), ..own };
+    assert_eq!(expiring.settings().value_separation_min, Some(usize::MAX), "none is separated");
+}
+
+#[test]
+fn options_of_a_keyspace_are_set_by_their_names() {
+    for declared in listed().filter(|option| option.is_of_keyspace && !option.is_handle()) {
+        let name = declared.name;
+        let text = another_text(declared);
+        let default = KeyspaceOptions::named([(name, &text)]).unwrap();
+        let options = Options { default, ..Options::default() };
+        assert_eq!((declared.value)(&options).to_string(), text, "{name}");
+    }
+    let error = KeyspaceOptions::named([("block_size", "4096")]).unwrap_err().to_string();
+    assert!(
+        error.contains("no option of a keyspace is called 'block_size': it has merge_operator")
+    );
+    let error = KeyspaceOptions::named([("bloom_bits", "many")]).unwrap_err().to_string();
+    assert!(error.contains("option bloom_bits=many: expected a whole number"), "{error}");
+}
+
+#[test]
 fn zstd_without_its_feature_is_refused_by_name() {
-    let validated = with(|o| o.compression = Compression::Zstd).validate();
+    let validated = with(|o| o.default.compression = Some(Compression::Zstd)).validate();
     if cfg!(feature = "zstd") {
         return validated.unwrap();
     }
@@ -115,7 +155,10 @@ fn explained(options: &Options, name: &str) -> (String, OptionSource) {
 
 #[test]
 fn options_tell_where_they_come_from() {
-    let options = Options { bloom_bits: 12, ..Options::small_memory() };
+    let options = Options {
+        default: KeyspaceOptions { bloom_bits: Some(12), ..KeyspaceOptions::default() },
+        ..Options::small_memory()
+    };
     let profile = OptionSource::Profile(Profile::SmallMemory);
     assert_eq!(explained(&options, "bloom_bits"), ("12".to_owned(), OptionSource::Given));
     assert_eq!(explained(&options, "write_buffer_size"), ("2097152".to_owned(), profile));
@@ -129,7 +172,7 @@ fn options_tell_where_they_come_from() {
     assert_eq!(explained(&options, "max_write_buffers"), ("2".to_owned(), OptionSource::Derived));
     let given = with(|o| o.max_write_buffers = 3);
     assert_eq!(explained(&given, "max_write_buffers"), ("3".to_owned(), OptionSource::Given));
-    let given = with(|o| o.merge_operator = Some("list".to_owned()));
+    let given = with(|o| o.default.merge_operator = Some("list".to_owned()));
     assert_eq!(explained(&given, "merge_operator"), ("list".to_owned(), OptionSource::Given));
     assert!(
         Options::default().explain().iter().all(|option| {
@@ -185,6 +228,7 @@ fn another_text(option: &Declared) -> String {
         (OptionValue::Flag(on), _) => (!on).to_string(),
         (OptionValue::Number(n), _) => (n + 1).to_string(),
         (OptionValue::Fraction(x), _) => (x / 2.0).to_string(),
+        (OptionValue::Text(None), "expiry") => "per-write".to_owned(),
         (OptionValue::Text(None), _) => "7".to_owned(),
         (OptionValue::Text(Some(_)), name) => {
             let names: Vec<&str> = Profile::ALL.map(Profile::name).into();
@@ -250,7 +294,7 @@ impl Comparator for CaseBlind {
 #[test]
 fn h13_a_comparator_may_call_different_bytes_equal_if_its_order_is_its_own() {
     let check = |order, equality| {
-        with(|o| o.comparator = Arc::new(CaseBlind { order, equality })).validate()
+        with(|o| o.default.comparator = Some(Arc::new(CaseBlind { order, equality }))).validate()
     };
     check(false, false).unwrap();
     let error = check(true, false).unwrap_err();
@@ -307,7 +351,7 @@ fn automatic_limits_follow_the_write_buffer() {
 /// level's.
 #[test]
 fn filters_above_are_sharper() {
-    let settings = Options::default().keyspace_settings();
+    let settings = KeyspaceOptions::default().settings();
     let bits: Vec<_> = (0..7).map(|level| settings.filter_bits(7, level)).collect();
     assert_eq!(bits, [16, 16, 16, 16, 14, 12, 10]);
     let off = KeyspaceSettings { bloom_bits: 0, ..settings };

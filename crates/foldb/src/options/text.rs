@@ -97,6 +97,7 @@ as_text! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::KeyspaceOptions;
     use crate::settings::{CompactionPreset, Compression, LogAdoption};
 
     fn options_of(toml: &str) -> Result<Options, toml::de::Error> {
@@ -110,10 +111,13 @@ mod tests {
     #[test]
     fn options_come_back_as_they_were_written() {
         let options = Options {
-            merge_operator: Some("stringappend:,".to_owned()),
-            value_separation_min: Some(4096),
-            compaction: CompactionPreset::LazyLeveled,
-            compression: Compression::None,
+            default: KeyspaceOptions {
+                merge_operator: Some("stringappend:,".to_owned()),
+                value_separation_min: Some(4096),
+                compaction: Some(CompactionPreset::LazyLeveled),
+                compression: Some(Compression::None),
+                ..KeyspaceOptions::default()
+            },
             adopt_logs: LogAdoption::Never,
             max_dead_fraction: 0.5,
             write_buffer_size: 3 << 20,
@@ -129,7 +133,10 @@ mod tests {
     #[test]
     fn what_a_file_does_not_name_is_the_profiles() {
         let read = options_of("bloom_bits = 7\nprofile = 'small_memory'\n").unwrap();
-        let expected = Options { bloom_bits: 7, ..Options::small_memory() };
+        let expected = Options {
+            default: KeyspaceOptions { bloom_bits: Some(7), ..KeyspaceOptions::default() },
+            ..Options::small_memory()
+        };
         assert_eq!(json_of(&read), json_of(&expected));
         assert_eq!(options_of("").unwrap().write_buffer_size, Options::default().write_buffer_size);
     }

@@ -29,12 +29,16 @@ impl Options {
             let range = "at least level0_compaction_trigger, or writes would stall for ever";
             return Err(out_of_range("level0_stop_trigger", &self.level0_stop_trigger, range));
         }
-        self.compression.check_supported()?;
+        self.default.check()?;
+        if let Some(expiry) = self.default.expiry {
+            return Err(Error::invalid_argument(format!(
+                "expiry is {expiry} in Options.default, but entries of the keyspace 'default' \
+                 never expire: create a keyspace with KeyspaceOptions::expiry for those that do"
+            )));
+        }
         check_operators(&self.operators)?;
-        std::iter::once(&self.comparator)
-            .chain(&self.comparators)
-            .try_for_each(|comparator| check_comparator(&**comparator))?;
-        let mut policies = self.filter_policy.iter().chain(&self.filter_policies);
+        self.comparators.iter().try_for_each(|comparator| check_comparator(&**comparator))?;
+        let mut policies = self.filter_policies.iter();
         policies.try_for_each(|policy| GuardedPolicy::new(Arc::clone(policy)).map(drop))
     }
 }

@@ -14,11 +14,12 @@ use crate::error::{Error, Result};
 ///
 /// # Example
 /// ```
-/// use foldb::{LogAdoption, Options};
+/// use foldb::{KeyspaceOptions, LogAdoption, Options};
 ///
 /// let adopt_logs: LogAdoption = "always".parse()?;
-/// let options =
-///     Options { value_separation_min: Some(4096), adopt_logs, ..Options::default() };
+/// let default =
+///     KeyspaceOptions { value_separation_min: Some(4096), ..KeyspaceOptions::default() };
+/// let options = Options { default, adopt_logs, ..Options::default() };
 /// assert_eq!(options.adopt_logs, LogAdoption::Always);
 /// # Ok::<(), foldb::Error>(())
 /// ```

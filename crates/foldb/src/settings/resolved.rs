@@ -16,6 +16,7 @@ use crate::settings::{KeyspaceSettings, LogAdoption, WalRetention};
 macro_rules! declare_settings {
     (
         open { $($open:tt)* }
+        keyspace { $($keyspace:tt)* }
         engine { $($(#[$about:meta])* $engine:ident: $engine_type:ty { $($_e:tt)* })* }
         tree { $($(#[$about_tree:meta])* $tree:ident: $tree_type:ty { $($_t:tt)* })* }
         segments { $($(#[$about_segment:meta])* $segment:ident: $segment_type:ty { $($_s:tt)* })* }

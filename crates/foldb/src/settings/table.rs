@@ -7,9 +7,13 @@
 //!
 //! ```text
 //! open       an open or a repair, the runtime, or a handle: they read `Options`
+//! keyspace   each keyspace has its own: `KeyspaceOptions`
 //! engine     the engine reads `Settings`          segments   `Settings::segments`
 //! tree       the compaction policy reads `Settings::tree`
 //! ```
+//!
+//! The options of a keyspace are the fields of `KeyspaceOptions`. The field `default` of `Options`
+//! has those of the keyspace `default`. Such an option has a default for that keyspace, or `none`.
 //!
 //! An option has its documentation, its name and type, and in braces its default with its unit and
 //! range, the effect of more and of less, and the names that other engines have for it. The default
@@ -39,14 +43,6 @@ open {
         "true: an open never writes to an existing database."
         RocksDB "error_if_exists" LevelDB "error_if_exists"
     }
-    /// The operator of merges that name none, as `NAME` or `NAME:PARAM` (`uint64add`,
-    /// `stringappend:,`). A database that had one at its last open keeps it. Each stored operand
-    /// names its own operator.
-    merge_operator: Option<String> {
-        value None;
-        "A different operator than at the last open affects later merges only."
-        RocksDB "merge_operator"
-    }
     /// Merge operators of the program, found by name beside the built-in ones.
     operators: Vec<Arc<dyn MergeOperator>> {
         handle Vec::new(), |o| list(o.operators.iter().map(|operator| operator.name()));
@@ -60,14 +56,8 @@ open {
         "The thread that reports an event waits for each listener."
         RocksDB "listeners"
     }
-    /// The order of the keys; fixed when the database is created.
-    comparator: Arc<dyn Comparator> {
-        handle Arc::new(BytewiseComparator), |o| Some(o.comparator.name().to_owned());
-        "An order other than that of the bytes makes comparisons slower."
-        RocksDB "comparator" LevelDB "comparator"
-    }
     /// Orders that keyspaces of the database use, found by name at the open. The byte order and
-    /// [`Options::comparator`] need not be listed.
+    /// that of the keyspace `default` need not be listed.
     comparators: Vec<Arc<dyn Comparator>> {
         handle Vec::new(), |o| list(o.comparators.iter().map(|comparator| comparator.name()));
         "Every open must register each comparator of a keyspace, except the byte order."
@@ -156,51 +146,11 @@ open {
         "Its memory is no part of the memory budget."
         RocksDB "block_cache" LevelDB "block_cache"
     }
-    /// Filter bits per key in the last level; 0 turns filters off. Smaller levels above get more
-    /// bits, so that all filters together pass about 1 % of missing keys.
-    bloom_bits: u32 {
-        value 10, "bits a key" in BLOOM_BITS;
-        "More: fewer reads of tables that do not have the key. Less: less memory."
-        RocksDB "filter_policy, an object" LevelDB "filter_policy, an object"
-    }
-    /// Makes the filters of tables in place of the built-in one. Without it,
-    /// [`Options::bloom_bits`] applies. Each open gives the policy again.
-    filter_policy: Option<Arc<dyn FilterPolicy>> {
-        handle None, |o| o.filter_policy.as_ref().map(|policy| policy.name().to_owned());
-        "A policy that knows the keys may rule out more missing ones. Reads take longer."
-        RocksDB "filter_policy" LevelDB "filter_policy"
-    }
     /// Filter policies that keyspaces of the database were created with, found by name at the open.
-    /// [`Options::filter_policy`] need not be listed.
+    /// That of the keyspace `default` need not be listed.
     filter_policies: Vec<Arc<dyn FilterPolicy>> {
         handle Vec::new(), |o| list(o.filter_policies.iter().map(|policy| policy.name()));
         "Without its policy, a keyspace is read without the filters of that policy."
-    }
-    /// The compression codec of blocks. A block that hardly shrinks is stored uncompressed.
-    ///
-    /// This option, [`Options::bloom_bits`], [`Options::filter_policy`] and [`Options::compaction`]
-    /// apply to the default keyspace, and to each keyspace that is created without its own.
-    compression: Compression {
-        value Compression::Lz4;
-        "None: faster, larger. Zstd: smaller, slower."
-        RocksDB "compression" LevelDB "compression"
-    }
-    /// The shape of the tree. Lazy leveled lies between the others.
-    compaction: CompactionPreset {
-        value CompactionPreset::LazyLeveled;
-        "Leveled: shortest reads, most write amplification. Tiered: least write amplification, \
-         longest reads, most space."
-        RocksDB "compaction_style"
-    }
-    /// Bytes from which a value is separated: it is written once, to a value segment, and the tree
-    /// moves only its address. None: values stay in the tree. `docs/experiments/value-segments.md`
-    /// measures both by value size. From 1024 bytes on, values that are looked up rather than
-    /// scanned gain, for up to `max_dead_fraction` more space. A log of almost nothing but such
-    /// values becomes the segment itself, so they are not written twice ([`Options::adopt_logs`]).
-    value_separation_min: Option<usize> {
-        value None, "bytes" in between(0, u64::MAX);
-        "Less: less write amplification and faster random reads, slower scans."
-        RocksDB "enable_blob_files" RocksDB "min_blob_size"
     }
     /// Tables that are open at once, at most.
     ///
@@ -228,6 +178,69 @@ open {
         handle Env::system(), |_o| None;
         "Another environment than the operating system's sees every file, clock and thread."
         RocksDB "env" LevelDB "env"
+    }
+}
+
+keyspace {
+    /// The operator of merges that name none, as `NAME` or `NAME:PARAM` (`uint64add`,
+    /// `stringappend:,`). Without one, the keyspace `default` keeps the operator of its last open.
+    /// Each stored operand names its own operator.
+    merge_operator: String {
+        none;
+        "A different operator than at the last open affects later merges only."
+        RocksDB "merge_operator"
+    }
+    /// The order of the keys; fixed when the keyspace is created. Every later open gives the
+    /// comparator again: that of the keyspace `default` here, others in [`Options::comparators`].
+    comparator: Arc<dyn Comparator> {
+        handle Arc::new(BytewiseComparator), |own| Some(own.comparator().name().to_owned());
+        "An order other than that of the bytes makes comparisons slower."
+        RocksDB "comparator" LevelDB "comparator"
+    }
+    /// The compression codec of blocks. A block that hardly shrinks is stored uncompressed.
+    compression: Compression {
+        value Compression::Lz4;
+        "None: faster, larger. Zstd: smaller, slower."
+        RocksDB "compression" LevelDB "compression"
+    }
+    /// Filter bits per key in the last level; 0 turns filters off. Smaller levels above get more
+    /// bits, so that all filters together pass about 1 % of missing keys.
+    bloom_bits: u32 {
+        value 10, "bits a key" in BLOOM_BITS;
+        "More: fewer reads of tables that do not have the key. Less: less memory."
+        RocksDB "filter_policy, an object" LevelDB "filter_policy, an object"
+    }
+    /// Makes the filters of tables in place of the built-in one, to which `bloom_bits` applies. The
+    /// database stores its name. Every later open gives the policy again: that of the keyspace
+    /// `default` here, others in [`Options::filter_policies`].
+    filter_policy: Arc<dyn FilterPolicy> {
+        handle none, |own| own.filter_policy.as_ref().map(|policy| policy.name().to_owned());
+        "A policy that knows the keys may rule out more missing ones. Reads take longer."
+        RocksDB "filter_policy" LevelDB "filter_policy"
+    }
+    /// The shape of the tree. Lazy leveled lies between the others.
+    compaction: CompactionPreset {
+        value CompactionPreset::LazyLeveled;
+        "Leveled: shortest reads, most write amplification. Tiered: least write amplification, \
+         longest reads, most space."
+        RocksDB "compaction_style"
+    }
+    /// Bytes from which a value is separated: it is written once, to a value segment, and the tree
+    /// moves only its address. `usize::MAX`: no value is. `docs/experiments/value-segments.md`
+    /// measures both by value size. From 1024 bytes on, values that are looked up rather than
+    /// scanned gain, for up to `max_dead_fraction` more space. A log of almost nothing but such
+    /// values becomes the segment itself, so they are not written twice ([`Options::adopt_logs`]).
+    value_separation_min: usize {
+        none, "bytes" in between(0, u64::MAX);
+        "Less: less write amplification and faster random reads, slower scans."
+        RocksDB "enable_blob_files" RocksDB "min_blob_size"
+    }
+    /// When entries expire; fixed when the keyspace is created. Values of a keyspace with expiry
+    /// are not separated. Entries of the keyspace `default` never expire.
+    expiry: Expiry {
+        none;
+        "Each value and operand is a few bytes longer."
+        RocksDB "ttl of DBWithTTL"
     }
 }
 

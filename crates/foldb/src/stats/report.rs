@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options {
 /// #     create_if_missing: true,
-/// #     merge_operator: Some("append".to_owned()),
+/// #     default: foldb::KeyspaceOptions::with_operator("append"),
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;

@@ -32,10 +32,13 @@ pub(crate) fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: false,
         disable_auto_compactions: true,
-        value_separation_min: Some(100),
+        default: KeyspaceOptions {
+            value_separation_min: Some(100),
+            compression: Some(Compression::None),
+            ..support::options(fs).default
+        },
         segment_size: 16 << 10,
         block_size: 512,
-        compression: Compression::None,
         adopt_logs: LogAdoption::Never,
         write_buffer_size: 64 << 10,
         block_cache_size: 64 << 10,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::{alone, key};
 
@@ -32,7 +32,7 @@ fn many_tables() -> Options {
         create_if_missing: true,
         write_buffer_size: 64 << 10,
         target_file_size: 4 << 10,
-        merge_operator: Some("uint64add".into()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         ..Options::default()
     }
 }

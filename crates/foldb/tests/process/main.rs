@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 
 const VARIABLE: &str = "FOLDB_TEST_PROCESS";
 
@@ -51,7 +51,7 @@ fn small() -> Options {
     Options {
         create_if_missing: true,
         write_buffer_size: 64 << 10,
-        merge_operator: Some("uint64add".into()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         ..Options::default()
     }
 }

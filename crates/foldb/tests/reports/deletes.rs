@@ -1,7 +1,7 @@
 //! Deletes and range deletes: what was deleted stays so.
 
 use foldb::env::MemFs;
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::support::{PATH, PRESETS, open, options, reopen, sliced, steps, text};
 use crate::{everywhere, scan};
@@ -64,7 +64,14 @@ fn range_deletes_keep_their_bounds_through_compactions() {
 fn a_merge_over_a_range_delete_does_not_see_what_was_deleted() {
     let fs = MemFs::new();
     let merge_operator = Some("stringappend:,".to_owned());
-    let db = Db::open(PATH, Options { merge_operator, ..options(&fs) }).unwrap();
+    let db = Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+            ..options(&fs)
+        },
+    )
+    .unwrap();
     db.put("key", "old").unwrap();
     db.delete_range("a".."z").unwrap();
     db.merge("key", "new").unwrap();
@@ -83,7 +90,14 @@ fn a_merge_over_a_range_delete_does_not_see_what_was_deleted() {
 fn a_walk_backwards_over_many_versions_respects_range_deletes() {
     let fs = MemFs::new();
     let merge_operator = Some("stringappend:,".to_owned());
-    let db = Db::open(PATH, Options { merge_operator, ..options(&fs) }).unwrap();
+    let db = Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+            ..options(&fs)
+        },
+    )
+    .unwrap();
     let mut snapshots = Vec::new();
     for n in 0..30 {
         db.merge("key", format!("old{n}")).unwrap();

@@ -3,14 +3,21 @@
 use std::ops::Bound;
 
 use foldb::env::MemFs;
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::support::{PATH, open, options, reopen};
 use crate::{everywhere, here, scan};
 
 fn with_list(fs: &MemFs) -> Db {
     let merge_operator = Some("stringappend:,".to_owned());
-    Db::open(PATH, Options { merge_operator, ..options(fs) }).unwrap()
+    Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+            ..options(fs)
+        },
+    )
+    .unwrap()
 }
 
 /// A turn from forward to backward at a key of operands stayed at the wrong key, because the next

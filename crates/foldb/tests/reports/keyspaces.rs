@@ -39,11 +39,9 @@ fn a_keyspace_created_again_is_independent_of_old_handles() {
 #[test]
 fn a_keyspace_created_again_takes_merges_of_its_own_operator() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
-    let with = |operator: &str| KeyspaceOptions {
-        merge_operator: Some(operator.to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let db =
+        Db::open(PATH, Options { default: KeyspaceOptions::default(), ..options(&fs) }).unwrap();
+    let with = |operator: &str| KeyspaceOptions::with_operator(operator);
     let index = db.create_keyspace("index", with("stringappend:,")).unwrap();
     index.merge("key", "a").unwrap();
     db.drop_keyspace("index").unwrap();

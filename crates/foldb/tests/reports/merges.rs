@@ -10,7 +10,14 @@ use crate::{everywhere, scan};
 
 fn with(fs: &MemFs, operator: &str) -> Db {
     let merge_operator = Some(operator.to_owned());
-    Db::open(PATH, Options { merge_operator, ..options(fs) }).unwrap()
+    Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+            ..options(fs)
+        },
+    )
+    .unwrap()
 }
 
 /// Writing 50 000 small operands took 50 ms, reading them 20 s. (facebook/rocksdb#1988, #4095)
@@ -72,7 +79,8 @@ fn an_open_without_a_needed_operator_names_it() {
     db.merge("key", "value").unwrap();
     db.put("plain", "value").unwrap();
     drop(db);
-    let without = Options { operators: Vec::new(), merge_operator: None, ..options(&fs) };
+    let without =
+        Options { operators: Vec::new(), default: KeyspaceOptions::default(), ..options(&fs) };
     let error = assert_error(Db::open(PATH, without.clone()), ErrorKind::UnknownOperator, None);
     assert!(error.to_string().contains("test.register"), "{error}");
     let unresolved = Options { allow_unresolved_operators: true, ..without };
@@ -165,7 +173,8 @@ fn an_increment_can_answer_with_the_new_value() {
 #[test]
 fn counters_sets_and_lists_live_in_one_database_and_its_copies() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
+    let db =
+        Db::open(PATH, Options { default: KeyspaceOptions::default(), ..options(&fs) }).unwrap();
     for (name, operator, operand) in [
         ("counts", "int64add", &number(1)[..]),
         ("words", "stringappend:;", b"word"),
@@ -180,7 +189,8 @@ fn counters_sets_and_lists_live_in_one_database_and_its_copies() {
     db.checkpoint("copy").unwrap();
     db.close().unwrap();
     for path in [PATH, "copy"] {
-        let plain = Options { merge_operator: None, operators: Vec::new(), ..options(&fs) };
+        let plain =
+            Options { default: KeyspaceOptions::default(), operators: Vec::new(), ..options(&fs) };
         let db = Db::open(path, plain).unwrap();
         let value = |name: &str| db.keyspace(name).unwrap().get("key").unwrap().unwrap();
         assert_eq!(value("counts"), number(2));

@@ -3,13 +3,17 @@
 use std::path::Path;
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, GcOptions, Options};
+use foldb::{Db, GcOptions, KeyspaceOptions, Options};
 
 use crate::support::{PATH, options};
 
 fn separating(fs: &MemFs) -> Options {
     let segment_size = 64 << 10;
-    Options { value_separation_min: Some(128), segment_size, ..options(fs) }
+    Options {
+        default: KeyspaceOptions { value_separation_min: Some(128), ..options(fs).default },
+        segment_size,
+        ..options(fs)
+    }
 }
 
 fn bytes(fs: &MemFs, ending: &str) -> u64 {

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
 use foldb::{
-    CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceReader, Options, ReadOnlyDb,
-    Reader, Result,
+    CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceOptions, KeyspaceReader, Options,
+    ReadOnlyDb, Reader, Result,
 };
 
 /// Path of databases in memory.
@@ -30,7 +30,7 @@ pub(crate) fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         operators: operators::all(),
         ..Options::default()
     }
@@ -39,11 +39,14 @@ pub(crate) fn options(fs: &MemFs) -> Options {
 /// Options whose compactions go by slices of a few keys.
 pub(crate) fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
     Options {
-        compaction,
+        default: KeyspaceOptions {
+            compaction: Some(compaction),
+            compression: Some(Compression::None),
+            ..KeyspaceOptions::default()
+        },
         level0_compaction_trigger: 2,
         target_file_size: 1024,
         block_size: 256,
-        compression: Compression::None,
         max_bytes_for_level_base: 2000,
         max_bytes_for_level_multiplier: 2.0,
         num_levels: 4,

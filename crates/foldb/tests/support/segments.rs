@@ -1,13 +1,17 @@
 //! Databases with separated values, and their expected contents.
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, Options, Reader};
+use foldb::{Db, KeyspaceOptions, Options, Reader};
 
 use super::PATH;
 
 /// Options that separate values from 100 bytes on, with small files.
 pub(crate) fn separating(fs: &MemFs) -> Options {
-    Options { value_separation_min: Some(100), segment_size: 16 << 10, ..super::options(fs) }
+    Options {
+        default: KeyspaceOptions { value_separation_min: Some(100), ..super::options(fs).default },
+        segment_size: 16 << 10,
+        ..super::options(fs)
+    }
 }
 
 pub(crate) fn open(fs: &MemFs) -> Db {

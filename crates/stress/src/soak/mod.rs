@@ -18,7 +18,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 use foldb_report::soak::{Bounds, Sample, Verdict};
 use foldb_report::{page, system};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -93,7 +93,10 @@ fn options(window: ByteSize) -> Options {
     let most = Options::default();
     let share = window.as_u64() / 8;
     Options {
-        value_separation_min: Some(SEPARATED),
+        default: KeyspaceOptions {
+            value_separation_min: Some(SEPARATED),
+            ..KeyspaceOptions::default()
+        },
         write_buffer_size: most.write_buffer_size.min(share.max(1 << 20) as usize),
         segment_size: most.segment_size.min(share.max(1 << 20)),
         ..most

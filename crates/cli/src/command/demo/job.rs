@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use foldb::{Db, Options, Stats};
+use foldb::{Db, KeyspaceOptions, Options, Stats};
 use indicatif::ProgressBar;
 
 use crate::command::demo::words::Corpus;
@@ -33,7 +33,10 @@ impl Way {
     pub(super) fn options(self) -> Options {
         Options {
             write_buffer_size: 1 << 20,
-            merge_operator: (self == Way::Merge).then(|| "uint64add".to_owned()),
+            default: KeyspaceOptions {
+                merge_operator: (self == Way::Merge).then(|| "uint64add".to_owned()),
+                ..KeyspaceOptions::default()
+            },
             ..Options::default()
         }
     }

@@ -18,9 +18,7 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
-use crate::key::{
-    BytewiseComparator, Comparator, DEFAULT_KEYSPACE, FilterPolicy, GuardedPolicy, OperatorId,
-};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, OperatorId};
 use crate::options::{KeyspaceOptions, Options};
 use crate::version::{Edit, KeyspaceEdit, Version};
 
@@ -74,7 +72,7 @@ impl Description {
             }
             let comparator = find_comparator(described, options)?;
             let own = described.options()?;
-            own.settings(options)?;
+            own.check()?;
             planned.push(Planned { described, comparator, options: own });
         }
         if !names.contains(DEFAULT_NAME) {
@@ -95,22 +93,14 @@ impl Description {
         created: &mut bool,
     ) -> Result<Created> {
         let planned = self.plan(options)?;
-        let mut options = Options {
-            create_if_missing: true,
-            error_if_exists: true,
-            merge_operator: None,
-            ..options.clone()
-        };
+        let mut options =
+            Options { create_if_missing: true, error_if_exists: true, ..options.clone() };
         if let Some(default) = planned.iter().find(|own| own.described.name == DEFAULT_NAME) {
-            // Every open gives the settings of the default keyspace. These hold for the restore.
-            let own = &default.options;
-            options.comparator = Arc::clone(&default.comparator);
-            options.compression = own.compression.unwrap_or(options.compression);
-            options.bloom_bits = own.bloom_bits.unwrap_or(options.bloom_bits);
-            options.compaction = own.compaction.unwrap_or(options.compaction);
-            options.value_separation_min =
-                own.value_separation_min.filter(|least| *least < usize::MAX);
+            // Every open gives the options of the default keyspace. These hold for the restore.
+            options.default = default.options.clone().or(&options.default);
+            options.default.comparator = Some(Arc::clone(&default.comparator));
         }
+        options.default.merge_operator = None;
         let db = Db::open_to_restore(path, options.clone())?;
         *created = true;
         let core = db.core();
@@ -177,8 +167,8 @@ fn define(
         registry: Arc::clone(&core.registry),
         default_operator: None,
         default_id,
-        settings: own.options.settings(options)?,
-        filter_policy: find_policy(policy, options)?,
+        settings: own.options.clone().or(&options.default).settings(),
+        filter_policy: options.policy_named(policy)?,
         filter_policy_name: policy.map(Arc::from),
         version: Arc::new(Version::empty(core.settings.tree.num_levels)),
     })?;
@@ -188,11 +178,7 @@ fn define(
 /// Returns the comparator of a keyspace, from those that the program registered.
 fn find_comparator(described: &Described, options: &Options) -> Result<Arc<dyn Comparator>> {
     let name = &described.comparator[..];
-    if name == BytewiseComparator.name() {
-        return Ok(Arc::new(BytewiseComparator));
-    }
-    let mut known = std::iter::once(&options.comparator).chain(&options.comparators);
-    known.find(|own| own.name() == name).cloned().ok_or_else(|| {
+    options.comparator_named(name).ok_or_else(|| {
         Error::new(
             ErrorKind::UnknownComparator,
             format!(
@@ -203,12 +189,4 @@ fn find_comparator(described: &Described, options: &Options) -> Result<Arc<dyn C
             ),
         )
     })
-}
-
-/// Returns the filter policy of a name. A keyspace works without its policy.
-fn find_policy(name: Option<&str>, options: &Options) -> Result<Option<GuardedPolicy>> {
-    let Some(name) = name else { return Ok(None) };
-    let mut known = options.filter_policy.iter().chain(&options.filter_policies);
-    let found: Option<&Arc<dyn FilterPolicy>> = known.find(|policy| policy.name() == name);
-    found.cloned().map(GuardedPolicy::new).transpose()
 }

@@ -103,42 +103,21 @@ impl Described {
     /// filter policy.
     ///
     /// # Errors
-    /// `Unsupported` for an unknown setting; `InvalidArgument` for a malformed value.
+    /// `Unsupported` for a setting or a value that this version does not know.
     pub(super) fn options(&self) -> Result<KeyspaceOptions> {
-        let mut options = KeyspaceOptions {
-            value_separation_min: Some(usize::MAX),
-            ..KeyspaceOptions::default()
-        };
-        for (name, value) in &self.settings {
-            let malformed = || {
-                Error::corruption(format!(
-                    "the setting {name} of keyspace '{}': {value}",
-                    self.name
-                ))
-            };
-            match &name[..] {
-                COMPRESSION => options.compression = Some(value.parse()?),
-                COMPACTION => options.compaction = Some(value.parse()?),
-                BLOOM_BITS => options.bloom_bits = Some(value.parse().map_err(|_| malformed())?),
-                VALUE_SEPARATION_MIN => {
-                    let least: u64 = value.parse().map_err(|_| malformed())?;
-                    let least = usize::try_from(least).unwrap_or(usize::MAX);
-                    options.value_separation_min = Some(least);
-                }
-                EXPIRY => options.expiry = Some(value.parse().map_err(|_| malformed())?),
-                _ => {
-                    return Err(Error::new(
-                        ErrorKind::Unsupported,
-                        format!(
-                            "keyspace '{}' has the setting '{name}', which this foldb does not \
-                             know: restore with the foldb that wrote the dump",
-                            self.name
-                        ),
-                    ));
-                }
-            }
-        }
-        Ok(options)
+        let settings = self.settings.iter().map(|(name, value)| (name, value));
+        let options = KeyspaceOptions::named(settings).map_err(|error| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "keyspace '{}' has a setting that this foldb does not know: {error}; restore \
+                     with the foldb that wrote the dump",
+                    self.name.escape_debug()
+                ),
+            )
+        })?;
+        let value_separation_min = options.value_separation_min.or(Some(usize::MAX));
+        Ok(KeyspaceOptions { value_separation_min, ..options })
     }
 }
 

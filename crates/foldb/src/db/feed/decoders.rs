@@ -45,7 +45,7 @@ fn options(fs: &MemFs) -> Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
         wal_retention_bytes: 1 << 40,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         ..Options::default()
     }
 }

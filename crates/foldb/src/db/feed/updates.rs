@@ -106,11 +106,11 @@ impl Db {
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Change, Db, Options, Position, UpdateOp};
+    /// use foldb::{Change, Db, KeyspaceOptions, Options, Position, UpdateOp};
     ///
     /// let options = Options {
     ///     create_if_missing: true,
-    ///     merge_operator: Some("uint64add".to_owned()),
+    ///     default: KeyspaceOptions::with_operator("uint64add"),
     ///     wal_retention_bytes: 64 << 20,
     ///     ..Options::default()
     /// };

@@ -24,11 +24,11 @@ use crate::stats::Stats;
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = dir.path().join("db");
-/// use foldb::{Db, Options};
+/// use foldb::{Db, KeyspaceOptions, Options};
 ///
 /// let options = Options {
 ///     create_if_missing: true,
-///     merge_operator: Some("uint64add".to_owned()),
+///     default: KeyspaceOptions::with_operator("uint64add"),
 ///     ..Options::default()
 /// };
 /// let db = Db::open(&path, options)?;
@@ -152,7 +152,7 @@ impl Db {
     ///
     /// - `DatabaseMissing` if the directory holds no database, even with
     ///   [`Options::create_if_missing`].
-    /// - `ReadOnly` for an [`Options::merge_operator`] that the database has never used.
+    /// - `ReadOnly` for a merge operator in `options.default` that the database has never used.
     /// - `Locked` if writers changed the database too quickly for the open to read it at one
     ///   moment.
     ///

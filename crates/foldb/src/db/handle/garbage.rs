@@ -23,11 +23,11 @@ impl Db {
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Db, GcOptions, Options};
+    /// use foldb::{Db, GcOptions, KeyspaceOptions, Options};
     ///
     /// let options = Options {
     ///     create_if_missing: true,
-    ///     value_separation_min: Some(512),
+    ///     default: KeyspaceOptions { value_separation_min: Some(512), ..KeyspaceOptions::default() },
     ///     ..Options::default()
     /// };
     /// let db = Db::open(dir.path(), options)?;

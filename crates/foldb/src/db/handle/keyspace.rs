@@ -83,8 +83,7 @@ impl Keyspace {
     /// Removes the keyspace's default operator, durably. Later merges must name their operator.
     /// Stored operands stay unchanged, because each names its own operator.
     ///
-    /// The keyspace `default` gets a default operator again from
-    /// [`crate::Options::merge_operator`].
+    /// The keyspace `default` gets a default operator again from `Options.default.merge_operator`.
     ///
     /// # Errors
     /// `Io` or `NoSpace`, and the operator stays. `KeyspaceDropped`, `ReadOnly`, `Closed`.
@@ -94,7 +93,7 @@ impl Keyspace {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let options = foldb::Options {
     ///     create_if_missing: true,
-    ///     merge_operator: Some("uint64add".to_owned()),
+    ///     default: foldb::KeyspaceOptions::with_operator("uint64add"),
     ///     ..foldb::Options::default()
     /// };
     /// let db = foldb::Db::open(dir.path(), options)?;
@@ -111,17 +110,10 @@ impl Keyspace {
     /// Returns the options that create a keyspace like this one. The options name the operator even
     /// if its implementation was not registered at the open.
     pub fn options(&self) -> KeyspaceOptions {
-        let settings = self.state.settings;
-        KeyspaceOptions {
-            merge_operator: self.state.operator_spec(),
-            comparator: Some(Arc::clone(&self.state.comparator)),
-            compression: Some(settings.compression),
-            bloom_bits: Some(settings.bloom_bits),
-            filter_policy: self.state.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
-            compaction: Some(settings.compaction),
-            value_separation_min: Some(settings.value_separation_min.unwrap_or(usize::MAX)),
-            expiry: settings.expiry,
-        }
+        let options = self.state.options();
+        // Only a number keeps a new keyspace from taking that of `default`.
+        let value_separation_min = options.value_separation_min.or(Some(usize::MAX));
+        KeyspaceOptions { value_separation_min, ..options }
     }
 
     /// Returns every option in effect: its value, where the value comes from, and its effect.

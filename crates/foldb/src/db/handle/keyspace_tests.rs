@@ -14,7 +14,7 @@ use crate::operation::Operation;
 use crate::table::LaterSyncs;
 use crate::version::{Edit, KeyspaceEdit, TreeEdit};
 use crate::wal::BatchHeader;
-use crate::{Db, ErrorKind, Keyspace, Options, WriteBatch};
+use crate::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch};
 
 const PATH: &str = "db";
 
@@ -23,7 +23,7 @@ fn open(fs: &MemFs) -> crate::Result<Db> {
         PATH,
         Options {
             create_if_missing: true,
-            merge_operator: Some("uint64add".to_owned()),
+            default: KeyspaceOptions::with_operator("uint64add"),
             env: Env::in_memory(fs.clone()),
             ..Options::default()
         },

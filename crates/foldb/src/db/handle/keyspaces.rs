@@ -27,7 +27,7 @@ impl Db {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
-        let state = self.core().create_keyspace(name, &options)?;
+        let state = self.core().create_keyspace(name, options)?;
         Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
     }
 
@@ -43,10 +43,7 @@ impl Db {
     /// use foldb::{Db, KeyspaceOptions};
     ///
     /// let db = Db::create(dir.path().join("db"))?;
-    /// let counters = || KeyspaceOptions {
-    ///     merge_operator: Some("uint64add".to_owned()),
-    ///     ..KeyspaceOptions::default()
-    /// };
+    /// let counters = || KeyspaceOptions::with_operator("uint64add");
     /// for _open in 0..2 {
     ///     let visits = db.keyspace_or_create("visits", counters())?;
     ///     visits.merge("page", 1u64.to_le_bytes())?;

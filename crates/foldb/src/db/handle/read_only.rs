@@ -205,7 +205,7 @@ mod tests {
         let fs = MemFs::new();
         let options = || Options {
             create_if_missing: true,
-            merge_operator: Some("uint64add".to_owned()),
+            default: KeyspaceOptions::with_operator("uint64add"),
             env: Env::in_memory(fs.clone()),
             ..Options::default()
         };

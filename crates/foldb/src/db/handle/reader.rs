@@ -26,7 +26,7 @@ use crate::value::Value;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options {
 /// #     create_if_missing: true,
-/// #     merge_operator: Some("uint64add".to_owned()),
+/// #     default: foldb::KeyspaceOptions::with_operator("uint64add"),
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;
@@ -123,7 +123,7 @@ pub trait Reader {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let options = foldb::Options {
     /// #     create_if_missing: true,
-    /// #     merge_operator: Some("stringappend:,".to_owned()),
+    /// #     default: foldb::KeyspaceOptions::with_operator("stringappend:,"),
     /// #     ..Default::default()
     /// # };
     /// # let db = foldb::Db::open(dir.path(), options)?;

@@ -1,10 +1,7 @@
 //! Statistics and options of the handles.
 
-use std::sync::Arc;
-
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::fold::Operator;
 use crate::key::DEFAULT_KEYSPACE;
 use crate::options::{ExplainedOption, OptionSource, OptionValue, Options};
 use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
@@ -64,31 +61,19 @@ impl Core {
     pub(crate) fn explain_options(&self, keyspace: &KeyspaceState) -> Vec<ExplainedOption> {
         let is_default = keyspace.id == DEFAULT_KEYSPACE;
         let options = Options {
-            merge_operator: keyspace.merge_operator().map(Operator::spec),
-            comparator: Arc::clone(&keyspace.comparator),
+            default: keyspace.options(),
             num_levels: keyspace.num_levels,
-            compression: keyspace.settings.compression,
-            bloom_bits: keyspace.settings.bloom_bits,
-            filter_policy: keyspace.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
-            compaction: keyspace.settings.compaction,
-            value_separation_min: keyspace.settings.value_separation_min,
             ..self.options.clone()
         };
         let mut explained = options.explain();
         for option in &mut explained {
             let stored = match option.name {
-                "merge_operator" => {
-                    options.merge_operator.is_some()
-                        && (!is_default || self.options.merge_operator.is_none())
+                "merge_operator" if is_default => {
+                    options.default.merge_operator.is_some()
+                        && self.options.default.merge_operator.is_none()
                 }
                 "num_levels" => options.num_levels != self.options.num_levels,
-                "comparator"
-                | "compression"
-                | "bloom_bits"
-                | "filter_policy"
-                | "compaction"
-                | "value_separation_min" => !is_default,
-                _ => false,
+                _ => option.is_of_keyspace && !is_default,
             };
             if stored {
                 option.source = OptionSource::Stored;

@@ -16,33 +16,35 @@ use crate::db::core::Core;
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, KeyspaceState, check_name};
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fold::Operator;
-use crate::key::{DEFAULT_KEYSPACE, GuardedPolicy};
-use crate::options::{KeyspaceOptions, check_comparator};
+use crate::key::DEFAULT_KEYSPACE;
+use crate::options::KeyspaceOptions;
 use crate::version::{Edit, Version};
 
 impl Core {
     pub(crate) fn create_keyspace(
         self: &Arc<Core>,
         name: &str,
-        options: &KeyspaceOptions,
+        options: KeyspaceOptions,
     ) -> Result<Arc<KeyspaceState>> {
         self.check_writable()?;
         check_name(name)?;
-        let settings = options.settings(&self.options)?;
-        let comparator = options.comparator.as_ref().unwrap_or(&self.options.comparator);
-        check_comparator(&**comparator)?;
-        let filter_policy = options.filter_policy.as_ref().or(self.options.filter_policy.as_ref());
-        let filter_policy = filter_policy.cloned().map(GuardedPolicy::new).transpose()?;
-        let default_operator = self.default_operator_of(options)?;
+        let operator = options.merge_operator.clone();
+        let options = options.or(&self.options.default);
+        options.check()?;
+        let filter_policy = options.guarded_policy()?;
+        let default_operator = match operator {
+            Some(spec) => Some(self.operator(&spec)?),
+            // An earlier open may have set it.
+            None => self.keyspaces.default().merge_operator().cloned(),
+        };
         self.install_keyspace(KeyspaceParts {
             id: DEFAULT_KEYSPACE,
             name: name.into(),
-            comparator: Arc::clone(comparator),
+            comparator: options.comparator(),
             registry: Arc::clone(&self.registry),
             default_id: default_operator.as_ref().map(|operator| operator.id),
             default_operator,
-            settings,
+            settings: options.settings(),
             filter_policy_name: filter_policy.as_ref().map(|policy| policy.name().into()),
             filter_policy,
             version: Arc::new(Version::empty(self.settings.tree.num_levels)),
@@ -88,16 +90,6 @@ impl Core {
         self.keyspaces.add(&state);
         self.log_created(&mut writer.log, &state);
         Ok(state)
-    }
-
-    fn default_operator_of(
-        self: &Arc<Core>,
-        options: &KeyspaceOptions,
-    ) -> Result<Option<Operator>> {
-        match &options.merge_operator {
-            Some(spec) => self.operator(spec).map(Some),
-            None => Ok(self.keyspaces.default().merge_operator().cloned()),
-        }
     }
 
     pub(crate) fn drop_keyspace(&self, name: &str) -> Result<()> {

@@ -21,7 +21,7 @@ use crate::value::Value;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options {
 /// #     create_if_missing: true,
-/// #     merge_operator: Some("uint64add".to_owned()),
+/// #     default: foldb::KeyspaceOptions::with_operator("uint64add"),
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;

@@ -13,7 +13,7 @@ use crate::value::Value;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options {
 /// #     create_if_missing: true,
-/// #     merge_operator: Some("stringappend:,".to_owned()),
+/// #     default: foldb::KeyspaceOptions::with_operator("stringappend:,"),
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;

@@ -110,7 +110,7 @@ mod tests {
             let runtime = runtime.unwrap();
             let options = crate::Options {
                 create_if_missing: true,
-                merge_operator: Some("float64add".to_owned()),
+                default: crate::KeyspaceOptions::with_operator("float64add"),
                 disable_auto_compactions,
                 // No worker runs, so no compaction uses up the payments before the test checks
                 // them.

@@ -17,6 +17,7 @@ use crate::key::{
     Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyBounds, KeyspaceId, OperatorId, check_ends,
     check_key,
 };
+use crate::options::KeyspaceOptions;
 use crate::segment::GrowingFiles;
 use crate::settings::Settings;
 use crate::settings::{KeyspaceSettings, LogAdoption};
@@ -325,13 +326,27 @@ impl KeyspaceState {
             return self.registry.unknown_operator(definition);
         }
         let message = if self.id == DEFAULT_KEYSPACE {
-            "the database has no default merge operator: set Options::merge_operator, or use \
-             merge_with"
+            "the keyspace 'default' has no default merge operator: set \
+             Options.default.merge_operator, or use merge_with"
                 .to_owned()
         } else {
             format!("keyspace '{}' has no default merge operator: use merge_with", self.name)
         };
         Error::invalid_argument(message)
+    }
+
+    /// Returns the options in effect.
+    pub(crate) fn options(&self) -> KeyspaceOptions {
+        KeyspaceOptions {
+            merge_operator: self.operator_spec(),
+            comparator: Some(Arc::clone(&self.comparator)),
+            compression: Some(self.settings.compression),
+            bloom_bits: Some(self.settings.bloom_bits),
+            filter_policy: self.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
+            compaction: Some(self.settings.compaction),
+            value_separation_min: self.settings.value_separation_min,
+            expiry: self.settings.expiry,
+        }
     }
 
     /// Returns the manifest's description of the keyspace's fixed properties.

@@ -135,7 +135,7 @@ impl<H: WritesKeyspace> With<'_, H, WriteOptions> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let options = foldb::Options {
     /// #     create_if_missing: true,
-    /// #     merge_operator: Some("uint64add".to_owned()),
+    /// #     default: foldb::KeyspaceOptions::with_operator("uint64add"),
     /// #     ..Default::default()
     /// # };
     /// # let db = foldb::Db::open(dir.path(), options)?;
@@ -162,7 +162,7 @@ impl<H: WritesKeyspace> With<'_, H, WriteOptions> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let options = foldb::Options {
     /// #     create_if_missing: true,
-    /// #     merge_operator: Some("stringappend:,".to_owned()),
+    /// #     default: foldb::KeyspaceOptions::with_operator("stringappend:,"),
     /// #     ..Default::default()
     /// # };
     /// # let db = foldb::Db::open(dir.path(), options)?;

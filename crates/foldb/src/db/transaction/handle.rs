@@ -58,7 +58,7 @@ const TURN_OF_READING: Duration = Duration::from_millis(100);
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options {
 /// #     create_if_missing: true,
-/// #     merge_operator: Some("uint64add".to_owned()),
+/// #     default: foldb::KeyspaceOptions::with_operator("uint64add"),
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;

@@ -48,7 +48,10 @@ fn options(fs: &MemFs, preset: CompactionPreset, listener: &Arc<Damaged>) -> Opt
         level0_slowdown_trigger: 6,
         level0_stop_trigger: 8,
         max_bytes_for_level_base: 256 << 10,
-        compaction: preset,
+        default: KeyspaceOptions {
+            compaction: Some(preset),
+            ..crate::support::options(fs).default
+        },
         listeners: vec![Arc::clone(listener) as _],
         ..crate::support::options(fs)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::{Env, ManualClock, MemFs};
-use foldb::{Db, Options, ReadOptions, ReadReport};
+use foldb::{Db, KeyspaceOptions, Options, ReadOptions, ReadReport};
 
 use crate::support::{PATH, options};
 
@@ -170,7 +170,11 @@ fn the_space_of_deleted_data_returns_at_rest() {
             let clock = Arc::new(ManualClock::default());
             let fs = MemFs::default();
             let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(fs.clone()) };
-            let own = Options { env, value_separation_min, ..options(&fs) };
+            let own = Options {
+                env,
+                default: KeyspaceOptions { value_separation_min, ..options(&fs).default },
+                ..options(&fs)
+            };
             let db = Db::open(PATH, own).unwrap();
             fill(&db);
             // A few deletes wait for the next flush.
@@ -253,7 +257,14 @@ fn one_iterator_that_seeks_on_and_on_pays() {
 #[test]
 fn point_reads_that_no_filter_stops_pay() {
     let fs = MemFs::default();
-    let db = Db::open(PATH, Options { bloom_bits: 0, ..options(&fs) }).unwrap();
+    let db = Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { bloom_bits: Some(0), ..options(&fs).default },
+            ..options(&fs)
+        },
+    )
+    .unwrap();
     // Only the oldest run has all keys; seeks visit two others in vain.
     write_run(&db, 2);
     for _ in 0..2 {

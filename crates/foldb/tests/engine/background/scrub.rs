@@ -40,7 +40,7 @@ fn options(env: Env, told: &Arc<Told>, scrub_io_budget: u64) -> Options {
         create_if_missing: true,
         target_file_size: 16 << 10,
         segment_size: 64 << 10,
-        value_separation_min: Some(500),
+        default: KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() },
         listeners: vec![Arc::clone(told) as _],
         ..Options::default()
     }

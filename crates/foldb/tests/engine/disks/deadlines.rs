@@ -153,7 +153,7 @@ fn all_calls_return_while(
     let merge_operator = Some("stringappend:,".to_owned());
     let options = Options {
         env,
-        merge_operator,
+        default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
         map_log: false,
         write_buffer_size: 64 << 10,
         ..options(&fs)

@@ -17,7 +17,10 @@ use foldb::env::FileSystem;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
-use foldb::{CompactionPreset, Db, GcOptions, LogAdoption, Options, WriteBatch, WriteOptions};
+use foldb::{
+    CompactionPreset, Db, GcOptions, KeyspaceOptions, LogAdoption, Options, WriteBatch,
+    WriteOptions,
+};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -356,7 +359,10 @@ fn h10_the_model_notices_what_is_wrong_with_range_deletes() {
 fn a_collection_that_drops_a_live_value_is_noticed() {
     assert_noticed(Fault::GcDropsLiveValue, || {
         let fs = MemFs::new();
-        let options = Options { value_separation_min: Some(10), ..options(&fs) };
+        let options = Options {
+            default: KeyspaceOptions { value_separation_min: Some(10), ..options(&fs).default },
+            ..options(&fs)
+        };
         let db = Db::open(PATH, options).unwrap();
         for n in 0..40 {
             db.put(format!("k{n:02}"), [n; 100]).unwrap();
@@ -378,7 +384,10 @@ fn a_collection_that_drops_a_live_value_is_noticed() {
 fn verify_notices_that_a_collection_dropped_a_live_value() {
     assert_noticed(Fault::GcDropsLiveValue, || {
         let fs = MemFs::new();
-        let options = Options { value_separation_min: Some(10), ..options(&fs) };
+        let options = Options {
+            default: KeyspaceOptions { value_separation_min: Some(10), ..options(&fs).default },
+            ..options(&fs)
+        };
         let db = Db::open(PATH, options).unwrap();
         (0..40).for_each(|n| db.put([n], [n; 100]).unwrap());
         db.compact(..).unwrap();
@@ -392,7 +401,7 @@ fn verify_notices_that_a_collection_dropped_a_live_value() {
 /// Opens a database that adopts its logs as segments.
 fn adopting(fs: &MemFs) -> Db {
     let options = Options {
-        value_separation_min: Some(500),
+        default: KeyspaceOptions { value_separation_min: Some(500), ..options(fs).default },
         segment_size: 16 << 10,
         adopt_logs: LogAdoption::Always,
         ..options(fs)
@@ -446,7 +455,10 @@ fn draw(seed: u64) -> Program {
 /// Opens a leveled database whose compactions take several slices.
 fn sliced(fs: &MemFs) -> Db {
     let options = Options {
-        compaction: CompactionPreset::Leveled,
+        default: KeyspaceOptions {
+            compaction: Some(CompactionPreset::Leveled),
+            ..options(fs).default
+        },
         level0_compaction_trigger: 4,
         target_file_size: 1024,
         block_size: 256,

@@ -88,7 +88,12 @@ fn world(trouble: Trouble, has_workers: bool) -> World {
         seed: Some(1),
     };
     let merge_operator = Some("stringappend:,".to_owned());
-    let options = Options { env, merge_operator, map_log: false, ..options(&fs) };
+    let options = Options {
+        env,
+        default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+        map_log: false,
+        ..options(&fs)
+    };
     let db = Db::open(PATH, options).unwrap();
     let expiring = KeyspaceOptions {
         merge_operator: Some("stringappend:,".to_owned()),

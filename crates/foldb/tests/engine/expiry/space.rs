@@ -121,7 +121,7 @@ fn a_log_with_entries_that_expire_can_be_a_value_segment() {
     let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(fs.clone()) };
     let separating = Options {
         env,
-        value_separation_min: Some(500),
+        default: KeyspaceOptions { value_separation_min: Some(500), ..options(&fs).default },
         segment_size: 64 << 10,
         adopt_logs: LogAdoption::Always,
         ..options(&fs)

@@ -169,10 +169,7 @@ fn a_position_between_unlogged_writes_and_the_next_batch_continues() {
 fn keyspaces_come_and_go_in_their_place() {
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
-    let counters = KeyspaceOptions {
-        merge_operator: Some("uint64add".to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let counters = KeyspaceOptions::with_operator("uint64add");
     let first = db.create_keyspace("x", counters).unwrap();
     first.put("k", "old").unwrap();
     db.drop_keyspace("x").unwrap();
@@ -204,7 +201,7 @@ fn keyspaces_come_and_go_in_their_place() {
 fn separated_values_and_adopted_logs_are_whole() {
     let fs = MemFs::new();
     let options = Options {
-        value_separation_min: Some(500),
+        default: KeyspaceOptions { value_separation_min: Some(500), ..keeping(&fs, 1).default },
         segment_size: 64 << 10,
         adopt_logs: foldb::LogAdoption::Always,
         ..keeping(&fs, 1)

@@ -19,7 +19,7 @@ const SEEDS: u64 = 4;
 /// Options that separate values and adopt logs as segments.
 fn with(fs: &MemFs) -> Options {
     Options {
-        value_separation_min: Some(256),
+        default: KeyspaceOptions { value_separation_min: Some(256), ..options(fs).default },
         segment_size: 16 << 10,
         adopt_logs: LogAdoption::Always,
         ..options(fs)

@@ -142,8 +142,11 @@ fn a_checkpoint_holds_everything_and_either_side_goes_on_alone() {
 fn trimmed_tables_stay_trimmed_and_are_linked_once() {
     let fs = MemFs::new();
     let sliced = |fs: &MemFs| Options {
-        compaction: CompactionPreset::Leveled,
-        compression: Compression::None,
+        default: KeyspaceOptions {
+            compaction: Some(CompactionPreset::Leveled),
+            compression: Some(Compression::None),
+            ..small(fs).default
+        },
         ..small(fs)
     };
     let db = Db::open(PATH, sliced(&fs)).unwrap();
@@ -428,7 +431,7 @@ fn checkpoints_beside_busy_writers_are_moments() {
     let path = dir.path().join("db");
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         write_buffer_size: 64 << 10,
         target_file_size: 32 << 10,
         ..Options::default()
@@ -560,7 +563,7 @@ fn a_checkpoint_has_nothing_that_later_reads_do_not_show() {
     let ((fold, folds, end_fold), (open, opens, end_open)) = (Gate::new(), Gate::new());
     let watch = Arc::new(SlowOpen { gate: open, is_armed: AtomicBool::new(false) });
     let mut options = Options {
-        merge_operator: Some("test.waiting".to_owned()),
+        default: KeyspaceOptions::with_operator("test.waiting"),
         operators: vec![Arc::new(Waiting(fold))],
         max_write_buffers: 8,
         ..small(&fs)

@@ -36,7 +36,8 @@ fn restored(fs: &MemFs, stream: &[u8]) -> Db {
 }
 
 fn opened(fs: &MemFs) -> Db {
-    let db = Db::open(NEW, Options { merge_operator: None, ..reopened(fs) }).unwrap();
+    let db =
+        Db::open(NEW, Options { default: KeyspaceOptions::default(), ..reopened(fs) }).unwrap();
     db.verify().unwrap();
     db
 }
@@ -194,10 +195,7 @@ fn operands_of_unknown_operators_are_kept() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let fussy = db.operator("test.fussy").unwrap();
-    let references = KeyspaceOptions {
-        merge_operator: Some("test.references".to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let references = KeyspaceOptions::with_operator("test.references");
     let references = db.create_keyspace("references", references).unwrap();
     db.put("base", "b").unwrap();
     db.delete("deleted").unwrap();
@@ -231,7 +229,9 @@ fn operands_of_unknown_operators_are_kept() {
     assert!(!fs.exists(Path::new(NEW)), "the refused restore left files");
     let report = Db::restore(&stream[..], NEW, without_operators(&fs)).unwrap();
     assert!(report.operands > 4, "{report:?}");
-    let new = Db::open(NEW, Options { merge_operator: None, ..without_operators(&fs) }).unwrap();
+    let new =
+        Db::open(NEW, Options { default: KeyspaceOptions::default(), ..without_operators(&fs) })
+            .unwrap();
     for (key, expected) in ["base", "deleted", "none"].iter().zip(&shown) {
         assert_eq!(words(&new.get_operands(key).unwrap()), *expected, "{key}");
     }
@@ -324,7 +324,10 @@ fn a_comparator_is_dumped_by_name() {
 
     // The same for the default keyspace.
     let fs = MemFs::new();
-    let with = |fs: &MemFs| Options { comparator: Arc::new(Backwards), ..options(fs) };
+    let with = |fs: &MemFs| Options {
+        default: KeyspaceOptions { comparator: Some(Arc::new(Backwards)), ..options(fs).default },
+        ..options(fs)
+    };
     let db = Db::open(PATH, with(&fs)).unwrap();
     db.put("az", "").unwrap();
     db.put("ba", "").unwrap();
@@ -436,7 +439,7 @@ proptest! {
     #[test]
     fn any_history_is_restored(steps in prop::collection::vec(step(), 0..120)) {
         let fs = MemFs::new();
-        let with = |fs: &MemFs| Options { value_separation_min: Some(150), ..options(fs) };
+        let with = |fs: &MemFs| Options { default: KeyspaceOptions { value_separation_min: Some(150), ..options(fs).default }, ..options(fs) };
         let db = Db::open(PATH, with(&fs)).unwrap();
         let other = db.create_keyspace("other", KeyspaceOptions::default()).unwrap();
         let fussy = db.operator("test.fussy").unwrap();

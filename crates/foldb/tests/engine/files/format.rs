@@ -239,7 +239,7 @@ fn apply(step: &Step, entries: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
 fn options_of(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
-        merge_operator: Some(COUNT.to_owned()),
+        default: KeyspaceOptions::with_operator(COUNT),
         block_size: 16 << 10,
         min_level_to_compress: 1,
         num_levels: 3,
@@ -342,7 +342,7 @@ fn generate_segments() -> MemFs {
     let fs = MemFs::new();
     let open = |value_hints| {
         let separating = Options {
-            value_separation_min: Some(40),
+            default: KeyspaceOptions { value_separation_min: Some(40), ..options_of(&fs).default },
             segment_size: 4096,
             value_hints,
             ..options_of(&fs)
@@ -403,7 +403,7 @@ fn assert_holds_the_segments(db: &dyn AnyDb) {
 fn generate_adopted() -> MemFs {
     let fs = MemFs::new();
     let options = Options {
-        value_separation_min: Some(300),
+        default: KeyspaceOptions { value_separation_min: Some(300), ..options_of(&fs).default },
         segment_size: 8192,
         adopt_logs: LogAdoption::Always,
         disable_auto_compactions: true,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    CompactionPreset, Db, ErrorKind, Full, MergeOperator, Options, Partial, ReadOptions,
-    WriteBatch, WriteOptions,
+    CompactionPreset, Db, ErrorKind, Full, KeyspaceOptions, MergeOperator, Options, Partial,
+    ReadOptions, WriteBatch, WriteOptions,
 };
 
 use crate::support;
@@ -522,7 +522,8 @@ fn h27_an_operator_is_defined_before_its_first_record() {
 #[test]
 fn h27_old_operands_keep_their_operator() {
     let fs = MemFs::new();
-    let with = |spec: &str| Options { merge_operator: Some(spec.to_owned()), ..options(&fs) };
+    let with =
+        |spec: &str| Options { default: KeyspaceOptions::with_operator(spec), ..options(&fs) };
     let db = Db::open(PATH, with("stringappend:,")).unwrap();
     db.merge("k", "1").unwrap();
     db.merge("k", "2").unwrap();
@@ -538,7 +539,8 @@ fn h27_old_operands_keep_their_operator() {
     db.close().unwrap();
     drop(db);
     // Without a default operator in the options, the database keeps the last one.
-    let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
+    let db =
+        Db::open(PATH, Options { default: KeyspaceOptions::default(), ..options(&fs) }).unwrap();
     db.merge("k", "5").unwrap();
     assert_eq!(text(&db, "k").unwrap(), "1,2;3;4;5");
 }

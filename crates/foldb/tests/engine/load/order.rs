@@ -256,7 +256,10 @@ fn a_load_of_many_tables_is_one_run_that_everything_reads() {
 #[test]
 fn large_values_stay_in_the_tables_until_a_compaction() {
     let fs = MemFs::new();
-    let with = Options { value_separation_min: Some(100), ..options(&fs) };
+    let with = Options {
+        default: KeyspaceOptions { value_separation_min: Some(100), ..options(&fs).default },
+        ..options(&fs)
+    };
     let db = Db::open(PATH, with).unwrap();
     let value = "v".repeat(5000);
     load(&db, &["a", "b", "c"], &value);

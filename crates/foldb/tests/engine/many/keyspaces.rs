@@ -14,7 +14,7 @@ use crate::support::orders::Descending;
 use crate::support::{PATH, assert_error, error_of, number, open, options, reopen, steps};
 
 fn with_operator(spec: &str) -> KeyspaceOptions {
-    KeyspaceOptions { merge_operator: Some(spec.to_owned()), ..KeyspaceOptions::default() }
+    KeyspaceOptions::with_operator(spec)
 }
 
 fn create(db: &Db, name: &str) -> Keyspace {
@@ -98,7 +98,7 @@ fn keyspaces_are_listed_found_and_created_once() {
     create(&db, &"x".repeat(255));
     let too_many = KeyspaceOptions { bloom_bits: Some(65), ..KeyspaceOptions::default() };
     let error = error_of(db.create_keyspace("bits", too_many));
-    assert_eq!(error.to_string(), "bloom_bits is 65, but must be at most 64");
+    assert_eq!(error.to_string(), "bloom_bits is 65, but must be between 0 and 64");
     let error = error_of(db.create_keyspace("operator", with_operator("nobody's")));
     assert_eq!(error.kind(), ErrorKind::UnknownOperator);
     assert_eq!(db.keyspaces().len(), 4);
@@ -146,7 +146,8 @@ fn each_has_its_own_operator() {
 #[test]
 fn without_an_operator_a_merge_is_refused() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
+    let db =
+        Db::open(PATH, Options { default: KeyspaceOptions::default(), ..options(&fs) }).unwrap();
     let plain = create(&db, "plain");
     let error = error_of(plain.merge("key", "x"));
     assert_eq!(error.to_string(), "keyspace 'plain' has no default merge operator: use merge_with");
@@ -191,7 +192,10 @@ fn each_has_its_own_order() {
 #[test]
 fn a_keyspace_may_be_bytewise_where_the_database_is_not() {
     let fs = MemFs::new();
-    let descending = || Options { comparator: Arc::new(Descending), ..options(&fs) };
+    let descending = || Options {
+        default: KeyspaceOptions { comparator: Some(Arc::new(Descending)), ..options(&fs).default },
+        ..options(&fs)
+    };
     let db = Db::open(PATH, descending()).unwrap();
     let bytewise = KeyspaceOptions {
         comparator: Some(Arc::new(foldb::BytewiseComparator)),
@@ -224,7 +228,10 @@ fn each_has_its_own_compression_and_shape() {
     let small = create(&db, "small");
     drop((raw, small));
     db.close().unwrap();
-    let other = Options { compression: Compression::Snappy, ..options(&fs) };
+    let other = Options {
+        default: KeyspaceOptions { compression: Some(Compression::Snappy), ..options(&fs).default },
+        ..options(&fs)
+    };
     let db = Db::open(PATH, other).unwrap();
     for name in ["raw", "small"] {
         let keyspace = db.keyspace(name).unwrap();

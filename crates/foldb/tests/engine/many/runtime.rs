@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, MemFs, Stepped, SystemThreads, Thread, ThreadBody, Threads};
-use foldb::{Comparator, Db, ErrorKind, Options, Runtime, RuntimeOptions};
+use foldb::{Comparator, Db, ErrorKind, KeyspaceOptions, Options, Runtime, RuntimeOptions};
 use tempfile::TempDir;
 
 use crate::support::steps::run_background;
@@ -43,7 +43,7 @@ impl Threads for Counted {
 fn options(runtime: &Runtime) -> Options {
     Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         runtime: Some(runtime.clone()),
         ..Options::default()
     }
@@ -231,7 +231,7 @@ fn the_budget_is_kept_under_writes_reads_and_compactions() {
     let directory = TempDir::new().unwrap();
     let own = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         memory_budget: 12 * MIB,
         target_file_size: 256 << 10,
         level0_compaction_trigger: 2,
@@ -358,7 +358,13 @@ fn a_panic_in_the_background_is_an_error_and_leaves_no_caller_waiting() {
     let directory = TempDir::new().unwrap();
     let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
     let comparator = Arc::new(Treacherous::default());
-    let own = Options { comparator: Arc::clone(&comparator) as _, ..options(&runtime) };
+    let own = Options {
+        default: KeyspaceOptions {
+            comparator: Some(Arc::clone(&comparator) as _),
+            ..options(&runtime).default
+        },
+        ..options(&runtime)
+    };
     let sick = Db::open(directory.path().join("sick"), own.clone()).unwrap();
     let healthy = Db::open(directory.path().join("healthy"), options(&runtime)).unwrap();
     for key in ["a", "b", "c"] {
@@ -388,7 +394,10 @@ fn a_panic_in_a_compaction_gives_up_its_job() {
     let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
     let comparator = Arc::new(Treacherous::default());
     let own = Options {
-        comparator: Arc::clone(&comparator) as _,
+        default: KeyspaceOptions {
+            comparator: Some(Arc::clone(&comparator) as _),
+            ..options(&runtime).default
+        },
         level0_compaction_trigger: 3,
         ..options(&runtime)
     };
@@ -418,7 +427,7 @@ fn a_compaction_that_fails_fails_no_write_and_no_flush() {
     let env = Env { threads: Arc::new(SystemThreads), ..Env::in_memory(fs.clone()) };
     let own = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         level0_compaction_trigger: 2,
         env,
         ..Options::default()

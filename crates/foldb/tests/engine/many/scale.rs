@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
-use foldb::{Comparator, Db, ErrorKind, GcOptions, Options, ReadOptions, ReadReport, Snapshot};
+use foldb::{
+    Comparator, Db, ErrorKind, GcOptions, KeyspaceOptions, Options, ReadOptions, ReadReport,
+    Snapshot,
+};
 
 use crate::support::{PATH, number, options};
 
@@ -46,7 +49,14 @@ impl Comparator for Counting {
 fn comparisons(records: u64, snapshots: u64, range_deletes: u64) -> (u64, u64) {
     let (fs, counting) = (MemFs::new(), Arc::new(Counting::default()));
     let comparator: Arc<dyn Comparator> = counting.clone();
-    let db = Db::open(PATH, Options { comparator, ..options(&fs) }).unwrap();
+    let db = Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { comparator: Some(comparator), ..options(&fs).default },
+            ..options(&fs)
+        },
+    )
+    .unwrap();
     (0..records).for_each(|n| db.put(spread(n), number(n)).unwrap());
     let mut held = Vec::new();
     for n in 0..snapshots.max(range_deletes) {
@@ -174,7 +184,10 @@ fn read_on(iter: foldb::Iter) -> (usize, Option<ErrorKind>) {
 fn many_files(fs: &MemFs, separated: bool) -> Options {
     Options {
         target_file_size: 4 << 10,
-        value_separation_min: separated.then_some(64),
+        default: KeyspaceOptions {
+            value_separation_min: separated.then_some(64),
+            ..options(fs).default
+        },
         segment_size: 4 << 10,
         max_open_files: 16,
         adopt_logs: foldb::LogAdoption::Never,
@@ -260,7 +273,7 @@ fn iterators_that_outlive_the_close_go_on_while_their_files_are_there() {
 fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     let fs = MemFs::new();
     let options = Options {
-        value_separation_min: Some(0),
+        default: KeyspaceOptions { value_separation_min: Some(0), ..options(&fs).default },
         memory_budget,
         segment_size: 256 << 20,
         write_buffer_size: 32 << 20,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
 use foldb::{
-    Base, BatchOp, CompactionPreset, Comparator, Db, ErrorKind, Operator, Options, ReadOptions,
-    Snapshot, WriteBatch, WriteOptions,
+    Base, BatchOp, CompactionPreset, Comparator, Db, ErrorKind, KeyspaceOptions, Operator, Options,
+    ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 
 use crate::support::orders::Descending;
@@ -291,7 +291,14 @@ fn h10_no_reversal_by_any_mix_of_background_work() {
 /// records at all, another has records of other keys.
 #[test]
 fn h10_a_filter_says_nothing_about_range_tombstones() {
-    let db = Db::open(PATH, Options { bloom_bits: 10, ..options(&MemFs::new()) }).unwrap();
+    let db = Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { bloom_bits: Some(10), ..options(&MemFs::new()).default },
+            ..options(&MemFs::new())
+        },
+    )
+    .unwrap();
     for n in 0..100 {
         db.put(key(n), "old").unwrap();
     }
@@ -433,7 +440,7 @@ fn h10_ends_of_every_kind_in_every_order() {
                 let fs = MemFs::new();
                 let mut options = options(&fs);
                 if descending {
-                    options.comparator = std::sync::Arc::new(Descending);
+                    options.default.comparator = Some(std::sync::Arc::new(Descending));
                 }
                 let db = Db::open(PATH, options).unwrap();
                 for key in ["", "a", "b", "b\0", "c", "d", "d\0", "e"] {

@@ -49,10 +49,7 @@ fn entries(db: &impl AnyDb) -> BTreeMap<Vec<u8>, Vec<u8>> {
 
 /// Writes a database with tables in several levels, a log, keyspaces, and operators of the tests.
 fn write_much(db: &Db) {
-    let other = KeyspaceOptions {
-        merge_operator: Some("stringappend:;".to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let other = KeyspaceOptions::with_operator("stringappend:;");
     let words = db.create_keyspace("words", other).unwrap();
     let references = db.operator("test.references").unwrap();
     for n in 0..400u64 {
@@ -300,12 +297,12 @@ fn options_hold_as_far_as_they_make_sense() {
     let unknown = with(|options| options.operators.clear());
     let error = assert_error(unknown, ErrorKind::UnknownOperator, None);
     assert!(error.to_string().contains("test.references"), "{error}");
-    let new = with(|options| options.merge_operator = Some("stringappend:-".to_owned()));
+    let new = with(|options| options.default.merge_operator = Some("stringappend:-".to_owned()));
     let error = assert_error(new, ErrorKind::ReadOnly, None);
     assert!(error.to_string().contains("stringappend:-"), "{error}");
     assert_error(with(|options| options.error_if_exists = true), ErrorKind::DatabaseExists, None);
     assert_error(with(|options| options.num_levels = 0), ErrorKind::InvalidArgument, None);
-    let kept = with(|options| options.merge_operator = None).unwrap();
+    let kept = with(|options| options.default.merge_operator = None).unwrap();
     assert_eq!(kept.default_operator().unwrap().spec(), "uint64add");
 }
 
@@ -525,7 +522,7 @@ fn readers_of_a_busy_writer_see_whole_batches_and_all_that_returned() {
     let path = dir.path().join("db");
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         write_buffer_size: 64 << 10,
         target_file_size: 32 << 10,
         ..Options::default()

@@ -1,7 +1,9 @@
 //! Tests reads other than get and iterators.
 
 use foldb::env::MemFs;
-use foldb::{Base, Compression, Db, ErrorKind, Operands, Options, ReadOptions, ReadReport};
+use foldb::{
+    Base, Compression, Db, ErrorKind, KeyspaceOptions, Operands, Options, ReadOptions, ReadReport,
+};
 
 use crate::support::{PATH, assert_error, number, open, options};
 
@@ -191,7 +193,10 @@ fn approximate_count_is_near_and_its_bound_holds_the_truth() {
 #[test]
 fn approximate_size_follows_the_share_of_the_keys() {
     let fs = MemFs::new();
-    let raw = Options { compression: Compression::None, ..options(&fs) };
+    let raw = Options {
+        default: KeyspaceOptions { compression: Some(Compression::None), ..options(&fs).default },
+        ..options(&fs)
+    };
     let db = Db::open(PATH, raw).unwrap();
     for n in 0..2000 {
         db.put(format!("{n:04}"), [n as u8; 100]).unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, GcOptions, Options, RepairReport, Value};
+use foldb::{Db, ErrorKind, GcOptions, KeyspaceOptions, Options, RepairReport, Value};
 
 use crate::support;
 use crate::support::segments::{check_all, key, put_all, segment_files, separating, value};
@@ -244,9 +244,8 @@ fn take_manifest_away(fs: &MemFs) {
 }
 
 fn merging(fs: &MemFs) -> Options {
-    let merge_operator = Some("uint64add".to_owned());
-    let by_hand = Options { disable_auto_compactions: true, ..separating(fs) };
-    Options { merge_operator, value_separation_min: None, ..by_hand }
+    let default = KeyspaceOptions::with_operator("uint64add");
+    Options { default, disable_auto_compactions: true, ..separating(fs) }
 }
 
 fn add_one_to_each(db: &Db) {

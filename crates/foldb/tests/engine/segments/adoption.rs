@@ -17,7 +17,10 @@ use crate::support::{PATH, assert_error, error_of, skipped_where_files_only_grow
 /// Options that adopt logs of some kilobytes, without background work.
 fn adopting(fs: &MemFs) -> Options {
     Options {
-        value_separation_min: Some(500),
+        default: KeyspaceOptions {
+            value_separation_min: Some(500),
+            ..support::options(fs).default
+        },
         segment_size: 16 << 10,
         adopt_logs: LogAdoption::Always,
         disable_auto_compactions: true,

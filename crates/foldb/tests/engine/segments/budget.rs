@@ -1,7 +1,7 @@
 //! The memory of a garbage collection, and the bytes that it reads to find live values.
 
 use foldb::env::MemFs;
-use foldb::{Db, GcOptions, GcReport, Options};
+use foldb::{Db, GcOptions, GcReport, KeyspaceOptions, Options};
 
 use crate::support::segments::{check_all, key, put_all, separating};
 use crate::support::{PATH, options};
@@ -24,7 +24,7 @@ fn scattered_overwrites(write_budget: usize) -> (MemFs, Db) {
     let options = Options {
         gc_memory_budget: write_budget,
         segment_size: 64 << 20,
-        value_separation_min: Some(0),
+        default: KeyspaceOptions { value_separation_min: Some(0), ..by_hand(&fs).default },
         write_buffer_size: 8 << 20,
         target_file_size: 64 << 10,
         ..by_hand(&fs)

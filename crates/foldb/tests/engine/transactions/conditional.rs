@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use foldb::{CompareAndSwap, Db, ErrorKind, Options, WriteOptions};
+use foldb::{CompareAndSwap, Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 use tempfile::TempDir;
 
 const THREADS: u64 = 4;
@@ -13,7 +13,7 @@ const STEPS: u64 = 2_000;
 fn open(dir: &TempDir) -> Db {
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         write_buffer_size: 64 << 10,
         ..Options::default()
     };

@@ -4,14 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use foldb::env::MemFs;
-use foldb::{Db, ErrorKind, Isolation, Options, Result, Transaction, TransactionOptions};
+use foldb::{
+    Db, ErrorKind, Isolation, KeyspaceOptions, Options, Result, Transaction, TransactionOptions,
+};
 
 use crate::support::{PATH, RaisedAtEnd, options};
 
 /// A database whose merges append.
 pub(super) fn open() -> Db {
     let fs = MemFs::new();
-    let appending = Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&fs) };
+    let appending =
+        Options { default: KeyspaceOptions::with_operator("stringappend:,"), ..options(&fs) };
     let db = Db::open(PATH, appending).unwrap();
     for key in ["a", "b", "c", "d"] {
         db.put(key, "0").unwrap();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use foldb::env::MemFs;
-use foldb::{Db, ErrorKind, Isolation, Options, Transaction, TransactionOptions};
+use foldb::{Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, TransactionOptions};
 use proptest::prelude::*;
 
 #[cfg(debug_assertions)]
@@ -291,8 +291,10 @@ impl Bench {
 }
 
 pub(super) fn play(steps: Vec<Step>) {
-    let appending =
-        Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&MemFs::new()) };
+    let appending = Options {
+        default: KeyspaceOptions::with_operator("stringappend:,"),
+        ..options(&MemFs::new())
+    };
     let db = Db::open(PATH, appending).unwrap();
     let mut bench =
         Bench { db, now: Entries::new(), history: Vec::new(), open: Default::default() };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use foldb::env::MemFs;
 use foldb::env::mem::{Fault, Operation};
-use foldb::{Db, ErrorKind, Isolation, Options, Transaction, WriteOptions};
+use foldb::{Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, WriteOptions};
 use proptest::prelude::*;
 
 use crate::support::{PATH, options};
@@ -103,8 +103,10 @@ fn check_reads(transaction: &Transaction, model: &Entries) {
 }
 
 fn open() -> Db {
-    let appending =
-        Options { merge_operator: Some("stringappend:,".to_owned()), ..options(&MemFs::new()) };
+    let appending = Options {
+        default: KeyspaceOptions::with_operator("stringappend:,"),
+        ..options(&MemFs::new())
+    };
     Db::open(PATH, appending).unwrap()
 }
 

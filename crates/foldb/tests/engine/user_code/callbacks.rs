@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use foldb::env::MemFs;
 use foldb::{
-    Comparator, Db, ErrorKind, Event, EventListener, Full, GcOptions, MergeOperator, Options,
-    WriteOptions,
+    Comparator, Db, ErrorKind, Event, EventListener, Full, GcOptions, KeyspaceOptions,
+    MergeOperator, Options, WriteOptions,
 };
 use tempfile::TempDir;
 
@@ -124,15 +124,25 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
                 create_if_missing: true,
                 write_buffer_size: 64 << 10,
                 operators: vec![who.clone()],
-                merge_operator: Some("test.letting_go".into()),
+                default: KeyspaceOptions::with_operator("test.letting_go"),
                 ..Options::default()
             };
             match callback {
-                "listener" => {
-                    Options { listeners: vec![who], operators: vec![], merge_operator: None, ..own }
-                }
+                "listener" => Options {
+                    listeners: vec![who],
+                    operators: vec![],
+                    default: KeyspaceOptions::default(),
+                    ..own
+                },
                 "operator" => own,
-                _ => Options { comparator: who, operators: vec![], merge_operator: None, ..own },
+                _ => Options {
+                    default: KeyspaceOptions {
+                        comparator: Some(who),
+                        ..KeyspaceOptions::default()
+                    },
+                    operators: vec![],
+                    ..own
+                },
             }
         };
         let (who, say) = LettingGo::new();

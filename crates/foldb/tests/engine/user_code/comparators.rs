@@ -80,11 +80,14 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     let fs = MemFs::new();
     let comparator = Arc::new(OnlyWritten::default());
     let own = || Options {
-        comparator: Arc::clone(&comparator) as _,
-        compaction: preset,
+        default: KeyspaceOptions {
+            comparator: Some(Arc::clone(&comparator) as _),
+            compaction: Some(preset),
+            value_separation_min: Some(200),
+            ..options(&fs).default
+        },
         target_file_size: 4 << 10,
         level0_compaction_trigger: 2,
-        value_separation_min: Some(200),
         segment_size: 8 << 10,
         adopt_logs: LogAdoption::Never,
         ..options(&fs)
@@ -235,7 +238,10 @@ fn refused<T>(result: Result<T, Error>, what: &str) {
 fn a_key_that_cannot_be_compared_is_refused_before_it_is_logged() {
     let fs = MemFs::new();
     let own = || Options {
-        comparator: Arc::new(EightAtLeast),
+        default: KeyspaceOptions {
+            comparator: Some(Arc::new(EightAtLeast)),
+            ..options(&fs).default
+        },
         comparators: vec![Arc::new(EightAtLeast)],
         ..options(&fs)
     };
@@ -504,7 +510,7 @@ fn with_a_failed_keyspace(before: impl Fn(&Db, &Keyspace)) -> (Db, Keyspace) {
     let fs = MemFs::new();
     let moody = Moody::new(Mood::Panics);
     let own = Options {
-        value_separation_min: Some(100),
+        default: KeyspaceOptions { value_separation_min: Some(100), ..options(&fs).default },
         max_dead_fraction: 0.1,
         level0_compaction_trigger: 100,
         level0_slowdown_trigger: 100,
@@ -564,8 +570,11 @@ fn a_keyspace_whose_comparator_failed_takes_no_batch_that_was_filled_before() {
 fn a_slice_that_ends_before_its_inputs_blames_no_comparator() {
     let fs = MemFs::new();
     let own = |target_file_size| Options {
-        comparator: Moody::new(Mood::Dice) as _,
-        compression: Compression::None,
+        default: KeyspaceOptions {
+            comparator: Some(Moody::new(Mood::Dice) as _),
+            compression: Some(Compression::None),
+            ..options(&fs).default
+        },
         target_file_size,
         ..options(&fs)
     };

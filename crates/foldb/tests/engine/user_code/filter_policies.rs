@@ -76,7 +76,13 @@ impl EventListener for Errors {
 }
 
 fn with(fs: &MemFs, policy: &Arc<ByNumber>) -> Options {
-    Options { filter_policy: Some(Arc::clone(policy) as _), ..options(fs) }
+    Options {
+        default: KeyspaceOptions {
+            filter_policy: Some(Arc::clone(policy) as _),
+            ..options(fs).default
+        },
+        ..options(fs)
+    }
 }
 
 fn key(n: u32) -> String {

@@ -71,10 +71,7 @@ fn with_words(fs: &MemFs, version: u32) -> Options {
 fn h27_a_newer_version_takes_over_operands_everywhere() {
     let fs = MemFs::new();
     let db = Db::open(PATH, with_words(&fs, 1)).unwrap();
-    let texts = KeyspaceOptions {
-        merge_operator: Some("test.words".to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let texts = KeyspaceOptions::with_operator("test.words");
     let texts = db.create_keyspace("texts", texts).unwrap();
     texts.put("page", number(10)).unwrap();
     db.flush().unwrap();
@@ -156,17 +153,19 @@ fn finalize_tells_which_keys_it_could_not_fold() {
 #[test]
 fn a_default_operator_that_is_not_registered_is_not_forgotten() {
     let fs = MemFs::new();
-    let words = Some("test.words".to_owned());
-    let first = Options { merge_operator: words, ..with_words(&fs, 1) };
+    let words = KeyspaceOptions::with_operator("test.words");
+    let first = Options { default: words, ..with_words(&fs, 1) };
     drop(Db::open(PATH, first).unwrap());
-    let without = Options { merge_operator: None, operators: Vec::new(), ..options(&fs) };
+    let without =
+        Options { default: KeyspaceOptions::default(), operators: Vec::new(), ..options(&fs) };
     for _ in 0..2 {
         let db = Db::open(PATH, without.clone()).unwrap();
         let error = assert_error(db.merge("k", "a b"), ErrorKind::UnknownOperator, None);
         assert!(error.to_string().contains("'test.words'"), "{error}");
         db.put("k", number(1)).unwrap();
     }
-    let db = Db::open(PATH, Options { merge_operator: None, ..with_words(&fs, 1) }).unwrap();
+    let db = Db::open(PATH, Options { default: KeyspaceOptions::default(), ..with_words(&fs, 1) })
+        .unwrap();
     db.merge("k", "a b").unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), number(3));
 }
@@ -307,10 +306,7 @@ fn h07_patches_compose_only_where_a_patch_can_say_so() {
 fn an_operator_that_is_unset_stays_unset() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
-    let own = KeyspaceOptions {
-        merge_operator: Some("stringappend:,".to_owned()),
-        ..KeyspaceOptions::default()
-    };
+    let own = KeyspaceOptions::with_operator("stringappend:,");
     let tags = db.create_keyspace("tags", own).unwrap();
     db.merge("a", number(1)).unwrap();
     tags.merge("a", "red").unwrap();
@@ -329,7 +325,7 @@ fn an_operator_that_is_unset_stays_unset() {
     assert!(plain.default_operator().is_none() && plain.options().merge_operator.is_none());
     drop((tags, plain, db));
 
-    let again = Options { merge_operator: None, ..options(&fs) };
+    let again = Options { default: KeyspaceOptions::default(), ..options(&fs) };
     let db = Db::open(PATH, again.clone()).unwrap();
     for name in db.keyspaces() {
         assert!(db.keyspace(&name).unwrap().default_operator().is_none(), "{name}");
@@ -358,7 +354,8 @@ fn unsetting_an_operator_fails_as_a_whole() {
         fs.clear_faults();
         let is_set = db.default_keyspace().default_operator().is_some();
         drop(db);
-        let db = Db::open(PATH, Options { merge_operator: None, ..options(&fs) }).unwrap();
+        let db = Db::open(PATH, Options { default: KeyspaceOptions::default(), ..options(&fs) })
+            .unwrap();
         assert_eq!(db.get("a").unwrap().unwrap(), number(1));
         let is_set_again = db.default_keyspace().default_operator().is_some();
         match unset {

@@ -196,15 +196,23 @@ fn live(kind: &str, call: Call, own: Options, path: &std::path::Path) -> BTreeSe
         number: AtomicU32::new(0),
         answers: Mutex::default(),
     });
-    let mut own = Options { write_buffer_size: 64 << 10, value_separation_min: Some(600), ..own };
-    own.merge_operator = Some("stringappend".into());
+    let mut own = Options {
+        write_buffer_size: 64 << 10,
+        default: KeyspaceOptions {
+            value_separation_min: Some(600),
+            ..KeyspaceOptions::with_operator("stringappend")
+        },
+        ..own
+    };
     match kind {
         "operator" => {
             own.operators.push(Arc::clone(&meddler) as _);
-            own.merge_operator = Some("test.meddler".into());
+            own.default.merge_operator = Some("test.meddler".into());
         }
-        "comparator" => own.comparator = Arc::new(Letters(Arc::clone(&meddler))),
-        "filter policy" => own.filter_policy = Some(Arc::new(AdmitsAll(Arc::clone(&meddler)))),
+        "comparator" => own.default.comparator = Some(Arc::new(Letters(Arc::clone(&meddler)))),
+        "filter policy" => {
+            own.default.filter_policy = Some(Arc::new(AdmitsAll(Arc::clone(&meddler))))
+        }
         _ => own.listeners.push(Arc::clone(&meddler) as _),
     }
     let db = Db::open(path, own).unwrap();

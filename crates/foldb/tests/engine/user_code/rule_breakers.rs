@@ -225,7 +225,7 @@ fn live_beside(breach: Breach, threads: bool) {
             write_buffer_size: 32 << 10,
             target_file_size: 16 << 10,
             level0_compaction_trigger: 2,
-            value_separation_min: Some(150),
+            default: KeyspaceOptions { value_separation_min: Some(150), ..options(&fs).default },
             segment_size: 8 << 10,
             ..options(&fs)
         };

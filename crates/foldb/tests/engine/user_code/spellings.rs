@@ -91,7 +91,7 @@ impl Comparator for Spelled {
 
 fn own(fs: &MemFs, order: Spelled) -> Options {
     Options {
-        comparator: Arc::new(order),
+        default: KeyspaceOptions { comparator: Some(Arc::new(order)), ..options(fs).default },
         comparators: vec![Arc::new(Spelled::WithoutCase), Arc::new(Spelled::Numbers)],
         ..options(fs)
     }
@@ -263,8 +263,11 @@ impl Machine {
             target_file_size: 4 << 10,
             block_size: 512,
             level0_compaction_trigger: 2,
-            compaction: self.preset,
-            value_separation_min: self.separated.then_some(8),
+            default: KeyspaceOptions {
+                compaction: Some(self.preset),
+                value_separation_min: self.separated.then_some(8),
+                ..own(&self.fs, ORDERS[0]).default
+            },
             ..own(&self.fs, ORDERS[0])
         };
         let db = Db::open(PATH, options).unwrap();

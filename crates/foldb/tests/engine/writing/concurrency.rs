@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use foldb::{CompactionPreset, Db, ErrorKind, Options, ReadOptions, WriteBatch, WriteOptions};
+use foldb::{
+    CompactionPreset, Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, WriteBatch,
+    WriteOptions,
+};
 use tempfile::TempDir;
 
 use crate::support::{count, number};
@@ -22,7 +25,11 @@ const KEYS: u64 = 200;
 fn small(preset: CompactionPreset) -> Options {
     Options {
         create_if_missing: true,
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions {
+            merge_operator: Some("uint64add".to_owned()),
+            compaction: Some(preset),
+            ..KeyspaceOptions::default()
+        },
         write_buffer_size: 32 << 10,
         target_file_size: 8 << 10,
         block_size: 1024,
@@ -32,7 +39,6 @@ fn small(preset: CompactionPreset) -> Options {
         max_bytes_for_level_base: 64 << 10,
         max_bytes_for_level_multiplier: 4.0,
         max_background_compactions: 2,
-        compaction: preset,
         ..Options::default()
     }
 }
@@ -319,10 +325,8 @@ fn a_snapshot_reads_the_same_twice() {
 #[test]
 fn each_writers_operands_stay_in_order() {
     let dir = TempDir::new().unwrap();
-    let options = Options {
-        merge_operator: Some("stringappend:,".to_owned()),
-        ..small(CompactionPreset::Tiered)
-    };
+    let mut options = small(CompactionPreset::Tiered);
+    options.default.merge_operator = Some("stringappend:,".to_owned());
     let db = Db::open(dir.path(), options).unwrap();
     let mut crew = Crew::new();
     for name in ["a", "b", "c"] {

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::{
-    Db, ErrorKind, Full, Growth, MergeOperator, Options, Partial, WriteBatch, WriteOptions,
+    Db, ErrorKind, Full, Growth, KeyspaceOptions, MergeOperator, Options, Partial, WriteBatch,
+    WriteOptions,
 };
 
 #[cfg(debug_assertions)]
@@ -168,7 +169,11 @@ fn an_operator_is_asked_once_whether_it_grows() {
     let fs = MemFs::new();
     let moody = Arc::new(Moody::default());
     let merge_operator = Some("test.moody".to_owned());
-    let options = Options { operators: vec![moody.clone()], merge_operator, ..options(&fs) };
+    let options = Options {
+        operators: vec![moody.clone()],
+        default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+        ..options(&fs)
+    };
     let db = Db::open(PATH, options).unwrap();
     for n in 0..300 {
         db.merge("k", format!("{n},")).unwrap();

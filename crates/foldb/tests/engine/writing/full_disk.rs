@@ -189,7 +189,16 @@ fn other_writes_fail_at_once_while_deletes_use_the_reserve() {
     let listeners: Vec<Arc<dyn EventListener>> = vec![told.clone()];
     // No work frees space meanwhile.
     let env = Env { threads: Env::in_memory(MemFs::new()).threads, ..options(&fs).env };
-    let db = Db::open(PATH, Options { merge_operator, listeners, env, ..options(&fs) }).unwrap();
+    let db = Db::open(
+        PATH,
+        Options {
+            default: KeyspaceOptions { merge_operator, ..KeyspaceOptions::default() },
+            listeners,
+            env,
+            ..options(&fs)
+        },
+    )
+    .unwrap();
     let default = db.keyspace("default").unwrap();
     for n in 0.. {
         // Most bytes go to tables.

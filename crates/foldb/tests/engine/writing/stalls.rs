@@ -135,7 +135,7 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
     let options = Options {
         env,
         write_buffer_size: 4096,
-        compaction: edges.preset,
+        default: KeyspaceOptions { compaction: Some(edges.preset), ..options(&fs).default },
         num_levels: edges.num_levels,
         tier_fan_in: edges.tier_fan_in,
         level0_compaction_trigger: edges.trigger,

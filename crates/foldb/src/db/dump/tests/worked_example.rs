@@ -1,6 +1,5 @@
 //! Tests that the worked example in the format page of dumps is what the engine writes and reads.
 
-use crate::Options;
 use crate::db::dump::format::{BlockKind, BlockReader, BlockWriter, Counts, decode_end};
 use crate::db::dump::record::{Described, Entry};
 use crate::db::{Base, Db};
@@ -8,6 +7,7 @@ use crate::encoding::{ByteReader, put_varint};
 use crate::env::{Env, MemFs};
 use crate::fold::Definition;
 use crate::testing::worked_example::{assert_page_shows, bytes_on_the_page};
+use crate::{KeyspaceOptions, Options};
 
 pub(super) const PAGE: &str = include_str!("../../../../../../docs/format/dump.md");
 
@@ -35,7 +35,7 @@ fn keyspace() -> Vec<u8> {
     let options = Options {
         create_if_missing: true,
         env: Env::in_memory(fs),
-        merge_operator: Some("uint64add".to_owned()),
+        default: KeyspaceOptions::with_operator("uint64add"),
         ..Options::default()
     };
     let db = Db::open("db", options).unwrap();

@@ -171,7 +171,7 @@ impl Listed {
         let tables = OpenTables::new(
             Arc::clone(fs),
             names.clone(),
-            Arc::clone(&options.comparator),
+            options.default.comparator(),
             Arc::clone(&cache),
             Arc::clone(&runtime.ledger().tables),
             stored.database,

@@ -215,7 +215,7 @@ impl Looking {
         let tables = OpenTables::new(
             Arc::clone(&self.options.env.fs),
             self.names.clone(),
-            Arc::clone(&self.options.comparator),
+            self.options.default.comparator(),
             Arc::clone(&self.cache),
             // A pool of its own, so that no other database closes these files.
             self.runtime.ledger().blocks.file_pool(usize::MAX),
@@ -364,7 +364,7 @@ fn refuse_other_keyspaces(before: &Stored, now: &Stored) -> Result<()> {
 /// # Errors
 /// `ReadOnly` for an operator that would have to be registered in the database.
 fn refuse_new_operator(options: &Options, stored: &Stored) -> Result<()> {
-    let Some(spec) = &options.merge_operator else { return Ok(()) };
+    let Some(spec) = &options.default.merge_operator else { return Ok(()) };
     if stored.registry.id_of(&*stored.registry.parse(spec)?).is_some() {
         return Ok(());
     }
@@ -372,7 +372,7 @@ fn refuse_new_operator(options: &Options, stored: &Stored) -> Result<()> {
         ErrorKind::ReadOnly,
         format!(
             "operator '{spec}' is new to the database, which is opened read-only: leave it out of \
-             Options::merge_operator, or open the database with Db::open"
+             Options.default, or open the database with Db::open"
         ),
     ))
 }

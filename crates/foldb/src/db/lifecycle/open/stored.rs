@@ -11,10 +11,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileNames, MAX_FILE_NUMBER};
 use crate::fold::stamp::Moment;
 use crate::fold::{Operator, Registry};
-use crate::key::{
-    BytewiseComparator, Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, OperatorId, SeqNo,
-};
-use crate::options::{Options, check_comparator};
+use crate::key::{Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, OperatorId, SeqNo};
+use crate::options::{KeyspaceOptions, Options, check_comparator};
 use crate::segment::SegmentFiles;
 use crate::settings::{KeyspaceSettings, MAX_LEVELS};
 use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
@@ -231,12 +229,11 @@ impl StoredKeyspace {
         let levels = options.num_levels.max(stored_levels as usize);
         let edits = self.tree.iter().map(Vec::as_slice);
         let version = Version::empty(levels).apply_all(edits, &*comparator, segment_files)?;
-        // The default keyspace follows the options of each open.
-        let is_default = self.id == DEFAULT_KEYSPACE;
-        let spec = options.merge_operator.as_deref().filter(|_| is_default);
-        let settings = self.settings.filter(|_| !is_default);
+        let given = self.given(options);
+        let spec = given.and_then(|own| own.merge_operator.as_deref());
         let (default_id, default_operator) =
             choose_default_operator(spec, self.default_operator, registry)?;
+        let stored = self.settings.filter(|_| given.is_none());
         let filter_policy = self.find_filter_policy(options)?;
         Ok(KeyspaceParts {
             id: self.id,
@@ -245,27 +242,26 @@ impl StoredKeyspace {
             registry: Arc::clone(registry),
             default_operator,
             default_id,
-            settings: settings.unwrap_or_else(|| options.keyspace_settings()),
+            settings: stored.unwrap_or_else(|| options.default.settings()),
             filter_policy,
             filter_policy_name: self.filter_policy.as_deref().map(Arc::from),
             version: Arc::new(version),
         })
     }
 
+    /// Returns the options that this open gives the keyspace. Only the keyspace `default` follows
+    /// the options of each open.
+    fn given<'a>(&self, options: &'a Options) -> Option<&'a KeyspaceOptions> {
+        (self.id == DEFAULT_KEYSPACE).then_some(&options.default)
+    }
+
     /// Returns the filter policy of the keyspace, from those that the caller registered. Without
     /// it, reads do not ask the filters that it made.
     fn find_filter_policy(&self, options: &Options) -> Result<Option<GuardedPolicy>> {
-        if self.id == DEFAULT_KEYSPACE {
-            return options.filter_policy.clone().map(GuardedPolicy::new).transpose();
+        match self.given(options) {
+            Some(given) => given.guarded_policy(),
+            None => options.policy_named(self.filter_policy.as_deref()),
         }
-        let Some(name) = &self.filter_policy else { return Ok(None) };
-        for policy in options.filter_policy.iter().chain(&options.filter_policies) {
-            let policy = GuardedPolicy::new(Arc::clone(policy))?;
-            if policy.name() == name {
-                return Ok(Some(policy));
-            }
-        }
-        Ok(None)
     }
 
     /// Checks that the comparator agrees with the stored tables. Each open rebuilds the tree from
@@ -305,17 +301,17 @@ impl StoredKeyspace {
 
     /// Returns the comparator of the keyspace, from those that the caller registered.
     fn find_comparator(&self, options: &Options) -> Result<Arc<dyn Comparator>> {
-        let given = &options.comparator;
-        let Some(name) = self.comparator.as_deref().filter(|name| *name != given.name()) else {
-            return Ok(Arc::clone(given));
+        let default = options.default.comparator();
+        let Some(name) = self.comparator.as_deref().filter(|name| *name != default.name()) else {
+            return Ok(default);
         };
-        if self.id == DEFAULT_KEYSPACE {
+        if self.given(options).is_some() {
             return Err(Error::invalid_argument(format!(
                 "the database is ordered by comparator '{name}', not '{}': open it with that one",
-                given.name()
+                default.name()
             )));
         }
-        let comparator = comparator_named(name, options).ok_or_else(|| {
+        let comparator = options.comparator_named(name).ok_or_else(|| {
             Error::new(
                 ErrorKind::UnknownComparator,
                 format!(
@@ -328,18 +324,6 @@ impl StoredKeyspace {
         check_comparator(&*comparator)?;
         Ok(comparator)
     }
-}
-
-/// Returns the comparator of this name: the default one of the options, the built-in byte order, or
-/// one that the caller registered.
-pub(crate) fn comparator_named(name: &str, options: &Options) -> Option<Arc<dyn Comparator>> {
-    if name == options.comparator.name() {
-        return Some(Arc::clone(&options.comparator));
-    }
-    if name == BytewiseComparator.name() {
-        return Some(Arc::new(BytewiseComparator));
-    }
-    options.comparators.iter().find(|comparator| comparator.name() == name).cloned()
 }
 
 /// Returns the default operator: the operator of the options, or else the stored one. A stored

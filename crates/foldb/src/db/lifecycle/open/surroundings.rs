@@ -16,7 +16,8 @@ pub(crate) fn with_comparators<T>(
     doing: &str,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let all = std::iter::once(&options.comparator).chain(&options.comparators);
+    let default = options.default.comparator();
+    let all = std::iter::once(&default).chain(&options.comparators);
     let custom: Vec<&str> = all.filter(|own| !own.bytewise_order()).map(|own| own.name()).collect();
     if custom.is_empty() {
         return work();

@@ -70,7 +70,7 @@ fn iterators_pass_deleted_keys_and_no_others() {
         let mut rng = Rng::with_seed(seed);
         let options = Options {
             create_if_missing: true,
-            merge_operator: Some("stringappend:,".to_owned()),
+            default: KeyspaceOptions::with_operator("stringappend:,"),
             env: Env::in_memory(MemFs::new()),
             ..Options::default()
         };

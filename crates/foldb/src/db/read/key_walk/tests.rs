@@ -8,7 +8,7 @@ use super::{KeyVisitor, Place, Sought};
 use crate::db::Db;
 use crate::db::read::settings::ReadSettings;
 use crate::key::{MAX_SEQNO, RecordHeader, SeqNo};
-use crate::options::Options;
+use crate::options::{KeyspaceOptions, Options};
 use crate::value::Value;
 
 /// Writes down what it sees, and ends the walk at the first base if it is told to.
@@ -62,7 +62,7 @@ fn walk(db: &Db, key: &str, seqno: SeqNo, stops_at_base: bool) -> String {
 fn h10_a_walk_meets_covers_before_filters_and_newer_places_before_older_ones() {
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("stringappend:,".to_owned()),
+        default: KeyspaceOptions::with_operator("stringappend:,"),
         disable_auto_compactions: true,
         env: Env::in_memory(MemFs::new()),
         ..Options::default()

@@ -7,12 +7,12 @@ use foldb_env::{Env, MemFs};
 
 use crate::db::handle::database::Db;
 use crate::db::transaction::{Savepoint, Transaction};
-use crate::options::Options;
+use crate::options::{KeyspaceOptions, Options};
 
 fn open() -> Db {
     let options = Options {
         create_if_missing: true,
-        merge_operator: Some("stringappend:,".to_owned()),
+        default: KeyspaceOptions::with_operator("stringappend:,"),
         env: Env::in_memory(MemFs::new()),
         ..Options::default()
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, MemFs, SystemThreads};
 
-use crate::{Db, ErrorKind, Options, WriteOptions};
+use crate::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 /// Every call that returns does so in a fraction of this time.
 const FOR_EVER: Duration = Duration::from_secs(60);
@@ -21,7 +21,10 @@ fn without_service(fs: &MemFs) -> Db {
         Options {
             create_if_missing: true,
             env,
-            value_separation_min: Some(100),
+            default: KeyspaceOptions {
+                value_separation_min: Some(100),
+                ..KeyspaceOptions::default()
+            },
             segment_size: 16 << 10,
             max_dead_fraction: 0.01,
             level0_slowdown_trigger: 4,

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::db::GcOptions;
 use crate::db::handle::database::Db;
 use crate::key::Kind;
-use crate::options::Options;
+use crate::options::{KeyspaceOptions, Options};
 use crate::separated::Address;
 use crate::table::{CursorOptions, TableCursor};
 
@@ -43,7 +43,7 @@ fn open(fs: &MemFs) -> Db {
     let options = Options {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
-        value_separation_min: Some(MIN),
+        default: KeyspaceOptions { value_separation_min: Some(MIN), ..KeyspaceOptions::default() },
         segment_size: 4096,
         target_file_size: 1024,
         block_size: 256,

@@ -27,16 +27,16 @@ use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::files::{logs_in, next_number};
 use crate::db::lifecycle::open::repair::logs::LogsTell;
-use crate::db::lifecycle::open::stored::{comparator_named, named_file};
+use crate::db::lifecycle::open::stored::named_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
 use crate::fold::{Definition, FIRST_DYNAMIC_ID};
 use crate::key::{Comparator, DEFAULT_KEYSPACE, KeyspaceId, OperatorId, SeqNo};
-use crate::options::Options;
+use crate::options::{KeyspaceOptions, Options};
 use crate::segment::SegmentFiles;
 use crate::segment::{FoundSection, OpenSegments, Placement, SEGMENT_HEADER_LEN, SegmentHeader};
 use crate::separated::{References, SegmentId};
-use crate::settings::Expiry;
+use crate::settings::{Expiry, KeyspaceSettings};
 use crate::table::{BlockCache, BlockStore, Loaded, Surroundings, TableReader};
 use crate::version::{
     Edit, FileFacts, Key, KeyRange, KeyspaceEdit, Recovered, TableRef, TreeEdit, Upper, Version,
@@ -250,7 +250,8 @@ impl<'a> Survey<'a> {
     /// without tables gets the default order.
     fn comparator_of(&self, keyspace: KeyspaceId) -> Arc<dyn Comparator> {
         let of_tables = self.told.iter().find(|told| told.keyspace == keyspace);
-        Arc::clone(of_tables.map_or(&self.options.comparator, |told| &told.comparator))
+        of_tables
+            .map_or_else(|| self.options.default.comparator(), |told| Arc::clone(&told.comparator))
     }
 
     /// Returns the last write of each keyspace that is in tables. Records beyond what descriptions
@@ -381,7 +382,7 @@ impl<'a> Survey<'a> {
         let file =
             self.fs.open(&path).map_err(|error| Error::io(&path, "open the table", &error))?;
         let name = TableReader::properties_of(Arc::clone(&file), &path, number)?.comparator;
-        let order = comparator_named(&name, self.options).ok_or_else(|| {
+        let order = self.options.comparator_named(&name).ok_or_else(|| {
             let message = format!(
                 "the table is ordered by comparator '{name}', which is not registered: add it to \
                  Options::comparators"
@@ -481,7 +482,7 @@ impl<'a> Survey<'a> {
                 id,
                 name: (id != DEFAULT_KEYSPACE).then(|| format!("keyspace-{id}")),
                 comparator: Some(self.comparator_of(id).name().to_owned()),
-                settings: self.expiry_of(id).map(|expiry| self.options.settings_with(expiry)),
+                settings: self.expiry_of(id).map(|expiry| self.settings_with(expiry)),
                 num_levels: Some(self.options.num_levels as u64),
                 flushed_through: Some(flushed_through),
                 tree: self.tree(id, placements, &mut next_run)?,
@@ -502,6 +503,11 @@ impl<'a> Survey<'a> {
         let recovered =
             Recovered { number: next_file, edits: vec![edit], end: 0, tail: Tail::default() };
         Ok(Rebuilt { recovered, unclaimed })
+    }
+
+    /// Returns the settings of a keyspace with expiry, otherwise those of the keyspace `default`.
+    fn settings_with(&self, expiry: Expiry) -> KeyspaceSettings {
+        KeyspaceOptions { expiry: Some(expiry), ..self.options.default.clone() }.settings()
     }
 
     /// Returns the identity of the database in the header of a readable segment file.

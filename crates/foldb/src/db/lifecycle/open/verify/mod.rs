@@ -185,7 +185,7 @@ impl Verification<'_> {
         OpenTables::new(
             Arc::clone(&self.fs),
             self.names.clone(),
-            Arc::clone(&self.options.comparator),
+            self.options.default.comparator(),
             Arc::new(BlockCache::sharing(&ledger.blocks)),
             Arc::clone(&ledger.tables),
             database,

@@ -8,13 +8,11 @@ use std::sync::Arc;
 use crate::db::lifecycle::open::files::MISSING_TABLE;
 use crate::db::lifecycle::open::repair::bounds;
 use crate::db::lifecycle::open::stored::Stored;
-use crate::db::lifecycle::open::stored::comparator_named;
 use crate::db::lifecycle::open::verify::{Checked, Verification};
 use crate::db::state::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
 use crate::files::FileKind;
 use crate::fold::Registry;
-use crate::fold::stamp::Stamp;
 use crate::key::{Comparator, Kind, RecordHeader};
 use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::{OpenTables, Run, TableRef, Upper};
@@ -117,8 +115,8 @@ impl Verification<'_> {
         let file = self.fs.open(path).map_err(|error| Error::io(path, "open", &error))?;
         let name = TableReader::properties_of(Arc::clone(&file), path, number)?.comparator;
         // With the wrong comparator, the open names the right one.
-        let comparator = comparator_named(&name, &self.options);
-        let comparator = comparator.unwrap_or_else(|| Arc::clone(&self.options.comparator));
+        let comparator = self.options.comparator_named(&name);
+        let comparator = comparator.unwrap_or_else(|| self.options.default.comparator());
         TableReader::open(file, path, number, comparator, None, Arc::clone(cache))
     }
 }
@@ -178,15 +176,6 @@ impl Operands<'_> {
         let Some(operator) = resolver.implementation(id) else {
             self.unchecked += 1;
             return Ok(());
-        };
-        let operand = if resolver.is_expiring(id) {
-            // The stamp is the engine's, not the operator's.
-            Stamp::split(operand).map(|(operand, _)| operand).ok_or_else(|| {
-                let key = key.escape_ascii();
-                Error::corruption(format!("key \"{key}\": expected a stamp behind its operand"))
-            })?
-        } else {
-            operand
         };
         operator.check_operand(operand).map_err(|expected| {
             Error::corruption(format!(

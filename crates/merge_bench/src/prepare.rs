@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use foldb::{Db, Options};
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::dataset::{Budget, DEFAULT_BUDGET};
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::plan::{INSERTED, OVERWRITTEN, Plan, key};
 /// or compacted before it is asked for.
 pub(crate) fn options(data: Data, budget: Budget) -> Options {
     Options {
-        value_separation_min: Some(0),
+        default: KeyspaceOptions { value_separation_min: Some(0), ..KeyspaceOptions::default() },
         segment_size: data.dataset.segment_size,
         value_hints: data.hint,
         max_dead_fraction: 1.0,

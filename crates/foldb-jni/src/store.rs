@@ -89,7 +89,10 @@ impl Store {
             directory,
             Options {
                 create_if_missing: true,
-                merge_operator: operator.as_ref().map(|operator| operator.name().to_owned()),
+                default: KeyspaceOptions {
+                    merge_operator: operator.as_ref().map(|operator| operator.name().to_owned()),
+                    ..KeyspaceOptions::default()
+                },
                 operators: operators::all(),
                 runtime: Some(share.runtime.clone()),
                 ..Options::default()
