@@ -35,7 +35,7 @@ fi
 export CARGO_TARGET_DIR="${SANITIZER_TARGET_DIR:-target/$kind-sanitizer}"
 # The crate rustix then makes its system calls through the C library, where the sanitizer sees them.
 # Otherwise a mapping at the address of an earlier one would look like a race with it.
-export RUSTFLAGS="-Zsanitizer=$kind --cfg rustix_use_libc"
+export RUSTFLAGS="-Zsanitizer=$kind -Cunsafe-allow-abi-mismatch=sanitizer --cfg rustix_use_libc"
 # A report ends the process at once: the supervisor of foldb-stress notices a worker that ends.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-halt_on_error=1:detect_leaks=0:detect_stack_use_after_return=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}"

@@ -1,5 +1,5 @@
 //! `cargo xtask streams`: the Kafka Streams store in `streams/`, a Maven project over the library
-//! of `crates/foldb-jni`.
+//! of `streams/jni`.
 //!
 //! The library lies in the target directory, below `streams/foldb/native/PLATFORM`. Maven packs it
 //! into the jar from there. Without a JDK of at least version 17, or without Maven, a command says

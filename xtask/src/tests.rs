@@ -89,7 +89,18 @@ fn paths_in_contributing_exist() {
     let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     let quoted = page.split('`').skip(1).step_by(2);
     let is_path = |path: &&str| {
-        let above = ["crates/", "docs/", "fuzz/", "compare/", "ci/", ".ci/", ".github/"];
+        let above = [
+            "crates/",
+            "merge_bench/",
+            "streams/",
+            "compat/",
+            "docs/",
+            "fuzz/",
+            "compare/",
+            "ci/",
+            ".ci/",
+            ".github/",
+        ];
         above.iter().any(|above| path.starts_with(above)) && !path.contains(' ')
     };
     let paths: Vec<&str> = quoted.filter(is_path).collect();

@@ -119,12 +119,47 @@ fn circles(source: &Crate, most: usize) -> Vec<Vec<&str>> {
     circles
 }
 
+/// The packages that stand on those in `crates/`.
+const STANDS_ON_CRATES: [&str; 3] = ["compat/leveldb", "merge_bench", "streams/jni"];
+
+/// Returns the packages in a directory of the tree.
+fn packages_in(directory: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(directory)).expect("the directory can be read");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+/// Returns the words at the beginnings of the lines of a package's manifest, and its name.
+fn manifest(package: &Path) -> (String, BTreeSet<String>) {
+    let path = root().join(package).join("Cargo.toml");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let name = text.lines().find_map(|line| line.strip_prefix("name = "));
+    let first = |line: &str| Some(line.split([' ', '.', '=']).next()?.to_owned());
+    let words = text.lines().filter_map(first).collect();
+    (name.expect("a name").trim_matches('"').to_owned(), words)
+}
+
+#[test]
+fn packages_in_crates_stand_on_nothing_outside() {
+    let root_manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("read");
+    let members = root_manifest.lines().find(|line| line.starts_with("members"));
+    let expected = STANDS_ON_CRATES.map(|package| format!("\"{package}\"")).join(", ");
+    let expected = format!("members = [\"crates/*\", \"xtask\", {expected}]");
+    assert_eq!(members, Some(&expected[..]), "the constant has the other members");
+    for package in packages_in("crates") {
+        let (name, words) = manifest(&package);
+        for above in STANDS_ON_CRATES {
+            let (above, its_words) = manifest(Path::new(above));
+            assert!(!words.contains(&above), "{name} depends on {above}");
+            assert!(its_words.contains("foldb"), "{above}: the reader found no dependency");
+        }
+    }
+}
+
 #[test]
 fn circles_of_files_are_small() {
-    let crates = std::fs::read_dir(root().join("crates")).expect("crates/ can be read");
     let mut found = String::new();
-    for directory in crates {
-        let sources = directory.expect("an entry").path().join("src");
+    for package in packages_in("crates").into_iter().chain(STANDS_ON_CRATES.map(Into::into)) {
+        let sources = root().join(package).join("src");
         let source = Crate::read(&sources).unwrap_or_else(|error| panic!("{sources:?}: {error}"));
         for circle in circles(&source, MOST_IN_A_CIRCLE) {
             found += &format!("{}: {}\n", sources.display(), circle.join(" "));

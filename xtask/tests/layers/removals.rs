@@ -12,7 +12,7 @@ const READ: [&str; 6] = [
     "crates/foldb/src",
     "crates/cli/src",
     "crates/db_bench/src",
-    "crates/merge_bench/src",
+    "merge_bench/src",
     "crates/capi/src",
     "compat/leveldb/src",
 ];
@@ -47,8 +47,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/cli/src/staging.rs", "fs::remove_dir_all(", "the directory beside the mark"),
     ("crates/cli/src/staging.rs", "fs::rename(", "the directory that this run made"),
     ("crates/db_bench/src/evidence.rs", "fs::remove_file(", "the empty file that it has just made"),
-    ("crates/merge_bench/src/bare_sync.rs", "fs::remove_file(", "in a directory that was empty"),
-    ("crates/merge_bench/src/directory.rs", "fs::remove_dir_all(", "in a directory that was empty"),
+    ("merge_bench/src/bare_sync.rs", "fs::remove_file(", "in a directory that was empty"),
+    ("merge_bench/src/directory.rs", "fs::remove_dir_all(", "in a directory that was empty"),
     ("crates/capi/src/copies.rs", "fs::remove_file(", "the file that this call made"),
 ];
 

@@ -119,7 +119,7 @@ impl Watched {
     pub(super) fn leave(&mut self, way: Way) {
         self.reach_here();
         self.cursor.leave();
-        let _none = self.after_move(way, Ok(false));
+        let _none = self.after_move(way, Ok(()));
     }
 
     /// See [`Bounded::take`].
@@ -169,20 +169,19 @@ impl Watched {
         }
     }
 
-    /// Extends the walk, if a move came to no entry.
+    /// Extends the walk, if a move came to no entry. Returns whether there is one.
     #[inline]
-    fn after_move(&mut self, way: Way, moved: Result<bool>) -> Result<bool> {
-        if !matches!(moved, Ok(true))
-            && let Some(watch) = &mut self.watch
-        {
+    fn after_move(&mut self, way: Way, moved: Result<()>) -> Result<bool> {
+        let is_on_entry = self.cursor.valid();
+        if !is_on_entry && let Some(watch) = &mut self.watch {
             watch.reach_ends(self.cursor.comparator(), way, moved.is_err());
         }
-        moved
+        moved.map(|()| is_on_entry)
     }
 
     /// Extends the walk after a move to the last entry at or before a place. If the entry has the
     /// key of that place, the next step forwards begins behind it. So the walk must have it now.
-    fn after_landing(&mut self, moved: Result<bool>) -> Result<bool> {
+    fn after_landing(&mut self, moved: Result<()>) -> Result<bool> {
         let is_exact = self.cursor.position() == Position::On(Way::Forward);
         if self.watch.is_some() && is_exact && !planted(Fault::ForgetExactHit) {
             self.reach_here();

@@ -98,7 +98,7 @@ impl Visible {
     }
 
     /// Takes the key under the records' cursor. Returns whether there is one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn come_to_key(&mut self) -> bool {
         let is_there = self.records.valid();
         if is_there {

@@ -205,3 +205,24 @@ fn a_merge_onto_an_expired_failure_begins_anew() {
         assert_eq!(own.get("a").unwrap().unwrap(), "x,y");
     }
 }
+
+/// A stored operand ends with a stamp, which is no part of what its operator checks.
+#[test]
+fn verification_checks_operands_without_their_stamps() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let options = KeyspaceOptions {
+        merge_operator: Some("uint64add".to_owned()),
+        expiry: Some(Expiry::after_last_write(seconds(100))),
+        ..KeyspaceOptions::default()
+    };
+    let own = db.create_keyspace("counts", options).unwrap();
+    own.merge("in a table", 1u64.to_le_bytes()).unwrap();
+    db.flush().unwrap();
+    db.verify().unwrap();
+    own.merge("in a log", 1u64.to_le_bytes()).unwrap();
+    drop((own, db));
+    let env = Env { clock, ..Env::in_memory(fs.clone()) };
+    let report = foldb::verify(PATH, Options { env, ..crate::support::options(&fs) }).unwrap();
+    assert_eq!(report.faults.len(), 0, "{:?}", report.faults);
+}

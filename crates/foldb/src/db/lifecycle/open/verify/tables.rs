@@ -13,6 +13,7 @@ use crate::db::state::keyspace::KeyspaceParts;
 use crate::error::{Error, Result};
 use crate::files::FileKind;
 use crate::fold::Registry;
+use crate::fold::stamp::Stamp;
 use crate::key::{Comparator, Kind, RecordHeader};
 use crate::table::{BlockCache, BlockStore, TableReader};
 use crate::version::{OpenTables, Run, TableRef, Upper};
@@ -176,6 +177,15 @@ impl Operands<'_> {
         let Some(operator) = resolver.implementation(id) else {
             self.unchecked += 1;
             return Ok(());
+        };
+        let operand = if resolver.is_expiring(id) {
+            // The stamp is the engine's, not the operator's.
+            Stamp::split(operand).map(|(operand, _)| operand).ok_or_else(|| {
+                let key = key.escape_ascii();
+                Error::corruption(format!("key \"{key}\": expected a stamp behind its operand"))
+            })?
+        } else {
+            operand
         };
         operator.check_operand(operand).map_err(|expected| {
             Error::corruption(format!(

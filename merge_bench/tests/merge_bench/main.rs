@@ -91,7 +91,7 @@ fn a_directory_in_use_is_left_alone() {
 /// column.
 #[test]
 fn the_document_is_true() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/merge_bench.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/merge_bench.md");
     let document = std::fs::read_to_string(path).unwrap();
     let line =
         document.lines().find_map(|line| line.strip_prefix("    target/release/merge_bench "));
