@@ -201,6 +201,13 @@ pub trait CheckPlace: Debug + Send + Sync {
     /// [`DirectoryLost`], wrapped, if another file or none has the name now. `PermissionDenied` in
     /// a fork of the process that took the lock.
     fn check(&self) -> io::Result<()>;
+
+    /// Returns a path that leads to the same name in the locked directory, wherever that is by now.
+    /// `None` if the system has no such path, or for a path elsewhere. It lasts as long as `self`.
+    fn path_inside(&self, path: &Path) -> Option<PathBuf> {
+        let _ = path;
+        None
+    }
 }
 
 /// The error for a file that another handle has locked. [`FileSystem::lock`] wraps it.

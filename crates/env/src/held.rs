@@ -6,6 +6,10 @@
 //! replaces, renames, removes or opens a file of the directory once the lock file has lost its
 //! name. Files that are open keep working, wherever they are.
 //!
+//! The program may move the directory between the look at the lock file and the call. So calls that
+//! change a directory reach it through a handle, if the system can ([`Place`]). Then they change
+//! the locked directory and no other. A call that fails because the directory just went says so.
+//!
 //! These calls are rare, and each costs one look at the lock file more.
 
 use std::io;
@@ -37,6 +41,23 @@ impl HeldFs {
         }
         self.place.check()
     }
+
+    /// Runs a call that changes a name in the directory.
+    fn change<T>(&self, path: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+        self.check(path)?;
+        let done = match self.path_inside(path) {
+            Some(inside) => call(&inside),
+            None => call(path),
+        };
+        done.or_else(|error| {
+            self.check(path)?;
+            Err(error)
+        })
+    }
+
+    fn path_inside(&self, path: &Path) -> Option<PathBuf> {
+        if planted(Fault::MoveUnnoticed) { None } else { self.place.path_inside(path) }
+    }
 }
 
 impl FileSystem for HeldFs {
@@ -45,13 +66,11 @@ impl FileSystem for HeldFs {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        self.check(path)?;
-        self.fs.create(path)
+        self.change(path, |path| self.fs.create(path))
     }
 
     fn create_log(&self, path: &Path) -> io::Result<Arc<dyn WritableFile>> {
-        self.check(path)?;
-        self.fs.create_log(path)
+        self.change(path, |path| self.fs.create_log(path))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn RandomAccessFile>> {
@@ -65,19 +84,22 @@ impl FileSystem for HeldFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check(from)?;
-        self.fs.rename(from, to)
+        self.change(from, |inside| match self.path_inside(to) {
+            Some(to) => self.fs.rename(inside, &to),
+            None => self.fs.rename(from, to),
+        })
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.check(from)?;
-        self.check(to)?;
-        self.fs.hard_link(from, to)
+        self.change(to, |to| {
+            let inside = self.path_inside(from);
+            self.fs.hard_link(inside.as_deref().unwrap_or(from), to)
+        })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.check(path)?;
-        self.fs.remove(path)
+        self.change(path, |path| self.fs.remove(path))
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
@@ -120,8 +142,7 @@ impl FileSystem for HeldFs {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.check(path)?;
-        self.fs.sync_dir(path)
+        self.change(path, |path| self.fs.sync_dir(path))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {

@@ -134,6 +134,9 @@ struct LockPlace {
     /// Tells where the file is. Another file may have the number after the lock was released.
     #[cfg(target_os = "linux")]
     descriptor: std::os::fd::RawFd,
+    /// The directory of the file, open, if its descriptor has a path.
+    #[cfg(target_os = "linux")]
+    directory: Option<File>,
 }
 
 /// The device and inode of a file.
@@ -145,13 +148,26 @@ fn identity(metadata: &fs::Metadata) -> Identity {
 
 impl LockPlace {
     fn of(file: &File, path: &Path) -> io::Result<LockPlace> {
+        let identity = identity(&file.metadata()?);
         Ok(LockPlace {
             path: path.to_owned(),
-            identity: identity(&file.metadata()?),
+            identity,
             process: Process::current(),
             #[cfg(target_os = "linux")]
             descriptor: std::os::fd::AsRawFd::as_raw_fd(file),
+            #[cfg(target_os = "linux")]
+            directory: LockPlace::directory_of(path, identity),
         })
+    }
+
+    /// Opens the directory of the locked file. `None` if the file cannot be found through its
+    /// descriptor: without `/proc`, or if the directory was moved meanwhile.
+    #[cfg(target_os = "linux")]
+    fn directory_of(path: &Path, locked: Identity) -> Option<File> {
+        let directory = File::open(crate::paths::directory_of(path)).ok()?;
+        let through = inside(&directory).join(path.file_name()?);
+        let found = fs::symlink_metadata(through).ok()?;
+        (identity(&found) == locked).then_some(directory)
     }
 
     /// Returns whether the path is still the name of the file.
@@ -191,6 +207,18 @@ impl CheckPlace for LockPlace {
         let opened = crate::paths::directory_of(&self.path).to_owned();
         Err(DirectoryLost { opened, now: self.now() }.into())
     }
+
+    #[cfg(target_os = "linux")]
+    fn path_inside(&self, path: &Path) -> Option<PathBuf> {
+        let name = path.strip_prefix(crate::paths::directory_of(&self.path)).ok()?;
+        Some(inside(self.directory.as_ref()?).join(name))
+    }
+}
+
+/// Returns a path to an open directory that does not depend on its name.
+#[cfg(target_os = "linux")]
+fn inside(directory: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(directory)))
 }
 
 #[derive(Debug)]
