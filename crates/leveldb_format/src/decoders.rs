@@ -9,6 +9,7 @@
 use crate::Bytewise;
 use crate::batch::Batch;
 use crate::block::Cursor;
+use crate::dump;
 use crate::edit::Edit;
 use crate::encoding::split_internal;
 use crate::filter::{self, Policy};
@@ -78,6 +79,9 @@ fn records(bytes: &[u8]) {
         }
     }
     assert!(held <= bytes.len() && records.offset() <= bytes.len());
+    let mut check = |text: &[u8]| assert!(text.len() <= 200 + 50 * bytes.len(), "it is short");
+    dump::log(bytes, &mut check);
+    dump::manifest(bytes, &mut check);
 }
 
 fn batch(bytes: &[u8]) {

@@ -7,6 +7,7 @@
 //! - [`batch`]: a record of a log; [`edit`] and [`manifest`]: the records of a manifest;
 //! - [`table`]: the parts of a sorted file; [`block`] and [`filter`]: its blocks;
 //! - [`cursor`] reads a table, [`builder`] writes one;
+//! - [`dump`]: the text of a file;
 //! - [`encoding`]: varints, checksums and internal keys;
 //! - [`decoders`]: what fuzz targets call.
 //!
@@ -22,6 +23,7 @@ pub mod block;
 pub mod builder;
 pub mod cursor;
 pub mod decoders;
+pub mod dump;
 pub mod edit;
 pub mod encoding;
 pub mod filter;

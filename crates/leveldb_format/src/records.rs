@@ -24,10 +24,10 @@ use crate::encoding::masked;
 const BLOCK: usize = 32 << 10;
 const HEADER: usize = 7;
 
-const WHOLE: u8 = 1;
+pub(crate) const WHOLE: u8 = 1;
 const FIRST: u8 = 2;
 const MIDDLE: u8 = 3;
-const LAST: u8 = 4;
+pub(crate) const LAST: u8 = 4;
 
 /// The records in the bytes of a file.
 #[derive(Debug)]

@@ -14,79 +14,37 @@
 #include "leveldb/iterator.h"
 #include "leveldb/options.h"
 #include "leveldb/table.h"
-#include "leveldb/write_batch.h"
-#include "port/coding.h"
-#include "port/write_batch_internal.h"
-#include "table/dump_text.h"
 #include "table/foldb_files.h"
-#include "table/log_reader.h"
-#include "table/manifest_text.h"
+#include "table/formats.h"
 
 namespace leveldb {
 
-namespace dump {
 namespace {
 
-// A batch begins with its sequence number and the number of its operations.
-constexpr size_t kBatchHeaderSize = 12;
+// What LevelDB reads of a log at once. Less than that says that the file ends.
+constexpr size_t kReadSize = 32 << 10;
 
-class OperationPrinter final : public WriteBatch::Handler {
- public:
-  explicit OperationPrinter(WritableFile* out) : out_(out) {}
-
-  void Put(const Slice& key, const Slice& value) override {
-    out_->Append("  put '" + Escape(key) + "' '" + Escape(value) + "'\n");
-  }
-  void Delete(const Slice& key) override { out_->Append("  del '" + Escape(key) + "'\n"); }
-
- private:
-  WritableFile* const out_;
-};
-
-void PrintBatch(const std::string& record, WritableFile* out) {
-  if (record.size() < kBatchHeaderSize) {
-    out->Append("log record length " + std::to_string(record.size()) + " is too small\n");
-    return;
-  }
-  out->Append("sequence " + std::to_string(DecodeFixed64(record.data())) + "\n");
-  WriteBatch batch;
-  WriteBatchInternal::SetContents(&batch, record);
-  OperationPrinter printer(out);
-  const Status status = batch.Iterate(&printer);
-  if (!status.ok()) out->Append("  error: " + status.ToString() + "\n");
-}
-
-void PrintEdit(const std::string& record, WritableFile* out) {
-  std::string text;
-  const Status status = ManifestEditText(record, &text);
-  out->Append(status.ok() ? text : status.ToString() + "\n");
-}
+void AppendTo(void* out, Slice text) { static_cast<WritableFile*>(out)->Append(text); }
 
 // Prints each record of a log or manifest.
 Status PrintRecords(Env* env, const std::string& fname,
-                    void (*print)(const std::string&, WritableFile*), WritableFile* out) {
+                    void (*print)(Slice file, void* out, formats::Append), WritableFile* out) {
   SequentialFile* opened;
-  const Status status = env->NewSequentialFile(fname, &opened);
+  Status status = env->NewSequentialFile(fname, &opened);
   if (!status.ok()) return status;
   const std::unique_ptr<SequentialFile> file(opened);
-  LogReader reader(file.get(), [out](size_t bytes, const Status& why) {
-    out->Append("corruption: " + std::to_string(bytes) + " bytes; " + why.ToString() + "\n");
-  });
-  std::string record;
-  while (reader.Read(&record)) {
-    out->Append("--- offset " + std::to_string(reader.offset()) + "; ");
-    print(record, out);
+  const std::unique_ptr<char[]> space(new char[kReadSize]);
+  std::string bytes;
+  Slice read;
+  do {
+    status = file->Read(kReadSize, &read, space.get());
+    if (status.ok()) bytes.append(read.data(), read.size());
+  } while (status.ok() && read.size() == kReadSize);
+  print(bytes, out, &AppendTo);
+  if (!status.ok()) {
+    out->Append("corruption: " + std::to_string(kReadSize) + " bytes; " + status.ToString() + "\n");
   }
   return Status::OK();
-}
-
-std::string EntryText(const Slice& key, const Slice& value) {
-  InternalKey parsed;
-  if (!ParseInternalKey(key, &parsed)) {
-    return "badkey '" + Escape(key) + "' => '" + Escape(value) + "'\n";
-  }
-  return "'" + Escape(parsed.user_key) + "' @ " + std::to_string(parsed.sequence) + " : " +
-         (parsed.type == kTypeDeletion ? "del" : "val") + " => '" + Escape(value) + "'\n";
 }
 
 Status PrintTable(Env* env, const std::string& fname, WritableFile* out) {
@@ -105,7 +63,7 @@ Status PrintTable(Env* env, const std::string& fname, WritableFile* out) {
   once.fill_cache = false;
   const std::unique_ptr<Iterator> entry(table->NewIterator(once));
   for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-    out->Append(EntryText(entry->key(), entry->value()));
+    formats::foldbport_dump_entry(entry->key(), entry->value(), out, &AppendTo);
   }
   if (!entry->status().ok()) {
     out->Append("iterator error: " + entry->status().ToString() + "\n");
@@ -114,7 +72,6 @@ Status PrintTable(Env* env, const std::string& fname, WritableFile* out) {
 }
 
 }  // namespace
-}  // namespace dump
 
 Status DumpFile(Env* env, const std::string& fname, WritableFile* dst) {
   const FileName name = ParseFileName(fname);
@@ -131,11 +88,11 @@ Status DumpFile(Env* env, const std::string& fname, WritableFile* dst) {
   }
   switch (name) {
     case FileName::kLog:
-      return dump::PrintRecords(env, fname, &dump::PrintBatch, dst);
+      return PrintRecords(env, fname, &formats::foldbport_dump_log, dst);
     case FileName::kManifest:
-      return dump::PrintRecords(env, fname, &dump::PrintEdit, dst);
+      return PrintRecords(env, fname, &formats::foldbport_dump_manifest, dst);
     default:
-      return dump::PrintTable(env, fname, dst);
+      return PrintTable(env, fname, dst);
   }
 }
 

@@ -1,94 +1,88 @@
-// leveldb::Table: reads a table file. See format.h for its parts.
+// leveldb::Table: reads a table file through the functions of formats.h.
 //
-// Invariant: a table without a readable filter block works, only slower.
+// Invariant: a data block that an iterator reads stays alive until Rust releases it, in the block
+// cache or without one.
 
 #include "leveldb/table.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "leveldb/cache.h"
-#include "leveldb/comparator.h"
 #include "leveldb/env.h"
-#include "leveldb/filter_policy.h"
 #include "leveldb/options.h"
 #include "port/coding.h"
-#include "table/block.h"
-#include "table/filter_block.h"
-#include "table/format.h"
-#include "table/table_iterator.h"
+#include "table/formats.h"
 
 namespace leveldb {
 
-struct Table::Rep {
-  Rep(const Options& opt, const TableFile& src) : options(opt), source(src) {}
+using formats::Outcome;
+
+namespace {
+
+// A file, and the first status that a read of it kept.
+struct Source {
+  RandomAccessFile* file;
+  uint64_t size;
+  Status failure;
+
+  formats::Readable Readable() { return {this, size, &Read}; }
+
+  static bool Read(const void* arg, uint64_t offset, size_t length, char* scratch, Slice* found) {
+    auto* source = static_cast<Source*>(const_cast<void*>(arg));
+    const Status status = source->file->Read(offset, length, found, scratch);
+    if (!status.ok() && source->failure.ok()) source->failure = status;
+    return status.ok();
+  }
+};
+
+// What an open table and its iterators read with.
+struct Opened {
+  Opened(const Options& opt, RandomAccessFile* f, uint64_t s) : options(opt), file(f), size(s) {}
+  ~Opened() {
+    if (table != nullptr) formats::foldbport_table_free(table);
+  }
 
   const Options options;
-  const TableFile source;
+  RandomAccessFile* const file;
+  const uint64_t size;
   // Begins the keys of the table's blocks in the block cache.
   uint64_t cache_id = 0;
-  BlockHandle metaindex;
-  std::unique_ptr<Block> index;
-  std::unique_ptr<FilterBlockReader> filter;
+  const formats::OpenTable* table = nullptr;
+};
+
+}  // namespace
+
+struct Table::Rep : Opened {
+  using Opened::Opened;
 };
 
 Status Table::Open(const Options& options, RandomAccessFile* file, uint64_t file_size,
                    Table** table) {
   *table = nullptr;
-  if (file_size < Footer::kSize) {
-    return Status::Corruption("file is too short to be an sstable");
-  }
-  char space[Footer::kSize];
-  Slice bytes;
-  Status status = file->Read(file_size - Footer::kSize, Footer::kSize, &bytes, space);
-  if (!status.ok()) return status;
-  Footer footer;
-  status = footer.Decode(bytes);
-  if (!status.ok()) return status;
-
-  auto rep = std::make_unique<Rep>(options, TableFile{file, file_size});
-  BlockContents contents;
-  status = ReadBlock(rep->source, options.paranoid_checks, footer.index(), &contents);
-  if (!status.ok()) return status;
-  rep->index = std::make_unique<Block>(std::move(contents));
-  rep->metaindex = footer.metaindex();
+  auto rep = std::make_unique<Rep>(options, file, file_size);
+  Source source{file, file_size, Status()};
+  const formats::Readable readable = source.Readable();
+  const formats::Order order = formats::OrderOf(options.comparator);
+  const formats::Policy policy = formats::PolicyOf(options.filter_policy);
+  const Outcome outcome = formats::foldbport_table_open(&readable, &order, &policy,
+                                                        options.paranoid_checks, &rep->table);
+  if (outcome != nullptr) return formats::StatusOf(outcome, source.failure);
   if (options.block_cache != nullptr) rep->cache_id = options.block_cache->NewId();
   *table = new Table(rep.release());
-  (*table)->ReadMeta(footer);
-  return status;
-}
-
-// Reads the parts without which the table is only slower. Their errors are not reported.
-void Table::ReadMeta(const Footer& footer) {
-  const Options& options = rep_->options;
-  if (options.filter_policy == nullptr) return;
-  BlockContents contents;
-  if (!ReadBlock(rep_->source, options.paranoid_checks, footer.metaindex(), &contents).ok()) return;
-  const Block metaindex(std::move(contents));
-  const std::unique_ptr<Iterator> entry(metaindex.NewIterator(BytewiseComparator()));
-  const std::string name = std::string("filter.") + options.filter_policy->Name();
-  entry->Seek(name);
-  if (entry->Valid() && entry->key() == Slice(name)) ReadFilter(entry->value());
-}
-
-void Table::ReadFilter(const Slice& filter_handle_value) {
-  Slice input = filter_handle_value;
-  BlockHandle handle;
-  if (!handle.TakeFrom(&input).ok()) return;
-  BlockContents contents;
-  const Options& options = rep_->options;
-  if (!ReadBlock(rep_->source, options.paranoid_checks, handle, &contents).ok()) return;
-  rep_->filter = std::make_unique<FilterBlockReader>(options.filter_policy, std::move(contents));
+  return Status::OK();
 }
 
 Table::~Table() { delete rep_; }
 
 namespace {
 
-void DeleteCachedBlock(const Slice&, void* value) { delete static_cast<Block*>(value); }
+void DeleteCachedBlock(const Slice&, void* block) {
+  formats::foldbport_block_free(static_cast<formats::Contents*>(block));
+}
 
-void DeleteBlock(void* block, void*) { delete static_cast<Block*>(block); }
+void DeleteBlock(void* block, void*) { DeleteCachedBlock(Slice(), block); }
 
 void ReleaseBlock(void* cache, void* handle) {
   static_cast<Cache*>(cache)->Release(static_cast<Cache::Handle*>(handle));
@@ -102,80 +96,122 @@ std::string CacheKey(uint64_t cache_id, uint64_t offset) {
   return key;
 }
 
-}  // namespace
-
-// Returns an iterator over the block with that encoded handle. It keeps the block alive.
-Iterator* Table::BlockReader(void* arg, const ReadOptions& read, const Slice& encoded) {
-  const Rep* rep = static_cast<Table*>(arg)->rep_;
-  Cache* const cache = rep->options.block_cache;
-  Slice input = encoded;
-  BlockHandle handle;
-  Status status = handle.TakeFrom(&input);
-  if (!status.ok()) return NewErrorIterator(status);
-
-  std::string cache_key;
-  Cache::Handle* cached = nullptr;
-  if (cache != nullptr) {
-    cache_key = CacheKey(rep->cache_id, handle.offset());
-    cached = cache->Lookup(cache_key);
-  }
-  Block* block = nullptr;
-  if (cached != nullptr) {
-    block = static_cast<Block*>(cache->Value(cached));
-  } else {
-    BlockContents contents;
-    status = ReadBlock(rep->source, read.verify_checksums, handle, &contents);
-    if (!status.ok()) return NewErrorIterator(status);
-    // Bytes that the file maps need no second copy in the cache.
-    const bool caches = cache != nullptr && read.fill_cache && contents.owned != nullptr;
-    block = new Block(std::move(contents));
-    if (caches) cached = cache->Insert(cache_key, block, block->size(), &DeleteCachedBlock);
-  }
-
-  Iterator* iterator = block->NewIterator(rep->options.comparator);
-  if (cached != nullptr) {
-    iterator->RegisterCleanup(&ReleaseBlock, cache, cached);
-  } else {
-    iterator->RegisterCleanup(&DeleteBlock, block, nullptr);
-  }
-  return iterator;
+// Whether some bytes begin within others.
+bool BeginsWithin(const Slice& bytes, const Slice& others) {
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+  const auto begin = reinterpret_cast<uintptr_t>(others.data());
+  return begin <= at && at - begin < others.size();
 }
 
+// An iterator that reads data blocks through the block cache.
+class TableIterator final : public Iterator {
+ public:
+  TableIterator(const Opened& table, const ReadOptions& options)
+      : cache_(table.options.block_cache),
+        cache_id_(table.cache_id),
+        options_(options),
+        source_{table.file, table.size, Status()} {
+    const formats::Blocks blocks{this, &FindBlock};
+    place_ = formats::foldbport_iterator_new(table.table, &blocks);
+  }
+
+  ~TableIterator() override { formats::foldbport_iterator_free(place_); }
+
+  bool Valid() const override { return entry_.is_valid; }
+  Slice key() const override { return entry_.key; }
+  Slice value() const override { return entry_.value; }
+
+  Status status() const override {
+    return formats::StatusOf(formats::foldbport_iterator_status(place_), source_.failure);
+  }
+
+  void SeekToFirst() override { Move(formats::kFirst); }
+  void SeekToLast() override { Move(formats::kLast); }
+  void Next() override { Move(formats::kNext); }
+  void Prev() override { Move(formats::kPrev); }
+
+  void Seek(const Slice& target) override {
+    // The caller may pass a part of the entry, which the search overwrites or frees.
+    if (BeginsWithin(target, entry_.key) || BeginsWithin(target, entry_.value)) {
+      const std::string copy = target.ToString();
+      formats::foldbport_iterator_seek(place_, copy, &entry_);
+    } else {
+      formats::foldbport_iterator_seek(place_, target, &entry_);
+    }
+  }
+
+  // Moves to the entry that Seek(key) finds in its data block, unless a filter excludes the key.
+  void Get(const Slice& key) { formats::foldbport_iterator_get(place_, key, &entry_); }
+
+ private:
+  void Move(formats::Step step) { formats::foldbport_iterator_move(place_, step, &entry_); }
+
+  static Outcome FindBlock(void* arg, uint64_t offset, uint64_t length, formats::LentBlock* found) {
+    return static_cast<TableIterator*>(arg)->Find(offset, length, found);
+  }
+
+  Outcome Find(uint64_t offset, uint64_t length, formats::LentBlock* found) {
+    std::string cache_key;
+    Cache::Handle* cached = nullptr;
+    if (cache_ != nullptr) {
+      cache_key = CacheKey(cache_id_, offset);
+      cached = cache_->Lookup(cache_key);
+    }
+    formats::Contents* block = nullptr;
+    Slice bytes;
+    if (cached != nullptr) {
+      block = static_cast<formats::Contents*>(cache_->Value(cached));
+    } else {
+      bool is_lent = false;
+      const formats::Readable readable = source_.Readable();
+      const Outcome outcome = formats::foldbport_block_read(
+          &readable, offset, length, options_.verify_checksums, &block, &is_lent);
+      if (outcome != nullptr) return outcome;
+      // Bytes that the file maps need no second copy in the cache.
+      if (cache_ != nullptr && options_.fill_cache && !is_lent) {
+        formats::foldbport_block_bytes(block, &bytes);
+        cached = cache_->Insert(cache_key, block, bytes.size(), &DeleteCachedBlock);
+      }
+    }
+    formats::foldbport_block_bytes(block, &bytes);
+    if (cached != nullptr) {
+      *found = {bytes, &ReleaseBlock, cache_, cached};
+    } else {
+      *found = {bytes, &DeleteBlock, block, nullptr};
+    }
+    return nullptr;
+  }
+
+  Cache* const cache_;
+  const uint64_t cache_id_;
+  const ReadOptions options_;
+  Source source_;
+  formats::Place* place_;
+  formats::Entry entry_{};
+};
+
+}  // namespace
+
 Iterator* Table::NewIterator(const ReadOptions& options) const {
-  Iterator* index = rep_->index->NewIterator(rep_->options.comparator);
-  return NewTableIterator(index, &Table::BlockReader, const_cast<Table*>(this), options);
+  return new TableIterator(*rep_, options);
 }
 
 // Calls the function with the first entry at or behind the key, if the key's block may hold it.
 Status Table::InternalGet(const ReadOptions& options, const Slice& key, void* arg,
                           void (*handle_result)(void*, const Slice&, const Slice&)) {
-  const std::unique_ptr<Iterator> index(rep_->index->NewIterator(rep_->options.comparator));
-  index->Seek(key);
-  if (!index->Valid()) return index->status();
-  if (rep_->filter != nullptr) {
-    Slice input = index->value();
-    BlockHandle handle;
-    if (handle.TakeFrom(&input).ok() && !rep_->filter->KeyMayMatch(handle.offset(), key)) {
-      return Status::OK();
-    }
-  }
-  const std::unique_ptr<Iterator> block(BlockReader(this, options, index->value()));
-  block->Seek(key);
-  if (block->Valid()) (*handle_result)(arg, block->key(), block->value());
-  const Status status = block->status();
-  return status.ok() ? index->status() : status;
+  TableIterator block(*rep_, options);
+  block.Get(key);
+  if (block.Valid()) (*handle_result)(arg, block.key(), block.value());
+  return block.status();
 }
 
 uint64_t Table::ApproximateOffsetOf(const Slice& key) const {
-  const std::unique_ptr<Iterator> index(rep_->index->NewIterator(rep_->options.comparator));
-  index->Seek(key);
-  if (index->Valid()) {
-    Slice input = index->value();
-    BlockHandle handle;
-    if (handle.TakeFrom(&input).ok()) return handle.offset();
-  }
-  // Behind the last key, or in a damaged index: near the end of the file.
-  return rep_->metaindex.offset();
+  return formats::foldbport_table_offset_of(rep_->table, key);
 }
+
+// LevelDB's library exports these private names. Nothing calls them.
+Iterator* Table::BlockReader(void*, const ReadOptions&, const Slice&) { return nullptr; }
+void Table::ReadMeta(const Footer&) {}
+void Table::ReadFilter(const Slice&) {}
 
 }  // namespace leveldb
