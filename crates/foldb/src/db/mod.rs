@@ -14,7 +14,7 @@
 //!   trees       background work: flush, compaction, garbage collection, installing their results
 //!   write       log, apply, publish
 //!   -----------
-//!   read        point reads, iterators, operands; the payments of reads
+//!   read        point reads, iterators, operands; the time that reads lose
 //!   -----------
 //!   throttle    stalls, slowdowns, and the order of writers
 //!   -----------

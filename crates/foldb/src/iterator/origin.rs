@@ -48,7 +48,7 @@ pub(crate) trait Origin: Send + Sync {
     }
 
     /// Receives the effort of the iterator since the last call.
-    fn pay(&self, effort: Effort);
+    fn note_effort(&self, effort: Effort);
 
     /// Returns the stretches of deleted keys that earlier walks found.
     fn dead(&self) -> &DeadStretches;

@@ -65,7 +65,7 @@ ranks! {
     COLLECTIONS
     /// Damaged parts of tables.
     DAMAGE
-    /// Payments of reads by key.
+    /// The key whose long chain is folded next.
     READS
     /// The last look at the clocks.
     CLOCK

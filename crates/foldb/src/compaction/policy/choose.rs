@@ -11,7 +11,7 @@
 //!
 //! Invariant: `choose` has no state. The same tree and signals give the same decision.
 
-use crate::compaction::policy::decision::{Pick, Picker};
+use crate::compaction::policy::decision::Pick;
 use crate::compaction::policy::settings::Policy;
 use crate::compaction::policy::shape::{CutRange, RunningJob, TreeShape};
 use crate::compaction::policy::{damage, reads, rest, whole};
@@ -24,27 +24,26 @@ pub(crate) struct Signals<'a> {
     pub jobs: &'a [RunningJob],
     /// The range that a caller of `compact` wants to be one run.
     pub caller: Option<&'a CutRange>,
-    /// What reads have paid, by kind of job. The policy tries them in this order.
-    pub payments: &'a [Payment],
+    /// The time that reads lost, by kind of job. The policy tries them in this order.
+    pub losses: &'a [Loss],
     /// Whether no write has come for a while.
     pub is_idle: bool,
     /// Whether the disk is full, so that jobs that drop records come before those for the shape.
     pub lacks_space: bool,
 }
 
-/// What reads have paid for one kind of job. A read *pays* the time that it lost, as the bytes that
-/// a compaction reads in that time.
+/// The time that reads lost for want of one kind of job.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Payment {
+pub(crate) struct Loss {
     /// The kind of job.
-    pub wish: Wish,
-    /// The payment: bytes that a compaction could have read in the time that the reads lost.
+    pub job: ReadJob,
+    /// The lost time, as the bytes that a compaction could have read in it.
     pub bytes: u64,
 }
 
-/// The result that reads pay for.
+/// A kind of job that makes reads cheaper, by its result.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum ReadJob {
     /// Operands and base of one key, which is all of this range, in one run.
     FoldedKey(CutRange),
     /// Fewer runs over a slice of the tree.
@@ -58,8 +57,8 @@ pub(crate) enum Wish {
 pub(crate) struct Decision {
     /// The job, if any.
     pub verdict: Verdict,
-    /// The price in bytes of the job for each payment, in the order of the payments; `None` where
-    /// there is no such job. The list ends at the first payment that suffices: the policy runs that
+    /// The price in bytes of the job for each loss, in the order of the losses; `None` where there
+    /// is no such job. The list ends at the first loss that reaches its price: the policy runs that
     /// job. It is empty if a caller or the tree's shape decided.
     pub prices: Vec<Option<u64>>,
 }
@@ -80,8 +79,8 @@ pub(crate) enum Verdict {
 pub(crate) enum Urgency {
     /// No write has come for a while.
     Idle,
-    /// Reads have paid for it.
-    Paid,
+    /// Reads have lost its price.
+    Reads,
     /// The tree is out of its shape. The number is a ratio: at 1 the tree has just reached a bound.
     Needed(f64),
     /// A caller waits for it.
@@ -125,26 +124,17 @@ impl Policy {
             return Decision { verdict, prices: Vec::new() };
         }
         let mut prices = Vec::new();
-        for payment in signals.payments {
-            let offer = offer(&picker, &payment.wish);
-            prices.push(offer.as_ref().map(|(price, _)| *price));
-            if let Some((price, pick)) = offer
-                && payment.bytes >= price
+        for loss in signals.losses {
+            let priced = reads::priced(&picker, &loss.job);
+            prices.push(priced.as_ref().map(|(price, _)| *price));
+            if let Some((price, pick)) = priced
+                && loss.bytes >= price
             {
-                return Decision { verdict: Verdict::Run(Urgency::Paid, pick), prices };
+                return Decision { verdict: Verdict::Run(Urgency::Reads, pick), prices };
             }
         }
         let idle = if signals.is_idle { rest::at_rest(&picker) } else { None };
         let verdict = idle.map_or(Verdict::Rest, |pick| Verdict::Run(Urgency::Idle, pick));
         Decision { verdict, prices }
-    }
-}
-
-/// Returns the job that grants a wish, and its price.
-fn offer(picker: &Picker, wish: &Wish) -> Option<(u64, Pick)> {
-    match wish {
-        Wish::FoldedKey(range) => reads::folded_key(picker, range),
-        Wish::FewerRuns => reads::fewer_runs(picker),
-        Wish::FewerTombstones => reads::fewer_tombstones(picker),
     }
 }

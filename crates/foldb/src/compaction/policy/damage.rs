@@ -37,7 +37,7 @@ pub(super) fn choose(
     signals: &Signals<'_>,
     cmp: &dyn Comparator,
 ) -> Decision {
-    let mut best = Decision { verdict: Verdict::Rest, prices: vec![None; signals.payments.len()] };
+    let mut best = Decision { verdict: Verdict::Rest, prices: vec![None; signals.losses.len()] };
     let regions = regions(tree, cmp);
     for gap in gaps(regions.iter().map(|region| &region.range)) {
         let piece = within(tree, &gap, cmp, |_| usize::MAX);

@@ -46,7 +46,7 @@ pub(crate) enum Reason {
     Released,
     /// A caller asked for it.
     Manual,
-    /// Reads have paid for meeting fewer runs.
+    /// Reads have lost time that the job gives back.
     Reads,
     /// Writes have ended, and the bytes above a slice of the last level exceed its bound at rest.
     Rest,

@@ -45,7 +45,7 @@ mod whole;
 use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
-pub(crate) use choose::{Payment, Signals, Urgency, Verdict, Wish};
+pub(crate) use choose::{Loss, ReadJob, Signals, Urgency, Verdict};
 pub(crate) use damage::gaps_between;
 pub(crate) use dead_share::DeadShare;
 pub(crate) use decision::{JobKind, OutputRun, Pick};

@@ -1,12 +1,12 @@
-//! Compactions that reads pay for: fewer runs where reads met several, and no tombstones where
+//! Compactions for reads: fewer runs where reads met several, and no tombstones where
 //! scans passed many.
 //!
 //! No tree ever needs a job for reads. Such a job has a *price*: half of its work in bytes, where
-//! each record adds 64 bytes. A job for one key costs an eighth of its bytes. Reads *pay*: the
-//! database adds up the time that they lose to several runs, as the bytes that a compaction reads
-//! in that time (`crate::db`'s accounts). When the sum reaches the price, the job runs and the
-//! database subtracts the price. So the bytes rewritten for reads stay in proportion to the reads,
-//! and a load of writes alone pays nothing.
+//! each record adds 64 bytes. A job for one key costs an eighth of its bytes. The database adds up
+//! the time that reads lose, as the bytes that a compaction reads in that time
+//! (`crate::db::state::lost_time`). When the sum reaches the price, the job runs and the database
+//! subtracts the price. So the bytes rewritten for reads stay in proportion to the reads, and a
+//! load of writes alone causes no such job.
 //!
 //! ```text
 //! staging   c c c   b b b   a a a     upper runs weigh little beside the last level: they are
@@ -19,9 +19,9 @@
 //! only one run.
 //!
 //! Invariant: each job leaves one run fewer over its slice, and no tombstone above it. So reads
-//! find no job to buy when each key lies in one run.
+//! cause no job when each key lies in one run.
 
-use crate::compaction::policy::choose::Verdict;
+use crate::compaction::policy::choose::{ReadJob, Verdict};
 use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Picker, Reason};
 use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::{CutRange, RunShape};
@@ -39,12 +39,21 @@ const SHARE: u64 = 2;
 /// of that key gains all of it.
 const SHARE_OF_KEY: u64 = 8;
 
-/// What a scan pays for a deleted key that it passes: 0.37 µs, at 2 ns a byte.
+/// What a scan loses at a deleted key that it passes: 0.37 µs, at 2 ns a byte.
 pub(crate) const BYTES_PER_GONE: u64 = 185;
 
-/// A scan of the whole slice must pay at least the price divided by this. A slice whose scan pays
+/// A scan of the whole slice must lose at least the price divided by this. A slice whose scan loses
 /// less has too few deleted keys.
 const LEAST_SCAN: u64 = 16;
+
+/// Returns the job of this kind, and its price.
+pub(super) fn priced(picker: &Picker, job: &ReadJob) -> Option<(u64, Pick)> {
+    match job {
+        ReadJob::FoldedKey(range) => folded_key(picker, range),
+        ReadJob::FewerRuns => fewer_runs(picker),
+        ReadJob::FewerTombstones => fewer_tombstones(picker),
+    }
+}
 
 /// Returns the job that is worth most for scans over deleted keys, and its price. It sends
 /// everything over the slice with the most tombstones for its bytes into the oldest data, where
@@ -82,7 +91,7 @@ pub(super) fn fewer_runs(picker: &Picker) -> Option<(u64, Pick)> {
 
 /// Returns the job that brings the records of one key together in one run, and its price. `range`
 /// holds that key alone.
-pub(super) fn folded_key(picker: &Picker, range: &CutRange) -> Option<(u64, Pick)> {
+fn folded_key(picker: &Picker, range: &CutRange) -> Option<(u64, Pick)> {
     match whole::into_one_run(picker, range) {
         Verdict::Run(_, pick) => Some((pick.bytes / SHARE_OF_KEY, pick)),
         Verdict::Wait | Verdict::Rest => None,

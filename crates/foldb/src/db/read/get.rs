@@ -21,7 +21,7 @@ use foldb_env::scheduling_point;
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::read::key_walk::{Counted, Sought, walk_memtables};
-use crate::db::read::payments::LONG_CHAIN;
+use crate::db::read::lost_time::LONG_CHAIN;
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
@@ -176,7 +176,7 @@ impl Core {
         }
         walked?;
         if searched > 1 {
-            self.looked_into_more_runs(keyspace, searched - 1);
+            self.note_more_runs(keyspace, searched - 1);
         }
         Ok(())
     }

@@ -42,8 +42,8 @@ impl Origin for ViewOrigin {
     }
 
     #[cold]
-    fn pay(&self, effort: Effort) {
-        self.handle.core.iterator_paid(&self.keyspace, &self.view, effort);
+    fn note_effort(&self, effort: Effort) {
+        self.handle.core.note_iterator(&self.keyspace, &self.view, effort);
     }
 
     fn dead(&self) -> &DeadStretches {

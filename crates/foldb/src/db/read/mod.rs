@@ -1,5 +1,5 @@
-//! Reading: values, ranges, operands, explanations, counts, lists of tables; and the payments of
-//! reads, which let the policy pick compactions that make reads cheaper.
+//! Reading: values, ranges, operands, explanations, counts, lists of tables; and the time that reads
+//! lose, for which the policy picks compactions that make reads cheaper.
 
 pub(crate) mod approximate;
 pub(crate) mod explain;
@@ -7,9 +7,9 @@ pub(crate) mod get;
 mod get_operands;
 mod iterate;
 pub(crate) mod key_walk;
+pub(crate) mod lost_time;
 mod multi_get;
 pub(crate) mod operands;
-pub(crate) mod payments;
 pub(crate) mod settings;
 pub(crate) mod tables;
 mod values;

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use crate::compaction::policy::Policy;
 use crate::db::state::damage::DamagedParts;
 use crate::db::state::gc_turn::GcTurn;
+use crate::db::state::lost_time::LostTime;
 use crate::db::state::pace::Pace;
-use crate::db::state::read_account::ReadAccount;
 use crate::db::state::view::{View, ViewCell};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{Operator, Registry};
@@ -64,8 +64,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) last_debt: AtomicU64,
     /// The pace of its writes.
     pub(crate) pace: Pace,
-    /// The payments of reads: see [`crate::db::read::payments`].
-    pub(crate) read_account: ReadAccount,
+    /// The time that reads lost: see [`crate::db::read::lost_time`].
+    pub(crate) lost_time: LostTime,
     /// The parts of its tables that cannot be read, as far as compactions met them.
     pub(crate) damage: DamagedParts,
     /// The deleted keys that walks found.
@@ -142,7 +142,7 @@ impl KeyspaceState {
             gc_turn: GcTurn::default(),
             last_debt: AtomicU64::new(0),
             pace: Pace::default(),
-            read_account: ReadAccount::default(),
+            lost_time: LostTime::default(),
             damage: DamagedParts::default(),
             dead: DeadStretches::default(),
             dropped: AtomicBool::new(false),

@@ -226,8 +226,8 @@ impl Origin for OwnOrigin {
         })
     }
 
-    /// Nothing is paid for own records. The iterator below pays for its own effort.
-    fn pay(&self, _: Effort) {}
+    /// Own records cost no compaction. The iterator below reports its own effort.
+    fn note_effort(&self, _: Effort) {}
 
     fn dead(&self) -> &DeadStretches {
         &self.own.dead

@@ -65,7 +65,7 @@ impl Core {
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
             own.keyspace.gc_turn.changed();
-            own.keyspace.read_account.tree_changed();
+            own.keyspace.lost_time.tree_changed();
             own.forget_gone_damage();
             self.set_pace(own);
         }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::{
-    CutRange, Damage, JobKind, OutputRun, Payment, Pick, Policy, RunShape, RunningJob, Signals,
-    TableShape, TreeShape, Urgency, Verdict, Wish,
+    CutRange, Damage, JobKind, Loss, OutputRun, Pick, Policy, ReadJob, RunShape, RunningJob,
+    Signals, TableShape, TreeShape, Urgency, Verdict,
 };
 use crate::db::core::Core;
 use crate::db::state::damage::DamagedPart;
@@ -46,7 +46,7 @@ impl Refold {
 /// The optional jobs that a caller of [`Core::pick`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
-    /// Jobs whose price reads have paid ([`crate::db::read::payments`]).
+    /// Jobs whose price reads have lost ([`crate::db::read::lost_time`]).
     pub(crate) for_reads: bool,
     /// Jobs for an idle database.
     pub(crate) is_idle: bool,
@@ -59,14 +59,14 @@ struct Choice {
     keyspace: KeyspaceId,
     urgency: Urgency,
     pick: Pick,
-    /// The wish whose price reads have paid, and that price.
-    bought: Option<(Wish, u64)>,
+    /// The kind and the price of a job for reads.
+    for_reads: Option<(ReadJob, u64)>,
 }
 
 impl Choice {
     /// Returns whether the job must rewrite every table, because its purpose is to fold records.
     fn rewrites_all(&self) -> bool {
-        let folds_a_key = matches!(self.bought, Some((Wish::FoldedKey(_), _)));
+        let folds_a_key = matches!(self.for_reads, Some((ReadJob::FoldedKey(_), _)));
         self.urgency == Urgency::Called || folds_a_key
     }
 }
@@ -112,14 +112,14 @@ impl Core {
         let mut best: Option<Choice> = None;
         for id in in_turn(tree) {
             let Some(own) = tree.keyspaces.get_mut(&id) else { continue };
-            let account = &own.keyspace.read_account;
-            let payments =
-                if asks.for_reads { account.payments(writers_are_slow) } else { Vec::new() };
-            if own.settled && payments.is_empty() && !asks.is_idle {
+            let lost_time = &own.keyspace.lost_time;
+            let losses =
+                if asks.for_reads { lost_time.losses(writers_are_slow) } else { Vec::new() };
+            if own.settled && losses.is_empty() && !asks.is_idle {
                 continue;
             }
-            let choice = own.choose(&refold, payments, asks);
-            if !choice.as_ref().is_some_and(|choice| choice.urgency > Urgency::Paid) {
+            let choice = own.choose(&refold, losses, asks);
+            if !choice.as_ref().is_some_and(|choice| choice.urgency > Urgency::Reads) {
                 own.settled = true;
                 if own.running.is_empty() {
                     // No worker reduces the backlog that slows its writers.
@@ -133,8 +133,8 @@ impl Core {
             }
         }
         let best = best?;
-        if let Some((wish, price)) = &best.bought {
-            tree.keyspaces[&best.keyspace].keyspace.read_account.spend(wish, *price);
+        if let Some((job, price)) = &best.for_reads {
+            tree.keyspaces[&best.keyspace].keyspace.lost_time.subtract(job, *price);
         }
         Some(self.claim_of(&best, tree))
     }
@@ -269,26 +269,24 @@ impl KeyspaceTree {
     }
 
     /// Returns the job that the policy chooses, and records the prices that the policy sets.
-    fn choose(&self, refold: &Refold, payments: Vec<Payment>, asks: Asks) -> Option<Choice> {
+    fn choose(&self, refold: &Refold, losses: Vec<Loss>, asks: Asks) -> Option<Choice> {
         let jobs = self.running_jobs();
         let Asks { is_idle, lacks_space, .. } = asks;
-        let signals =
-            Signals { jobs: &jobs, caller: None, payments: &payments, is_idle, lacks_space };
+        let signals = Signals { jobs: &jobs, caller: None, losses: &losses, is_idle, lacks_space };
         let decision = self.ask(|policy, comparator| {
             Some(policy.choose(&self.shape(refold), &signals, comparator))
         })?;
-        let account = &self.keyspace.read_account;
-        for (payment, &price) in payments.iter().zip(&decision.prices) {
-            account.note_price(&payment.wish, price);
+        for (loss, &price) in losses.iter().zip(&decision.prices) {
+            self.keyspace.lost_time.note_price(&loss.job, price);
         }
         let Verdict::Run(urgency, pick) = decision.verdict else { return None };
-        let bought = match (urgency, decision.prices.last()) {
-            (Urgency::Paid, Some(&Some(price))) => {
-                payments.into_iter().nth(decision.prices.len() - 1).map(|paid| (paid.wish, price))
+        let for_reads = match (urgency, decision.prices.last()) {
+            (Urgency::Reads, Some(&Some(price))) => {
+                losses.into_iter().nth(decision.prices.len() - 1).map(|loss| (loss.job, price))
             }
             _ => None,
         };
-        Some(Choice { keyspace: self.keyspace.id, urgency, pick, bought })
+        Some(Choice { keyspace: self.keyspace.id, urgency, pick, for_reads })
     }
 
     /// Returns the next job that compacts a range into one run.
@@ -299,7 +297,7 @@ impl KeyspaceTree {
             Some(policy.choose(&self.shape(refold), &signals, comparator))
         })?;
         let Verdict::Run(urgency, pick) = decision.verdict else { return None };
-        Some(Choice { keyspace: self.keyspace.id, urgency, pick, bought: None })
+        Some(Choice { keyspace: self.keyspace.id, urgency, pick, for_reads: None })
     }
 
     /// Returns the bytes that compactions of the tree must still read until none is due.

@@ -55,7 +55,7 @@ impl Origin for Account {
         }
     }
 
-    fn pay(&self, effort: Effort) {
+    fn note_effort(&self, effort: Effort) {
         let mut sum = self.effort.lock().unwrap();
         (sum.seeks, sum.steps) = (sum.seeks + effort.seeks, sum.steps + effort.steps);
     }

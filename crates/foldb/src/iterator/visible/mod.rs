@@ -28,7 +28,7 @@ use crate::table::LARGE_BLOCK;
 use crate::value::Value;
 
 /// A long-lived cursor reports its effort after this many seeks.
-const SEEKS_BETWEEN_PAYMENTS: u64 = 1024;
+const SEEKS_BETWEEN_REPORTS: u64 = 1024;
 
 /// A cursor that folds the records of one key after another.
 pub(super) struct Visible {
@@ -72,8 +72,8 @@ impl Visible {
 
     /// Moves the records' cursor to the first key at or above `key`.
     pub(super) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        if self.records.effort().seeks >= SEEKS_BETWEEN_PAYMENTS {
-            self.pay();
+        if self.records.effort().seeks >= SEEKS_BETWEEN_REPORTS {
+            self.report_effort();
         }
         self.records.seek(key)
     }
@@ -92,9 +92,9 @@ impl Visible {
     }
 
     /// Reports the effort since the last time.
-    fn pay(&mut self) {
+    fn report_effort(&mut self) {
         let effort = std::mem::take(self.records.effort());
-        self.viewpoint.origin.pay(effort);
+        self.viewpoint.origin.note_effort(effort);
     }
 
     /// Takes the key under the records' cursor. Returns whether there is one.
@@ -348,7 +348,7 @@ impl Visible {
 
 impl Drop for Visible {
     fn drop(&mut self) {
-        self.pay();
+        self.report_effort();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tests work at rest, after writes end, and work that reads pay for: compactions that begin when
+//! Tests work at rest, after writes end, and work for reads: compactions that begin when
 //! reads have lost enough time.
 
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn blocks_before(db: &Db, end: u32) -> u64 {
 /// Tombstones over data that is not delete-heavy stay in place, and each scan passes them. Here
 /// they are in short rows: a walk remembers long ones.
 #[test]
-fn scans_over_deleted_keys_pay_for_their_end() {
+fn scans_over_deleted_keys_lead_to_their_end() {
     let fs = MemFs::default();
     let db = Db::open(PATH, options(&fs)).unwrap();
     write_run(&db, 0);
@@ -96,7 +96,7 @@ fn scans_over_deleted_keys_pay_for_their_end() {
     step_until_nothing_is_left(&db);
     assert_eq!(runs(&db), 2, "no compaction is due");
 
-    // A scan behind them pays for two runs only, which is little.
+    // A scan behind them loses time at two runs only, which is little.
     assert_eq!(db.range(key(KEYS / 5)..).unwrap().count(), (KEYS - KEYS / 5) as usize);
     step_until_nothing_is_left(&db);
     assert_eq!(runs(&db), 2);
@@ -107,14 +107,14 @@ fn scans_over_deleted_keys_pay_for_their_end() {
         step_until_nothing_is_left(&db);
         blocks_before(&db, KEYS / 5);
         scans += 1;
-        assert!(scans < 40, "forty scans did not pay for a compaction");
+        assert!(scans < 40, "forty scans did not lead to a compaction");
     }
     let after = blocks_before(&db, KEYS / 5);
     assert!(before >= 4 && after < before, "{before} blocks before, {after} after {scans} scans");
     let written = db.stats().bytes_compaction;
     (0..100).for_each(|_| assert_eq!(blocks_before(&db, KEYS / 5), after));
     step_until_nothing_is_left(&db);
-    assert_eq!(db.stats().bytes_compaction, written, "no job is left to pay for");
+    assert_eq!(db.stats().bytes_compaction, written, "no job is left");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn threads_start_work_at_rest_by_themselves() {
 }
 
 #[test]
-fn seeks_pay_for_the_merge_of_the_runs_they_meet() {
+fn seeks_lead_to_a_merge_of_the_runs_they_meet() {
     let db = with_three_runs(&Arc::default());
     let mut seeks = 0;
     while runs(&db) > 1 {
@@ -242,9 +242,9 @@ fn seeks_pay_for_the_merge_of_the_runs_they_meet() {
     assert_newest(&db);
 }
 
-/// A long-lived iterator pays before the caller drops it, too.
+/// A long-lived iterator reports its effort before the caller drops it, too.
 #[test]
-fn one_iterator_that_seeks_on_and_on_pays() {
+fn one_iterator_that_seeks_on_and_on_leads_to_a_merge() {
     let db = with_three_runs(&Arc::default());
     let mut iter = db.iter().unwrap();
     for n in 0..3000 {
@@ -255,7 +255,7 @@ fn one_iterator_that_seeks_on_and_on_pays() {
 }
 
 #[test]
-fn point_reads_that_no_filter_stops_pay() {
+fn point_reads_that_no_filter_stops_lead_to_a_merge() {
     let fs = MemFs::default();
     let db = Db::open(
         PATH,
@@ -283,7 +283,7 @@ fn point_reads_that_no_filter_stops_pay() {
 }
 
 #[test]
-fn a_pass_over_everything_does_not_pay_for_a_merge() {
+fn a_pass_over_everything_leads_to_no_merge() {
     let db = with_three_runs(&Arc::default());
     assert_eq!(db.iter().unwrap().count(), KEYS as usize);
     step_until_nothing_is_left(&db);
@@ -292,9 +292,9 @@ fn a_pass_over_everything_does_not_pay_for_a_merge() {
     assert_eq!(written, 0);
 }
 
-/// Reads of one run lose nothing. They pay for no compaction that would delay writes.
+/// Reads of one run lose nothing. They cause no compaction that would delay writes.
 #[test]
-fn reads_of_one_run_pay_nothing() {
+fn reads_of_one_run_lose_nothing() {
     let db = with_three_runs(&Arc::default());
     db.wait_for_background().unwrap();
     for n in 0..KEYS {

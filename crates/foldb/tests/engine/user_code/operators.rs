@@ -216,9 +216,9 @@ fn events_tell_of_flushes_compactions_and_failed_merges() {
 }
 
 /// An operator that folds only onto its base, with operands in many runs. Reads that fold all of
-/// them pay for a compaction of these runs; other reads pay nothing.
+/// them lead to a compaction of these runs; other reads do not.
 #[test]
-fn reads_of_long_chains_pay_for_their_fold() {
+fn reads_of_long_chains_lead_to_their_fold() {
     let fs = MemFs::new();
     let quiet = Options { disable_auto_compactions: false, ..options(&fs) };
     let db = Db::open(PATH, Options { level0_compaction_trigger: 20, tier_fan_in: 20, ..quiet })

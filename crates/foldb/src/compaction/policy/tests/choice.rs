@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::compaction::policy::choose::Decision;
 use crate::compaction::policy::tests::drawing::Drawing;
 use crate::compaction::policy::tests::policy;
-use crate::compaction::policy::{CutRange, Payment, Policy, Signals, Urgency, Verdict, Wish};
+use crate::compaction::policy::{CutRange, Loss, Policy, ReadJob, Signals, Urgency, Verdict};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -40,8 +40,8 @@ fn urgency(decision: &Decision) -> Option<Urgency> {
     }
 }
 
-fn paid(wish: Wish, bytes: u64) -> Payment {
-    Payment { wish, bytes }
+fn lost(job: ReadJob, bytes: u64) -> Loss {
+    Loss { job, bytes }
 }
 
 #[test]
@@ -53,34 +53,34 @@ fn a_tree_in_its_shape_rests_until_something_asks() {
 }
 
 #[test]
-fn reads_come_before_idle_time_and_learn_the_price_if_they_paid_too_little() {
+fn reads_come_before_idle_time_and_learn_the_price_if_they_lost_too_little() {
     let drawn = three_runs();
-    let poor = [paid(Wish::FewerRuns, 1), paid(Wish::FewerTombstones, 1)];
-    let decision = choose(&drawn, Signals { payments: &poor, ..Signals::default() });
+    let little = [lost(ReadJob::FewerRuns, 1), lost(ReadJob::FewerTombstones, 1)];
+    let decision = choose(&drawn, Signals { losses: &little, ..Signals::default() });
     assert_eq!(decision.verdict, Verdict::Rest);
     let price = decision.prices[0].expect("two runs lie above the last level");
     assert!(price > 1);
     assert_eq!(decision.prices[1], None, "there are no tombstones to be rid of");
 
-    let rich = [paid(Wish::FewerRuns, price)];
-    let decision = choose(&drawn, Signals { payments: &rich, is_idle: true, ..Signals::default() });
-    assert_eq!(urgency(&decision), Some(Urgency::Paid));
+    let much = [lost(ReadJob::FewerRuns, price)];
+    let decision = choose(&drawn, Signals { losses: &much, is_idle: true, ..Signals::default() });
+    assert_eq!(urgency(&decision), Some(Urgency::Reads));
     assert_eq!(decision.prices, [Some(price)]);
 }
 
 #[test]
-fn a_payment_that_suffices_is_the_last_one_looked_at() {
+fn a_loss_that_reaches_its_price_is_the_last_one_looked_at() {
     let drawn = three_runs();
     let only_b = CutRange { lo: Some(Arc::from(*b"b")), hi: Some(Arc::from(*b"b\0")) };
-    let payments = [
-        paid(Wish::FewerTombstones, 1),
-        paid(Wish::FoldedKey(only_b), u64::MAX),
-        paid(Wish::FewerRuns, u64::MAX),
+    let losses = [
+        lost(ReadJob::FewerTombstones, 1),
+        lost(ReadJob::FoldedKey(only_b), u64::MAX),
+        lost(ReadJob::FewerRuns, u64::MAX),
     ];
-    let decision = choose(&drawn, Signals { payments: &payments, ..Signals::default() });
-    assert_eq!(urgency(&decision), Some(Urgency::Paid));
+    let decision = choose(&drawn, Signals { losses: &losses, ..Signals::default() });
+    assert_eq!(urgency(&decision), Some(Urgency::Reads));
     assert_eq!(decision.prices.len(), 2, "fewer runs were not looked at");
-    let Verdict::Run(_, pick) = decision.verdict else { panic!("a job was bought") };
+    let Verdict::Run(_, pick) = decision.verdict else { panic!("a job runs") };
     assert_eq!(decision.prices[1], Some(pick.bytes / 8), "an eighth of the bytes");
 }
 
@@ -88,8 +88,8 @@ fn a_payment_that_suffices_is_the_last_one_looked_at() {
 fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
     let drawn =
         tree(&["L0: 9[a-z 2] 8[a-z 2] 7[a-z 2] 6[a-z 2] 5[a-z 2] 4[a-z 2]", "L4: 1[a-z 90]"]);
-    let payments = [paid(Wish::FewerRuns, u64::MAX)];
-    let signals = Signals { payments: &payments, is_idle: true, ..Signals::default() };
+    let losses = [lost(ReadJob::FewerRuns, u64::MAX)];
+    let signals = Signals { losses: &losses, is_idle: true, ..Signals::default() };
     let decision = choose(&drawn, signals);
     assert!(matches!(urgency(&decision), Some(Urgency::Needed(_))), "{decision:?}");
     assert!(decision.prices.is_empty(), "no price was looked for");
@@ -101,7 +101,7 @@ fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
 fn urgencies_are_in_the_order_in_which_trees_are_served() {
     let order = [
         Urgency::Idle,
-        Urgency::Paid,
+        Urgency::Reads,
         Urgency::Needed(0.1),
         Urgency::Needed(1.0),
         Urgency::Needed(40.0),

@@ -323,7 +323,7 @@ proptest! {
         prop_assert!(false, "{MANY} jobs did not finish");
     }
 
-    /// However much reads pay, the jobs for reads end, and each price is at least half of the job's
+    /// However much time reads lose, the jobs for reads end, and each price is at least half of the job's
     /// bytes.
     #[test]
     fn jobs_for_reads_end_when_no_run_is_too_many(

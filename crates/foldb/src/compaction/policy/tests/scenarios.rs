@@ -44,12 +44,12 @@ fn at_rest() {
 }
 
 #[test]
-fn paid_by_reads() {
+fn for_reads() {
     check("reads.txt", include_str!("../testdata/reads.txt"));
 }
 
 #[test]
-fn paid_by_scans() {
+fn for_scans() {
     check("scans.txt", include_str!("../testdata/scans.txt"));
 }
 
@@ -111,8 +111,8 @@ fn run(policy: &Policy, drawing: &Drawing, command: &str) -> String {
             draw_verdict(&choose(policy, Signals { jobs, caller, ..Signals::default() }))
         }
         Some("rest") => draw_or_rest(rest::at_rest(&picker)),
-        Some("reads") => draw_offer(reads::fewer_runs(&picker)),
-        Some("scans") => draw_offer(reads::fewer_tombstones(&picker)),
+        Some("reads") => draw_priced(reads::fewer_runs(&picker)),
+        Some("scans") => draw_priced(reads::fewer_tombstones(&picker)),
         _ => panic!("unknown command: {command}"),
     }
 }
@@ -121,8 +121,8 @@ fn draw_or_rest(pick: Option<Pick>) -> String {
     pick.as_ref().map_or("rest".to_owned(), draw_pick)
 }
 
-fn draw_offer(offer: Option<(u64, Pick)>) -> String {
-    offer.map_or("nothing".to_owned(), |(price, pick)| {
+fn draw_priced(priced: Option<(u64, Pick)>) -> String {
+    priced.map_or("nothing".to_owned(), |(price, pick)| {
         format!("{}, for {:.1} MiB", draw_pick(&pick), price as f64 / f64::from(1 << 20))
     })
 }

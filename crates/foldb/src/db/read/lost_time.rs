@@ -1,38 +1,38 @@
-//! Payments: reads report the time that a compaction would have saved them.
+//! The time that reads lose and a compaction would have saved.
 //!
-//! A *payment* is that time, as the bytes that a compaction could have read in it. The *account* of
-//! a keyspace adds up the payments ([`ReadAccount`](crate::db::state::read_account::ReadAccount)).
-//! The policy sets the *price* of each compaction that would make reads cheaper: a share of its
-//! work, counted in bytes too. Once payments reach the price, the policy may pick the compaction.
+//! Lost time is counted as the bytes that a compaction could have read in it, and added up for each
+//! keyspace ([`LostTime`](crate::db::state::lost_time::LostTime)). The policy sets the *price* of
+//! each compaction that would make reads cheaper: a share of its work, counted in bytes too. Once
+//! reads have lost the price, the policy may pick the compaction.
 //!
 //! A seek positions a cursor in each run. Each step of a scan costs more with each further run. A
-//! point read that no filter stops searches one run after another. In a tree of one run, a read
+//! point read that no filter stopped searches one run after another. In a tree of one run, a read
 //! searches only that run:
 //!
 //! ```text
-//! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB paid
+//! 5 runs, 100 000 seeks    4 runs too many x 512 B each    200 MB lost
 //! 82 MB of 5 M records     82 MB and 64 B a record         402 MB of work, done at half
 //! ```
 //!
-//! A scan over keys that were deleted one by one visits each tombstone. It pays for compactions
-//! that move the tombstones down to the oldest data, where they are dropped:
+//! A scan over keys that were deleted one by one visits each tombstone. Compactions move the
+//! tombstones down to the oldest data, where they are dropped:
 //!
 //! ```text
-//! 1 scan over 1 M of them    185 B each               185 MB paid
+//! 1 scan over 1 M of them    185 B each               185 MB lost
 //! 1 M tombstones, 1 M puts   50 MB and 64 B a record  178 MB of work, done at half
 //! ```
 //!
 //! Flushes and compactions fold neighbouring records. So a chain grows long only if its operator
 //! cannot fold operands with each other and the base lies deeper. To fold such a chain, a
-//! compaction rewrites the tables around the key. The reads of that key pay for it:
+//! compaction rewrites the tables around the key:
 //!
 //! ```text
 //! a.MERGE x 100 over 4 MiB of tables     82 reads of 100 operands x 64 B = 512 KiB = 4 MiB / 8
 //! ```
 //!
-//! The policy picks these compactions if the tree needs no other. An iterator pays when it is
-//! dropped, and every thousand seeks. Between payments it touches no shared memory. In a tree of
-//! one run without tombstones, reads pay nothing.
+//! The policy picks these compactions if the tree needs no other. An iterator reports its effort
+//! when it is dropped, and every thousand seeks. Between reports it touches no shared memory. In a
+//! tree of one run without tombstones, reads lose nothing.
 
 use crate::compaction::policy::BYTES_PER_GONE;
 use crate::db::core::Core;
@@ -40,13 +40,13 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::iterator::Effort;
 
-/// Bytes that a seek or a point read pays for each run after the first: 1 µs at 2 ns a byte.
+/// Bytes that a seek or a point read loses at each run after the first: 1 µs at 2 ns a byte.
 const BYTES_PER_RUN: u64 = 512;
 
-/// Bytes that a step of a scan pays for each run after the first: about 4 ns.
+/// Bytes that a step of a scan loses at each run after the first: about 4 ns.
 const BYTES_PER_STEP: u64 = 2;
 
-/// Bytes that a read pays for each operand that it folds.
+/// Bytes that a read loses at each operand that it folds.
 const BYTES_PER_OPERAND: u64 = 64;
 
 /// Most operands of a chain in tables that is not long. A tree in which no compaction is due has
@@ -55,21 +55,20 @@ pub(crate) const LONG_CHAIN: usize = 64;
 
 impl Core {
     /// Notes the effort of an iterator over a view of a keyspace.
-    pub(crate) fn iterator_paid(&self, keyspace: &KeyspaceState, view: &View, effort: Effort) {
+    pub(crate) fn note_iterator(&self, keyspace: &KeyspaceState, view: &View, effort: Effort) {
         let runs = view.version.runs().count() as u64;
         let too_many = runs.saturating_sub(1);
         let bytes = too_many * (effort.seeks * BYTES_PER_RUN + effort.steps * BYTES_PER_STEP);
-        let account = &keyspace.read_account;
-        self.reads_paid(bytes, |bytes| account.fewer_runs.pay(bytes));
+        let lost = &keyspace.lost_time;
+        self.note_lost(bytes, |bytes| lost.in_runs.add(bytes));
         let bytes = effort.gone * BYTES_PER_GONE;
-        self.reads_paid(bytes, |bytes| account.fewer_tombstones.pay(bytes));
+        self.note_lost(bytes, |bytes| lost.at_tombstones.add(bytes));
     }
 
     /// Notes that a point read searched `runs` runs after the first.
     #[cold]
-    pub(crate) fn looked_into_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {
-        let account = &keyspace.read_account;
-        self.reads_paid(runs * BYTES_PER_RUN, |bytes| account.fewer_runs.pay(bytes));
+    pub(crate) fn note_more_runs(&self, keyspace: &KeyspaceState, runs: u64) {
+        self.note_lost(runs * BYTES_PER_RUN, |bytes| keyspace.lost_time.in_runs.add(bytes));
     }
 
     /// Notes that a read folded a long chain.
@@ -77,17 +76,16 @@ impl Core {
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
         // In another order than byte order the successor of a key is unknown.
         if keyspace.comparator.bytewise_order() {
-            let account = &keyspace.read_account;
             let bytes = operands as u64 * BYTES_PER_OPERAND;
-            self.reads_paid(bytes, |bytes| account.pay_for_key(key, bytes));
+            self.note_lost(bytes, |bytes| keyspace.lost_time.add_for_chain(key, bytes));
         }
     }
 
-    /// Pays, and wakes a worker if the payments now reach the price of a compaction. Without
-    /// automatic compaction, reads pay nothing.
-    fn reads_paid(&self, bytes: u64, pay: impl FnOnce(u64) -> bool) {
+    /// Adds lost time, and wakes a worker if it now reaches the price of a compaction. Without
+    /// automatic compaction, no time is added.
+    fn note_lost(&self, bytes: u64, add: impl FnOnce(u64) -> bool) {
         let is_compacted = !self.standing.is_read_only() && !self.settings.disable_auto_compactions;
-        if bytes > 0 && is_compacted && pay(bytes) {
+        if bytes > 0 && is_compacted && add(bytes) {
             self.background.note_news();
             self.wake();
         }
@@ -101,7 +99,7 @@ mod tests {
     /// Without automatic compaction each long read once took two locks of the database, and woke
     /// workers without work.
     #[test]
-    fn without_automatic_compaction_reads_pay_for_nothing() {
+    fn without_automatic_compaction_reads_lose_nothing() {
         for disable_auto_compactions in [false, true] {
             let runtime = crate::Runtime::new(crate::RuntimeOptions {
                 threads: std::sync::Arc::new(foldb_env::Stepped),
@@ -112,8 +110,7 @@ mod tests {
                 create_if_missing: true,
                 default: crate::KeyspaceOptions::with_operator("float64add"),
                 disable_auto_compactions,
-                // No worker runs, so no compaction uses up the payments before the test checks
-                // them.
+                // No worker runs, so no compaction begins before the test looks.
                 runtime: Some(runtime),
                 env: foldb_env::Env::in_memory(foldb_env::MemFs::new()),
                 ..crate::Options::default()
@@ -124,8 +121,8 @@ mod tests {
             (0..2 * LONG_CHAIN).for_each(|_| db.merge("key", 1f64.to_le_bytes()).unwrap());
             db.flush().unwrap();
             assert!(db.get("key").unwrap().is_some());
-            let has_paid = db.core().keyspaces.default().read_account.has_keys();
-            assert_eq!(has_paid, !disable_auto_compactions);
+            let losses = db.core().keyspaces.default().lost_time.losses(true);
+            assert_eq!(losses.is_empty(), disable_auto_compactions);
         }
     }
 }
