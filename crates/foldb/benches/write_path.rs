@@ -1,4 +1,4 @@
-//! Writers beside each other: is four never slower than one, does each get a turn, and does a merge
+//! Writers beside each other: is four never slower than one, does each get its share, and does a merge
 //! wait for the syncs of other writers (hazards H15 and H23)?
 //!
 //! `TMPDIR` says where; the syncs want a real disk. Cases alternate, so that a machine whose speed
@@ -53,15 +53,15 @@ fn one_against_four(name: &str, kind: Kind) {
         together.push(round(&[kind; WRITERS]));
     }
     let rates: Vec<f64> = together.iter().map(|works| total(works)).collect();
-    let turns = together.iter().map(|works| {
+    let shares = together.iter().map(|works| {
         let writes = works.iter().map(|work| work.writes);
         writes.clone().min().unwrap_or(0) as f64 / writes.max().unwrap_or(1).max(1) as f64
     });
-    let turns = turns.fold(1.0, f64::min);
+    let shares = shares.fold(1.0, f64::min);
     let slow = together.iter().flatten().map(|work| work.p999 as f64 / 1e3).collect();
     println!(
         "{name}: 1 writer {:.2} M/s, {WRITERS} writers {:.2} M/s, ratio {:.2}; \
-         fewest to most writes of a thread {turns:.2}; p99.9 {:.1} us",
+         fewest to most writes of a thread {shares:.2}; p99.9 {:.1} us",
         median(alone.clone()),
         median(rates.clone()),
         median(rates) / median(alone),

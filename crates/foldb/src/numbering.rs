@@ -13,8 +13,8 @@ pub struct Given {
     /// The numbers, one for each operation.
     pub numbers: RangeInclusive<u64>,
     /// The position of the write among all writes of this process. A failed write and a later write
-    /// may have the same numbers. Their turns differ.
-    pub turn: u64,
+    /// may have the same numbers. Their ranks differ.
+    pub rank: u64,
 }
 
 thread_local! {
@@ -22,7 +22,7 @@ thread_local! {
     static LAST_KEY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-static TURNS: AtomicU64 = AtomicU64::new(0);
+static RANKS: AtomicU64 = AtomicU64::new(0);
 
 /// Forgets the last write of this thread.
 pub fn forget() {
@@ -32,7 +32,7 @@ pub fn forget() {
 /// Returns the numbers of this thread's last write since [`forget`]. `None` if the write received
 /// no number.
 pub fn last_write() -> Option<Given> {
-    LAST_WRITE.get().map(|(first, last, turn)| Given { numbers: first..=last, turn })
+    LAST_WRITE.get().map(|(first, last, rank)| Given { numbers: first..=last, rank })
 }
 
 /// Returns the first key of this thread's last write. A call that chooses the key itself and fails
@@ -53,5 +53,5 @@ pub(crate) fn note_key(key: &[u8]) {
 
 /// Notes the numbers of a write. The caller holds the writer lock.
 pub(crate) fn note(first: u64, last: u64) {
-    LAST_WRITE.set(Some((first, last, TURNS.fetch_add(1, Ordering::Relaxed))));
+    LAST_WRITE.set(Some((first, last, RANKS.fetch_add(1, Ordering::Relaxed))));
 }

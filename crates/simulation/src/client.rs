@@ -377,12 +377,12 @@ impl<'a> Client<'a> {
         self.stage.counts.add(Counted::Write);
         self.count_kinds(&operations);
         let outcome = if answer.is_ok() { Outcome::Done { synced } } else { Outcome::Open };
-        let Given { numbers, turn } = numbering::last_write()?;
+        let Given { numbers, rank } = numbering::last_write()?;
         self.history.writes.push(Write {
             began,
             returned,
             numbers,
-            turn,
+            rank,
             operations,
             outcome,
             second,

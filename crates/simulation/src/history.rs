@@ -70,7 +70,7 @@ pub struct Write {
     /// Sequence numbers of its operations.
     pub numbers: RangeInclusive<u64>,
     /// Place of the write in the order in which the writes of a run got their numbers.
-    pub turn: u64,
+    pub rank: u64,
     /// Its operations, which are atomic.
     pub operations: Vec<Operation>,
     /// How it ended.

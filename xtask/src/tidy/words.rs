@@ -22,6 +22,9 @@ const WORDS: &[(&str, &str)] = &[
     ("frozen memtable", "sealed memtable"),
     ("range deletion", "range delete"),
     ("sort run", "run"),
+    ("payments of reads", "time that reads lose"),
+    ("turn of the lock", "time slice"),
+    ("gc turn", "backoff"),
     ("todo", "an issue, or the work"),
     ("fixme", "an issue, or the work"),
 ];

@@ -298,9 +298,9 @@ impl Job {
         let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
         let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
         let flushed_through = context.flushed_through;
-        let told =
+        let surroundings =
             context.version.surroundings(&edits, comparator, flushed_through, &(context.gone)())?;
-        output.set_surroundings(told);
+        output.set_surroundings(surroundings);
         let files = output.finish()?;
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));

@@ -274,21 +274,21 @@ impl<'a> Rewrite<'a> {
             while tail.next()?.is_some() {}
             return Ok(());
         }
-        let (mut values, mut told) = (LoggedValues::new(file, from, self.chunk()), 0);
+        let (mut values, mut reported) = (LoggedValues::new(file, from, self.chunk()), 0);
         while values.next()?.is_some() {
-            self.tell_passed(&mut told, values.passed())?;
+            self.report_passed(&mut reported, values.passed())?;
         }
         self.note_memory(values.memory_bytes());
         Ok(())
     }
 
     /// Reports the bytes of a log that were read, about once per chunk.
-    fn tell_passed(&mut self, told: &mut u64, passed: u64) -> Result<()> {
-        let new = passed - *told;
+    fn report_passed(&mut self, reported: &mut u64, passed: u64) -> Result<()> {
+        let new = passed - *reported;
         if new < self.chunk() as u64 {
             return Ok(());
         }
-        *told = passed;
+        *reported = passed;
         self.done.bytes_read += new;
         (self.context.progress)(new)
     }
@@ -365,7 +365,7 @@ impl<'a> Rewrite<'a> {
         let (mut writer, mut out) = (HintsWriter::new(from.segment, flags), Vec::new());
         if !from.is_keyed() && flags & UNHINTED == 0 {
             let mut hints = SectionHints::new(file, from, most)?;
-            let (mut is_left, mut told) = (hints.advance()?, 0);
+            let (mut is_left, mut reported) = (hints.advance()?, 0);
             self.each_part(from.segment, first, |rewrite, live| {
                 for stretch in live.iter() {
                     while is_left && hints.last().position < stretch.end {
@@ -374,7 +374,7 @@ impl<'a> Rewrite<'a> {
                             writer.add(&hint.key, hint.seqno, hint.value_len, &mut out);
                         }
                         is_left = hints.advance()?;
-                        rewrite.tell_passed(&mut told, hints.passed())?;
+                        rewrite.report_passed(&mut reported, hints.passed())?;
                         if !out.is_empty() {
                             section.append(&out, most, names)?;
                             out.clear();

@@ -205,7 +205,7 @@ impl Iter {
     #[cold]
     fn part_ends(&mut self) {
         if let Position::Taken(_) = self.front.position() {
-            self.front.reach_all();
+            self.front.claim_range();
             let front = Watched::from(self.front.second());
             let back = std::mem::replace(&mut self.front, front);
             self.back = Some(Box::new(back));
@@ -252,7 +252,7 @@ impl Iter {
     /// Opens the back end. A watched iterator then counts as a walk over all of its range.
     #[cold]
     fn open_back(&mut self) -> Box<Watched> {
-        self.front.reach_all();
+        self.front.claim_range();
         Box::new(Watched::from(self.front.second()))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It walks from key to key until one has an entry, and stays inside the range. After a walk the
 //! records' cursor stands on the far side of the entry. So a step in the same direction goes on
-//! from there, and a step back turns first:
+//! from there, and a step back reverses first:
 //!
 //! ```text
 //! advance, advance    [a] [b]|c        the records' cursor stands behind b
@@ -194,7 +194,7 @@ impl Bounded {
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::On(Way::Forward) | Position::Taken(Way::Forward) => {}
             Position::On(Way::Backward) | Position::Taken(Way::Backward) => {
-                self.entries.turn(Way::Forward)?;
+                self.entries.reverse(Way::Forward)?;
             }
             Position::Fresh | Position::Nowhere => return Ok(()),
         }
@@ -207,7 +207,7 @@ impl Bounded {
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::On(Way::Backward) | Position::Taken(Way::Backward) => {}
             Position::On(Way::Forward) | Position::Taken(Way::Forward) => {
-                self.entries.turn(Way::Backward)?;
+                self.entries.reverse(Way::Backward)?;
             }
             Position::Fresh | Position::Nowhere => return Ok(()),
         }

@@ -102,7 +102,7 @@ impl Watched {
     /// See [`Bounded::advance`].
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
-        self.before_turn(Way::Forward);
+        self.before_reversal(Way::Forward);
         let moved = self.cursor.advance();
         self.after_move(Way::Forward, moved)
     }
@@ -110,7 +110,7 @@ impl Watched {
     /// See [`Bounded::retreat`].
     #[inline]
     pub(super) fn retreat(&mut self) -> Result<bool> {
-        self.before_turn(Way::Backward);
+        self.before_reversal(Way::Backward);
         let moved = self.cursor.retreat();
         self.after_move(Way::Backward, moved)
     }
@@ -139,7 +139,7 @@ impl Watched {
 
     /// Claims all of the range: another cursor reads it too, which is not watched.
     #[cold]
-    pub(super) fn reach_all(&mut self) {
+    pub(super) fn claim_range(&mut self) {
         if let Some(watch) = &mut self.watch {
             watch.reach_ends(self.cursor.comparator(), Way::Forward, true);
         }
@@ -160,7 +160,7 @@ impl Watched {
 
     /// Extends the walk to the entry from which it now goes the other way.
     #[inline]
-    fn before_turn(&mut self, way: Way) {
+    fn before_reversal(&mut self, way: Way) {
         if self.watch.is_some()
             && let Position::On(other) | Position::Taken(other) = self.cursor.position()
             && other != way

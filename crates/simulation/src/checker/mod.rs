@@ -297,7 +297,7 @@ fn shown(value: Option<&Vec<u8>>) -> String {
 /// Fails if two successful writes have the same numbers, or if a write began after another write
 /// with greater numbers had returned.
 fn in_order(mut writes: Vec<Write>) -> Result<(Vec<Write>, Vec<Write>), Wrong> {
-    writes.sort_by_key(|write| write.turn);
+    writes.sort_by_key(|write| write.rank);
     let mut kept: Vec<Write> = Vec::with_capacity(writes.len());
     let (mut began_last, mut rivals) = (0, Vec::new());
     for write in writes {

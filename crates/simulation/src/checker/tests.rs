@@ -14,10 +14,10 @@ fn write(ticks: [Tick; 2], numbers: RangeInclusive<u64>, operations: &[Operation
     let [began, returned] = ticks;
     let outcome = Outcome::Done { synced: false };
     // Writes get their numbers when they return.
-    let (turn, operations) = (returned, operations.to_vec());
+    let (rank, operations) = (returned, operations.to_vec());
     let (before, after) = (Vec::new(), Vec::new());
     let (second, is_logged) = (0, true);
-    Write { began, returned, numbers, turn, operations, outcome, second, before, after, is_logged }
+    Write { began, returned, numbers, rank, operations, outcome, second, before, after, is_logged }
 }
 
 fn read(ticks: [Tick; 2], key: &str, value: &str) -> Read {
@@ -106,7 +106,7 @@ fn a_walk_shows_one_moment() {
 fn numbers_follow_time_and_are_given_once() {
     let (one, other) = (put("a", "1"), put("a", "2"));
     let mut later = write([5, 6], 1..=1, std::slice::from_ref(&one));
-    later.turn = 0;
+    later.rank = 0;
     check(&[later, write([0, 1], 2..=2, std::slice::from_ref(&other))], &[]).unwrap_err();
     let twice = [write([0, 1], 1..=1, &[one]), write([2, 3], 1..=1, &[other])];
     check(&twice, &[]).unwrap_err();

@@ -32,7 +32,7 @@ pub struct Run<T> {
 }
 
 /// Runs `body` on a machine drawn from `seed`. Every thread that it starts, every lock, clock,
-/// sleep and random number belongs to the run. Runs of other threads wait for their turn.
+/// sleep and random number belongs to the run. Runs of other threads wait for it to end.
 ///
 /// If every thread of a run waits without a deadline, the run cannot end. Then the process prints
 /// `seed` on standard error and exits with code 3.
@@ -51,8 +51,8 @@ pub struct Run<T> {
 /// assert_eq!(once.trace, again.trace);
 /// ```
 pub fn run<T: Send>(seed: u64, body: impl FnOnce() -> T + Send) -> Run<T> {
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _from_the_first_run_on = foldb_env::at_scheduling_points(calls::scheduling_point);
     calls::switch_on(seed);
     let outcome = std::thread::scope(|scope| {

@@ -41,8 +41,9 @@ impl Core {
     /// holds no locks.
     pub(crate) fn tell_failed_callbacks(&self) {
         let failures: Vec<Error> = self.keyspaces.look(|all| {
-            let of_each =
-                all.flat_map(|own| [own.take_untold_failure(), own.take_untold_policy_failure()]);
+            let of_each = all.flat_map(|own| {
+                [own.take_unreported_failure(), own.take_unreported_policy_failure()]
+            });
             of_each.flatten().collect()
         });
         for error in failures {

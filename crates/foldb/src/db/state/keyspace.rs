@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::compaction::policy::Policy;
 use crate::db::state::damage::DamagedParts;
-use crate::db::state::gc_turn::GcTurn;
+use crate::db::state::gc_backoff::GcBackoff;
 use crate::db::state::lost_time::LostTime;
 use crate::db::state::pace::Pace;
 use crate::db::state::view::{View, ViewCell};
@@ -59,7 +59,7 @@ pub(crate) struct KeyspaceState {
     /// Files that flushes and compactions append value segments to.
     pub(crate) growing: GrowingFiles,
     /// When garbage collection checks the keyspace's segments again.
-    pub(crate) gc_turn: GcTurn,
+    pub(crate) gc_backoff: GcBackoff,
     /// The compaction debt at the last look, in bytes.
     pub(crate) last_debt: AtomicU64,
     /// The pace of its writes.
@@ -139,7 +139,7 @@ impl KeyspaceState {
             tables: Arc::new(tables),
             view: ViewCell::new(View::of(parts.version)),
             growing: GrowingFiles::default(),
-            gc_turn: GcTurn::default(),
+            gc_backoff: GcBackoff::default(),
             last_debt: AtomicU64::new(0),
             pace: Pace::default(),
             lost_time: LostTime::default(),
@@ -254,14 +254,14 @@ impl KeyspaceState {
     }
 
     /// Returns the failure of the comparator at the first call after it, and `None` at later calls.
-    pub(crate) fn take_untold_failure(&self) -> Option<Error> {
+    pub(crate) fn take_unreported_failure(&self) -> Option<Error> {
         let failure = self.failure.get()?;
         (!self.failure_told.swap(true, Ordering::AcqRel)).then(|| failure.clone())
     }
 
     /// Returns the first panic of the filter policy at the first call after it, and `None` at later
     /// calls.
-    pub(crate) fn take_untold_policy_failure(&self) -> Option<Error> {
+    pub(crate) fn take_unreported_policy_failure(&self) -> Option<Error> {
         let failure = self.filter_policy.as_ref()?.failure()?;
         let is_new = !self.policy_failure_told.swap(true, Ordering::AcqRel);
         is_new.then(|| failure.clone().prefixed(&format!("keyspace '{}': ", self.name)))

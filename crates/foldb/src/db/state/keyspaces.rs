@@ -73,7 +73,7 @@ impl Keyspaces {
 
     /// Returns why the last background collection failed; `None` after one has succeeded.
     pub(crate) fn gc_error(&self) -> Option<Error> {
-        self.look(|all| all.filter_map(|keyspace| keyspace.gc_turn.error()).next())
+        self.look(|all| all.filter_map(|keyspace| keyspace.gc_backoff.error()).next())
     }
 
     /// Adds up the value segments of all keyspaces.

@@ -11,7 +11,7 @@ pub(crate) mod clock_jumps;
 pub(crate) mod damage;
 pub(crate) mod disjoint_ranges;
 pub(crate) mod fronts;
-pub(crate) mod gc_turn;
+pub(crate) mod gc_backoff;
 pub(crate) mod keyspace;
 pub(crate) mod keyspaces;
 pub(crate) mod logs;

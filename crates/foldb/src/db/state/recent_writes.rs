@@ -173,7 +173,7 @@ impl RecentWrites {
     }
 
     /// Begins to note writes. `published` is the last write before.
-    pub(crate) fn turn_on(&mut self, published: SeqNo) {
+    pub(crate) fn start(&mut self, published: SeqNo) {
         if self.is_on {
             return;
         }
@@ -184,7 +184,7 @@ impl RecentWrites {
     }
 
     /// Ends the notes, and releases their memory.
-    pub(crate) fn turn_off(&mut self) {
+    pub(crate) fn stop(&mut self) {
         *self = RecentWrites::with(self.sizes);
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Place {
     pub(crate) number: u64,
 }
 
-/// The turn of the scrub.
+/// The progress of the scrub, which one worker at a time holds.
 #[derive(Debug, Default)]
 pub(crate) struct Scrub(Lock<Progress, SCRUB>);
 
@@ -40,7 +40,7 @@ struct Progress {
 
 impl Scrub {
     /// Begins a check. Returns `None` if another worker checks, or none is due yet.
-    pub(crate) fn begin(&self, now: Duration) -> Option<ScrubTurn<'_>> {
+    pub(crate) fn begin(&self, now: Duration) -> Option<ScrubStep<'_>> {
         let mut progress = self.0.try_lock()?;
         if now < progress.due {
             return None;
@@ -48,14 +48,14 @@ impl Scrub {
         if progress.last.is_none() {
             progress.begun = now;
         }
-        Some(ScrubTurn(progress))
+        Some(ScrubStep(progress))
     }
 }
 
 /// The right to check the next file.
-pub(crate) struct ScrubTurn<'a>(LockGuard<'a, Progress, SCRUB>);
+pub(crate) struct ScrubStep<'a>(LockGuard<'a, Progress, SCRUB>);
 
-impl ScrubTurn<'_> {
+impl ScrubStep<'_> {
     /// Returns the file that was checked last.
     pub(crate) fn last(&self) -> Option<Place> {
         self.0.last

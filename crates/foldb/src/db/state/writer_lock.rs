@@ -7,26 +7,26 @@
 //! must not wait for threads that write all the time. Therefore a waiter does one of three things:
 //!
 //! ```text
-//!               ┌ in its own turn? ┐ yes
-//!  lock is held ┤                  ├──────► regain: the lock comes back after the pressing waiters
-//!               └─────────┬────────┘
+//!               ┌ in its own slice? ┐ yes
+//!  lock is held ┤                   ├─────► regain: the lock comes back after the pressing waiters
+//!               └─────────┬─────────┘
 //!                      no │
 //!              ┌ waited here lately? ┐ no
 //!              ┤                     ├────► press: writers step aside, for one write
 //!              └──────────┬──────────┘
-//!                     yes └─────────────► queue: a turn of TURN in the order of arrival
+//!                     yes └─────────────► queue: a time slice, in the order of arrival
 //! ```
 //!
-//! - *Regain.* The owner of a turn that is not over takes the lock back as soon as the pressing
+//! - *Regain.* The owner of a time slice that is not over takes the lock back as soon as the pressing
 //!   waiters have written.
 //! - *Press.* A waiter that has not waited for this lock within [`PRESS_EVERY`] announces itself.
 //!   Every other writer sees that before its next write and leaves the lock to the waiter.
 //! - *Queue.* A waiter that waited within that time counts as one that writes all the time. It
-//!   sleeps in a queue. The first in the queue waits for the rest of the owner's turn, then presses
+//!   sleeps in a queue. The first in the queue waits for the rest of the owner's slice, then presses
 //!   and becomes the owner.
 //!
 //! Invariant: a waiter that presses waits only for the write in progress and for other waiters that
-//! press. It never waits for a turn.
+//! press. It never waits for a time slice.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -68,11 +68,11 @@ impl<T> Drop for WriterGuard<'_, T> {
     }
 }
 
-/// How long the owner of a turn keeps writing while other threads wait in the queue. A turn has
+/// How long its owner keeps writing while other threads wait in the queue. A time slice has
 /// thousands of writes, and moving the cache lines takes only some microseconds.
-const TURN: Duration = Duration::from_micros(700);
+const TIME_SLICE: Duration = Duration::from_micros(700);
 /// The time after a wait in which the thread may not press. If it waits again within that time, it
-/// queues for a turn.
+/// queues for a time slice.
 const PRESS_EVERY: Duration = Duration::from_micros(100);
 /// Time between two looks at the lock: a few writes.
 const LOOK_EVERY: Duration = Duration::from_nanos(400);
@@ -106,22 +106,22 @@ struct Waiting {
     /// rank: waiters hold it only here. It needs parking_lot's deadline and its fairness.
     first: parking_lot::Mutex<()>,
     born: Instant,
-    /// The thread whose turn it is; 0 before the first turn. A new thread with the value of an
-    /// ended one is delayed by one turn at most.
+    /// The thread whose time slice it is; 0 before the first one. A new thread with the value of an
+    /// ended one is delayed by one slice at most.
     owner: AtomicUsize,
-    /// When the turn began, in nanoseconds since `born`.
-    turn_began: AtomicU64,
+    /// When the slice began, in nanoseconds since `born`.
+    slice_began: AtomicU64,
 }
 
 impl Waiting {
-    fn rest_of_turn(&self) -> Duration {
-        let began = Duration::from_nanos(self.turn_began.load(Ordering::Relaxed));
-        (began + TURN).saturating_sub(self.born.elapsed())
+    fn rest_of_slice(&self) -> Duration {
+        let began = Duration::from_nanos(self.slice_began.load(Ordering::Relaxed));
+        (began + TIME_SLICE).saturating_sub(self.born.elapsed())
     }
 
-    fn begin_turn(&self) {
+    fn begin_slice(&self) {
         let now = u64::try_from(self.born.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.turn_began.store(now, Ordering::Relaxed);
+        self.slice_began.store(now, Ordering::Relaxed);
         self.owner.store(this_thread(), Ordering::Relaxed);
     }
 
@@ -167,7 +167,7 @@ impl<T> WriterLock<T> {
             first: parking_lot::Mutex::new(()),
             born: Instant::now(),
             owner: AtomicUsize::new(0),
-            turn_began: AtomicU64::new(0),
+            slice_began: AtomicU64::new(0),
         };
         WriterLock { mutex: Lock::new(state), holder: Holder::default(), waiting }
     }
@@ -199,8 +199,8 @@ impl<T> WriterLock<T> {
     }
 
     /// Takes the lock, or gives up after the longer of `queueing` and `holding`. The waiter queues
-    /// for at most `queueing`, and then presses. So turns of other threads do not make its write
-    /// fail. `holding` is how long a thread may be expected to hold the lock for its write.
+    /// for at most `queueing`, and then presses. So time slices of other threads do not make
+    /// its write fail. `holding` is how long a thread may be expected to hold the lock for its write.
     pub(crate) fn try_lock_for(
         &self,
         queueing: Duration,
@@ -227,7 +227,7 @@ impl<T> WriterLock<T> {
             .get()
             .is_some_and(|(lock, when)| lock == this_lock && when.elapsed() < PRESS_EVERY);
         let is_owner = || self.waiting.owner.load(Ordering::Relaxed) == this_thread();
-        let guard = if is_owner() && !self.waiting.rest_of_turn().is_zero() {
+        let guard = if is_owner() && !self.waiting.rest_of_slice().is_zero() {
             self.regain(holding)
         } else if waited_lately {
             self.queue(queueing, holding)
@@ -249,22 +249,22 @@ impl<T> WriterLock<T> {
         self.look_until(limit, || self.lock_unless_pressed())
     }
 
-    /// Waits for a turn, and begins it. If `queueing` ends before the turn comes, the waiter
-    /// presses at once.
+    /// Waits for a time slice, and begins it. If `queueing` ends before it comes, the waiter presses
+    /// at once.
     fn queue(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
         let first = match queueing.0 {
             None => Some(self.waiting.first.lock()),
             Some(end) => self.waiting.first.try_lock_until(end),
         };
         if first.is_some() {
-            let rest = queueing.at_most(self.waiting.rest_of_turn());
+            let rest = queueing.at_most(self.waiting.rest_of_slice());
             if !rest.is_zero() {
                 nap(rest);
             }
         }
         let guard = self.press(holding)?;
         if let Some(first) = first {
-            self.waiting.begin_turn();
+            self.waiting.begin_slice();
             parking_lot::MutexGuard::unlock_fair(first);
         }
         Some(guard)
@@ -328,10 +328,10 @@ mod tests {
     }
 
     #[test]
-    fn h15_threads_that_write_all_the_time_take_turns_and_none_starves() {
+    fn h15_threads_that_write_all_the_time_alternate_and_none_starves() {
         let (done, total) = rush(4, Duration::from_millis(300));
         assert_eq!(done.iter().sum::<u64>(), total, "one at a time");
-        // The time is enough for about a hundred turns of each thread. So each thread gets some
+        // The time is enough for about a hundred slices of each thread. So each thread gets some
         // even on a busy machine.
         assert!(done.iter().all(|&done| done > 1000), "{done:?}");
     }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_other_threads_do_not_make_a_wait_fail() {
+    fn time_slices_of_other_threads_do_not_make_a_wait_fail() {
         let lock = WriterLock::new(());
         beside_busy_threads(&lock, |_| {
             for write in 0..100 {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_writer_waits_for_writes_and_not_for_turns() {
+    fn a_rare_writer_waits_for_writes_and_not_for_time_slices() {
         let lock = WriterLock::new(());
         let mut waited_for = Vec::new();
         beside_busy_threads(&lock, |writes| {
@@ -399,7 +399,7 @@ mod tests {
             }
         });
         waited_for.sort_unstable();
-        // A turn is 70 such writes. Other processes may use the processors during the test, so it
+        // A time slice is 70 such writes. Other processes may use the processors during the test, so it
         // checks the median.
         assert!(waited_for[100] <= 5, "{waited_for:?}");
     }

@@ -110,7 +110,7 @@ impl Core {
     #[cold]
     fn start_noting(&self, patience: Patience) -> Result<()> {
         let mut writer = self.lock_writer_for(patience)?;
-        writer.recent.turn_on(self.published());
+        writer.recent.start(self.published());
         self.transactions.started_noting();
         Ok(())
     }

@@ -194,9 +194,9 @@ impl Core {
             installed.inspect_err(|_| self.discard_slices(&slices, &tree))?;
         }
         drop(tree);
-        let told: Vec<_> = slices.into_iter().map(|written| self.event_of(written)).collect();
+        let events: Vec<_> = slices.into_iter().map(|written| self.event_of(written)).collect();
         self.remove_unreferenced_tables();
-        told.iter().for_each(|event| self.events.tell(event));
+        events.iter().for_each(|event| self.events.tell(event));
         Ok(())
     }
 

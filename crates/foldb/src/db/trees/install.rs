@@ -64,7 +64,7 @@ impl Core {
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
-            own.keyspace.gc_turn.changed();
+            own.keyspace.gc_backoff.changed();
             own.keyspace.lost_time.tree_changed();
             own.forget_gone_damage();
             self.set_pace(own);

@@ -31,7 +31,7 @@ impl Core {
             view.memtables().fold(worked, |worked, memtable| advance(memtable) || worked)
         });
         if worked {
-            // Other work gets its turn between two pieces.
+            // Other work runs between two pieces.
             self.background.order_wanted.store(true, Ordering::Release);
         }
         worked

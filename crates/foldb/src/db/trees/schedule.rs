@@ -97,7 +97,7 @@ impl Core {
     }
 
     /// Returns the most urgent job over the trees of all keyspaces. Among equally urgent keyspaces,
-    /// the one after the last served one is next, so each of them gets its turn.
+    /// the one after the last served one is next, in rotation.
     pub(crate) fn pick(&self, tree: &mut Tree, asks: Asks) -> Option<Claim> {
         // The order matters: a snapshot that is released after `refold` listed it is noticed at the
         // next pick.
@@ -110,7 +110,7 @@ impl Core {
         }
         let writers_are_slow = self.holds_writers_back(tree);
         let mut best: Option<Choice> = None;
-        for id in in_turn(tree) {
+        for id in in_rotation(tree) {
             let Some(own) = tree.keyspaces.get_mut(&id) else { continue };
             let lost_time = &own.keyspace.lost_time;
             let losses =
@@ -240,7 +240,7 @@ impl Core {
 }
 
 /// Returns all keyspaces, beginning after the last one served.
-pub(crate) fn in_turn(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
+pub(crate) fn in_rotation(tree: &Tree) -> impl Iterator<Item = KeyspaceId> + use<> {
     let behind = (Bound::Excluded(tree.last_served), Bound::Unbounded);
     let ids: Vec<KeyspaceId> = tree
         .keyspaces

@@ -57,9 +57,9 @@ impl Core {
     /// Checks the next file, if one is due. Returns whether it did.
     fn scrub_next(&self) -> bool {
         let now = self.options.env.clock.now();
-        let Some(mut turn) = self.background.scrub.begin(now) else { return false };
-        let Some((keyspace, version, place)) = self.next_to_scrub(turn.last()) else {
-            turn.end_round(SHORTEST_ROUND);
+        let Some(mut step) = self.background.scrub.begin(now) else { return false };
+        let Some((keyspace, version, place)) = self.next_to_scrub(step.last()) else {
+            step.end_round(SHORTEST_ROUND);
             return false;
         };
         let checked = self.scrub(&keyspace, &version, place);
@@ -73,7 +73,7 @@ impl Core {
         self.totals.add(Total::BytesScrubbed, bytes);
         // A file without bytes costs a block, so that a round of such files ends.
         let paid = time_at(bytes.max(SMALLEST_READ), self.settings.scrub_io_budget);
-        turn.checked(place, now, paid);
+        step.checked(place, now, paid);
         true
     }
 

@@ -5,8 +5,8 @@
 //! released the lock. Only with [`crate::Options::visible_when_durable`] it syncs under the lock,
 //! between log and application, so that no reader sees what may not survive. A write without room
 //! waits before it takes the lock again
-//! ([`crate::db::throttle::room`]). Threads that write without pause take turns of 0.7
-//! milliseconds, so that the lock does not bounce between them
+//! ([`crate::db::throttle::room`]). Threads that write without pause alternate in time slices of
+//! 0.7 milliseconds, so that the lock does not bounce between them
 //! ([`crate::db::state::writer_lock`], H15).
 
 use std::sync::Arc;
@@ -515,7 +515,7 @@ impl Core {
         };
         if is_due {
             match self.transactions.may_stop_noting() {
-                true => recent.turn_off(),
+                true => recent.stop(),
                 false => recent.charge(&self.runtime.ledger().transactions),
             }
         }

@@ -84,7 +84,7 @@ impl Visible {
     }
 
     /// Moves the records' cursor to the other side of the key that was folded last.
-    pub(super) fn turn(&mut self, way: Way) -> Result<()> {
+    pub(super) fn reverse(&mut self, way: Way) -> Result<()> {
         match way {
             Way::Forward => seek_behind(&mut self.records, &self.key),
             Way::Backward => self.records.seek_before(&self.key),

@@ -116,7 +116,7 @@ struct State {
     /// Threads that compact now.
     compacting: usize,
     /// Steps begun so far.
-    turn: u64,
+    begun: u64,
 }
 
 /// A tenant and what is known of its work.
@@ -145,8 +145,8 @@ struct Lane {
     not_before: Option<Instant>,
     /// Time of the next step even if nothing happens.
     look_at: Option<Instant>,
-    /// The turn in which it was last served.
-    turn: u64,
+    /// The number of its last step: the lane that has waited longest has the lowest rank.
+    rank: u64,
 }
 
 /// How a worker gets to a step.
@@ -482,12 +482,12 @@ impl State {
         let (at, work) = soon
             .or_else(|| self.most_urgent(Work::Order, now))
             .or_else(|| if may_compact { self.most_urgent(Work::Compaction, now) } else { None })?;
-        self.turn += 1;
+        self.begun += 1;
         self.compacting += usize::from(work == Work::Compaction);
-        let turn = self.turn;
+        let rank = self.begun;
         let entry = &mut self.tenants[at];
         let lane = entry.lane(work);
-        (lane.turn, lane.not_before, lane.look_at) = (turn, None, None);
+        (lane.rank, lane.not_before, lane.look_at) = (rank, None, None);
         lane.running += 1;
         Some(Task { id: entry.id, tenant: Arc::clone(&entry.tenant), work, news: entry.news })
     }
@@ -498,12 +498,12 @@ impl State {
             if !entry.is_ready(work, now) {
                 continue;
             }
-            let (urgency, turn) = (entry.tenant.urgency(work), entry.lane_of(work).turn);
+            let (urgency, rank) = (entry.tenant.urgency(work), entry.lane_of(work).rank);
             let is_better = |&(_, most, first): &(usize, f64, u64)| {
-                urgency > most || urgency == most && turn < first
+                urgency > most || urgency == most && rank < first
             };
             if best.as_ref().is_none_or(is_better) {
-                best = Some((at, urgency, turn));
+                best = Some((at, urgency, rank));
             }
         }
         best.map(|(at, ..)| (at, work))

@@ -123,7 +123,7 @@ fn one_thread_is_always_left_to_flush() {
 }
 
 #[test]
-fn equally_urgent_tenants_take_turns() {
+fn equally_urgent_tenants_are_served_in_rotation() {
     let workers = workers(1, &[(0.0, 0.0); 3]);
     for task in begun(&workers, 1).into_iter().filter(|task| task.1 == Work::Flush) {
         done(&workers, task, Ok(false));

@@ -1,4 +1,4 @@
-//! Tests concurrent writers: deadlines, pacing, turns, and a mix of logged, synced and unlogged
+//! Tests concurrent writers: deadlines, pacing, time slices, and a mix of logged, synced and unlogged
 //! writes.
 
 use std::sync::Arc;
@@ -177,35 +177,35 @@ fn h23_writes_without_sync_do_not_wait_for_syncs() {
 
 /// H15: writers take the lock in any order, but each gets it.
 #[test]
-fn h15_every_writer_gets_its_turn() {
+fn h15_every_writer_gets_its_share() {
     const WRITERS: usize = 6;
     let fs = MemFs::new();
     let db = Db::open(PATH, Options { write_buffer_size: 256 << 20, ..options(&fs) }).unwrap();
-    let turns: [AtomicUsize; WRITERS] = Default::default();
+    let writes: [AtomicUsize; WRITERS] = Default::default();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        for turn in &turns {
+        for own in &writes {
             let (db, stop) = (&db, &stop);
             let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     db.with(&unlogged).merge("hot", number(1)).unwrap();
-                    turn.fetch_add(1, Ordering::Relaxed);
+                    own.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
         let _stop = RaisedAtEnd(&stop);
         let start = Instant::now();
-        let turns = || turns.iter().map(|turn| turn.load(Ordering::Relaxed));
-        // Each writer gets hundreds of turns in time, whatever else the machine does.
-        while turns().min().unwrap() < 500 {
+        let counts = || writes.iter().map(|own| own.load(Ordering::Relaxed));
+        // Each writer writes hundreds of times in time, whatever else the machine does.
+        while counts().min().unwrap() < 500 {
             let waited = start.elapsed();
-            let so_far: Vec<_> = turns().collect();
+            let so_far: Vec<_> = counts().collect();
             assert!(waited < Duration::from_secs(30), "a writer starves: {so_far:?}");
             thread::sleep(Duration::from_millis(5));
         }
     });
-    let all: usize = turns.iter().map(|turn| turn.load(Ordering::Relaxed)).sum();
+    let all: usize = writes.iter().map(|own| own.load(Ordering::Relaxed)).sum();
     assert_eq!(count(&db, "hot"), all as u64);
 }
 

@@ -151,10 +151,10 @@ pub(crate) fn dropped_tails(
     last_seqno: SeqNo,
 ) -> Vec<DroppedTail> {
     let found = stored.tail.take().into_iter().chain(of_logs.iter().cloned());
-    let told = found.filter(|(_, _, tail)| tail.bytes > 0).map(|(file, offset, tail)| {
+    let dropped = found.filter(|(_, _, tail)| tail.bytes > 0).map(|(file, offset, tail)| {
         DroppedTail { file, offset, bytes: tail.bytes, frames: tail.frames, last_seqno }
     });
-    told.collect()
+    dropped.collect()
 }
 
 /// Returns the initial parts of each stored keyspace.

@@ -78,7 +78,7 @@ fn the_check_takes_comparisons_for_claims_and_notes_and_not_for_their_product() 
         claims.add_key(&keyspace, &key(number), hash, Forbids::Any);
     }
     let mut recent = RecentWrites::new();
-    recent.turn_on(0);
+    recent.start(0);
     let odd = |rng: &mut fastrand::Rng| 2 * rng.u32(..RANGES + KEYS) + 1;
     for seqno in 1..=u64::from(WRITES) {
         let key = &key(odd(&mut rng))[..];

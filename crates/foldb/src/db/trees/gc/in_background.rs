@@ -52,22 +52,22 @@ impl Core {
             if self.stopping() { Err(stopped()) } else { Ok(()) }
         };
         for keyspace in self.keyspaces.all() {
-            let turn = &keyspace.gc_turn;
+            let backoff = &keyspace.gc_backoff;
             // The number is read before the check, so a change after this line leads to another
             // check.
-            let seen = turn.changes();
-            if turn.is_settled() || !turn.may_try(start) || keyspace.has_failed() {
+            let seen = backoff.changes();
+            if backoff.is_settled() || !backoff.may_try(start) || keyspace.has_failed() {
                 continue;
             }
             let collected = self.gc_step(&keyspace, bound, memory, &progress);
             if collected.is_ok() {
-                turn.succeeded();
+                backoff.succeeded();
             }
             match collected {
-                Ok(Collected::Nothing) => turn.settle_at(seen),
+                Ok(Collected::Nothing) => backoff.settle_at(seen),
                 Ok(Collected::Rewritten(step)) => {
                     if !step.helped() {
-                        turn.settle_at(seen + u64::from(step.installed));
+                        backoff.settle_at(seen + u64::from(step.installed));
                     }
                     return Ok(true);
                 }
@@ -76,7 +76,7 @@ impl Core {
                 Err(error) if self.check_writable().is_err() => return Err(error),
                 Err(error) => {
                     // The failure stops neither the collections of other keyspaces nor writes.
-                    turn.failed(error.clone(), self.options.env.clock.now());
+                    backoff.failed(error.clone(), self.options.env.clock.now());
                     self.events.tell(&Event::BackgroundError { error });
                 }
             }
@@ -96,7 +96,7 @@ impl Core {
         self.collects_by_itself()
             && self.keyspaces.all().iter().any(|keyspace| {
                 // The background does no work for a keyspace whose comparator failed.
-                !keyspace.has_failed() && !keyspace.gc_turn.is_settled() && {
+                !keyspace.has_failed() && !keyspace.gc_backoff.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
                     !pick(candidates(keyspace, &version), bound).is_empty()
                 }

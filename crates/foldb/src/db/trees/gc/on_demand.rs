@@ -138,7 +138,7 @@ impl OnDemand<'_> {
     }
 }
 
-/// A caller that collects garbage, or waits for its turn.
+/// A caller that collects garbage, or waits for another collection.
 struct GcCaller<'a>(&'a Core);
 
 impl<'a> GcCaller<'a> {

@@ -24,7 +24,7 @@ use crate::wal::{LogReader, LogRecord};
 
 /// The facts that all logs reveal.
 #[derive(Debug, Default)]
-pub(crate) struct LogsTell {
+pub(crate) struct LogFacts {
     /// The identity in the oldest readable log.
     pub(crate) database: Option<u64>,
     /// The keyspaces that the logs write to.
@@ -41,7 +41,7 @@ pub(crate) struct LogsTell {
     pub(crate) operators: BTreeMap<OperatorId, Definition>,
 }
 
-impl LogsTell {
+impl LogFacts {
     /// Reads the logs with these numbers. `flushed` has the last write of each keyspace that is in
     /// tables.
     ///
@@ -52,16 +52,16 @@ impl LogsTell {
         names: &FileNames,
         numbers: &[u64],
         flushed: &BTreeMap<KeyspaceId, SeqNo>,
-    ) -> Result<LogsTell> {
-        let mut told = LogsTell::default();
+    ) -> Result<LogFacts> {
+        let mut facts = LogFacts::default();
         for &number in numbers {
             let mut log = LogReader::open(fs, &names.log(number), number)?;
-            match told.read(&mut log, flushed) {
+            match facts.read(&mut log, flushed) {
                 Err(error) if error.kind() == ErrorKind::Corruption => {}
                 read => read?,
             }
         }
-        Ok(told)
+        Ok(facts)
     }
 
     fn read(&mut self, log: &mut LogReader, flushed: &BTreeMap<KeyspaceId, SeqNo>) -> Result<()> {

@@ -48,7 +48,7 @@ pub use self::report::{CutLog, LostRange, LostTable, RepairReport, SkippedPart};
 
 use self::copy::Copy;
 use self::cut::{cut_log, with_ending};
-use self::logs::LogsTell;
+use self::logs::LogFacts;
 use self::mend::{Mending, heads, logs_from};
 pub(crate) use self::rebuild::bounds;
 use self::rebuild::{Rebuilt, Survey, Unclaimed, without_gaps};
@@ -217,10 +217,10 @@ fn adopt_operators(
     logs: &[u64],
     stored: &Stored,
 ) -> Result<()> {
-    let told = LogsTell::of(fs, names, logs, &BTreeMap::new())?;
+    let logged = LogFacts::of(fs, names, logs, &BTreeMap::new())?;
     let known = stored.registry.resolver();
     let known = known.dynamic_definitions().map(|known| (known.id, known.clone())).collect();
-    without_gaps(known, &told).iter().try_for_each(|definition| stored.registry.adopt(definition))
+    without_gaps(known, &logged).iter().try_for_each(|definition| stored.registry.adopt(definition))
 }
 
 /// Returns the identity of a database without a manifest, or a new one if no log and no table is

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::files::{logs_in, next_number};
-use crate::db::lifecycle::open::repair::logs::LogsTell;
+use crate::db::lifecycle::open::repair::logs::LogFacts;
 use crate::db::lifecycle::open::stored::named_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
@@ -43,8 +43,8 @@ use crate::version::{
 };
 use crate::wal::{LogReader, LogRecord, Tail};
 
-/// The facts that a table stores about itself.
-struct Told {
+/// A table that was found, with the facts that it stores about itself.
+struct FoundTable {
     keyspace: KeyspaceId,
     /// The order of its keys.
     comparator: Arc<dyn Comparator>,
@@ -57,7 +57,7 @@ struct Told {
     expiry: Option<Expiry>,
 }
 
-impl Told {
+impl FoundTable {
     /// Returns whether the records of the table were logged, and it is no part of a flush that may
     /// have been interrupted.
     fn is_installed(&self) -> bool {
@@ -95,10 +95,10 @@ pub(crate) struct Unclaimed {
 /// without an operator, so that no other operator takes it.
 pub(crate) fn without_gaps(
     tables: BTreeMap<OperatorId, Definition>,
-    told: &LogsTell,
+    logged: &LogFacts,
 ) -> Vec<Definition> {
-    let logs = &told.operators;
-    let used = Some(told.last_operator).filter(|id| *id >= FIRST_DYNAMIC_ID);
+    let logs = &logged.operators;
+    let used = Some(logged.last_operator).filter(|id| *id >= FIRST_DYNAMIC_ID);
     let last = tables.keys().chain(logs.keys()).copied().max().max(used);
     // A number that no database reaches is rejected when the definitions are registered.
     let last = last.map_or(FIRST_DYNAMIC_ID, |last| last.min(MOST_OPERATORS).saturating_add(1));
@@ -126,9 +126,9 @@ pub(crate) struct Survey<'a> {
     cache: Arc<BlockCache>,
     database: Option<u64>,
     operators: BTreeMap<OperatorId, Definition>,
-    told: Vec<Told>,
+    tables: Vec<FoundTable>,
     sections: Sections,
-    logs: LogsTell,
+    logs: LogFacts,
     /// Tables of loads that are left out.
     unfinished_loads: Vec<(PathBuf, Error)>,
     /// Damaged tables.
@@ -154,9 +154,9 @@ impl<'a> Survey<'a> {
             cache: Arc::new(BlockCache::sharing(&Arc::new(BlockStore::new(1 << 20)))),
             database: None,
             operators: BTreeMap::new(),
-            told: Vec::new(),
+            tables: Vec::new(),
             sections: BTreeMap::new(),
-            logs: LogsTell::default(),
+            logs: LogFacts::default(),
             unfinished_loads: Vec::new(),
             damaged: Vec::new(),
         };
@@ -171,7 +171,7 @@ impl<'a> Survey<'a> {
             }
         }
         let flushed = survey.flushed();
-        survey.logs = LogsTell::of(&**fs, names, &logs_in(present), &flushed)?;
+        survey.logs = LogFacts::of(&**fs, names, &logs_in(present), &flushed)?;
         survey.pass_over_unfinished_flushes(&flushed);
         survey.number_loads(&flushed);
         survey.database = match survey.database.or(survey.logs.database) {
@@ -186,19 +186,19 @@ impl<'a> Survey<'a> {
     /// unless another description says that they were replaced. Also returns the last tables of
     /// loads that are missing. They may hold lost data.
     pub(crate) fn missing(&self) -> Vec<(PathBuf, Error)> {
-        let mut newest: BTreeMap<KeyspaceId, &Told> = BTreeMap::new();
+        let mut newest: BTreeMap<KeyspaceId, &FoundTable> = BTreeMap::new();
         let mut replaced = BTreeSet::new();
-        for told in &self.told {
-            let Some(said) = &told.surroundings else { continue };
-            let gone = said.trimmed.iter().filter(|(_, pieces)| pieces.is_empty());
+        for table in &self.tables {
+            let Some(around) = &table.surroundings else { continue };
+            let gone = around.trimmed.iter().filter(|(_, pieces)| pieces.is_empty());
             replaced.extend(gone.map(|(file, _)| *file));
-            let known = newest.entry(told.keyspace).or_insert(told);
-            if told.facts.number > known.facts.number {
-                *known = told;
+            let known = newest.entry(table.keyspace).or_insert(table);
+            if table.facts.number > known.facts.number {
+                *known = table;
             }
         }
-        let live = newest.values().filter_map(|told| told.surroundings.as_ref());
-        let live: BTreeSet<u64> = live.flat_map(|said| said.live.iter().copied()).collect();
+        let live = newest.values().filter_map(|table| table.surroundings.as_ref());
+        let live: BTreeSet<u64> = live.flat_map(|around| around.live.iter().copied()).collect();
         let is_there = |file: &u64| self.present.contains(&FileKind::Table(*file));
         let missing = live.difference(&replaced).filter(|file| !is_there(file));
         let error = |file: u64| {
@@ -213,16 +213,16 @@ impl<'a> Survey<'a> {
     /// on those in tables. A load has a number that no log has.
     pub(crate) fn may_lack_newest(&self) -> bool {
         let described = self.described();
-        let mut installed = self.told.iter().filter(|told| told.is_installed());
-        if installed.any(|told| told.facts.largest_seqno > described[&told.keyspace]) {
+        let mut installed = self.tables.iter().filter(|table| table.is_installed());
+        if installed.any(|table| table.facts.largest_seqno > described[&table.keyspace]) {
             return true;
         }
         let mut next = self.flushed().into_values().max().unwrap_or(0) + 1;
         let loads: BTreeSet<SeqNo> = self
-            .told
+            .tables
             .iter()
-            .filter(|told| told.loaded.is_some())
-            .map(|told| told.facts.largest_seqno)
+            .filter(|table| table.loaded.is_some())
+            .map(|table| table.facts.largest_seqno)
             .collect();
         let mut is_followed = false;
         for &(first, last) in &self.logs.stretches {
@@ -240,27 +240,29 @@ impl<'a> Survey<'a> {
     /// Returns the expiry of a keyspace, as its newest table has it. Logs tell only whether there
     /// is one: with [`Expiry::per_write`] their entries keep their ends.
     fn expiry_of(&self, keyspace: KeyspaceId) -> Option<Expiry> {
-        let own = self.told.iter().filter(|told| told.keyspace == keyspace);
-        let newest = own.max_by_key(|told| told.facts.number);
-        let of_tables = newest.and_then(|told| told.expiry);
+        let own = self.tables.iter().filter(|table| table.keyspace == keyspace);
+        let newest = own.max_by_key(|table| table.facts.number);
+        let of_tables = newest.and_then(|table| table.expiry);
         of_tables.or_else(|| self.logs.stamped.contains(&keyspace).then(Expiry::per_write))
     }
 
     /// Returns the order of a keyspace, as its tables have it. Logs do not tell it: a keyspace
     /// without tables gets the default order.
     fn comparator_of(&self, keyspace: KeyspaceId) -> Arc<dyn Comparator> {
-        let of_tables = self.told.iter().find(|told| told.keyspace == keyspace);
-        of_tables
-            .map_or_else(|| self.options.default.comparator(), |told| Arc::clone(&told.comparator))
+        let of_tables = self.tables.iter().find(|table| table.keyspace == keyspace);
+        of_tables.map_or_else(
+            || self.options.default.comparator(),
+            |table| Arc::clone(&table.comparator),
+        )
     }
 
     /// Returns the last write of each keyspace that is in tables. Records beyond what descriptions
     /// say are in tables too: the table that says so is missing.
     fn flushed(&self) -> BTreeMap<KeyspaceId, SeqNo> {
         let mut flushed = self.described();
-        for told in self.told.iter().filter(|told| told.is_installed()) {
-            let known: &mut SeqNo = flushed.entry(told.keyspace).or_default();
-            *known = told.facts.largest_seqno.max(*known);
+        for table in self.tables.iter().filter(|table| table.is_installed()) {
+            let known: &mut SeqNo = flushed.entry(table.keyspace).or_default();
+            *known = table.facts.largest_seqno.max(*known);
         }
         flushed
     }
@@ -268,8 +270,8 @@ impl<'a> Survey<'a> {
     /// Returns the last write of each keyspace that a description says is in tables.
     fn described(&self) -> BTreeMap<KeyspaceId, SeqNo> {
         let mut described = BTreeMap::new();
-        for Told { keyspace, surroundings, .. } in &self.told {
-            let through = surroundings.as_ref().map_or(0, |told| told.flushed_through);
+        for FoundTable { keyspace, surroundings, .. } in &self.tables {
+            let through = surroundings.as_ref().map_or(0, |around| around.flushed_through);
             let known: &mut SeqNo = described.entry(*keyspace).or_default();
             *known = through.max(*known);
         }
@@ -280,9 +282,9 @@ impl<'a> Survey<'a> {
     /// too, so their merges would count twice.
     fn pass_over_unfinished_flushes(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
         let unflushed = &self.logs.unflushed;
-        self.told.retain(|told| {
-            let (flushed, first) = (flushed.get(&told.keyspace), unflushed.get(&told.keyspace));
-            let is_unfinished = told.flushed_with.is_some_and(|through| {
+        self.tables.retain(|table| {
+            let (flushed, first) = (flushed.get(&table.keyspace), unflushed.get(&table.keyspace));
+            let is_unfinished = table.flushed_with.is_some_and(|through| {
                 flushed.is_none_or(|flushed| *flushed < through)
                     && first.is_some_and(|first| *first <= through)
             });
@@ -297,8 +299,8 @@ impl<'a> Survey<'a> {
     fn number_loads(&mut self, flushed: &BTreeMap<KeyspaceId, SeqNo>) {
         let mut known: BTreeMap<(KeyspaceId, u64), SeqNo> = BTreeMap::new();
         let mut newest = flushed.clone();
-        for Told { keyspace, surroundings, facts, .. } in &self.told {
-            let loads = surroundings.iter().flat_map(|told| &told.loads);
+        for FoundTable { keyspace, surroundings, facts, .. } in &self.tables {
+            let loads = surroundings.iter().flat_map(|around| &around.loads);
             known.extend(loads.map(|&(first, seqno)| ((*keyspace, first), seqno)));
             let newest = newest.entry(*keyspace).or_default();
             *newest = facts.largest_seqno.max(*newest);
@@ -308,7 +310,7 @@ impl<'a> Survey<'a> {
             *newest = seqno.max(*newest);
         }
         let mut files: BTreeMap<(KeyspaceId, u64), (u64, u64)> = BTreeMap::new();
-        for (keyspace, loaded) in self.told.iter().filter_map(Told::load) {
+        for (keyspace, loaded) in self.tables.iter().filter_map(FoundTable::load) {
             let (found, expected) = files.entry((keyspace, loaded.first)).or_default();
             *found += 1;
             *expected = loaded.tables.max(*expected);
@@ -327,14 +329,14 @@ impl<'a> Survey<'a> {
             }
         }
         let mut cut_short = BTreeSet::new();
-        self.told.retain_mut(|told| {
-            let Some((keyspace, loaded)) = told.load() else { return true };
+        self.tables.retain_mut(|table| {
+            let Some((keyspace, loaded)) = table.load() else { return true };
             let Some(&seqno) = known.get(&(keyspace, loaded.first)) else {
-                cut_short.insert(told.facts.number);
+                cut_short.insert(table.facts.number);
                 return false;
             };
-            told.facts.loaded = Some(loaded.first);
-            (told.facts.smallest_seqno, told.facts.largest_seqno) = (seqno, seqno);
+            table.facts.loaded = Some(loaded.first);
+            (table.facts.smallest_seqno, table.facts.largest_seqno) = (seqno, seqno);
             true
         });
         let cut_short = cut_short.into_iter().map(|file| {
@@ -353,7 +355,7 @@ impl<'a> Survey<'a> {
     /// See [`next_number`].
     pub(crate) fn next_number(&self) -> Result<u64> {
         let sections = self.sections.values().flat_map(BTreeMap::keys).copied();
-        let references = self.told.iter().flat_map(|told| &*told.facts.references);
+        let references = self.tables.iter().flat_map(|table| &*table.facts.references);
         let segments = sections.chain(references.map(|(id, _)| *id)).max().unwrap_or(0);
         next_number(self.present, segments.saturating_add(1), self.names)
     }
@@ -364,12 +366,12 @@ impl<'a> Survey<'a> {
         let next_file = manifest.edits.iter().rev().find_map(|edit| edit.next_file).unwrap_or(0);
         let named = named_files(manifest);
         let is_after = |file: u64| file >= next_file && !named.contains(&file);
-        let is_last = |told: &Told| {
-            told.surroundings.is_some() || told.loaded.is_some_and(|loaded| loaded.tables > 0)
+        let is_last = |table: &FoundTable| {
+            table.surroundings.is_some() || table.loaded.is_some_and(|loaded| loaded.tables > 0)
         };
-        let mut finished = self.told.iter().filter(|told| is_last(told));
+        let mut finished = self.tables.iter().filter(|table| is_last(table));
         let mut segments = self.sections.values().flatten();
-        finished.any(|told| is_after(told.facts.number))
+        finished.any(|table| is_after(table.facts.number))
             || segments.any(|(&segment, found)| {
                 let is_new = |section: &FoundSection| is_after(section.placement.file);
                 segment < next_file && found.iter().all(is_new)
@@ -430,7 +432,7 @@ impl<'a> Survey<'a> {
         let (keyspace, flushed_with) = (properties.keyspace, properties.flushed_with);
         let (surroundings, loaded) = (properties.surroundings.clone(), properties.loaded);
         let expiry = properties.expiry.map(|(expiry, _)| expiry);
-        self.told.push(Told {
+        self.tables.push(FoundTable {
             keyspace,
             comparator: order,
             facts,
@@ -455,7 +457,7 @@ impl<'a> Survey<'a> {
         })?;
         let next_file = self.next_number()?;
         let sections = std::mem::take(&mut self.sections);
-        let mut ids: Vec<KeyspaceId> = self.told.iter().map(|told| told.keyspace).collect();
+        let mut ids: Vec<KeyspaceId> = self.tables.iter().map(|table| table.keyspace).collect();
         ids.extend(&self.logs.keyspaces);
         ids.extend(sections.keys());
         ids.push(DEFAULT_KEYSPACE);
@@ -465,9 +467,9 @@ impl<'a> Survey<'a> {
         let (mut keyspaces, mut next_run, mut last_seqno) = (Vec::new(), 1, 0);
         let mut unclaimed = BTreeMap::new();
         for &id in &ids {
-            let own = self.told.iter().filter(|told| told.keyspace == id);
+            let own = self.tables.iter().filter(|table| table.keyspace == id);
             let flushed_through = flushed.get(&id).copied().unwrap_or(0);
-            let largest = own.map(|told| told.facts.largest_seqno).max().unwrap_or(0);
+            let largest = own.map(|table| table.facts.largest_seqno).max().unwrap_or(0);
             last_seqno = largest.max(flushed_through).max(last_seqno);
             let placements = self.placements(id, &sections);
             if self.lacks_tables(id) {
@@ -543,7 +545,7 @@ impl<'a> Survey<'a> {
     /// Returns whether tables of a keyspace are lost: it has none, or some tables are damaged and
     /// may belong to any keyspace.
     fn lacks_tables(&self, id: KeyspaceId) -> bool {
-        !self.damaged.is_empty() || self.told.iter().all(|told| told.keyspace != id)
+        !self.damaged.is_empty() || self.tables.iter().all(|table| table.keyspace != id)
     }
 
     /// Finds the sections of all segment files.
@@ -599,11 +601,11 @@ impl<'a> Survey<'a> {
     /// section that garbage collection was writing, or has copied from, may lack values that tables
     /// refer to.
     fn placements(&self, id: KeyspaceId, sections: &Sections) -> BTreeMap<SegmentId, Placement> {
-        let own = || self.told.iter().filter(|told| told.keyspace == id);
+        let own = || self.tables.iter().filter(|table| table.keyspace == id);
         let mut placements = BTreeMap::new();
         for (segment, found) in sections.get(&id).into_iter().flatten() {
             let covered = |section: &&FoundSection| -> u64 {
-                let wanted = own().filter_map(|told| told.references.of(*segment));
+                let wanted = own().filter_map(|table| table.references.of(*segment));
                 wanted.map(|wanted| section.covers(wanted)).sum()
             };
             let best = match &found[..] {
@@ -613,7 +615,7 @@ impl<'a> Survey<'a> {
             placements.extend(best.map(|best| (*segment, best.placement)));
         }
         let mut lost: BTreeMap<SegmentId, u64> = BTreeMap::new();
-        for (segment, bytes) in own().flat_map(|told| told.references.totals()) {
+        for (segment, bytes) in own().flat_map(|table| table.references.totals()) {
             if !placements.contains_key(&segment) {
                 *lost.entry(segment).or_default() += bytes;
             }
@@ -630,22 +632,23 @@ impl<'a> Survey<'a> {
         next_run: &mut u64,
     ) -> Result<Vec<TreeEdit>> {
         let comparator = &*self.comparator_of(id);
-        let own: Vec<&Told> = self.told.iter().filter(|told| told.keyspace == id).collect();
+        let own: Vec<&FoundTable> =
+            self.tables.iter().filter(|table| table.keyspace == id).collect();
         // Each table first gets a run, from which invisible parts are carved.
         let mut edits: Vec<TreeEdit> = placements.into_values().map(TreeEdit::Place).collect();
-        for told in &own {
-            let run = told.facts.number;
+        for table in &own {
+            let run = table.facts.number;
             edits.push(TreeEdit::NewRun { level: 0, run, before: None });
             edits.push(insert(
                 run,
-                &told.facts,
-                Arc::clone(&told.facts.smallest),
-                told.facts.end.clone(),
+                &table.facts,
+                Arc::clone(&table.facts.smallest),
+                table.facts.end.clone(),
             ));
         }
-        let said = own.iter().filter_map(|told| told.surroundings.as_ref());
-        for (file, pieces) in said.flat_map(|told| &told.trimmed) {
-            if !own.iter().any(|told| told.facts.number == *file) {
+        let surroundings = own.iter().filter_map(|table| table.surroundings.as_ref());
+        for (file, pieces) in surroundings.flat_map(|around| &around.trimmed) {
+            if !own.iter().any(|table| table.facts.number == *file) {
                 continue;
             }
             let mut lo: Option<Key> = None;

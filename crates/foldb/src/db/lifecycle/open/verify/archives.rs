@@ -16,7 +16,7 @@ use std::path::Path;
 
 use crate::db::lifecycle::open::files::{archives_in, logs_in};
 use crate::db::lifecycle::open::kept_logs::{MISSING_ARCHIVE, lineage_of, read_lineage};
-use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
+use crate::db::lifecycle::open::verify::{Checked, Recorded, Verification};
 use crate::error::{Error, Result};
 use crate::fold::Registry;
 use crate::wal::{LogReader, Predecessor};
@@ -40,18 +40,19 @@ impl Before {
 impl Verification<'_> {
     /// Checks the logs of the feed, newest first. Without a manifest, it checks each archived log
     /// whose log was removed.
-    pub(super) fn archives(&mut self, told: Option<&Told>) {
+    pub(super) fn archives(&mut self, recorded: Option<&Recorded>) {
         let (archives, logs) = (archives_in(&self.present), logs_in(&self.present));
         let mut left: Vec<u64> = archives.iter().chain(&logs).copied().collect();
-        match told {
-            Some(told) => left.retain(|number| *number < told.stored.log),
+        match recorded {
+            Some(recorded) => left.retain(|number| *number < recorded.stored.log),
             // A log beside its copy may be needed.
             None => left.retain(|number| !logs.contains(number)),
         }
         left.sort_unstable();
         left.dedup();
-        let registry = told.map(|told| &*told.stored.registry);
-        let mut before = told.map_or(Before::Unknown, |told| Before::named(told.stored.feed_end));
+        let registry = recorded.map(|recorded| &*recorded.stored.registry);
+        let mut before =
+            recorded.map_or(Before::Unknown, |recorded| Before::named(recorded.stored.feed_end));
         while let Some(number) = left.pop() {
             let end = match before {
                 Before::Nothing => return,

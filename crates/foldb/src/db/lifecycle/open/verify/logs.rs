@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::db::lifecycle::open::assembly::replayed_keyspaces;
 use crate::db::lifecycle::open::files::{check_log, logs_in};
 use crate::db::lifecycle::open::verify::tables::Operands;
-use crate::db::lifecycle::open::verify::{Checked, Told, Verification};
+use crate::db::lifecycle::open::verify::{Checked, Recorded, Verification};
 use crate::db::lifecycle::replay::{Replay, WhenFull, needed_logs, replay_logs};
 use crate::encoding::ByteReader;
 use crate::error::Result;
@@ -16,8 +16,8 @@ use crate::wal::{LogReader, LogRecord};
 
 impl Verification<'_> {
     /// Checks the needed logs; without a manifest, all logs.
-    pub(crate) fn logs(&mut self, told: Option<&Told>) {
-        let first = told.map_or(0, |told| told.stored.log);
+    pub(crate) fn logs(&mut self, recorded: Option<&Recorded>) {
+        let first = recorded.map_or(0, |recorded| recorded.stored.log);
         let before = self.report.faults.len();
         let closed = self.closed.clone();
         let is_needed = |log: &u64| match &closed {
@@ -27,13 +27,13 @@ impl Verification<'_> {
         for number in logs_in(&self.present).into_iter().filter(is_needed) {
             let path = self.names.log(number);
             let len = self.fs.len(&path).unwrap_or(0);
-            let registry = told.map(|told| &*told.stored.registry);
+            let registry = recorded.map(|recorded| &*recorded.stored.registry);
             let checked = self.log(&path, number, registry);
             self.finished(path, len, checked);
         }
-        if let Some(told) = told
+        if let Some(recorded) = recorded
             && self.report.faults.len() == before
-            && let Err(error) = self.replay(told)
+            && let Err(error) = self.replay(recorded)
         {
             self.fault(error);
         }
@@ -103,8 +103,8 @@ impl Verification<'_> {
 
     /// Replays the logs as an open would: each log must follow its predecessor, and no synced write
     /// may be missing.
-    fn replay(&self, told: &Told) -> Result<()> {
-        let stored = &told.stored;
+    fn replay(&self, recorded: &Recorded) -> Result<()> {
+        let stored = &recorded.stored;
         check_log(stored.log, &self.present, &self.names)?;
         let replay = Replay {
             options: &self.options,
@@ -126,7 +126,7 @@ impl Verification<'_> {
             counted_through: stored.last_seqno,
             through: MAX_SEQNO,
             database: Some(stored.database),
-            keyspaces: replayed_keyspaces(stored, &told.parts),
+            keyspaces: replayed_keyspaces(stored, &recorded.parts),
             next_keyspace: stored.next_keyspace,
             by_log: false,
         };

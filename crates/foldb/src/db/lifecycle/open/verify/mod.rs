@@ -100,7 +100,7 @@ struct Checked {
 }
 
 /// The contents of the manifest.
-struct Told {
+struct Recorded {
     stored: Stored,
     parts: Vec<KeyspaceParts>,
 }
@@ -110,20 +110,20 @@ impl Verification<'_> {
         let sizes = self.present.iter().filter_map(|kind| self.fs.len(&self.path_of(*kind)?).ok());
         self.done.bytes_total = sizes.sum();
         self.record_of_the_close();
-        let told = self.manifest();
-        match &told {
-            Some(told) => {
-                let tables = self.open_tables(told.stored.database);
-                for own in &told.parts {
-                    self.tables(own, &told.stored, &tables);
+        let recorded = self.manifest();
+        match &recorded {
+            Some(recorded) => {
+                let tables = self.open_tables(recorded.stored.database);
+                for own in &recorded.parts {
+                    self.tables(own, &recorded.stored, &tables);
                     self.segments(own, &tables);
                 }
             }
             None => self.files_alone(),
         }
-        self.logs(told.as_ref());
-        self.archives(told.as_ref());
-        self.leftovers(told.as_ref());
+        self.logs(recorded.as_ref());
+        self.archives(recorded.as_ref());
+        self.leftovers(recorded.as_ref());
     }
 
     /// Reads the record of a clean close, if the database has one.
@@ -141,7 +141,7 @@ impl Verification<'_> {
     }
 
     /// Reads the manifest in force and builds its trees.
-    fn manifest(&mut self) -> Option<Told> {
+    fn manifest(&mut self) -> Option<Recorded> {
         let mut recovered = manifest(&*self.fs, &self.names, self.closed.as_ref());
         if let Err(error) = &recovered
             && self.closed.is_some()
@@ -158,20 +158,20 @@ impl Verification<'_> {
             }
         };
         let (number, edits) = (recovered.number, recovered.edits.len() as u64);
-        let told = Stored::recover(recovered, &self.options, &self.names).and_then(|stored| {
+        let recorded = Stored::recover(recovered, &self.options, &self.names).and_then(|stored| {
             let segment_files: Arc<SegmentFiles> = Arc::default();
             let parts = keyspace_parts(&stored, &self.options, &self.names, &segment_files)?;
-            Ok(Told { stored, parts })
+            Ok(Recorded { stored, parts })
         });
-        match told {
-            Ok(told) => {
+        match recorded {
+            Ok(recorded) => {
                 for (path, records) in
                     [(self.names.current(), 1), (self.names.manifest(number), edits)]
                 {
                     let bytes = self.fs.len(&path).unwrap_or(0);
                     self.finished(path, bytes, Ok(Checked { bytes, records }));
                 }
-                Some(told)
+                Some(recorded)
             }
             Err(error) => {
                 self.fault(error);
@@ -228,14 +228,14 @@ impl Verification<'_> {
     }
 
     /// Records the files that the manifest does not need.
-    fn leftovers(&mut self, told: Option<&Told>) {
+    fn leftovers(&mut self, recorded: Option<&Recorded>) {
         let directory = self.names.directory();
         let mut leftovers: Vec<PathBuf> = Vec::new();
         for name in self.fs.list(directory).unwrap_or_default() {
             let is_needed = match FileKind::parse(&name) {
                 None | Some(FileKind::Temporary) => false,
                 Some(FileKind::Archive(number)) => self.of_feed.contains(&number),
-                Some(kind) => told.is_none_or(|told| self.needs(told, kind)),
+                Some(kind) => recorded.is_none_or(|recorded| self.needs(recorded, kind)),
             };
             if !is_needed {
                 leftovers.push(directory.join(name));
@@ -246,14 +246,16 @@ impl Verification<'_> {
     }
 
     /// Returns whether a database needs one of its files.
-    fn needs(&self, told: &Told, kind: FileKind) -> bool {
-        let mut versions = told.parts.iter().map(|own| &own.version);
+    fn needs(&self, recorded: &Recorded, kind: FileKind) -> bool {
+        let mut versions = recorded.parts.iter().map(|own| &own.version);
         match kind {
             FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Reserve => true,
             FileKind::Restoring | FileKind::Temporary => false,
             FileKind::Archive(number) => self.of_feed.contains(&number),
-            FileKind::Manifest(number) => told.stored.manifest == Some(number),
-            FileKind::Log(number) => number >= told.stored.log || self.of_feed.contains(&number),
+            FileKind::Manifest(number) => recorded.stored.manifest == Some(number),
+            FileKind::Log(number) => {
+                number >= recorded.stored.log || self.of_feed.contains(&number)
+            }
             FileKind::Table(number) => {
                 versions.any(|version| version.tables().any(|table| table.file.number == number))
             }

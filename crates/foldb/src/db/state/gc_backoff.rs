@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 /// Counts installed changes of the tree. With a flag instead, a collection that sets it at its end
 /// would miss a flush that was installed during the collection.
 #[derive(Debug)]
-pub(crate) struct GcTurn {
+pub(crate) struct GcBackoff {
     /// Installs so far.
     changes: AtomicU64,
     /// The value of `changes` at which a collection last found nothing to do.
@@ -33,14 +33,14 @@ struct Failing {
     not_before: Duration,
 }
 
-impl Default for GcTurn {
-    fn default() -> GcTurn {
+impl Default for GcBackoff {
+    fn default() -> GcBackoff {
         let (changes, settled_at) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        GcTurn { changes, settled_at, failing: Lock::default() }
+        GcBackoff { changes, settled_at, failing: Lock::default() }
     }
 }
 
-impl GcTurn {
+impl GcBackoff {
     fn failing(&self) -> LockGuard<'_, Failing, COLLECTIONS> {
         self.failing.lock()
     }
@@ -93,31 +93,31 @@ mod tests {
 
     #[test]
     fn an_install_during_a_useless_collection_is_noticed() {
-        let turn = GcTurn::default();
-        assert!(!turn.is_settled(), "no collection has looked yet");
-        let seen = turn.changes();
-        turn.changed();
-        turn.settle_at(seen + 1);
-        assert!(turn.is_settled(), "the only install was the collection's own");
-        let seen = turn.changes();
-        turn.changed();
-        turn.changed();
-        turn.settle_at(seen + 1);
-        assert!(!turn.is_settled(), "one install was a flush's");
+        let backoff = GcBackoff::default();
+        assert!(!backoff.is_settled(), "no collection has looked yet");
+        let seen = backoff.changes();
+        backoff.changed();
+        backoff.settle_at(seen + 1);
+        assert!(backoff.is_settled(), "the only install was the collection's own");
+        let seen = backoff.changes();
+        backoff.changed();
+        backoff.changed();
+        backoff.settle_at(seen + 1);
+        assert!(!backoff.is_settled(), "one install was a flush's");
     }
 
     #[test]
     fn each_failed_collection_lengthens_the_pause_up_to_a_limit() {
-        let (turn, mut now) = (GcTurn::default(), Duration::ZERO);
+        let (backoff, mut now) = (GcBackoff::default(), Duration::ZERO);
         for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
-            assert!(turn.may_try(now));
-            turn.failed(Error::corruption("it"), now);
+            assert!(backoff.may_try(now));
+            backoff.failed(Error::corruption("it"), now);
             now += Duration::from_secs(pause);
-            assert!(!turn.may_try(now - Duration::from_millis(1)), "{pause} s");
+            assert!(!backoff.may_try(now - Duration::from_millis(1)), "{pause} s");
         }
-        turn.failed(Error::corruption("it"), now);
-        assert!(turn.error().is_some());
-        turn.succeeded();
-        assert!(turn.may_try(now) && turn.error().is_none());
+        backoff.failed(Error::corruption("it"), now);
+        assert!(backoff.error().is_some());
+        backoff.succeeded();
+        assert!(backoff.may_try(now) && backoff.error().is_none());
     }
 }
