@@ -115,7 +115,8 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.gauge.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        let before = self.gauge.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        debug_assert!(before >= self.bytes, "a gauge holds the bytes of each of its charges");
     }
 }
 

@@ -81,7 +81,8 @@ impl Trash {
 
     /// Adds a table that was expected.
     pub(crate) fn throw_table(&self, number: u64) {
-        self.tables.fetch_sub(1, Ordering::Relaxed);
+        let expected = self.tables.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(expected > 0, "a table is thrown away once, after it became obsolete");
         self.throw(FileKind::Table(number));
     }
 

@@ -137,7 +137,7 @@ impl LogSync {
     /// Notes the log's extent: it takes no more writes.
     pub(super) fn seal(&self, extent: Extent) {
         self.file.rest();
-        let _never_sealed_before = self.sealed.set(extent);
+        assert!(self.sealed.set(extent).is_ok(), "a log is sealed once");
     }
 
     /// Returns the extent of the frames; `None` while the log takes writes.
@@ -302,6 +302,7 @@ struct Lead<'a> {
 
 impl<'a> Lead<'a> {
     fn begin(sync: &'a LogSync, mut progress: LockGuard<'_, SyncProgress, LOG_SYNC>) -> Lead<'a> {
+        assert!(!progress.leads, "one thread at a time leads the syncs of a log");
         progress.leads = true;
         Lead { sync }
     }

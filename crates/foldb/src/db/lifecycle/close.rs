@@ -52,6 +52,10 @@ impl Core {
         // Writer and tree stay locked until the lock is released. So the close record stays
         // correct, and an install either ends before it or finds the database closed.
         let (mut writer, mut tree) = (self.lock_writer()?, self.lock_tree());
+        assert!(
+            tree.keyspaces.values().all(|own| own.running.is_empty()),
+            "no job changes a tree behind the close record"
+        );
         let written = self.write_last(&mut writer.log, &mut tree);
         // The worker that removes files has ended, and the files would take space until the next
         // open.
@@ -117,6 +121,11 @@ impl Core {
             sync.sync_bytes()?;
             extents.push(extent);
         }
+        debug_assert_eq!(
+            extents.last().map(|extent| extent.number),
+            Some(active.number()),
+            "the close record ends with the log that took the last writes"
+        );
         Ok(are_all.then_some(extents))
     }
 }

@@ -114,6 +114,8 @@ impl Core {
 
         let mut tree = self.lock_tree();
         let seqno = self.published() + 1;
+        let newest = tree.keyspaces.get(&keyspace.id).map(|own| own.flushed_through);
+        assert!(newest.is_none_or(|newest| newest < seqno), "a load is newer than all tables");
         let mut files = std::mem::take(files);
         let first = files.first().map_or(0, |file| file.number);
         for file in &mut files {

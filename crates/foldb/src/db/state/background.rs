@@ -152,7 +152,8 @@ impl Background {
 
     /// Notes that memtables were flushed, so that `log_bytes` of log are no longer needed.
     pub(crate) fn memtables_flushed(&self, log_bytes: u64) {
-        self.sealed_log_bytes.fetch_sub(log_bytes, Ordering::Relaxed);
+        let before = self.sealed_log_bytes.fetch_sub(log_bytes, Ordering::Relaxed);
+        assert!(before >= log_bytes, "a flush gives up the log that its seal has noted");
     }
 
     /// Asks the database to seal its memtables.

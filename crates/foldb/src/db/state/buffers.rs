@@ -311,6 +311,7 @@ impl Buffers {
         }
         self.elsewhere = 0;
         self.budget = self.write_buffer;
+        assert!(self.is_empty(), "one seal takes the writes of all keyspaces (H5)");
         sealed
     }
 
@@ -375,7 +376,12 @@ impl SealedGroups {
     }
 
     pub(crate) fn push(&self, group: SealedGroup) {
-        self.lock().push_back(Arc::new(group));
+        let mut groups = self.lock();
+        if let Some(newest) = groups.back() {
+            let is_later = newest.through <= group.through && newest.next_log <= group.next_log;
+            assert!(is_later, "a seal ends later writes and logs than the seals before it");
+        }
+        groups.push_back(Arc::new(group));
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -411,6 +417,10 @@ impl SealedGroups {
     /// Removes the oldest groups after their flush.
     pub(crate) fn flushed(&self, count: usize) {
         for group in self.lock().drain(..count) {
+            debug_assert!(
+                group.memtables.iter().all(|(_, held)| held.sealed_through() == group.through),
+                "the memtables of a group were sealed at one moment"
+            );
             group.memtables.iter().for_each(|(_, memtable)| memtable.release());
         }
     }

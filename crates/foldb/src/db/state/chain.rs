@@ -96,7 +96,10 @@ impl Chain {
 
     /// Adds the log that takes the next writes.
     pub(crate) fn push(&self, link: Link) {
-        self.lock().push_back(link);
+        let mut links = self.lock();
+        let is_newest = links.back().is_none_or(|newest| newest.number < link.number);
+        assert!(is_newest, "the change feed reads the logs in the order of their numbers");
+        links.push_back(link);
     }
 
     /// Returns number and id of the newest log.

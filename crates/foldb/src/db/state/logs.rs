@@ -31,7 +31,10 @@ impl Logs {
 
     /// Adds the log that takes the next writes.
     pub(crate) fn push(&self, log: &LogWriter) {
-        self.lock().push((log.number(), Some(Arc::clone(log.sync_handle()))));
+        let mut known = self.lock();
+        let is_newest = known.last().is_none_or(|(last, _)| *last < log.number());
+        assert!(is_newest, "logs begin in the order of their numbers");
+        known.push((log.number(), Some(Arc::clone(log.sync_handle()))));
     }
 
     /// Takes the logs before `needed` out of the list.

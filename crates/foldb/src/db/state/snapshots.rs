@@ -51,6 +51,10 @@ impl SnapshotList {
         // never came in time to a value that has expired in it.
         let now = time.shown();
         let seqno = pin.pin();
+        debug_assert!(
+            live.last_key_value().is_none_or(|(newest, held)| *newest <= seqno && held.time <= now),
+            "a snapshot shows no less than one that was taken before"
+        );
         let held = live.entry(seqno).or_insert(Held { count: 0, time: now, keeps_apart: false });
         held.count += 1;
         (seqno, now)
@@ -60,7 +64,9 @@ impl SnapshotList {
     /// unfolded.
     pub(crate) fn release(&self, seqno: SeqNo) -> bool {
         let mut live = self.lock();
-        let Some(held) = live.get_mut(&seqno) else { return false };
+        let held = live.get_mut(&seqno);
+        debug_assert!(held.is_some(), "a snapshot is released once");
+        let Some(held) = held else { return false };
         held.count -= 1;
         if held.count > 0 {
             return false;

@@ -109,12 +109,15 @@ impl ViewCell {
 
     /// Seals the memtable being filled. The next write begins another one.
     pub(crate) fn seal(&self) {
-        self.replace(|view| View {
-            active: None,
-            sealed: view.memtables().cloned().collect(),
-            version: Arc::clone(&view.version),
-            loaded: view.loaded,
-            installs: view.installs,
+        self.replace(|view| {
+            assert!(view.active.is_some(), "a seal ends the memtable that takes the writes");
+            View {
+                active: None,
+                sealed: view.memtables().cloned().collect(),
+                version: Arc::clone(&view.version),
+                loaded: view.loaded,
+                installs: view.installs,
+            }
         });
     }
 
@@ -170,6 +173,11 @@ impl ViewCell {
     /// Replaces the view. The caller holds the lock.
     fn change_to(&self, next: impl FnOnce(&View) -> View) {
         let next = next(&self.view.load());
+        debug_assert!(
+            next.sealed
+                .is_sorted_by(|newer, older| { newer.sealed_through() >= older.sealed_through() }),
+            "a read meets sealed memtables from the newest to the oldest"
+        );
         self.view.store(Arc::new(next));
         scheduling_point();
     }

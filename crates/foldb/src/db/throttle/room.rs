@@ -223,6 +223,7 @@ impl Core {
         let runtime = &self.runtime;
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
         writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
+        debug_assert!(writer.buffers.admits(&needs), "the write has the room that was made");
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
         if self.background.scans.any() && writer.buffers.want_order(&needs) {
             self.order_soon();
@@ -401,6 +402,7 @@ impl Core {
             let (next, defined) = self.next_log(&writer.log)?;
             writer.defined = defined;
             let sealed = std::mem::replace(&mut writer.log, next);
+            assert!(sealed.number() < writer.log.number(), "the next writes go to a later log");
             let values = Arc::new(std::mem::take(&mut writer.separable));
             log = Some(sealed.seal(values));
             writer.log_used = false;

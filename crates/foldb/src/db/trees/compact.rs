@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::compaction::job::{FinishedSlice, JobContext, assert_inputs_in_order};
+use crate::compaction::job::{FinishedSlice, Job, JobContext, assert_inputs_in_order};
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -157,6 +157,10 @@ impl Core {
             Ok(slice)
         })?;
         let Some(slice) = slice else { return Ok(None) };
+        debug_assert!(
+            slice.counts.records_out <= slice.counts.records_in,
+            "folds make no more records than they get"
+        );
         self.totals.add(Total::CompactionSlices, 1);
         self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
         self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
@@ -232,6 +236,8 @@ impl Tree {
                 assert_inputs_in_order(job, &own.version, &*keyspace.comparator);
                 Ok(())
             });
+            let shares = |other: &Job| job.inputs.iter().any(|run| other.inputs.contains(run));
+            assert!(!own.running.iter().any(shares), "no two running jobs read one run");
             // A job of a keyspace that failed ends with its first step.
             debug_assert!(checked.is_ok() || keyspace.has_failed());
             own.running.push(job.clone());

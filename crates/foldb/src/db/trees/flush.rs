@@ -280,6 +280,10 @@ impl Core {
             &gone,
         )?);
         let (files, counts) = (output.finish()?, folder.counts);
+        debug_assert!(
+            counts.records_out <= counts.records_in,
+            "folds make no more records than they get"
+        );
         let bytes = files.iter().map(|file| file.len).sum();
         self.totals.add(Total::Flushes, memtables.len() as u64);
         self.totals.add(Total::BytesFlush, bytes);

@@ -12,7 +12,8 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
-use crate::version::{Edit, TreeEdit, Version, check_order, check_structure};
+use crate::key::SeqNo;
+use crate::version::{Edit, TableRef, TreeEdit, Version, check_order, check_structure};
 
 /// In builds with debug assertions, the largest number of keys for which each install checks the
 /// order invariant key by key.
@@ -24,9 +25,12 @@ impl Core {
     /// # Errors
     /// See [`Core::append_edit`]. Readers then see no change.
     pub(crate) fn install(&self, tree: &mut Tree, mut edit: Edit) -> Result<()> {
+        assert!(edit.log.is_none_or(|log| log >= tree.log), "a log that was given up stays so");
         let mut versions = Vec::with_capacity(edit.keyspaces.len());
         for change in &mut edit.keyspaces {
             let own = &tree.keyspaces[&change.id];
+            let flushed = change.flushed_through.unwrap_or(own.flushed_through);
+            assert!(flushed >= own.flushed_through, "writes in tables need no log again");
             versions.push(own.keyspace.guarded("a change of the tree", || {
                 let comparator = &*own.keyspace.comparator;
                 let version =
@@ -46,6 +50,9 @@ impl Core {
         edit.next_run = Some(tree.next_run);
         edit.last_seqno = Some(self.last_seqno(tree));
         edit.totals = Some(self.totals.to_vec());
+        for version in &versions {
+            check_numbers(version, &edit);
+        }
         self.append_edit(tree, &edit)?;
         tree.log = edit.log.unwrap_or(tree.log);
         for (change, version) in edit.keyspaces.iter().zip(versions) {
@@ -70,6 +77,24 @@ impl Core {
             self.set_pace(own);
         }
         self.roll_long_manifest(tree)
+    }
+}
+
+/// Panics if a number that the edit stores as unused is in use. A later open would give it to
+/// another run, table or write.
+fn check_numbers(version: &Version, edit: &Edit) {
+    let next_run = edit.next_run.unwrap_or(u64::MAX);
+    assert!(
+        version.runs().all(|(_, run)| run.id < next_run),
+        "the next run has a number of its own"
+    );
+    if cfg!(debug_assertions) {
+        let next_file = edit.next_file.unwrap_or(u64::MAX);
+        let last_seqno = edit.last_seqno.unwrap_or(SeqNo::MAX);
+        for TableRef { file, .. } in version.tables() {
+            assert!(file.number < next_file, "the next file has a number of its own: {file:?}");
+            assert!(file.largest_seqno <= last_seqno, "a table holds no future write: {file:?}");
+        }
     }
 }
 

@@ -371,6 +371,7 @@ impl Core {
             }
             scheduling_point();
             self.apply_and_publish(unpublished.writer, writes, default, first);
+            debug_assert_eq!(self.published(), last, "the whole write is visible at one moment");
             scheduling_point();
         }
         // No panic: the write is published.

@@ -92,6 +92,7 @@ impl Core {
         let written = match replayed.applied_through {
             None => self.write_replayed(memtables, last_seqno, &mut pending),
             Some(through) => {
+                assert!(through <= last_seqno, "a part of the logs ends no later than all of them");
                 // A later operand in the logs may need a value that it came to in time.
                 let _unapplied = self.time.await_logged_writes();
                 self.write_replayed(memtables, through, &mut pending).and_then(|()| {
@@ -108,11 +109,24 @@ impl Core {
         let others = others.filter(|keyspace| !has_tables.contains(&keyspace.id));
         flushed.extend(others.map(|keyspace| (keyspace, Written::default())));
         self.install_flushed(flushed, log, last_seqno)?;
+        self.assert_taken_over(log, last_seqno);
         // A reader takes a log with these records for one whose open succeeded.
         if let Some(announced) = announced {
             self.announce_since(&announced)?;
         }
         Ok(())
+    }
+
+    /// Panics if a write still needs a log from before the open, unless its keyspace has failed.
+    fn assert_taken_over(&self, log: u64, last_seqno: SeqNo) {
+        let tree = self.lock_tree();
+        if tree.keyspaces.values().any(|own| own.keyspace.has_failed()) {
+            return;
+        }
+        assert_eq!(tree.log, log, "an open needs no log from before it");
+        let are_flushed = tree.keyspaces.values().all(|own| own.flushed_through == last_seqno);
+        assert!(are_flushed, "all logged writes are in tables");
+        assert!(self.published() >= last_seqno, "readers see all recovered writes");
     }
 
     fn nothing_pending(&self) -> Pending {
