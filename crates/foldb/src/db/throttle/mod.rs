@@ -15,22 +15,14 @@
 //!  memory        pause (the ledger)    other databases have flushed       writers of this database
 //! ```
 //!
-//! ```text
-//!            ┌──────────── take the lock ◄───────────────┐
-//!            ▼                                           │ woken by a worker's step,
-//!   buffer ready, log short, no look due? ── yes ─► write│ or at the end of the pause
-//!            │ no                                        │
-//!            ▼                                           │
-//!   look: memory ► pause ─────────────────────────────► release the lock, wait
-//!         full   ► seal, or wait for a flush ──────────► ┤
-//!         pace   ► pause ──────────────────────────────► ┘
-//! ```
+//! [`admit`] decides at the gates from `room` on, and [`room`] acts on its verdict.
 //!
 //! A writer releases the lock before it waits, so a stalled writer holds up no other writer. A
 //! `deadline` ends the wait at every gate with `Busy`, and the write changes nothing. In
 //! [`give_way`] the roles are reversed: garbage collection of value segments waits for reads and
 //! writes.
 
+mod admit;
 pub(crate) mod full_disk;
 pub(crate) mod give_way;
 pub(crate) mod overlap;

@@ -75,12 +75,13 @@ impl Core {
         (self.sealed.bytes(all) + buffers.used()) as f64 / all as f64
     }
 
-    /// Returns whether to seal a memtable that still has room. Either the next memtable fits into
-    /// memory while this one is flushed, or a large write has filled more than the write buffer.
+    /// Returns whether to seal a memtable that still has room, if it may be sealed now. Either the
+    /// next memtable fits into memory while this one is flushed, or a large write has filled more
+    /// than the write buffer.
     pub(crate) fn should_seal_early(&self, writer: &WriterState) -> bool {
         let used = writer.buffers.used();
         if used > self.settings.write_buffers.size {
-            return self.lack_of_room(&writer.buffers.written()).is_none();
+            return true;
         }
         let part = used as f64 / self.settings.write_buffers.size as f64;
         let Some(since) = writer.filling_since else { return false };
@@ -89,7 +90,7 @@ impl Core {
         }
         let fill = (self.options.env.clock.now() - since).div_f64(used as f64 / MIB);
         let due = part_to_seal(fill, self.background.flushes.per_mib());
-        part >= due && self.lack_of_room(&writer.buffers.written()).is_none()
+        part >= due
     }
 }
 

@@ -22,6 +22,7 @@ use crate::db::state::keyspace::{KeyspaceState, dropped};
 use crate::db::state::patience::{Patience, busy};
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
+use crate::db::throttle::admit::{Gates, Memory, Pause, Seal, Verdict, admit};
 use crate::db::throttle::full_disk::Waiting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::StallReason;
@@ -39,10 +40,9 @@ const LOCK_HOLD: Duration = Duration::from_millis(100);
 /// How long a write has waited so far.
 #[derive(Default)]
 struct Waited {
-    /// Whether the write has checked the memory budget.
-    looked: bool,
-    /// Time that the write has waited for flushes and compactions.
-    slowed: Duration,
+    memory: Memory,
+    /// Time that the write has paused at the pace of flushes and compactions.
+    paused: Duration,
     /// How a delete has waited for space on a full disk.
     for_space: Waiting,
 }
@@ -155,7 +155,7 @@ impl Core {
                     self.wait_for_memory(until, patience)?
                 }
                 Ok(Room::Paused(until, reason)) => {
-                    waited.slowed += self.sit_out_pause(until, reason, patience)?;
+                    waited.paused += self.sit_out_pause(until, reason, patience)?;
                 }
                 Ok(Room::Full(keyspaces)) => {
                     if let Err(error) = self.wait_for_buffer(&keyspaces, patience) {
@@ -199,41 +199,73 @@ impl Core {
             // The comparators may have failed since the batch was filled.
             needs.iter().try_for_each(|&(id, _)| writer.buffers.check_comparator(id))?;
         }
-        let is_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
-        if planted(Fault::PauseBeforeSeal)
-            && let Some(paused) = self.slow_down(writer, &needs, waited.slowed)
-        {
-            return Ok(paused);
+        let was_full = !writer.buffers.admits(&needs) && !writer.buffers.is_empty();
+        loop {
+            let gates = self.look_at_gates(writer, writes, &needs, waited);
+            match admit(&gates, self.options.env.clock.now()) {
+                Verdict::Go => break,
+                Verdict::Seal => self.seal(writer)?,
+                Verdict::CheckMemory => waited.memory = self.check_memory(writer, was_full)?,
+                Verdict::Wait { why, until: Some(until) } => return Ok(Room::Paused(until, why)),
+                Verdict::Wait { .. } => return Ok(Room::Full(writer.buffers.written())),
+                Verdict::Refuse => self.check_space(writes)?,
+            }
         }
-        if let Some(full) = self.seal_if_due(writer, &needs)? {
-            return Ok(full);
-        }
-        if let Some(paused) = self.slow_down(writer, &needs, waited.slowed) {
-            return Ok(paused);
-        }
-        if !std::mem::replace(&mut waited.looked, true)
-            && let Some(until) = self.look_at_memory(writer, is_full)?
-        {
-            return Ok(Room::Paused(until, StallReason::Memory));
-        }
+        self.begin_memtables(writer, &needs);
+        Ok(Room::Made)
+    }
+
+    /// Begins the memtables that the writes need, and reserves their bytes.
+    fn begin_memtables(&self, writer: &mut WriterState, needs: &Needs) {
         if writer.filling_since.is_none() {
             writer.filling_since = Some(self.options.env.clock.now());
             writer.buffers.limit(self.fillable());
         }
         let runtime = &self.runtime;
         let track = |memtable: &Arc<Memtable>| runtime.track(self.member, memtable);
-        writer.buffers.begin(&needs, &runtime.ledger().arenas, track);
-        debug_assert!(writer.buffers.admits(&needs), "the write has the room that was made");
+        writer.buffers.begin(needs, &runtime.ledger().arenas, track);
+        debug_assert!(writer.buffers.admits(needs), "the write has the room that was made");
         needs.iter().for_each(|&(keyspace, bytes)| writer.buffers.reserve(keyspace, bytes));
-        if self.background.scans.any() && writer.buffers.want_order(&needs) {
+        if self.background.scans.any() && writer.buffers.want_order(needs) {
             self.order_soon();
         }
-        Ok(Room::Made)
     }
 
-    /// Seals a memtable that is full or should not grow, which starts its flush. If a seal is not
-    /// allowed now, returns what the write must wait for.
-    fn seal_if_due(&self, writer: &mut WriterState, needs: &Needs) -> Result<Option<Room>> {
+    /// Returns what the gates show to a write. A pause is looked for only if no seal comes first.
+    fn look_at_gates(
+        &self,
+        writer: &mut WriterState,
+        writes: Writes<'_>,
+        needs: &Needs,
+        waited: &Waited,
+    ) -> Gates {
+        let mut gates = Gates {
+            lacks_space: self.reserve.is_open() && !writes.only_delete(),
+            seal: Seal::NotDue,
+            stopped: None,
+            pause: None,
+            paused: waited.paused,
+            memory: waited.memory,
+        };
+        if planted(Fault::PauseBeforeSeal) {
+            gates.pause = self.pause_due(writer, needs);
+            if gates.pause.is_some() {
+                return gates;
+            }
+        }
+        gates.seal = self.seal_due(writer, needs);
+        if gates.seal != Seal::NotDue {
+            gates.stopped = self.lack_of_room(&writer.buffers.written());
+        }
+        let has_room = gates.seal == Seal::Early && gates.stopped.is_some();
+        if gates.seal == Seal::NotDue || has_room {
+            gates.pause = self.pause_due(writer, needs);
+        }
+        gates
+    }
+
+    /// Returns whether memtables are full or should not grow.
+    fn seal_due(&self, writer: &mut WriterState, needs: &Needs) -> Seal {
         writer.buffers.limit(self.fillable());
         let is_full = !writer.buffers.admits(needs) && !writer.buffers.is_empty();
         // A long log is replaced even if all its writes went to keyspaces that were dropped since.
@@ -241,30 +273,25 @@ impl Core {
         // While the reserve is open, its space holds the log of few deletes at a time.
         let is_long = self.log_is_long(writer) || self.log_fills_reserve(writer);
         if is_full || is_used && is_long {
-            let keyspaces = writer.buffers.written();
-            if self.lack_of_room(&keyspaces).is_some() {
-                return Ok(Some(Room::Full(keyspaces)));
-            }
-            self.seal(writer)?;
+            Seal::Due
         } else if self.should_seal_early(writer) {
-            self.seal(writer)?;
+            Seal::Early
+        } else {
+            Seal::NotDue
         }
-        Ok(None)
     }
 
-    /// Returns the pause that is due while flushes or compactions are behind. `so_far` is the time
-    /// that the write was slowed already.
-    fn slow_down(&self, writer: &mut WriterState, needs: &Needs, so_far: Duration) -> Option<Room> {
+    /// Returns the pause that is due while flushes or compactions are behind.
+    fn pause_due(&self, writer: &mut WriterState, needs: &Needs) -> Option<Pause> {
         let mut flush_pace = self.flush_pace(&writer.buffers);
         if planted(Fault::PauseBeforeSeal) {
             flush_pace = flush_pace.max(Duration::from_millis(50));
         }
         let clock = &*self.options.env.clock;
         let Slowed { until, most } = writer.buffers.pause(needs, flush_pace, clock)?;
-        let left = most.checked_sub(so_far).filter(|left| !left.is_zero())?;
         let is_flush = !flush_pace.is_zero();
-        let reason = if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
-        Some(Room::Paused(until.min(clock.now() + left), reason))
+        let why = if is_flush { StallReason::Memtables } else { StallReason::CompactionDebt };
+        Some(Pause { until, most, why })
     }
 
     /// Returns why memtables may not be sealed now; `None` if they may. Either the number of sealed
@@ -429,13 +456,12 @@ impl Core {
     }
 
     /// Does what the memory ledger asks for: seals if this database holds the most memtable bytes,
-    /// or else asks the database that does to seal. Returns when the write may continue, if
-    /// memtables exceed their share of memory.
-    fn look_at_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Option<Duration>> {
+    /// or else asks the database that does to seal.
+    fn check_memory(&self, writer: &mut WriterState, is_full: bool) -> Result<Memory> {
         let bytes = std::mem::take(&mut writer.since_look);
         // A full write buffer makes the check due at once.
         if !self.runtime.ledger().wrote(bytes) && !is_full {
-            return Ok(None);
+            return Ok(Memory::Fits);
         }
         let Balance { seal, is_over } = self.runtime.balance();
         match seal {
@@ -443,8 +469,10 @@ impl Core {
             Some(member) => self.runtime.workers().request_seal(member),
             None => {}
         }
-        let is_slowed = is_over && self.has_workers();
-        Ok(is_slowed.then(|| self.options.env.clock.now() + MEMORY_PAUSE))
+        Ok(match is_over && self.has_workers() {
+            true => Memory::Over(self.options.env.clock.now() + MEMORY_PAUSE),
+            false => Memory::Fits,
+        })
     }
 
     /// Seals the memtables being filled and starts their flush, unless the writer would have to
