@@ -215,6 +215,8 @@ impl<'a> TableOutput<'a> {
             if deleted > facts.entries || facts.entries == 0 {
                 facts.samples = self.thinned_out(samples);
             }
+            let is_newest = self.finished.last().is_none_or(|last| last.number < facts.number);
+            debug_assert!(is_newest, "later tables of this work have larger numbers");
             self.finished.push(facts);
         }
         Ok(())

@@ -266,6 +266,7 @@ impl LogWriter {
     /// # Errors
     /// `Io` if a write or sync fails. The next open may then find the records.
     pub(crate) fn retract(&mut self, mark: LogMark) -> Result<()> {
+        assert!(mark.offset <= self.offset, "only records after the mark are removed");
         // An append that panicked may have written its frame without counting it.
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
         (self.offset, self.frames, self.digest) = (mark.offset, mark.frames, mark.digest);

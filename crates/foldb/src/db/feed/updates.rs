@@ -305,6 +305,16 @@ impl Updates {
 
     /// Returns the next update, if there is one now.
     fn advance(&mut self) -> Result<Option<Update>> {
+        let before = self.passed;
+        let update = self.find_next()?;
+        debug_assert!(
+            update.as_ref().is_none_or(|update| before <= update.position),
+            "updates come in the order of their positions"
+        );
+        Ok(update)
+    }
+
+    fn find_next(&mut self) -> Result<Option<Update>> {
         let db = self.db.clone();
         let core = db.core();
         loop {

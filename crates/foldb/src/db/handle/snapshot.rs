@@ -45,7 +45,8 @@ impl Drop for Registered {
     fn drop(&mut self) {
         let core = self.default.core();
         // A fork's copy was never registered there, nor one that was not taken.
-        if core.standing.is_in_its_process() && core.snapshots.release(self.seqno) {
+        let is_registered = self.seqno != NOT_TAKEN && core.standing.is_in_its_process();
+        if is_registered && core.snapshots.release(self.seqno) {
             core.background.note_news();
             core.wake();
         }

@@ -303,6 +303,15 @@ impl Buffers {
             };
             writer.memtable.seal(through);
             buffer.pauses.sealed(writer.grown());
+            debug_assert!(
+                buffer
+                    .keyspace
+                    .view
+                    .load()
+                    .memtables()
+                    .any(|seen| Arc::ptr_eq(seen, &writer.memtable)),
+                "readers see each memtable from its first write to its flush"
+            );
             buffer.keyspace.view.seal();
             if buffer.keyspace.id != DEFAULT_KEYSPACE || small_first {
                 buffer.capacity = next_capacity(buffer.capacity, writer.grown(), most);

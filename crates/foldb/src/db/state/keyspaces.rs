@@ -58,7 +58,8 @@ impl Keyspaces {
 
     pub(crate) fn add(&self, keyspace: &Arc<KeyspaceState>) {
         let mut by_name = self.by_name.write();
-        by_name.insert(Arc::clone(&keyspace.name), Arc::clone(keyspace));
+        let before = by_name.insert(Arc::clone(&keyspace.name), Arc::clone(keyspace));
+        assert!(before.is_none(), "two keyspaces never have one name");
     }
 
     pub(crate) fn remove(&self, name: &str) {

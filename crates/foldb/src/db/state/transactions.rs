@@ -50,7 +50,8 @@ impl OpenTransactions {
 
     #[inline]
     pub(crate) fn end(&self) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
+        let before = self.open.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "a transaction ends once");
     }
 
     /// Notes that writes are noted from now on. The caller holds the writer lock.

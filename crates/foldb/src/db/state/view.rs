@@ -109,15 +109,12 @@ impl ViewCell {
 
     /// Seals the memtable being filled. The next write begins another one.
     pub(crate) fn seal(&self) {
-        self.replace(|view| {
-            assert!(view.active.is_some(), "a seal ends the memtable that takes the writes");
-            View {
-                active: None,
-                sealed: view.memtables().cloned().collect(),
-                version: Arc::clone(&view.version),
-                loaded: view.loaded,
-                installs: view.installs,
-            }
+        self.replace(|view| View {
+            active: None,
+            sealed: view.memtables().cloned().collect(),
+            version: Arc::clone(&view.version),
+            loaded: view.loaded,
+            installs: view.installs,
         });
     }
 

@@ -69,6 +69,7 @@ impl Core {
         let writer = self.lock_writer_for(patience)?;
         let mut writer = self.let_pass(writer, patience)?;
         let outer = writer.turn;
+        debug_assert!(outer.is_none_or(|turn| turn.thread == thread::current().id()));
         let until = self.options.env.clock.now() + limit;
         let until = outer.map_or(until, |outer| outer.until.max(until));
         writer.turn = Some(Turn { thread: thread::current().id(), until });
