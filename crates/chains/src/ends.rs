@@ -220,11 +220,12 @@ impl Ends {
         }
         let is_revived =
             gone_at(newest, self.covered).is_some() && payload.seqno_kind as u8 != DELETED;
-        if planted(Fault::ReviveEarly) && is_revived {
+        let is_early = planted(Fault::ReviveEarly);
+        if is_revived && is_early {
             node.chains.revived.note(number);
         }
         self.publish_version(node, at, low);
-        if is_revived && !planted(Fault::ReviveEarly) {
+        if is_revived && !is_early {
             node.chains.revived.note(number);
         }
         // Relaxed: for statistics, and only the writer stores it.

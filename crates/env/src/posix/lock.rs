@@ -56,7 +56,8 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
         }
         let forks = Forks::now();
         let file = open_file(OpenOptions::new().read(true).write(true).create(true), path)?;
-        if planted(Fault::LockWithoutName) {
+        let is_careless = planted(Fault::LockWithoutName);
+        if is_careless {
             // Long enough for another program to unlink the file.
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
@@ -74,7 +75,7 @@ pub(super) fn lock(path: &Path) -> io::Result<PosixLock> {
             continue;
         }
         let file = take(file, path)?;
-        if place.is_right()? || planted(Fault::LockWithoutName) {
+        if place.is_right()? || is_careless {
             claimed.insert(place.identity);
             return Ok(PosixLock { file: Some(file), place: Arc::new(place) });
         }
