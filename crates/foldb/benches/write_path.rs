@@ -1,5 +1,5 @@
-//! Writers beside each other: is four never slower than one, does each get its share, and does a merge
-//! wait for the syncs of other writers (hazards H15 and H23)?
+//! Writers beside each other: is four never slower than one, does each get its share, and does a
+//! merge wait for the syncs of other writers (hazards H15 and H23)?
 //!
 //! `TMPDIR` says where; the syncs want a real disk. Cases alternate, so that a machine whose speed
 //! drifts harms all of them alike, and each prints its median of several rounds.

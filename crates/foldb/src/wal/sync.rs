@@ -213,11 +213,14 @@ impl LogSync {
         if progress.waiting == progress.expected {
             self.gathered.notify_one();
         }
-        while progress.leads && self.synced() < frame {
+        // One look decides: a leader may store a smaller number after records were retracted.
+        let mut is_synced = self.synced() >= frame;
+        while progress.leads && !is_synced {
             progress = self.ended.wait(progress);
+            is_synced = self.synced() >= frame;
         }
         let outcome = match &progress.failed {
-            _ if self.synced() >= frame => Ok(()),
+            _ if is_synced => Ok(()),
             Some(error) => Err(error.clone()),
             None => return self.lead(progress),
         };

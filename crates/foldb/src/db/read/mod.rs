@@ -1,5 +1,5 @@
-//! Reading: values, ranges, operands, explanations, counts, lists of tables; and the time that reads
-//! lose, for which the policy picks compactions that make reads cheaper.
+//! Reading: values, ranges, operands, explanations, counts, lists of tables; and the time that
+//! reads lose, for which the policy picks compactions that make reads cheaper.
 
 pub(crate) mod approximate;
 pub(crate) mod explain;

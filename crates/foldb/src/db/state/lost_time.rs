@@ -3,8 +3,8 @@
 //!
 //! There are three counters: for several runs, for tombstones, and for long chains. Each counts the
 //! bytes that a compaction could have read in the time that reads lost. The policy sets the price
-//! of each [`ReadJob`]. When a job begins, its price is subtracted. So the bytes rewritten for reads
-//! stay in proportion to the reads.
+//! of each [`ReadJob`]. When a job begins, its price is subtracted. So the bytes rewritten for
+//! reads stay in proportion to the reads.
 //!
 //! All long chains share one counter. The read that brings it to the price names the key. A key
 //! whose reads lose more is thus named more often.

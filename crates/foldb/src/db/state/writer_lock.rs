@@ -17,13 +17,13 @@
 //!                     yes └─────────────► queue: a time slice, in the order of arrival
 //! ```
 //!
-//! - *Regain.* The owner of a time slice that is not over takes the lock back as soon as the pressing
-//!   waiters have written.
+//! - *Regain.* The owner of a time slice that is not over takes the lock back as soon as the
+//!   pressing waiters have written.
 //! - *Press.* A waiter that has not waited for this lock within [`PRESS_EVERY`] announces itself.
 //!   Every other writer sees that before its next write and leaves the lock to the waiter.
 //! - *Queue.* A waiter that waited within that time counts as one that writes all the time. It
-//!   sleeps in a queue. The first in the queue waits for the rest of the owner's slice, then presses
-//!   and becomes the owner.
+//!   sleeps in a queue. The first in the queue waits for the rest of the owner's slice, then
+//!   presses and becomes the owner.
 //!
 //! Invariant: a waiter that presses waits only for the write in progress and for other waiters that
 //! press. It never waits for a time slice.
@@ -199,8 +199,8 @@ impl<T> WriterLock<T> {
     }
 
     /// Takes the lock, or gives up after the longer of `queueing` and `holding`. The waiter queues
-    /// for at most `queueing`, and then presses. So time slices of other threads do not make
-    /// its write fail. `holding` is how long a thread may be expected to hold the lock for its write.
+    /// for at most `queueing`, and then presses. So time slices of other threads do not make its
+    /// write fail. `holding` is how long a thread may be expected to hold the lock for its write.
     pub(crate) fn try_lock_for(
         &self,
         queueing: Duration,
@@ -249,8 +249,8 @@ impl<T> WriterLock<T> {
         self.look_until(limit, || self.lock_unless_pressed())
     }
 
-    /// Waits for a time slice, and begins it. If `queueing` ends before it comes, the waiter presses
-    /// at once.
+    /// Waits for a time slice, and begins it. If `queueing` ends before it comes, the waiter
+    /// presses at once.
     fn queue(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
         let first = match queueing.0 {
             None => Some(self.waiting.first.lock()),
@@ -399,8 +399,8 @@ mod tests {
             }
         });
         waited_for.sort_unstable();
-        // A time slice is 70 such writes. Other processes may use the processors during the test, so it
-        // checks the median.
+        // A time slice is 70 such writes. Other processes may use the processors during the test,
+        // so it checks the median.
         assert!(waited_for[100] <= 5, "{waited_for:?}");
     }
 

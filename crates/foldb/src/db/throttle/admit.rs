@@ -149,7 +149,9 @@ mod tests {
                     prop_assert!(gates.seal != Seal::Due, "there is no room");
                     prop_assert!(gates.memory != Memory::NotChecked);
                 }
-                Verdict::Seal => prop_assert!(gates.seal != Seal::NotDue && gates.stopped.is_none()),
+                Verdict::Seal => {
+                    prop_assert!(gates.seal != Seal::NotDue && gates.stopped.is_none());
+                }
                 Verdict::CheckMemory => prop_assert_eq!(gates.memory, Memory::NotChecked),
                 // A worker ends this wait: there is a reason, and so there is work.
                 Verdict::Wait { why, until: None } => prop_assert_eq!(gates.stopped, Some(why)),
@@ -165,7 +167,8 @@ mod tests {
         /// that it met, and once for memory.
         #[test]
         fn all_pauses_of_a_write_are_bounded(looks in prop::collection::vec(gates(), 1..60)) {
-            let (mut now, mut paused, mut memory) = (Duration::ZERO, Duration::ZERO, Memory::default());
+            let (mut now, mut paused) = (Duration::ZERO, Duration::ZERO);
+            let mut memory = Memory::default();
             let (mut most, mut for_memory) = (Duration::ZERO, 0);
             for look in looks {
                 let pause = look.pause.map(|pause| Pause { until: now + pause.until, ..pause });
@@ -200,7 +203,9 @@ mod tests {
                     Verdict::Go => return Ok(()),
                     Verdict::Refuse => prop_assert!(false, "there is space"),
                     Verdict::Seal => gates.seal = Seal::NotDue,
-                    Verdict::CheckMemory => gates.memory = Memory::Over(now + Duration::from_millis(10)),
+                    Verdict::CheckMemory => {
+                        gates.memory = Memory::Over(now + Duration::from_millis(10));
+                    }
                     Verdict::Wait { until: None, .. } => {
                         flushes = flushes.saturating_sub(1);
                         gates.stopped = gates.stopped.filter(|_| flushes > 0);

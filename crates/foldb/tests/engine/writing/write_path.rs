@@ -1,5 +1,5 @@
-//! Tests concurrent writers: deadlines, pacing, time slices, and a mix of logged, synced and unlogged
-//! writes.
+//! Tests concurrent writers: deadlines, pacing, time slices, and a mix of logged, synced and
+//! unlogged writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
