@@ -78,7 +78,12 @@ impl Backups {
                 let what = format!("the link '{name}'");
                 return refused(ErrorKind::InvalidArgument, what, &self.directory);
             }
-            let Some(within) = list_directory(&*self.fs, &path)? else {
+            let within = match list_directory(&*self.fs, &path) {
+                // Another call that holds the lock removed what a failed create had left.
+                Err(_) if !self.fs.exists(&path) => continue,
+                within => within?,
+            };
+            let Some(within) = within else {
                 return refused(ErrorKind::InvalidArgument, shown(name), &self.directory);
             };
             let is_known = |inner: &String| match name == "shared" {
