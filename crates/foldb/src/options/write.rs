@@ -35,9 +35,9 @@ pub struct WriteOptions {
     /// wait. Default: none: wait as long as it takes.
     ///
     /// The deadline does not cover the time slices of other writers (well below a millisecond), and
-    /// a write in progress that a disk delays for 100 ms at most. It does not cover this write's own
-    /// calls of the disk once it has begun: a disk that hangs in them delays the write. With `sync`
-    /// it does not cover the sync: the write has already happened then.
+    /// a write in progress that a disk delays for 100 ms at most. It does not cover this write's
+    /// own calls of the disk once it has begun: a disk that hangs in them delays the write. With
+    /// `sync` it does not cover the sync: the write has already happened then.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

@@ -323,8 +323,8 @@ proptest! {
         prop_assert!(false, "{MANY} jobs did not finish");
     }
 
-    /// However much time reads lose, the jobs for reads end, and each price is at least half of the job's
-    /// bytes.
+    /// However much time reads lose, the jobs for reads end, and each price is at least half of the
+    /// job's bytes.
     #[test]
     fn jobs_for_reads_end_when_no_run_is_too_many(
         preset in presets(),
