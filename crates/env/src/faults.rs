@@ -1,7 +1,8 @@
 //! Deliberate bugs in `posix`. A test program switches one on to prove that it detects the bug.
 //! A program can also make mappings of files fail, which is not a bug.
 //!
-//! Invariant: builds without debug assertions have neither these bugs nor failing mappings.
+//! Invariant: only builds with debug assertions and the feature `internals` have these bugs and
+//! failing mappings.
 
 /// A deliberate bug of the real file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,7 @@ pub enum Fault {
     MoveUnnoticed,
 }
 
+#[cfg(all(debug_assertions, feature = "internals"))]
 impl Fault {
     /// All faults.
     pub const ALL: [Fault; 6] = [
@@ -37,7 +39,7 @@ impl Fault {
     }
 }
 
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "internals"))]
 mod planting {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +70,7 @@ mod planting {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(all(debug_assertions, feature = "internals")))]
 mod planting {
     #[inline(always)]
     pub(crate) fn planted(_fault: super::Fault) -> bool {
@@ -81,6 +83,6 @@ mod planting {
     }
 }
 
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "internals"))]
 pub use planting::{fail_mappings, plant_everywhere};
 pub(crate) use planting::{mappings_fail, planted};

@@ -30,6 +30,10 @@ pub mod append_only;
 pub mod clock;
 // Only `posix` has deliberate bugs.
 #[cfg_attr(not(unix), allow(unused))]
+#[cfg(not(feature = "internals"))]
+#[allow(unreachable_pub)]
+mod faults;
+#[cfg(feature = "internals")]
 pub mod faults;
 pub mod fs;
 pub mod held;
@@ -69,7 +73,7 @@ pub use portable::PortableFs;
 pub use posix::PosixFs;
 pub use process::Process;
 pub use read_only::{ReadOnlyFs, UnwritableFile};
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "internals"))]
 pub use scheduling::at_scheduling_points;
 pub use scheduling::scheduling_point;
 pub use threads::{Stepped, SystemThreads, Thread, ThreadBody, Threads};

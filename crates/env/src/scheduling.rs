@@ -4,10 +4,10 @@
 //! simulated machine that intercepts system calls sees neither, so it could not run another thread
 //! there. The engine therefore calls [`scheduling_point`] at such places.
 //!
-//! Invariant: builds without debug assertions have no such points. In other builds they do nothing
-//! unless the program asks for them.
+//! Invariant: only builds with debug assertions and the feature `internals` have such points. They
+//! do nothing unless the program asks for them.
 
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "internals"))]
 mod asked {
     use std::sync::OnceLock;
 
@@ -27,13 +27,13 @@ mod asked {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(all(debug_assertions, feature = "internals")))]
 mod asked {
     /// Does nothing in this build.
     #[inline(always)]
     pub fn scheduling_point() {}
 }
 
-#[cfg(debug_assertions)]
+#[cfg(all(debug_assertions, feature = "internals"))]
 pub use asked::at_scheduling_points;
 pub use asked::scheduling_point;

@@ -42,6 +42,7 @@ fn database_with(compression: Compression) -> Db {
 }
 
 fn key(number: usize) -> [u8; 16] {
+    let number = number as u64;
     let (high, low) = (key_hash(&number.to_le_bytes()), key_hash(&(!number).to_le_bytes()));
     (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
 }

@@ -95,7 +95,7 @@ fn build(keys: &[[u8; 16]], file: Arc<BenchFile>, options: TableBuilderOptions) 
     let mut builder = TableBuilder::new(file, options);
     for (n, key) in keys.iter().enumerate() {
         let header = RecordHeader { seqno: 1_000_000 + n as u64, kind: Kind::Put, operator: 0 };
-        builder.add(key, header, &n.to_le_bytes()).expect("memory does not fail");
+        builder.add(key, header, &(n as u64).to_le_bytes()).expect("memory does not fail");
     }
     builder.finish(None).expect("memory does not fail");
 }

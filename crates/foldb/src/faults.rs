@@ -1,10 +1,10 @@
 //! Planted faults: deliberate bugs that a test switches on, to prove that the tests detect such
 //! bugs.
 //!
-//! Faults exist only in builds with debug assertions. In other builds `planted` is the constant
-//! `false`, and the compiler removes the branches. A test plants a fault for its own thread.
-//! Background work on that thread has the fault, and parallel tests do not. A separate program
-//! plants a fault for all threads.
+//! Faults exist only in builds with debug assertions and the feature `internals`. In other builds
+//! `planted` is the constant `false`, and the compiler removes the branches. A test plants a fault
+//! for its own thread. Background work on that thread has the fault, and parallel tests do not. A
+//! separate program plants a fault for all threads.
 
 /// A bug that the engine could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(any(test, all(debug_assertions, feature = "internals")))]
     pub const ALL: [Fault; 62] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
@@ -208,13 +208,13 @@ impl Fault {
     ];
 
     /// Returns the fault with this name, as [`std::fmt::Debug`] writes it.
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(any(test, all(debug_assertions, feature = "internals")))]
     pub fn from_name(name: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| format!("{fault:?}") == name)
     }
 }
 
-#[cfg(any(test, debug_assertions))]
+#[cfg(any(test, all(debug_assertions, feature = "internals")))]
 mod planting {
     use std::cell::Cell;
     use std::sync::OnceLock;
@@ -286,11 +286,16 @@ mod planting {
     }
 }
 
-#[cfg(not(any(test, debug_assertions)))]
+#[cfg(not(any(test, all(debug_assertions, feature = "internals"))))]
 mod planting {
     #[inline(always)]
     pub(crate) fn planted(_fault: super::Fault) -> bool {
         false
+    }
+
+    #[inline(always)]
+    pub(crate) fn longest_payload() -> Option<usize> {
+        None
     }
 
     #[inline(always)]
@@ -304,8 +309,6 @@ mod planting {
     }
 }
 
-#[cfg(any(test, debug_assertions))]
-pub(crate) use planting::longest_payload;
-#[cfg(any(test, debug_assertions))]
+#[cfg(any(test, all(debug_assertions, feature = "internals")))]
 pub use planting::{keep_few_notes, note_short_stretches, plant, plant_everywhere, shorten_frames};
-pub(crate) use planting::{keeps_few_notes, notes_short_stretches, planted};
+pub(crate) use planting::{keeps_few_notes, longest_payload, notes_short_stretches, planted};

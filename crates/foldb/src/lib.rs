@@ -42,11 +42,10 @@ mod decoders;
 mod encoding;
 mod error;
 mod events;
-#[cfg(any(test, debug_assertions))]
-#[cfg_attr(not(feature = "internals"), doc(hidden))]
-pub mod faults;
-#[cfg(not(any(test, debug_assertions)))]
+#[cfg(not(feature = "internals"))]
 mod faults;
+#[cfg(feature = "internals")]
+pub mod faults;
 mod files;
 mod fold;
 mod gc;
@@ -59,8 +58,7 @@ pub mod limits;
 mod locks;
 mod memory;
 mod memtable;
-#[cfg(debug_assertions)]
-#[cfg_attr(not(feature = "internals"), doc(hidden))]
+#[cfg(all(debug_assertions, feature = "internals"))]
 pub mod numbering;
 mod operation;
 mod options;

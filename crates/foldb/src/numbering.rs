@@ -1,7 +1,7 @@
 //! The sequence numbers of a thread's last write, for tests that check the order of writes.
 //!
-//! The numbers exist only in builds with debug assertions. A history checker that knows them need
-//! not search for a possible order.
+//! The numbers exist only in builds with debug assertions and the feature `internals`. A history
+//! checker that knows them need not search for a possible order.
 
 use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;

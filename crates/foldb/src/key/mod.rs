@@ -9,7 +9,8 @@ mod range;
 
 pub use comparator::{BytewiseComparator, Comparator};
 pub(crate) use comparator::{check_ends, check_key, shown};
-pub use filter_policy::{FilterPolicy, GuardedPolicy};
+pub use filter_policy::FilterPolicy;
+pub(crate) use filter_policy::GuardedPolicy;
 pub use range::AsKeyRange;
 pub(crate) use range::KeyBounds;
 

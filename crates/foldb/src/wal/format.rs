@@ -33,10 +33,7 @@ pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 /// hundred bytes take several frames.
 #[inline(always)]
 pub(crate) fn longest_payload() -> usize {
-    #[cfg(any(test, debug_assertions))]
-    return crate::faults::longest_payload().map_or(MAX_PAYLOAD, |most| most.min(MAX_PAYLOAD));
-    #[cfg(not(any(test, debug_assertions)))]
-    MAX_PAYLOAD
+    crate::faults::longest_payload().map_or(MAX_PAYLOAD, |most| most.min(MAX_PAYLOAD))
 }
 
 /// The part of a record that a frame holds. It is on disk: never renumber.

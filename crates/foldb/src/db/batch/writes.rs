@@ -25,7 +25,7 @@ impl Writes<'_> {
     }
 
     /// Returns the key of the first operation.
-    #[cfg(debug_assertions)]
+    #[cfg(all(debug_assertions, feature = "internals"))]
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         match self {
             Writes::One(_, operation) => Some(operation.key),

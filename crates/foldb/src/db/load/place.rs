@@ -130,7 +130,7 @@ impl Core {
         let before = std::mem::replace(&mut tree.last_loaded, seqno);
         let edit = Edit::of_keyspace(KeyspaceEdit::of_tree(keyspace.id, run));
         // A failed edit may be in the manifest all the same.
-        #[cfg(debug_assertions)]
+        #[cfg(all(debug_assertions, feature = "internals"))]
         crate::numbering::note(seqno, seqno);
         if let Err(error) = self.install(&mut tree, edit) {
             tree.last_loaded = before;

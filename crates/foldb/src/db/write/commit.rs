@@ -347,7 +347,7 @@ impl Core {
     ) -> Result<()> {
         let first = self.pins.published() + 1;
         let last = first + writes.count() as SeqNo - 1;
-        #[cfg(debug_assertions)]
+        #[cfg(all(debug_assertions, feature = "internals"))]
         {
             crate::numbering::note(first, last);
             writes.first_key().into_iter().for_each(crate::numbering::note_key);
