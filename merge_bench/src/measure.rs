@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use foldb::{Db, GcOptions, GcReport};
+use foldb::Db;
+use foldb::garbage::{GcOptions, GcReport};
 use foldb_report::merges::MergeFigures;
 
 use crate::allocations::{Requested, Since};

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use foldb::{Compression, Db, Event, EventListener, KeyspaceOptions, Options, Stats, WriteOptions};
+use foldb::events::{Event, EventListener};
+use foldb::stats::Stats;
+use foldb::{Compression, Db, KeyspaceOptions, Options, WriteOptions};
 use foldb_report::results::BackgroundEvent;
 
 use super::{Engine, Nominal, Scan, State};

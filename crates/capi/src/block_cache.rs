@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use foldb::{CustomCache, Error, Result, SharedBlock};
+use foldb::custom::{CustomCache, SharedBlock};
+use foldb::{Error, Result};
 
 use crate::boundary::{Functions, free};
 use crate::bytes::foldb_bytes_t;

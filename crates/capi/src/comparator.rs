@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
 
-use foldb::{Comparator, Error, Result};
+use foldb::custom::Comparator;
+use foldb::{Error, Result};
 
 use crate::boundary::{Functions, text};
 use crate::bytes::foldb_bytes_t;

@@ -4,7 +4,9 @@ use std::ffi::{c_char, c_void};
 use std::fs::File;
 use std::path::Path;
 
-use foldb::{BackupInfo, Backups, Db, Error, Options, Result, check_output};
+use foldb::backup::{BackupInfo, Backups};
+use foldb::operators::check_output;
+use foldb::{Db, Error, Options, Result};
 
 use crate::boundary::{arg, call, check_out, path, store};
 use crate::database::foldb_t;

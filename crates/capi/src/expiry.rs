@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use foldb::Expires;
+use foldb::expiry::Expires;
 
 /// The end of an entry that never expires, and of a write that sets none.
 pub(crate) const NEVER: i64 = -1;

@@ -9,7 +9,8 @@ use std::ops::Bound;
 use std::ptr;
 use std::time::Duration;
 
-use foldb::{Change, Db, Position, Update, UpdateOp, Updates, UpdatesOptions};
+use foldb::Db;
+use foldb::feed::{Change, Position, Update, UpdateOp, Updates, UpdatesOptions};
 
 use crate::batch::foldb_batch_t;
 use crate::boundary::{arg, arg_mut, call, check_out, free, path, store};

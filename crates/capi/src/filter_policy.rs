@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_void};
 use std::fmt;
 
-use foldb::{Error, FilterPolicy, Result};
+use foldb::custom::FilterPolicy;
+use foldb::{Error, Result};
 use smallvec::SmallVec;
 
 use crate::boundary::{Functions, text};

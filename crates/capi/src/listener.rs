@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_void};
 use std::fmt;
 
-use foldb::{Error, Event, EventListener, Result};
+use foldb::events::{Event, EventListener};
+use foldb::{Error, Result};
 
 use crate::boundary::Functions;
 use crate::error::c_string;

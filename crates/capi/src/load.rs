@@ -2,7 +2,8 @@
 
 use std::ffi::c_char;
 
-use foldb::{Error, Keyspace, Result, SortedLoad};
+use foldb::load::SortedLoad;
+use foldb::{Error, Keyspace, Result};
 
 use crate::boundary::{arg_mut, bytes, call, check_out, free, store, text};
 use crate::database::foldb_t;

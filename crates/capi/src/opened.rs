@@ -3,9 +3,13 @@
 //!
 //! Invariant: a handle of a read-only open refuses every change with `ReadOnly`.
 
+use foldb::expiry::ClockReading;
+use foldb::explain::TableInfo;
+use foldb::feed::{Position, Updates, UpdatesOptions};
+use foldb::stats::Stats;
 use foldb::{
-    ClockReading, Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader, Position,
-    ReadOnlyDb, ReadOptions, Result, Snapshot, Stats, TableInfo, Updates, UpdatesOptions, Value,
+    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb, ReadOptions,
+    Result, Snapshot, Value,
 };
 
 use crate::bytes::ForeignRange;

@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
 
-use foldb::{Error, Full, Growth, MergeOperator, Partial, Result};
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
+use foldb::{Error, Result};
 use smallvec::SmallVec;
 
 use crate::boundary::{Functions, bytes, text};

@@ -7,9 +7,12 @@ use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldb::custom::{Comparator, CustomCache, FilterPolicy};
 use foldb::env::Env;
-use foldb::{Comparator, CustomCache, Error, EventListener, FilterPolicy, KeyspaceOptions};
-use foldb::{MergeOperator, Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
+use foldb::events::EventListener;
+use foldb::operators::MergeOperator;
+use foldb::{Error, KeyspaceOptions};
+use foldb::{Options, ReadOptions, Result, Runtime, Snapshot, WriteOptions};
 
 use crate::block_cache::{ForeignCache, foldb_block_cache_t};
 use crate::boundary::{arg_mut, call, free, functions, text};

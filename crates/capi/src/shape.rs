@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 
-use foldb::{Error, TableInfo};
+use foldb::Error;
+use foldb::explain::TableInfo;
 
 use crate::boundary::{call, check_out, store};
 use crate::bytes::{foldb_bytes_t, range};

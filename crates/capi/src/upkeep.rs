@@ -4,7 +4,9 @@
 use std::ffi::c_char;
 use std::time::SystemTime;
 
-use foldb::{Db, GcOptions, Options, RepairOptions};
+use foldb::garbage::GcOptions;
+use foldb::repair::RepairOptions;
+use foldb::{Db, Options};
 
 use crate::boundary::{arg, call, check_out, path, store};
 use crate::bytes::{foldb_bytes_t, range};
@@ -131,7 +133,7 @@ pub unsafe extern "C" fn foldb_verify(
         check_out(faults, "faults")?;
         // SAFETY: the caller keeps the rules of the header.
         let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
-        let found = foldb::verify(directory, options)?;
+        let found = foldb::repair::verify(directory, options)?;
         let lines: String = found.faults.iter().map(|fault| format!("{fault}\n")).collect();
         if !report.is_null() {
             // SAFETY: not NULL, and the caller keeps the rules of the header.

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use foldb::{Db, Keyspace, KeyspaceReader, Operator, Options, ReadOnlyDb, TextForm};
+use foldb::operators::{Operator, TextForm};
+use foldb::{Db, Keyspace, KeyspaceReader, Options, ReadOnlyDb};
 
 use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};

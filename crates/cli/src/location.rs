@@ -10,7 +10,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb::{Db, ErrorKind, Event, EventListener, Options, ReadOnlyDb};
+use foldb::events::{Event, EventListener};
+use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
 
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;

@@ -42,7 +42,7 @@ impl NewFile {
         let mut unfinished = to.as_os_str().to_owned();
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
-        foldb::check_output(to, &foldb::Options::default())?;
+        foldb::operators::check_output(to, &foldb::Options::default())?;
         check_regular(to)?;
         check_regular(&unfinished)?;
         let failed = |error: io::Error| {

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use foldb::{MergeOperator, Operator, Options, TextForm, builtins};
+use foldb::Options;
+use foldb::operators::{MergeOperator, Operator, TextForm, builtins};
 
 use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};
@@ -254,7 +255,7 @@ impl OperandText {
 
 #[cfg(test)]
 mod tests {
-    use foldb::Full;
+    use foldb::operators::Full;
 
     use super::*;
 

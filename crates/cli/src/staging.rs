@@ -33,7 +33,7 @@ impl Staging {
     pub(crate) fn begin(to: &Path, from: &Path) -> Outcome<Staging> {
         check_free(to)?;
         check_outside(to, from)?;
-        foldb::check_output(to, &foldb::Options::default())?;
+        foldb::operators::check_output(to, &foldb::Options::default())?;
         let mut outer = to.components().as_path().as_os_str().to_owned();
         outer.push(".unfinished");
         let mut staging = Staging { to: to.to_owned(), outer: outer.into(), mark: None };

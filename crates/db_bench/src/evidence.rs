@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use foldb::{Db, Event, EventListener, Stats};
+use foldb::Db;
+use foldb::events::{Event, EventListener};
+use foldb::stats::Stats;
 use foldb_report::results::{BackgroundEvent, Engine, Percentile, Results, Run, Workload, Written};
 use foldb_report::system::{self, Moved};
 use foldb_report::{page, results};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use foldb::{BuiltinInfo, Options, TextForm};
+use foldb::Options;
+use foldb::operators::{BuiltinInfo, TextForm};
 
 use crate::benchmark::{Benchmark, TABLE};
 use crate::evidence;
@@ -49,7 +50,7 @@ impl Plan {
         }
         let operator = match flags.merge_operator.as_str() {
             "" => None,
-            spec => Some(choose_operator(spec, flags.value_size, foldb::builtins())?),
+            spec => Some(choose_operator(spec, flags.value_size, foldb::operators::builtins())?),
         };
         let lenient = operator.as_ref().is_some_and(|spec| *spec != flags.merge_operator);
         let options = settings::options(&flags, operator)?;
@@ -142,9 +143,11 @@ mod tests {
     use super::*;
 
     fn choose(spec: &str, value_size: u64) -> Result<String, String> {
-        choose_operator(spec, value_size, foldb::builtins()).map_err(|failure| match failure {
-            Failure::Message(message) => message,
-            Failure::OutputClosed => unreachable!(),
+        choose_operator(spec, value_size, foldb::operators::builtins()).map_err(|failure| {
+            match failure {
+                Failure::Message(message) => message,
+                Failure::OutputClosed => unreachable!(),
+            }
         })
     }
 

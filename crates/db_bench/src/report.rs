@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use foldb::Stats;
+use foldb::stats::Stats;
 use foldb_report::timeline::Timeline;
 
 use crate::histogram::Histograms;

@@ -177,7 +177,8 @@ fn background_compactions(flags: &Flags, own: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use foldb::{LogAdoption, OptionValue};
+    use foldb::LogAdoption;
+    use foldb::explain::OptionValue;
 
     use super::*;
     use crate::flags::HONOURED;

@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use foldb::Compression;
+use foldb::custom::BytewiseComparator;
 use foldb::env::{RandomAccessFile, WritableFile};
 use foldb::internals::{
     BlockCache, CursorOptions, Kind, RecordHeader, TableBuilder, TableBuilderOptions, TableCursor,
     TableReader, key_hash,
 };
-use foldb::{BytewiseComparator, Compression};
 
 const RECORDS: usize = 256 << 10;
 

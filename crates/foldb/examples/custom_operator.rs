@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use foldb::laws::Check;
-use foldb::{Db, Full, Growth, KeyspaceOptions, MergeOperator, Options, Partial};
+use foldb::operators::laws::Check;
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
+use foldb::{Db, KeyspaceOptions, Options};
 
 /// Keeps the operand with the highest score. Operand and value have one form: the score in 4 bytes,
 /// big-endian, then the name of the player.

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldb::{
-    BytewiseComparator, Change, Comparator, Db, ErrorKind, Expiry, Keyspace, KeyspaceOptions,
-    Options, Position, Update, Updates, WriteBatch,
-};
+use foldb::custom::{BytewiseComparator, Comparator};
+use foldb::expiry::Expiry;
+use foldb::feed::{Change, Position, Update, Updates};
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch};
 
 /// A database that follows another one.
 pub(crate) struct Follower {

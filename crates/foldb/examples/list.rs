@@ -4,7 +4,8 @@
 
 use std::error::Error;
 
-use foldb::{Db, Options, list, set};
+use foldb::operators::{list, set};
+use foldb::{Db, Options};
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;

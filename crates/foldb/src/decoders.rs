@@ -189,7 +189,7 @@ mod tests {
         db.merge_with(&db.operator("stringappend:,").unwrap(), "list", "item").unwrap();
         db.put("bad", "no number").unwrap();
         db.merge("bad", 1u64.to_le_bytes()).unwrap();
-        let expiry = Some(crate::Expiry::after_last_write(Duration::from_secs(60)));
+        let expiry = Some(crate::expiry::Expiry::after_last_write(Duration::from_secs(60)));
         let x = KeyspaceOptions { expiry, ..Default::default() };
         db.create_keyspace("x", x).unwrap().put("key", "value").unwrap();
         db

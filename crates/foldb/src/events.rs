@@ -139,7 +139,7 @@ impl Event {
 ///
 /// ```
 /// use std::time::Duration;
-/// use foldb::{Event, StallReason};
+/// use foldb::events::{Event, StallReason};
 ///
 /// let duration = Duration::from_millis(3);
 /// let stall = Event::Stall { reason: StallReason::Memtables, duration };
@@ -311,7 +311,8 @@ pub struct FailedMerge {
 /// # let dir = tempfile::tempdir().unwrap();
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use std::sync::Arc;
-/// use foldb::{Db, Event, EventListener, Options};
+/// use foldb::events::{Event, EventListener};
+/// use foldb::{Db, Options};
 ///
 /// #[derive(Debug, Default)]
 /// struct FlushedBytes(AtomicU64);

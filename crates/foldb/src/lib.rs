@@ -5,7 +5,7 @@
 //! reads.
 //!
 //! Start at [`Db`]. [`WriteOptions`] says what a write guarantees when it returns.
-//! [`MergeOperator`] says how to write an operator.
+//! [`operators::MergeOperator`] says how to write an operator.
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
@@ -24,8 +24,10 @@
 //! # Ok::<(), foldb::Error>(())
 //! ```
 //!
-//! `docs/merge.md` introduces counters, lists, sets and your own operators in ten minutes. [`laws`]
-//! checks an operator.
+//! `docs/merge.md` introduces counters, lists, sets and your own operators in ten minutes.
+//! [`operators::laws`] checks an operator.
+//!
+//! What a first program needs is here at the root. Each further subject is a module.
 //!
 //! Reading order of the source: `key`, `value`, `fold`, `memtable`, `wal`, `table`, `version`,
 //! `iterator`, `rewriting`, `compaction`, `db`. ARCHITECTURE.md has the order of the layers.
@@ -41,7 +43,7 @@ mod db;
 mod decoders;
 mod encoding;
 mod error;
-mod events;
+pub mod events;
 #[cfg(not(feature = "internals"))]
 mod faults;
 #[cfg(feature = "internals")]
@@ -68,7 +70,7 @@ mod runtime;
 mod segment;
 mod separated;
 mod settings;
-mod stats;
+pub mod stats;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -83,33 +85,98 @@ mod wal;
 pub struct ReadmeExample;
 
 pub use db::{
-    ApproximateCount, BackupCheck, BackupInfo, Backups, Base, BatchOp, BatchUpdate, Change,
-    CheckpointReport, ClockReading, CompareAndSwap, CreatedKeyspace, CutLog, Db, DumpReport,
-    Explained, ExplainedRecord, Finalized, GcOptions, GcProgress, GcReport, Isolation, Keyspace,
-    KeyspaceReader, LoadReport, LogCut, LostRange, LostTable, OnGcProgress, Operand, Operands,
-    Place, Position, ReadOnlyDb, ReadOptions, Reader, RecordKind, RepairOptions, RepairReport,
-    Savepoint, SkippedPart, Snapshot, SortedLoad, TableInfo, Transaction, TransactionKeyspace,
-    TransactionOptions, Unfolded, Update, UpdateOp, Updates, UpdatesOptions, VerifiedFile,
-    VerifyProgress, VerifyReport, With, WriteBatch, check_output, verify, verify_with_progress,
+    BatchOp, CompareAndSwap, Db, Isolation, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions,
+    Reader, Savepoint, Snapshot, Transaction, TransactionKeyspace, TransactionOptions, With,
+    WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use events::{ClockJump, DroppedTail, Event, EventListener, FailedMerge, StallReason};
-pub use fold::{
-    BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, hyperloglog,
-    laws, list, merge_fn, set,
-};
-pub use foldb_env as env;
 pub use iterator::Iter;
-pub use key::{AsKeyRange, BytewiseComparator, Comparator, FilterPolicy};
-pub use memory::MemoryUsage;
-pub use options::{
-    ExplainedOption, KeyspaceOptions, OptionSource, OptionValue, Options, Profile, WriteOptions,
-};
+pub use key::AsKeyRange;
+pub use options::{KeyspaceOptions, Options, Profile, WriteOptions};
 pub use runtime::{Runtime, RuntimeOptions};
-pub use settings::{CompactionPreset, Compression, Expires, Expiry, LogAdoption};
-pub use stats::{KeyspaceStats, LevelShape, LevelStats, ReadReport, SegmentStats, Stats};
-pub use table::{CustomCache, SharedBlock};
+pub use settings::{CompactionPreset, Compression, LogAdoption};
 pub use value::Value;
+
+/// Merge operators: the built-in ones with their operands, and how to write your own.
+pub mod operators {
+    pub use crate::db::{Base, Finalized, Operand, Operands, check_output};
+    pub use crate::fold::{
+        BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins,
+        hyperloglog, laws, list, merge_fn, set,
+    };
+}
+
+/// Entries that expire: when, by which clock.
+pub mod expiry {
+    pub use crate::db::ClockReading;
+    pub use crate::settings::{Expires, Expiry};
+}
+
+/// The change feed: the updates of a database since a position.
+pub mod feed {
+    pub use crate::db::{
+        BatchUpdate, Change, CreatedKeyspace, Position, Update, UpdateOp, Updates, UpdatesOptions,
+    };
+}
+
+/// Copies of a database: checkpoints, and incremental backups in one directory.
+pub mod backup {
+    pub use crate::db::{BackupCheck, BackupInfo, Backups, CheckpointReport};
+}
+
+/// A whole database as one stream, and back.
+pub mod dump {
+    pub use crate::db::DumpReport;
+}
+
+/// Loads of sorted keys straight into tables.
+pub mod load {
+    pub use crate::db::{LoadReport, SortedLoad};
+}
+
+/// Checks and repairs of databases that are not open.
+pub mod repair {
+    pub use crate::db::{
+        CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport, SkippedPart,
+        VerifiedFile, VerifyProgress, VerifyReport, verify, verify_with_progress,
+    };
+}
+
+/// Garbage collection of value segments.
+pub mod garbage {
+    pub use crate::db::{GcOptions, GcProgress, GcReport, OnGcProgress};
+}
+
+/// What a database holds and why: the records of a key, tables, counts, options.
+pub mod explain {
+    pub use crate::db::{
+        ApproximateCount, Explained, ExplainedRecord, Place, RecordKind, TableInfo, Unfolded,
+    };
+    pub use crate::options::{ExplainedOption, OptionSource, OptionValue};
+}
+
+/// The machine as a database sees it: files, time and threads. [`Options::env`] replaces them.
+pub mod env {
+    #[cfg(unix)]
+    pub use foldb_env::PosixFs;
+    pub use foldb_env::{
+        AppendOnlyFiles, AppendOnlyFs, AppendedFile, CheckPlace, Clock, DirectoryLost, Env,
+        FileLock, FileSystem, Holder, LockHeld, ManualClock, MemFs, Place, PortableFs,
+        RandomAccessFile, ReadableFile, SCRATCH_NAME, Stepped, SystemClock, SystemThreads, Thread,
+        ThreadBody, Threads, WritableFile, file_budget,
+    };
+
+    /// File systems, disks and clocks for tests of the engine.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub use foldb_env::*;
+}
+
+/// Parts that a program can replace: the order of keys, filters, the block cache.
+pub mod custom {
+    pub use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
+    pub use crate::table::{CustomCache, SharedBlock};
+}
 
 /// Compiles the examples of the tour.
 #[cfg(doctest)]

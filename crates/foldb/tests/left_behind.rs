@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs, PosixFs, Stepped};
-use foldb::{Db, ErrorKind, KeyspaceOptions, OptionSource, OptionValue, Options, WriteOptions};
+use foldb::explain::{OptionSource, OptionValue};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 use support::{PATH, assert_error, open, options, reopen, text};
 

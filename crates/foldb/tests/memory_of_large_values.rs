@@ -10,7 +10,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use foldb::{Db, GcOptions, KeyspaceOptions, Options, WriteBatch};
+use foldb::garbage::GcOptions;
+use foldb::{Db, KeyspaceOptions, Options, WriteBatch};
 
 const MIB: usize = 1 << 20;
 const RUNS: u8 = 6;

@@ -9,7 +9,7 @@ mod support;
 use std::cell::Cell;
 use std::env;
 
-use foldb::KeyspaceStats;
+use foldb::stats::KeyspaceStats;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use support::model::program;

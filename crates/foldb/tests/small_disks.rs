@@ -12,7 +12,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use foldb::env::{FileSystem, PosixFs};
-use foldb::{Db, Error, ErrorKind, GcOptions, KeyspaceOptions, Options, Reader, WriteOptions};
+use foldb::garbage::GcOptions;
+use foldb::{Db, Error, ErrorKind, KeyspaceOptions, Options, Reader, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
 const SYNCED: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };

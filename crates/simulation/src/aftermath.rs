@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb::{Db, ErrorKind, RepairOptions};
+use foldb::repair::RepairOptions;
+use foldb::{Db, ErrorKind};
 use foldb_env::{FileSystem, MemFs};
 use foldb_stress::draws;
 
@@ -34,7 +35,7 @@ impl World<'_> {
         let options = self.options(&disk, life);
         let second = self.day.second();
         let may_rebuild = self.keeps_all && rng.bool() && {
-            let report = foldb::verify(PATH, options.clone());
+            let report = foldb::repair::verify(PATH, options.clone());
             report.is_ok_and(|report| report.leftovers.is_empty())
         };
         let is_rebuild = may_rebuild && take_manifest_away(&files);
@@ -96,7 +97,7 @@ impl World<'_> {
         };
         self.counts.add(Counted::Damage);
         let disk = self.disk(Temper::CALM, Stop::Kill, None, MOST_LIVES + 2);
-        let verified = foldb::verify(PATH, self.options(&disk, MOST_LIVES + 2));
+        let verified = foldb::repair::verify(PATH, self.options(&disk, MOST_LIVES + 2));
         let is_sound = verified.is_ok_and(|report| report.is_sound());
         let read = self.open(PATH, &disk, MOST_LIVES + 2).and_then(|opened| opened.entries());
         match read {

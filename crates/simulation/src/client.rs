@@ -4,11 +4,10 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use foldb::expiry::Expires;
+use foldb::garbage::GcOptions;
 use foldb::numbering::{self, Given};
-use foldb::{
-    Db, ErrorKind, Expires, GcOptions, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch,
-    WriteOptions,
-};
+use foldb::{Db, ErrorKind, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use foldb_stress::{Operator, draws};
 
 use crate::checker::Wrong;

@@ -1,7 +1,8 @@
 //! Copies of the database that a client makes while others write: checkpoints, backups, dumps and
 //! read-only opens. Each must show one moment between its begin and its end.
 
-use foldb::{Backups, Db, ErrorKind, ReadOnlyDb};
+use foldb::backup::Backups;
+use foldb::{Db, ErrorKind, ReadOnlyDb};
 
 use crate::client::{Answer, Client};
 use crate::counts::Counted;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldb::{Event, EventListener};
+use foldb::events::{Event, EventListener};
 
 macro_rules! counted {
     ($($(#[$doc:meta])* $name:ident,)*) => {

@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, LogAdoption, Options};
+use foldb::custom::{BytewiseComparator, Comparator};
+use foldb::{KeyspaceOptions, LogAdoption, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte};
 use foldb_stress::{Operator, at_the_edges, draws, small_options};
 

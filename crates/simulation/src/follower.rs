@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use foldb::{Change, Db, ErrorKind, Position, UpdateOp, Updates};
+use foldb::feed::{Change, Position, UpdateOp, Updates};
+use foldb::{Db, ErrorKind};
 use foldb_stress::Operator;
 use foldb_stress::own_code::without_check_byte;
 

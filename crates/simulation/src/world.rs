@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use foldb::{Db, ErrorKind, Expiry, Keyspace, KeyspaceOptions, Options};
+use foldb::expiry::Expiry;
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options};
 use foldb_env::{AppendOnlyFs, Env, FileSystem, MemFs, RestrictedFs, SystemThreads};
 use foldb_stress::draws;
 
@@ -335,7 +336,7 @@ impl<'a> World<'a> {
             opened.db.close().map_err(|error| format!("it does not close: {error}"))?;
             drop(opened);
             self.checker.closed();
-            let report = foldb::verify(PATH, self.options(&disk, life));
+            let report = foldb::repair::verify(PATH, self.options(&disk, life));
             let report = report.map_err(|error| format!("it cannot be verified: {error}"))?;
             if !report.is_sound() || !report.leftovers.is_empty() {
                 let (faults, leftovers) = (&report.faults, &report.leftovers);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldb::{Event, EventListener};
+use foldb::events::{Event, EventListener};
 
 /// The events counted. A run in which one of them never happened fails: it tested less than it
 /// claims.

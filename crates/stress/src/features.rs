@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, Options};
+use foldb::custom::{BytewiseComparator, Comparator};
+use foldb::{KeyspaceOptions, Options};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
 pub(crate) use foldb_stress::{Operator, draws};
 use foldb_stress::{at_the_edges, small_options};

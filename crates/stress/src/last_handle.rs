@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use foldb::{Db, ErrorKind, Event, EventListener, WriteOptions};
+use foldb::events::{Event, EventListener};
+use foldb::{Db, ErrorKind, WriteOptions};
 
 use crate::check::{Wrong, told};
 use crate::stage::Stage;

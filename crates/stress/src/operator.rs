@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use foldb::MergeOperator;
+use foldb::operators::MergeOperator;
 
 use crate::own_code::{OwnAppend, Replace, WholeAppend};
 

@@ -3,7 +3,8 @@
 
 use std::cmp::Ordering;
 
-use foldb::{Comparator, Full, Growth, MergeOperator, Partial};
+use foldb::custom::Comparator;
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
 
 /// Panics whose message begins with this are part of the test and not printed.
 const BY_DESIGN: &str = "by design";

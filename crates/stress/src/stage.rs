@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::env::{Env, Trouble, WatchedFs};
+use foldb::expiry::Expiry;
 use foldb::{
-    BytewiseComparator, Comparator, Db, Error, ErrorKind, Expiry, Keyspace, KeyspaceOptions,
-    KeyspaceReader, Options, ReadOnlyDb, Snapshot, WriteBatch,
+    Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, Options, ReadOnlyDb, Snapshot,
+    WriteBatch,
 };
 
 use crate::check::{Wrong, told};
@@ -26,7 +28,7 @@ pub(crate) struct Stage {
     pub tally: Keyspace,
     /// Entries that live for an hour, if the clock jumps.
     pub leases: Option<Keyspace>,
-    operators: Vec<(Operator, foldb::Operator)>,
+    operators: Vec<(Operator, foldb::operators::Operator)>,
     /// The current trouble of the disk.
     pub trouble: Arc<Trouble>,
     pub around: Around,
@@ -150,7 +152,7 @@ impl Stage {
     }
 
     /// Returns the database's operator.
-    pub(crate) fn operator(&self, operator: Operator) -> &foldb::Operator {
+    pub(crate) fn operator(&self, operator: Operator) -> &foldb::operators::Operator {
         let known = self.operators.iter().find(|(own, _)| *own == operator);
         &known.expect("the open defined all operators").1
     }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::{Error, GcOptions, Iter, Keyspace, Snapshot, WriteBatch, WriteOptions};
+use foldb::garbage::GcOptions;
+use foldb::{Error, Iter, Keyspace, Snapshot, WriteBatch, WriteOptions};
 
 use crate::arguments::Life;
 use crate::check::{self, Found, Wrong, told};

@@ -5,7 +5,8 @@
 
 use std::path::PathBuf;
 
-use foldb::{Error, hyperloglog};
+use foldb::Error;
+use foldb::operators::hyperloglog;
 use jni_sys::{jboolean, jint, jlong};
 
 use crate::cursor::Cursor;

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
-use foldb::{
-    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, MergeOperator, Options, Result,
-};
-use foldb::{Stats, Value, WriteBatch};
+use foldb::operators::MergeOperator;
+use foldb::stats::Stats;
+use foldb::{Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Result};
+use foldb::{Value, WriteBatch};
 use parking_lot::Mutex;
 
 use crate::operators;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use clap_complete::Shell;
-use foldb::{Expiry, LogCut, Position};
+use foldb::expiry::Expiry;
+use foldb::feed::Position;
+use foldb::repair::LogCut;
 
 use super::{Within, whole_number};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::ValueParser;
 use clap::{Args, ValueHint};
-use foldb::Expires;
+use foldb::expiry::Expires;
 
 use super::whole_number;
 use crate::keyspace;

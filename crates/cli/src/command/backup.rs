@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use foldb::{BackupInfo, Backups};
+use foldb::backup::{BackupInfo, Backups};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use foldb::CheckpointReport;
+use foldb::backup::CheckpointReport;
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 

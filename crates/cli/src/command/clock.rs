@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use foldb::ClockReading;
+use foldb::expiry::ClockReading;
 use indicatif::HumanCount;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use foldb::Stats;
+use foldb::stats::Stats;
 use indicatif::HumanBytes;
 
 use crate::args::{Common, Compact};

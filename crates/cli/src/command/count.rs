@@ -8,7 +8,8 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::Path;
 
-use foldb::{Expires, Operator};
+use foldb::expiry::Expires;
+use foldb::operators::Operator;
 
 use crate::args::{Common, Count};
 use crate::command::ends;

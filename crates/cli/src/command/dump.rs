@@ -7,7 +7,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use foldb::{DumpReport, Error, ReadOnlyDb};
+use foldb::dump::DumpReport;
+use foldb::{Error, ReadOnlyDb};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 

@@ -12,7 +12,8 @@
 
 use std::sync::Arc;
 
-use foldb::{BytewiseComparator, Comparator, KeyspaceOptions, KeyspaceReader, Options};
+use foldb::custom::{BytewiseComparator, Comparator};
+use foldb::{KeyspaceOptions, KeyspaceReader, Options};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Common, Dump};

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use foldb::{Explained, ExplainedRecord};
+use foldb::explain::{Explained, ExplainedRecord};
 use indicatif::HumanCount;
 use serde_json::json;
 

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use foldb::{BytewiseComparator, Comparator, KeyspaceReader};
+use foldb::KeyspaceReader;
+use foldb::custom::{BytewiseComparator, Comparator};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 

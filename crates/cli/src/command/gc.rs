@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldb::{Event, EventListener, GcOptions, GcProgress, GcReport, Options};
+use foldb::Options;
+use foldb::events::{Event, EventListener};
+use foldb::garbage::{GcOptions, GcProgress, GcReport};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 

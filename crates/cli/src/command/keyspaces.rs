@@ -1,6 +1,8 @@
 //! `keyspaces`: lists, creates and drops keyspaces.
 
-use foldb::{Expiry, KeyspaceOptions, KeyspaceStats, Options, ReadOnlyDb};
+use foldb::expiry::Expiry;
+use foldb::stats::KeyspaceStats;
+use foldb::{KeyspaceOptions, Options, ReadOnlyDb};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use foldb::{Expires, Options, TextForm};
+use foldb::Options;
+use foldb::expiry::Expires;
+use foldb::operators::TextForm;
 use indicatif::HumanCount;
 
 use crate::args::{Common, Load};

@@ -1,6 +1,6 @@
 //! `operators`: lists the built-in merge operators.
 
-use foldb::{TextForm, builtins};
+use foldb::operators::{TextForm, builtins};
 use serde_json::json;
 
 use crate::args::Common;

@@ -1,6 +1,6 @@
 //! `options`: prints each option in effect, its origin, and what a larger or smaller value costs.
 
-use foldb::{ExplainedOption, OptionValue};
+use foldb::explain::{ExplainedOption, OptionValue};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 

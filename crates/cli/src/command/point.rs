@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use foldb::CompareAndSwap;
 use foldb::limits::MAX_VALUE_BYTES;
-use foldb::{CompareAndSwap, TextForm};
+use foldb::operators::TextForm;
 
 use crate::args::{Common, Delete, Get, Merge, Put};
 use crate::command::ends;

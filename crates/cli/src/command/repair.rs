@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use foldb::{Db, ErrorKind, LostTable, RepairOptions, RepairReport};
+use foldb::repair::{LostTable, RepairOptions, RepairReport};
+use foldb::{Db, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Repair};

@@ -8,7 +8,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Instant;
 
-use foldb::{Db, DumpReport};
+use foldb::Db;
+use foldb::dump::DumpReport;
 
 use crate::args::{Common, Restore};
 use crate::command::dump::{STANDARD, tell};

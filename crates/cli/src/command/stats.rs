@@ -2,7 +2,8 @@
 //!
 //! One list ([`sections`]) has all figures; both the table and the JSON come from that list.
 
-use foldb::{ReadOnlyDb, Stats};
+use foldb::ReadOnlyDb;
+use foldb::stats::Stats;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Map, Value, json};
 

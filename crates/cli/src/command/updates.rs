@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Bound;
 use std::time::{Duration, SystemTime};
 
-use foldb::{Change, Update, UpdateOp, UpdatesOptions};
+use foldb::feed::{Change, Update, UpdateOp, UpdatesOptions};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Updates};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use foldb::VerifyReport;
+use foldb::repair::VerifyReport;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::progress;
 pub(super) fn run(args: &Verify, common: &Common) -> Outcome {
     let started = Instant::now();
     let bar = progress::bar(0, "verifying", "{prefix} {bar:30} {bytes} of {total_bytes} {elapsed}");
-    let report = foldb::verify_with_progress(&args.db, common.options(), |progress| {
+    let report = foldb::repair::verify_with_progress(&args.db, common.options(), |progress| {
         bar.set_length(progress.bytes_total);
         bar.set_position(progress.bytes_done);
     });

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
-use foldb::TextForm;
+use foldb::operators::TextForm;
 
 /// `--key-format`. (The variants have no documentation of their own, so that help stays short.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -192,10 +192,10 @@ impl Form {
     /// Encodes these elements as a list or set.
     fn joined<'a>(self, elements: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         if self == Form::List {
-            return foldb::list::operand(elements);
+            return foldb::operators::list::operand(elements);
         }
         // A set is its members one after the other, ascending.
-        elements.collect::<BTreeSet<_>>().into_iter().flat_map(foldb::set::add).collect()
+        elements.collect::<BTreeSet<_>>().into_iter().flat_map(foldb::operators::set::add).collect()
     }
 
     /// Says why `text` does not parse.
@@ -223,15 +223,15 @@ impl Form {
             Form::I64 => Shown::I64(i64::from_le_bytes(eight()?)),
             Form::F64 => Shown::F64(f64::from_le_bytes(eight()?)),
             Form::List => {
-                foldb::list::elements(bytes).map_err(|_| no_such("list"))?;
+                foldb::operators::list::elements(bytes).map_err(|_| no_such("list"))?;
                 Shown::List(bytes)
             }
             Form::Set => {
-                foldb::set::members(bytes).map_err(|_| no_such("set"))?;
+                foldb::operators::set::members(bytes).map_err(|_| no_such("set"))?;
                 Shown::Set(bytes)
             }
             Form::Sketch => {
-                let estimate = foldb::hyperloglog::estimate(bytes);
+                let estimate = foldb::operators::hyperloglog::estimate(bytes);
                 Shown::U64(estimate.map_err(|_| no_such("hyperloglog sketch"))?.round() as u64)
             }
         })
@@ -242,8 +242,8 @@ impl<'a> Shown<'a> {
     /// Returns the elements of a list or a set. [`Form::show`] has checked that it is one.
     pub(crate) fn elements(self) -> Vec<&'a [u8]> {
         match self {
-            Shown::List(bytes) => foldb::list::elements(bytes).unwrap_or_default(),
-            Shown::Set(bytes) => foldb::set::members(bytes).unwrap_or_default(),
+            Shown::List(bytes) => foldb::operators::list::elements(bytes).unwrap_or_default(),
+            Shown::Set(bytes) => foldb::operators::set::members(bytes).unwrap_or_default(),
             _ => Vec::new(),
         }
     }

@@ -118,11 +118,11 @@ fn json_integers_above_two_to_the_53_are_strings() {
 
 #[test]
 fn elements_are_written_one_by_one_and_shown_together() {
-    let list = foldb::list::operand(["a", "b\n"]);
-    assert_eq!(Form::List.parse(b"a"), Some(foldb::list::operand(["a"])));
+    let list = foldb::operators::list::operand(["a", "b\n"]);
+    assert_eq!(Form::List.parse(b"a"), Some(foldb::operators::list::operand(["a"])));
     assert_eq!(plain(Form::List, &list), "a\nb\\n");
     assert_eq!(json(Form::List, &list), r#"["a","b\n"]"#);
-    assert_eq!(Form::Set.parse(b"-a"), Some(foldb::set::remove("a")));
+    assert_eq!(Form::Set.parse(b"-a"), Some(foldb::operators::set::remove("a")));
     assert_eq!(plain(Form::Set, &Form::Set.parse(b"a").unwrap()), "a");
     assert_eq!(plain(Form::Sketch, &Form::Sketch.parse(b"a").unwrap()), "1");
     assert!(Form::List.show(b"\x09").is_err());

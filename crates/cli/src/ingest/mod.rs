@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use foldb::{ErrorKind, Expires, Operator, WriteBatch};
+use foldb::expiry::Expires;
+use foldb::operators::Operator;
+use foldb::{ErrorKind, WriteBatch};
 use indicatif::{HumanCount, ProgressBar};
 
 use crate::exit::{Exit, Outcome};

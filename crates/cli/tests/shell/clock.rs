@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::{Env, ManualClock};
-use foldb::{Db, Expiry, KeyspaceOptions, Options};
+use foldb::expiry::Expiry;
+use foldb::{Db, KeyspaceOptions, Options};
 use serde_json::Value;
 
 use crate::foldb::Shell;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use foldb::{Db, Full, KeyspaceOptions, MergeOperator, Options};
+use foldb::operators::{Full, MergeOperator};
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::foldb::Shell;
 

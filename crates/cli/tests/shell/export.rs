@@ -130,7 +130,7 @@ fn an_order_that_leveldb_lacks_is_refused() {
 #[derive(Debug)]
 struct Backwards;
 
-impl foldb::Comparator for Backwards {
+impl foldb::custom::Comparator for Backwards {
     fn name(&self) -> &str {
         "test.backwards"
     }

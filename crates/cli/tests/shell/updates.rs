@@ -79,7 +79,7 @@ fn commands_that_open_the_database_continue_the_feed() {
         assert_eq!(without_positions(&found), ["put\tdefault\tb\t2"]);
     }
     let db = open(&shell);
-    let all = db.updates_since(&foldb::Position::BEGINNING).unwrap();
+    let all = db.updates_since(&foldb::feed::Position::BEGINNING).unwrap();
     let all: Vec<_> = all.map(|update| update.unwrap().position).collect();
     assert_eq!(all.len(), 4, "{all:?}");
 }

@@ -2,7 +2,8 @@
 //!
 //! An option is a flag by its own name, and by RocksDB's unless another table has that name.
 
-use foldb::{ExplainedOption, OptionValue, Options};
+use foldb::Options;
+use foldb::explain::{ExplainedOption, OptionValue};
 
 use super::accepted;
 use super::honoured::HONOURED;

@@ -8,11 +8,12 @@ use std::thread;
 use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, FileSystem, ManualClock, MemFs, SystemThreads};
 
+use crate::explain::OptionSource;
 use crate::files::FileNames;
 use crate::options::WriteOptions;
 use crate::settings::CompactionPreset;
 use crate::version::{Edit, KeyspaceEdit, Manifest};
-use crate::{Db, ErrorKind, KeyspaceOptions, OptionSource, Options};
+use crate::{Db, ErrorKind, KeyspaceOptions, Options};
 
 const PATH: &str = "db";
 
@@ -341,7 +342,7 @@ fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
             let explained = db.explain_options();
             let option = explained.iter().find(|option| option.name == name).unwrap();
             match option.value {
-                crate::OptionValue::Number(value) => value,
+                crate::explain::OptionValue::Number(value) => value,
                 ref other => panic!("{name} is {other}"),
             }
         };

@@ -18,7 +18,8 @@ use crate::fold::operator::{Full, MergeOperator};
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
-/// use foldb::{Db, Options, merge_fn};
+/// use foldb::operators::merge_fn;
+/// use foldb::{Db, Options};
 ///
 /// // Keeps the three longest words.
 /// let longest = merge_fn("app.longest", |base, operands| {

@@ -36,9 +36,9 @@ const REFUSE: &str = "let MergeOperator::check_operand refuse what full cannot r
 ///
 /// # Example
 /// ```
-/// use foldb::laws::Check;
+/// use foldb::operators::laws::Check;
 ///
-/// let operator = foldb::builtins()[0].instantiate(None)?;
+/// let operator = foldb::operators::builtins()[0].instantiate(None)?;
 /// Check::new([1u64, 2, u64::MAX].map(u64::to_le_bytes)).commutative().run(&*operator).unwrap();
 /// # Ok::<(), foldb::Error>(())
 /// ```

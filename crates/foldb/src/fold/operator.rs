@@ -70,7 +70,7 @@ pub enum Growth {
 ///
 /// # Example
 /// ```
-/// use foldb::{Full, MergeOperator, Partial};
+/// use foldb::operators::{Full, MergeOperator, Partial};
 ///
 /// /// Keeps the longest operand.
 /// #[derive(Debug)]
@@ -116,7 +116,7 @@ pub trait MergeOperator: Debug + Send + Sync {
     ///
     /// # Law
     /// `full_of_other(base, [operand]) = full(base, [upgrade(operand)])`, checked by
-    /// [`crate::laws::Check::upgrades`].
+    /// [`crate::operators::laws::Check::upgrades`].
     fn upgrade(&self, _other: u32, _operand: &[u8], _out: &mut Vec<u8>) -> bool {
         false
     }
@@ -143,7 +143,7 @@ pub trait MergeOperator: Debug + Send + Sync {
     ///
     /// # Example
     /// ```
-    /// let counter = foldb::builtins()[0].instantiate(None)?;
+    /// let counter = foldb::operators::builtins()[0].instantiate(None)?;
     /// let (two, three) = (2u64.to_le_bytes(), 3u64.to_le_bytes());
     /// assert_eq!(counter.fold_word(two, three), Some(5u64.to_le_bytes()));
     /// # Ok::<(), foldb::Error>(())
@@ -184,11 +184,12 @@ pub enum TextForm {
     I64,
     /// A decimal fraction; 8 bytes little-endian IEEE 754.
     F64,
-    /// One element of a list ([`crate::list::operand`]).
+    /// One element of a list ([`crate::operators::list::operand`]).
     List,
-    /// One member: `+member` or just `member` adds, `-member` removes ([`crate::set::add`]).
+    /// One member: `+member` or just `member` adds, `-member` removes
+    /// ([`crate::operators::set::add`]).
     Set,
-    /// One element to count ([`crate::hyperloglog::operand`]).
+    /// One element to count ([`crate::operators::hyperloglog::operand`]).
     Sketch,
 }
 
@@ -198,7 +199,7 @@ impl TextForm {
     ///
     /// # Example
     /// ```
-    /// use foldb::{TextForm, set};
+    /// use foldb::operators::{TextForm, set};
     ///
     /// assert_eq!(TextForm::U64.parse(b"1"), Some(1u64.to_le_bytes().to_vec()));
     /// assert_eq!(TextForm::Set.parse(b"-red"), Some(set::remove("red")));

@@ -21,10 +21,10 @@ use crate::user_code::guarded;
 /// A comparator may still panic later, or contradict itself: its order is not total, not
 /// transitive, or changes between calls. Such a comparator harms only the keyspaces that use it.
 /// When background work notices the failure, writes to the keyspace fail with `ComparatorFailed`,
-/// and a [`crate::Event::BackgroundError`] describes the failure. The database keeps the logs with
-/// the keyspace's writes until it is reopened with a comparator that is a total order. Until then,
-/// reads of the keyspace may miss keys. A panic inside a read unwinds into the caller of the read.
-/// An iterator that it interrupts becomes invalid.
+/// and a [`crate::events::Event::BackgroundError`] describes the failure. The database keeps the
+/// logs with the keyspace's writes until it is reopened with a comparator that is a total order.
+/// Until then, reads of the keyspace may miss keys. A panic inside a read unwinds into the caller
+/// of the read. An iterator that it interrupts becomes invalid.
 ///
 /// The database stores the name, and refuses to open with a comparator of another name. It also
 /// refuses a comparator that contradicts the order of stored tables (`ComparatorFailed`); such an
@@ -38,12 +38,12 @@ use crate::user_code::guarded;
 /// spelling reads, deletes and merges the key. An iterator shows the spelling of the newest write
 /// that it sees. A write then compares its key with some other keys while all other writes wait, so
 /// `compare` must not call the database. Bloom filters look at bytes, so tables have filters only
-/// with a [`crate::FilterPolicy`].
+/// with a [`crate::custom::FilterPolicy`].
 ///
 /// # Example
 /// ```
 /// use std::cmp::Ordering;
-/// use foldb::Comparator;
+/// use foldb::custom::Comparator;
 ///
 /// /// Newest first: keys are big-endian timestamps, in descending order.
 /// #[derive(Debug)]

@@ -24,13 +24,14 @@ use crate::user_code::guarded;
 /// filter. So a changed encoding needs a new name.
 ///
 /// If `create_filter` panics, the table has no filter for those keys. If `may_contain` panics, the
-/// read searches the table. A [`crate::Event::BackgroundError`] describes the first panic in
-/// background work.
+/// read searches the table. A [`crate::events::Event::BackgroundError`] describes the first panic
+/// in background work.
 ///
 /// # Example
 /// ```
 /// use std::sync::Arc;
-/// use foldb::{FilterPolicy, KeyspaceOptions, Options};
+/// use foldb::custom::FilterPolicy;
+/// use foldb::{KeyspaceOptions, Options};
 ///
 /// /// Remembers the first bytes of keys: enough where a table holds few of them.
 /// #[derive(Debug)]

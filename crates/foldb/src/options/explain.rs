@@ -9,7 +9,8 @@ use crate::options::{Options, Profile};
 ///
 /// # Example
 /// ```
-/// use foldb::{Options, OptionSource, OptionValue};
+/// use foldb::explain::{OptionSource, OptionValue};
+/// use foldb::Options;
 ///
 /// let options = Options { block_cache_size: 1 << 30, ..Options::default() };
 /// let explained = options.explain();

@@ -207,7 +207,8 @@ impl Options {
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Db, Options, merge_fn};
+    /// use foldb::operators::merge_fn;
+    /// use foldb::{Db, Options};
     ///
     /// let last = merge_fn("app.last", |_, operands| operands.last().map(|last| last.to_vec()));
     /// let options = Options { create_if_missing: true, ..Options::default() }.operator(last);

@@ -73,7 +73,8 @@ pub struct WriteOptions {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = foldb::Db::create(dir.path().join("db"))?;
     /// use std::time::Duration;
-    /// use foldb::{Expiry, Keyspace, KeyspaceOptions, WriteOptions};
+    /// use foldb::expiry::Expiry;
+    /// use foldb::{Keyspace, KeyspaceOptions, WriteOptions};
     ///
     /// fn may_call(calls: &Keyspace, address: &str) -> foldb::Result<bool> {
     ///     let kept = WriteOptions { keep_end: true, ..WriteOptions::default() };

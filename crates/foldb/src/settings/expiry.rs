@@ -35,7 +35,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
 /// use std::time::Duration;
-/// use foldb::{Expires, Expiry, KeyspaceOptions, WriteOptions};
+/// use foldb::expiry::{Expires, Expiry};
+/// use foldb::{KeyspaceOptions, WriteOptions};
 ///
 /// let db = foldb::Db::create(dir.path().join("db"))?;
 /// let options = KeyspaceOptions {
@@ -186,7 +187,7 @@ const IN_NANOSECONDS: u8 = 2;
 /// # Example
 /// ```
 /// use std::time::Duration;
-/// use foldb::Expiry;
+/// use foldb::expiry::Expiry;
 ///
 /// let hour = Expiry::after_last_write(Duration::from_secs(3600));
 /// assert_eq!(hour.to_string(), "after-last-write:3600");

@@ -166,8 +166,8 @@ open {
     }
     /// Whether logs are written through a memory mapping. Appending a small record then costs no
     /// system call. It works on file systems that keep the blocks they reserve (ext4, tmpfs).
-    /// Elsewhere, and if mapping fails, logs are written by calls; [`crate::Stats::log_is_mapped`]
-    /// says which.
+    /// Elsewhere, and if mapping fails, logs are written by calls;
+    /// [`crate::stats::Stats::log_is_mapped`] says which.
     map_log: bool {
         value true;
         "false: each write is a system call, and a failing disk is an error instead of a SIGBUS."
@@ -302,8 +302,8 @@ engine {
     /// Bytes per second that the background may read to check files that nothing else reads; 0: no
     /// file is checked. It goes round all tables and value segments, a file at a time, while no
     /// other work is due. A round takes an hour at least. Damage raises
-    /// [`crate::Event::TableDamaged`] or [`crate::Event::BackgroundError`]. Files in the system's
-    /// page cache are checked there, not on the disk.
+    /// [`crate::events::Event::TableDamaged`] or [`crate::events::Event::BackgroundError`]. Files
+    /// in the system's page cache are checked there, not on the disk.
     scrub_io_budget: u64 {
         value 0, "bytes a second" in IO_BUDGET;
         "More: damage is found sooner. Less: fewer reads."

@@ -3,9 +3,8 @@
 mod prometheus;
 mod report;
 
+pub use crate::memory::MemoryUsage;
 pub use report::ReadReport;
-
-use crate::memory::MemoryUsage;
 
 /// Statistics of a database, cumulative over all its opens. A crash may lose the counts since the
 /// last manifest edit, except for those of logged writes, which the next open counts again. All
@@ -83,11 +82,11 @@ pub struct Stats {
     /// Table lookups that a filter ruled out.
     pub filter_negatives: u64,
     /// Bytes that the open found after the ends of manifest and logs and dropped: see
-    /// [`crate::DroppedTail`].
+    /// [`crate::events::DroppedTail`].
     pub dropped_tail_bytes: u64,
     /// Whole log frames among the dropped bytes.
     pub dropped_tail_frames: u64,
-    /// How often the machine's clock jumped forward: see [`crate::ClockJump`].
+    /// How often the machine's clock jumped forward: see [`crate::events::ClockJump`].
     pub clock_jumps_forward: u64,
     /// How often the machine's clock jumped back.
     pub clock_jumps_back: u64,
@@ -112,8 +111,8 @@ pub struct Stats {
     /// left.
     pub compaction_debt: u64,
     /// Parts of tables that compactions or scrubs found damaged since the open: see
-    /// [`crate::Event::TableDamaged`]. Compactions go round them. 0 says nothing about tables that
-    /// neither has read.
+    /// [`crate::events::Event::TableDamaged`]. Compactions go round them. 0 says nothing about
+    /// tables that neither has read.
     pub damaged_parts: u64,
     /// Whether the log is written through a mapping; false: by system calls. See
     /// [`crate::Options::map_log`].

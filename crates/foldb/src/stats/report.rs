@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::{ReadOptions, ReadReport};
+/// use foldb::stats::ReadReport;
+/// use foldb::ReadOptions;
 ///
 /// db.put("a", "1")?;
 /// db.flush()?;

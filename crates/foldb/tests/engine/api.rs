@@ -5,9 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::error::Error as _;
 use std::io;
 
+use foldb::operators::{Finalized, Operator, merge_fn};
+use foldb::stats::Stats;
 use foldb::{
-    Db, Error, ErrorKind, Finalized, Iter, Keyspace, KeyspaceOptions, Operator, Options, Runtime,
-    Snapshot, Stats, Value, WriteBatch, merge_fn,
+    Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Runtime, Snapshot, Value,
+    WriteBatch,
 };
 
 #[test]

@@ -147,7 +147,7 @@ impl Trial<'_> {
     /// Checks that a database which an outside verification calls sound opens and reads rightly.
     fn verify(&mut self, damage: &Damage, floor: usize) {
         let fs = damage.done_to(&self.database.fs);
-        let verify = || largest_during(|| foldb::verify(PATH, options(&fs)));
+        let verify = || largest_during(|| foldb::repair::verify(PATH, options(&fs)));
         let (report, bytes) = match catch_unwind(AssertUnwindSafe(verify)) {
             Err(_) => return self.fault(damage, "verify: PANIC".to_owned()),
             Ok(verified) => verified,
@@ -226,7 +226,7 @@ fn usual_allocation(database: &Database) -> usize {
     let (report, repair) = largest_during(|| Db::repair(PATH, options(&fs)));
     assert!(report.unwrap().found_nothing());
     let fs = database.fs.kill();
-    let (report, verify) = largest_during(|| foldb::verify(PATH, options(&fs)));
+    let (report, verify) = largest_during(|| foldb::repair::verify(PATH, options(&fs)));
     assert!(report.unwrap().is_sound());
     reads.max(repair).max(verify)
 }

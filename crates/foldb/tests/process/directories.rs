@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use foldb::{Db, Error, ErrorKind, Options, WriteOptions, verify};
+use foldb::repair::verify;
+use foldb::{Db, Error, ErrorKind, Options, WriteOptions};
 
 use crate::{alone, count, key, small};
 
@@ -82,7 +83,7 @@ fn other_paths_stay_right_when_the_working_directory_changes() {
         }
         std::env::set_current_dir(base.join("one")).unwrap();
         other(Path::new("db"));
-        let backups = foldb::Backups::at("backups", &small());
+        let backups = foldb::backup::Backups::at("backups", &small());
         let shown = Db::open_read_only("db", small()).unwrap();
         std::env::set_current_dir(base.join("two")).unwrap();
         assert_eq!(shown.iter().unwrap().count(), 3000);

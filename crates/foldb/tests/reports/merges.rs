@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use foldb::env::MemFs;
-use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, merge_fn};
+use foldb::operators::merge_fn;
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch};
 
 use crate::support::{PATH, assert_error, count, number, open, operators, options, reopen, text};
 use crate::{everywhere, scan};

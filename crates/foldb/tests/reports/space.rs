@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, GcOptions, KeyspaceOptions, Options};
+use foldb::garbage::GcOptions;
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::support::{PATH, options};
 

@@ -42,7 +42,7 @@ pub(crate) fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
         default: KeyspaceOptions {
             compaction: Some(compaction),
             compression: Some(Compression::None),
-            ..KeyspaceOptions::default()
+            ..options(fs).default
         },
         level0_compaction_trigger: 2,
         target_file_size: 1024,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foldb::{Full, MergeOperator, Partial};
+use foldb::operators::{Full, MergeOperator, Partial};
 
 /// Returns all of them, for `Options::operators`.
 pub(crate) fn all() -> Vec<Arc<dyn MergeOperator>> {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use foldb::Comparator;
+use foldb::custom::Comparator;
 
 /// The order of the bytes, descending.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use foldb::env::{Clock, SystemClock};
-use foldb::{Expires, Keyspace, WriteOptions};
+use foldb::expiry::Expires;
+use foldb::{Keyspace, WriteOptions};
 
 use crate::check::{Wrong, told};
 use crate::stage::Stage;

@@ -7,7 +7,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use foldb::{Backups, Db, Error, ErrorKind, ReadOnlyDb, UpdatesOptions};
+use foldb::backup::Backups;
+use foldb::feed::UpdatesOptions;
+use foldb::{Db, Error, ErrorKind, ReadOnlyDb};
 
 use crate::arguments::Visit;
 use crate::check::{self, Wrong, told};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use foldb::Backups;
+use foldb::backup::Backups;
 
 use super::Worker;
 use crate::check::{self, Wrong, told};

@@ -16,7 +16,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use foldb::{Error, MergeOperator, Result};
+use foldb::operators::MergeOperator;
+use foldb::{Error, Result};
 
 /// The bytes of the timestamp before each value.
 const STAMP: usize = 8;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use foldb::{Full, Growth, MergeOperator, Partial};
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
 
 use super::{STAMP, split};
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use foldb::{Full, Growth, MergeOperator, Partial, builtins};
+use foldb::operators::{Full, Growth, MergeOperator, Partial, builtins};
 
 use super::{STAMP, split};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use foldb::laws::Check;
-use foldb::{Full, MergeOperator, hyperloglog, set};
+use foldb::operators::laws::Check;
+use foldb::operators::{Full, MergeOperator, hyperloglog, set};
 
 use super::{all, named};
 use crate::store::{Store, StoreOptions};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use foldb::{Db, KeyspaceOptions, Options, Stats};
+use foldb::stats::Stats;
+use foldb::{Db, KeyspaceOptions, Options};
 use indicatif::ProgressBar;
 
 use crate::command::demo::words::Corpus;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use foldb::Stats;
+use foldb::stats::Stats;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
 

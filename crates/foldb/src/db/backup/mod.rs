@@ -50,7 +50,8 @@ pub use restore::BackupCheck;
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = |name: &str| dir.path().join(name);
-/// use foldb::{Backups, Db, Options};
+/// use foldb::backup::Backups;
+/// use foldb::{Db, Options};
 ///
 /// let db = Db::create(path("db"))?;
 /// let backups = Backups::at(path("backups"), &Options::default());

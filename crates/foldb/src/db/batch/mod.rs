@@ -228,7 +228,8 @@ impl WriteBatch {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = foldb::Db::create(dir.path().join("db"))?;
     /// use std::time::Duration;
-    /// use foldb::{Expires, Expiry, KeyspaceOptions, WriteBatch};
+    /// use foldb::expiry::{Expires, Expiry};
+    /// use foldb::{KeyspaceOptions, WriteBatch};
     ///
     /// let expiry = Some(Expiry::per_write());
     /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };

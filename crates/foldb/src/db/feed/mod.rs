@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The logs that the feed reads are [`crate::db::state::chain`], and a place in the history is a
-//! [`crate::Position`]. A log becomes an archived log (`000007.arc`) instead of being removed. The
-//! writer does nothing for the feed, except at the switch to another log, where the new log names
-//! its place in the history ([`crate::wal::Lineage`]).
+//! [`crate::feed::Position`]. A log becomes an archived log (`000007.arc`) instead of being
+//! removed. The writer does nothing for the feed, except at the switch to another log, where the
+//! new log names its place in the history ([`crate::wal::Lineage`]).
 //!
 //! Invariants:
 //!

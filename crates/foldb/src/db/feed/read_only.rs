@@ -32,7 +32,8 @@ impl ReadOnlyDb {
     /// #     wal_retention_bytes: 64 << 20,
     /// #     ..foldb::Options::default()
     /// # };
-    /// use foldb::{Db, ReadOnlyDb, UpdatesOptions};
+    /// use foldb::feed::UpdatesOptions;
+    /// use foldb::{Db, ReadOnlyDb};
     ///
     /// let db = Db::open(&path, options())?; // in another process
     /// db.put("a", "1")?;

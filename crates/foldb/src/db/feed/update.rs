@@ -275,7 +275,8 @@ impl BatchUpdate {
     /// #     wal_retention_bytes: 64 << 20,
     /// #     ..foldb::Options::default()
     /// # };
-    /// use foldb::{Change, Db, Position, WriteBatch};
+    /// use foldb::feed::{Change, Position};
+    /// use foldb::{Db, WriteBatch};
     ///
     /// let db = Db::open(dir.path().join("db"), options())?;
     /// let copy = Db::create(dir.path().join("copy"))?;

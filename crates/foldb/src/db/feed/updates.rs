@@ -106,7 +106,8 @@ impl Db {
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Change, Db, KeyspaceOptions, Options, Position, UpdateOp};
+    /// use foldb::feed::{Change, Position, UpdateOp};
+    /// use foldb::{Db, KeyspaceOptions, Options};
     ///
     /// let options = Options {
     ///     create_if_missing: true,

@@ -66,7 +66,7 @@ pub struct Db(Keyspace);
 /// let db = Db::open(&path, Options { create_if_missing: true, ..Options::default() })?;
 /// db.put("key", "value")?;
 /// drop(db);
-/// let report = foldb::verify(&path, Options::default())?;
+/// let report = foldb::repair::verify(&path, Options::default())?;
 /// assert!(report.is_sound() && report.records() > 0);
 /// # Ok::<(), foldb::Error>(())
 /// ```
@@ -340,8 +340,8 @@ impl Db {
     ///
     /// # Errors
     /// The error of the last flush or manifest edit. The database is closed despite the error.
-    /// `Poisoned` if a sync had failed: some acknowledged writes may not be durable.
-    /// `Reentrant` on a thread inside a callback of the database (an [`crate::EventListener`], an
+    /// `Poisoned` if a sync had failed: some acknowledged writes may not be durable. `Reentrant` on
+    /// a thread inside a callback of the database (an [`crate::events::EventListener`], an
     /// operator, a progress report): the close would wait for that callback, so the database stays
     /// open.
     pub fn close(&self) -> Result<()> {

@@ -18,12 +18,13 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. The
     /// collection skips a damaged segment file and reports it as an
-    /// [`crate::Event::BackgroundError`].
+    /// [`crate::events::Event::BackgroundError`].
     ///
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::{Db, GcOptions, KeyspaceOptions, Options};
+    /// use foldb::garbage::GcOptions;
+    /// use foldb::{Db, KeyspaceOptions, Options};
     ///
     /// let options = Options {
     ///     create_if_missing: true,

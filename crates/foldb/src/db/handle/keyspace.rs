@@ -126,7 +126,7 @@ impl Keyspace {
     /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
     /// # let db = foldb::Db::open(dir.path(), options)?;
     /// for option in db.explain_options() {
-    ///     let foldb::ExplainedOption { name, value, unit, source, cost, .. } = option;
+    ///     let foldb::explain::ExplainedOption { name, value, unit, source, cost, .. } = option;
     ///     println!("{name} = {value} {unit} ({source}): {cost}");
     /// }
     /// # Ok::<(), foldb::Error>(())

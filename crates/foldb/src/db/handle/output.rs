@@ -16,7 +16,8 @@ use crate::options::Options;
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
-/// use foldb::{Db, Options, check_output};
+/// use foldb::operators::check_output;
+/// use foldb::{Db, Options};
 ///
 /// let path = dir.path().join("db");
 /// Db::create(&path)?;

@@ -136,7 +136,7 @@ pub trait Reader {
     fn get_operands(&self, key: impl AsRef<[u8]>) -> Result<Operands>;
 
     /// Returns when a key expires; `None` if the key is absent or never expires. The moment is
-    /// rounded up: see [`Expiry`](crate::Expiry).
+    /// rounded up: see [`Expiry`](crate::expiry::Expiry).
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -146,7 +146,8 @@ pub trait Reader {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = foldb::Db::create(dir.path().join("db"))?;
     /// use std::time::{Duration, SystemTime};
-    /// use foldb::{Expiry, KeyspaceOptions};
+    /// use foldb::expiry::Expiry;
+    /// use foldb::KeyspaceOptions;
     ///
     /// let expiry = Some(Expiry::after_last_write(Duration::from_secs(60)));
     /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
@@ -168,7 +169,7 @@ pub trait Reader {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = foldb::Db::create(dir.path().join("db"))?;
-    /// use foldb::Comparator;
+    /// use foldb::custom::Comparator;
     ///
     /// assert!(db.comparator().bytewise_order());
     /// # Ok::<(), foldb::Error>(())

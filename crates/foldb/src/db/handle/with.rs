@@ -47,7 +47,7 @@ use crate::db::handle::snapshot::Snapshot;
 /// [`WriteOptions`]: crate::WriteOptions
 /// [`ReadOptions`]: crate::ReadOptions
 /// [`TransactionOptions`]: crate::TransactionOptions
-/// [`UpdatesOptions`]: crate::UpdatesOptions
+/// [`UpdatesOptions`]: crate::feed::UpdatesOptions
 /// [`Reader`]: crate::Reader
 pub struct With<'a, H, O> {
     pub(crate) handle: &'a H,

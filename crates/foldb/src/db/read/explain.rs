@@ -25,7 +25,7 @@ use crate::value::Value;
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::{Place, RecordKind, Unfolded};
+/// use foldb::explain::{Place, RecordKind, Unfolded};
 ///
 /// db.put("visits", 7u64.to_le_bytes())?;
 /// let before = db.snapshot();

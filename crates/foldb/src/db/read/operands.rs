@@ -17,7 +17,7 @@ use crate::value::Value;
 /// #     ..Default::default()
 /// # };
 /// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::Base;
+/// use foldb::operators::Base;
 ///
 /// db.put("colours", "red")?;
 /// db.merge("colours", "green")?;

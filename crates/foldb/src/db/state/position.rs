@@ -26,7 +26,8 @@ use crate::key::SeqNo;
 /// # Example
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
-/// use foldb::{Db, Options, Position};
+/// use foldb::feed::Position;
+/// use foldb::{Db, Options};
 ///
 /// let options = Options {
 ///     create_if_missing: true,

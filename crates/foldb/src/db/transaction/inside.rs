@@ -21,7 +21,8 @@ impl Transaction {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = foldb::Db::create(dir.path().join("db"))?;
     /// use std::time::Duration;
-    /// use foldb::{Expires, Expiry, KeyspaceOptions};
+    /// use foldb::expiry::{Expires, Expiry};
+    /// use foldb::KeyspaceOptions;
     ///
     /// let expiry = Some(Expiry::per_write());
     /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };

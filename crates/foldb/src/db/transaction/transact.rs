@@ -52,7 +52,7 @@ pub struct TransactionOptions {
     pub write: WriteOptions,
     /// Bytes of keys read that the transaction remembers one by one, with 24 bytes for each key.
     /// Beyond it, it remembers ranges, and meets more conflicts. Default: 16 MiB, so 400 000 keys
-    /// of 16 bytes. [`crate::MemoryUsage`] tells what is in use.
+    /// of 16 bytes. [`crate::stats::MemoryUsage`] tells what is in use.
     pub max_read_bytes: usize,
     /// How often [`With::transact`] runs the transaction before it returns the conflict. At least
     /// 1. Default: 100.

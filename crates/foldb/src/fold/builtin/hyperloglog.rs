@@ -37,7 +37,7 @@ const ENTRY: usize = 3;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
 /// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::hyperloglog;
+/// use foldb::operators::hyperloglog;
 ///
 /// let operator = db.operator("hyperloglog")?;
 /// for visitor in ["ann", "bob", "ann"] {
@@ -68,7 +68,7 @@ pub fn operand<E: AsRef<[u8]>>(elements: impl IntoIterator<Item = E>) -> Vec<u8>
 /// # Example
 /// ```
 /// let thousand = (0..1000u32).map(u32::to_le_bytes);
-/// let estimate = foldb::hyperloglog::estimate(&foldb::hyperloglog::operand(thousand))?;
+/// let estimate = foldb::operators::hyperloglog::estimate(&foldb::operators::hyperloglog::operand(thousand))?;
 /// assert!((950.0..1050.0).contains(&estimate));
 /// # Ok::<(), foldb::Error>(())
 /// ```
@@ -216,7 +216,7 @@ impl MergeOperator for HyperLogLog {
     fn check_operand(&self, operand: &[u8]) -> Result<(), String> {
         match decode(operand) {
             Ok(_) => Ok(()),
-            Err(_) => Err("a sketch (foldb::hyperloglog::operand makes one)".to_owned()),
+            Err(_) => Err("a sketch (foldb::operators::hyperloglog::operand makes one)".to_owned()),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::limits::is_too_long;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
 /// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::list;
+/// use foldb::operators::list;
 ///
 /// let operator = db.operator("list")?;
 /// db.put("queue", list::operand(["a"]))?;
@@ -46,8 +46,8 @@ pub fn operand<E: AsRef<[u8]>>(elements: impl IntoIterator<Item = E>) -> Vec<u8>
 ///
 /// # Example
 /// ```
-/// assert_eq!(foldb::list::elements(&foldb::list::operand(["a", "b"]))?, [b"a", b"b"]);
-/// assert!(foldb::list::elements(b"\x05abc").is_err());
+/// assert_eq!(foldb::operators::list::elements(&foldb::operators::list::operand(["a", "b"]))?, [b"a", b"b"]);
+/// assert!(foldb::operators::list::elements(b"\x05abc").is_err());
 /// # Ok::<(), foldb::Error>(())
 /// ```
 pub fn elements(value: &[u8]) -> Result<Vec<&[u8]>> {

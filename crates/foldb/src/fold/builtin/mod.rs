@@ -243,7 +243,7 @@ const BUILTINS: &[BuiltinInfo] = &[
 ///
 /// # Example
 /// ```
-/// assert!(foldb::builtins().iter().any(|operator| operator.name == "uint64add"));
+/// assert!(foldb::operators::builtins().iter().any(|operator| operator.name == "uint64add"));
 /// ```
 pub fn builtins() -> &'static [BuiltinInfo] {
     BUILTINS

@@ -27,7 +27,7 @@ const REMOVE: u8 = b'-';
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let options = foldb::Options { create_if_missing: true, ..Default::default() };
 /// # let db = foldb::Db::open(dir.path(), options)?;
-/// use foldb::set;
+/// use foldb::operators::set;
 ///
 /// let operator = db.operator("set")?;
 /// db.put("tags", set::add("red"))?;
@@ -46,7 +46,7 @@ pub fn add(member: impl AsRef<[u8]>) -> Vec<u8> {
 ///
 /// # Example
 /// ```
-/// assert!(foldb::set::members(&foldb::set::remove("red"))?.is_empty());
+/// assert!(foldb::operators::set::members(&foldb::operators::set::remove("red"))?.is_empty());
 /// # Ok::<(), foldb::Error>(())
 /// ```
 pub fn remove(member: impl AsRef<[u8]>) -> Vec<u8> {
@@ -60,8 +60,8 @@ pub fn remove(member: impl AsRef<[u8]>) -> Vec<u8> {
 ///
 /// # Example
 /// ```
-/// assert_eq!(foldb::set::members(&foldb::set::add("red"))?, [b"red"]);
-/// assert!(foldb::set::members(b"red").is_err());
+/// assert_eq!(foldb::operators::set::members(&foldb::operators::set::add("red"))?, [b"red"]);
+/// assert!(foldb::operators::set::members(b"red").is_err());
 /// # Ok::<(), foldb::Error>(())
 /// ```
 pub fn members(value: &[u8]) -> Result<Vec<&[u8]>> {

@@ -64,21 +64,25 @@ fn bytes_for(operator: &dyn MergeOperator) -> BoxedStrategy<Vec<u8>> {
     match operator.text() {
         TextForm::Bytes => short.boxed(),
         TextForm::List => {
-            let list = elements.prop_map(crate::list::operand);
+            let list = elements.prop_map(crate::fold::list::operand);
             prop_oneof![9 => list, 1 => short].boxed()
         }
         TextForm::Set => {
             let members = proptest::collection::btree_map(short.clone(), any::<bool>(), 1..4);
             let changes = members.prop_map(|members| {
                 let changes = members.into_iter().map(|(member, add)| {
-                    if add { crate::set::add(member) } else { crate::set::remove(member) }
+                    if add {
+                        crate::fold::set::add(member)
+                    } else {
+                        crate::fold::set::remove(member)
+                    }
                 });
                 changes.flatten().collect::<Vec<u8>>()
             });
             prop_oneof![9 => changes, 1 => short].boxed()
         }
         TextForm::Sketch => {
-            let sketch = elements.prop_map(crate::hyperloglog::operand);
+            let sketch = elements.prop_map(crate::operators::hyperloglog::operand);
             prop_oneof![9 => sketch, 1 => short].boxed()
         }
         TextForm::U64 | TextForm::I64 | TextForm::F64 => {
@@ -184,8 +188,8 @@ proptest! {
         let operand = &case.operands[..1];
         // Excludes operands that remove: their result differs from the operand.
         let element = match operator.name() {
-            "set" => crate::set::members(&operand[0]).is_ok_and(|members| {
-                !members.is_empty() && operand[0].len() == crate::list::operand(&members).len() + members.len()
+            "set" => crate::fold::set::members(&operand[0]).is_ok_and(|members| {
+                !members.is_empty() && operand[0].len() == crate::fold::list::operand(&members).len() + members.len()
             }),
             "json_merge_patch" => !operand[0].windows(4).any(|window| window == b"null"),
             _ => operator.text() == TextForm::Bytes || operator.check_operand(&operand[0]).is_ok(),

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{CompactionPreset, Db, ErrorKind, Event, EventListener, KeyspaceOptions, Options};
+use foldb::events::{Event, EventListener};
+use foldb::{CompactionPreset, Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::{PATH, assert_error, number};
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::Operation;
 use foldb::env::{Env, FileSystem, MemFs, SystemClock, SystemThreads};
-use foldb::{Db, GcOptions, Options};
+use foldb::garbage::GcOptions;
+use foldb::{Db, Options};
 
 use crate::support::segments::{check_all, key, put_all, separating};
 use crate::support::{PATH, watched};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::{Env, ManualClock, MemFs};
-use foldb::{Db, KeyspaceOptions, Options, ReadOptions, ReadReport};
+use foldb::stats::ReadReport;
+use foldb::{Db, KeyspaceOptions, Options, ReadOptions};
 
 use crate::support::{PATH, options};
 

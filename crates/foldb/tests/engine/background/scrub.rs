@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemClock, SystemThreads};
-use foldb::{Db, ErrorKind, Event, EventListener, KeyspaceOptions, Options};
+use foldb::events::{Event, EventListener};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::PATH;
 

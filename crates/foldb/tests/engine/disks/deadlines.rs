@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::Operation;
 use foldb::env::{Env, MemFs, SystemClock, SystemThreads, Watch};
+use foldb::expiry::{Expires, Expiry};
 use foldb::{
-    Db, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, Options, TransactionOptions,
-    WriteBatch, WriteOptions,
+    Db, ErrorKind, Keyspace, KeyspaceOptions, Options, TransactionOptions, WriteBatch, WriteOptions,
 };
 
 use crate::support::{PATH, options, watched};

@@ -17,9 +17,9 @@ use foldb::env::FileSystem;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
+use foldb::garbage::GcOptions;
 use foldb::{
-    CompactionPreset, Db, GcOptions, KeyspaceOptions, LogAdoption, Options, WriteBatch,
-    WriteOptions,
+    CompactionPreset, Db, KeyspaceOptions, LogAdoption, Options, WriteBatch, WriteOptions,
 };
 
 use proptest::strategy::{Strategy, ValueTree};
@@ -532,9 +532,9 @@ fn keeping(fs: &MemFs) -> Db {
 
 /// Returns the number of writes that the feed yields, unsynced ones not included.
 fn writes_in_feed(db: &Db) -> usize {
-    let updates = db.updates_since(&foldb::Position::BEGINNING).unwrap();
-    let batches =
-        updates.filter(|update| matches!(update.as_ref().unwrap().change, foldb::Change::Batch(_)));
+    let updates = db.updates_since(&foldb::feed::Position::BEGINNING).unwrap();
+    let batches = updates
+        .filter(|update| matches!(update.as_ref().unwrap().change, foldb::feed::Change::Batch(_)));
     batches.count()
 }
 
@@ -645,9 +645,9 @@ fn a_backup_that_skips_a_sync_is_noticed() {
             db.put(format!("{n:03}"), [0; 100]).unwrap();
         }
         db.flush().unwrap();
-        foldb::Backups::at("backups", &options(&fs)).create(&db).unwrap();
+        foldb::backup::Backups::at("backups", &options(&fs)).create(&db).unwrap();
         let left = fs.crash();
-        let check = foldb::Backups::at("backups", &options(&left)).verify().unwrap();
+        let check = foldb::backup::Backups::at("backups", &options(&left)).verify().unwrap();
         assert!(check.faults.is_empty(), "{:?}", check.faults);
     });
 }

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
+use foldb::events::{Event, EventListener};
+use foldb::repair::verify;
+use foldb::stats::MemoryUsage;
 use foldb::{
-    Db, ErrorKind, Event, EventListener, KeyspaceOptions, MemoryUsage, Options, ReadOnlyDb,
-    Runtime, RuntimeOptions, WriteBatch, verify,
+    Db, ErrorKind, KeyspaceOptions, Options, ReadOnlyDb, Runtime, RuntimeOptions, WriteBatch,
 };
 
 use crate::support::{PATH, number, options, watched};

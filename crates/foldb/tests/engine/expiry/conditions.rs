@@ -1,7 +1,8 @@
 //! Transactions and conditional writes over entries that expire.
 
 use foldb::env::MemFs;
-use foldb::{CompareAndSwap, ErrorKind, Expires, Expiry, Isolation, TransactionOptions};
+use foldb::expiry::{Expires, Expiry};
+use foldb::{CompareAndSwap, ErrorKind, Isolation, TransactionOptions};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set};
 use crate::support::assert_error;

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{
-    Change, Db, Expires, Expiry, KeyspaceOptions, Options, Position, UpdateOp, WriteBatch,
-    WriteOptions,
-};
+use foldb::expiry::{Expires, Expiry};
+use foldb::feed::{Change, Position, UpdateOp};
+use foldb::{Db, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set};
 use crate::support::{PATH, options};

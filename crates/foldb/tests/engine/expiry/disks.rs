@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::Operation;
 use foldb::env::{Clock, Env, ManualClock, MemFs, SystemThreads, Threads, WatchedFs};
-use foldb::{Db, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, Options, WriteOptions};
+use foldb::expiry::{Expires, Expiry};
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteOptions};
 
 use crate::disks::deadlines::calls;
 use crate::expiry::support::seconds;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::Operation;
 use foldb::env::{Env, ManualClock, MemFs, WatchedFs};
-use foldb::{Db, Expiry, Options};
+use foldb::expiry::Expiry;
+use foldb::{Db, Options};
 
 use crate::expiry::support::{clock, lists, read, seconds, set, settle};
 use crate::support::{PATH, options};

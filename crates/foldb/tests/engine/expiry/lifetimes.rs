@@ -4,7 +4,8 @@
 use std::time::{Duration, SystemTime};
 
 use foldb::env::{Clock, ManualClock, MemFs};
-use foldb::{Db, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, WriteBatch, WriteOptions};
+use foldb::expiry::{Expires, Expiry};
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, WriteBatch, WriteOptions};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

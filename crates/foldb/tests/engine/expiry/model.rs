@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldb::env::{ManualClock, MemFs};
-use foldb::{Db, Expires, Expiry, Keyspace, ReadOptions, Snapshot, WriteOptions};
+use foldb::expiry::{Expires, Expiry};
+use foldb::{Db, Keyspace, ReadOptions, Snapshot, WriteOptions};
 use proptest::prelude::*;
 
 use crate::expiry::support::{clock, lists, open, seconds, set, settle};

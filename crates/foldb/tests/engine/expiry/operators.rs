@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use foldb::env::{Env, MemFs};
-use foldb::{
-    Db, ErrorKind, Expiry, Full, Growth, Keyspace, KeyspaceOptions, MergeOperator, Options,
-    Partial, ReadOptions,
-};
+use foldb::expiry::Expiry;
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options, ReadOptions};
 
 use crate::expiry::support::{clock, open, seconds, set, settle, table_bytes};
 use crate::support::{PATH, options};
@@ -198,7 +197,7 @@ fn a_merge_onto_an_expired_failure_begins_anew() {
             assert_eq!(own.get("a").unwrap().unwrap(), "x,y");
             let pairs: Vec<_> = own.iter().unwrap().map(Result::unwrap).collect();
             assert_eq!(pairs.len(), 1);
-            assert_eq!(own.get_operands("a").unwrap().base(), &foldb::Base::Nothing);
+            assert_eq!(own.get_operands("a").unwrap().base(), &foldb::operators::Base::Nothing);
             db.flush().unwrap();
         }
         own.compact(..).unwrap();
@@ -223,6 +222,7 @@ fn verification_checks_operands_without_their_stamps() {
     own.merge("in a log", 1u64.to_le_bytes()).unwrap();
     drop((own, db));
     let env = Env { clock, ..Env::in_memory(fs.clone()) };
-    let report = foldb::verify(PATH, Options { env, ..crate::support::options(&fs) }).unwrap();
+    let report =
+        foldb::repair::verify(PATH, Options { env, ..crate::support::options(&fs) }).unwrap();
     assert_eq!(report.faults.len(), 0, "{:?}", report.faults);
 }

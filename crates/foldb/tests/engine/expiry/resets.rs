@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use foldb::backup::Backups;
 use foldb::env::mem::Operation;
 use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemThreads, WatchedFs};
+use foldb::events::{ClockJump, Event, EventListener};
+use foldb::expiry::{Expires, Expiry};
 use foldb::{
-    Backups, ClockJump, Db, ErrorKind, Event, EventListener, Expires, Expiry, Isolation, Keyspace,
-    Options, ReadOnlyDb, ReadOptions, TransactionOptions, WriteOptions,
+    Db, ErrorKind, Isolation, Keyspace, Options, ReadOnlyDb, ReadOptions, TransactionOptions,
+    WriteOptions,
 };
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set, settle, table_bytes};

@@ -3,9 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use foldb::env::MemFs;
+use foldb::expiry::{Expires, Expiry};
+use foldb::operators::Base;
 use foldb::{
-    Base, ErrorKind, Expires, Expiry, Keyspace, KeyspaceOptions, ReadOptions, TransactionOptions,
-    WriteBatch, WriteOptions,
+    ErrorKind, Keyspace, KeyspaceOptions, ReadOptions, TransactionOptions, WriteBatch, WriteOptions,
 };
 
 use crate::expiry::support::{START, clock, lists, open, read, seconds, set, settle, table_bytes};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use foldb::env::{Env, MemFs};
-use foldb::{Db, ErrorKind, Expiry, GcOptions, KeyspaceOptions, LogAdoption, Options};
+use foldb::expiry::Expiry;
+use foldb::garbage::GcOptions;
+use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set, settle, table_bytes};
 use crate::support::{PATH, only_appends, options};

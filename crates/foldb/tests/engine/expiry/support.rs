@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::env::{Env, ManualClock, MemFs};
-use foldb::{Compression, Db, Expiry, Keyspace, KeyspaceOptions, Options};
+use foldb::expiry::Expiry;
+use foldb::{Compression, Db, Keyspace, KeyspaceOptions, Options};
 
 use crate::support::{PATH, options};
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{AppendOnlyFs, MemFs, RestrictedFs};
-use foldb::{
-    Change, Db, ErrorKind, Options, Position, UpdateOp, Updates, UpdatesOptions, WriteOptions,
-};
+use foldb::feed::{Change, Position, UpdateOp, Updates, UpdatesOptions};
+use foldb::{Db, ErrorKind, Options, WriteOptions};
 
 use super::support::{files, keeping, since, told};
 use crate::support::PATH;

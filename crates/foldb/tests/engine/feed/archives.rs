@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{FileSystem, ManualClock, MemFs};
-use foldb::{Db, ErrorKind, Options, Position};
+use foldb::feed::Position;
+use foldb::{Db, ErrorKind, Options};
 
 use super::support::{files, keeping, line, open_keeping, since, told};
 use super::verification::{open_and_hear, three_archives};
@@ -277,7 +278,7 @@ fn checkpoints_repairs_and_destruction_know_archived_logs() {
     assert_eq!(since(&copy, &position), ["default:copy=1"]);
     copy.close().unwrap();
 
-    let report = foldb::verify(PATH, options(&fs)).unwrap();
+    let report = foldb::repair::verify(PATH, options(&fs)).unwrap();
     assert!(report.is_sound(), "{:?}", report.faults);
     assert!(report.leftovers.is_empty(), "{:?}", report.leftovers);
     let archived =

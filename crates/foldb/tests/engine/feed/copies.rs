@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use foldb::env::MemFs;
-use foldb::{
-    Change, Db, ErrorKind, Full, KeyspaceOptions, MergeOperator, Options, Position, Update,
-    Updates, WriteBatch,
-};
+use foldb::feed::{Change, Position, Update, Updates};
+use foldb::operators::{Full, MergeOperator};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch};
 
 use super::support::{keeping, line, open_keeping};
 use crate::support::{PATH, assert_error};

@@ -3,7 +3,8 @@
 
 use foldb::env::MemFs;
 use foldb::env::mem::Fault;
-use foldb::{Db, ErrorKind, Options, Position, Result, WriteOptions};
+use foldb::feed::Position;
+use foldb::{Db, ErrorKind, Options, Result, WriteOptions};
 
 use super::support::{files, keeping, line, since, told};
 use crate::support::PATH;

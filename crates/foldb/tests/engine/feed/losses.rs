@@ -5,7 +5,9 @@ use std::path::Path;
 
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, LogCut, Options, Position, RepairOptions, WriteOptions};
+use foldb::feed::Position;
+use foldb::repair::{LogCut, RepairOptions};
+use foldb::{Db, ErrorKind, Options, WriteOptions};
 
 use super::support::{files, keeping, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error, skipped_where_files_only_grow};
@@ -206,7 +208,7 @@ fn a_failed_open_loses_no_position_of_a_read_only_follower() {
     db.with(&SYNC).put("a", "1").unwrap();
     let fs = fs.kill();
     let shown = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
-    let all = foldb::UpdatesOptions { include_unsynced: true };
+    let all = foldb::feed::UpdatesOptions { include_unsynced: true };
     let mut updates = shown.with(&all).updates_since(&Position::BEGINNING).unwrap();
     assert_eq!(told(&mut updates), ["default:a=1"]);
 
@@ -275,7 +277,7 @@ fn the_record_of_a_creation_comes_before_the_next_write() {
     let fs = MemFs::new();
     let db = open_keeping(&fs, 1);
     let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
-    let all = foldb::UpdatesOptions { include_unsynced: true };
+    let all = foldb::feed::UpdatesOptions { include_unsynced: true };
     let mut follower = beside.with(&all).updates_since(&Position::BEGINNING).unwrap();
     fs.inject(FileFault::on(Operation::Write).path(".log").nth(1));
     let x = db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();

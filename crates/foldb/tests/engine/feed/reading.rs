@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
-use foldb::{Change, Db, ErrorKind, KeyspaceOptions, Options, Position, WriteBatch, WriteOptions};
+use foldb::feed::{Change, Position};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
 use super::support::{files, keeping, line, open_keeping, since, told, unsynced_since};
 use crate::support::{PATH, assert_error, number, only_appends, open};
@@ -216,12 +217,12 @@ fn separated_values_and_adopted_logs_are_whole() {
     if !only_appends() {
         assert!(db.stats().bytes_adopted > 0, "no log was adopted");
     }
-    db.collect_garbage(&foldb::GcOptions::default()).unwrap();
+    db.collect_garbage(&foldb::garbage::GcOptions::default()).unwrap();
     let mut values = BTreeMap::new();
     for update in db.updates_since(&Position::BEGINNING).unwrap() {
         let Change::Batch(batch) = update.unwrap().change else { panic!() };
         for operation in batch.iter() {
-            let foldb::UpdateOp::Put { key, value, .. } = operation else { panic!() };
+            let foldb::feed::UpdateOp::Put { key, value, .. } = operation else { panic!() };
             values.insert(key.to_vec(), value.to_vec());
         }
     }
@@ -298,8 +299,8 @@ fn a_read_only_handle_follows_another_process() {
     db.flush().unwrap();
     db.put("a", "2").unwrap();
     let shown = Db::open_read_only(PATH, super::support::keeping(&fs, 9)).unwrap();
-    let all = foldb::UpdatesOptions { include_unsynced: true };
-    let durable = foldb::UpdatesOptions::default();
+    let all = foldb::feed::UpdatesOptions { include_unsynced: true };
+    let durable = foldb::feed::UpdatesOptions::default();
     let start = shown.oldest_position().unwrap();
     let mut unsynced = shown.with(&all).updates_since(&start).unwrap();
     let mut synced = shown.with(&durable).updates_since(&start).unwrap();
@@ -358,7 +359,7 @@ fn readers_beside_writers_see_every_write_once() {
         for include_unsynced in [false, true] {
             let db = &db;
             scope.spawn(move || {
-                let options = foldb::UpdatesOptions { include_unsynced };
+                let options = foldb::feed::UpdatesOptions { include_unsynced };
                 let mut updates = db.with(&options).updates_since(&Position::BEGINNING).unwrap();
                 let mut seen = 0;
                 while seen < WRITERS * EACH {

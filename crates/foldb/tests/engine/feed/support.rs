@@ -4,7 +4,8 @@ use std::ops::Bound;
 use std::path::Path;
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Change, Db, Options, Position, Update, UpdateOp, Updates, UpdatesOptions};
+use foldb::feed::{Change, Position, Update, UpdateOp, Updates, UpdatesOptions};
+use foldb::{Db, Options};
 
 use crate::support::{PATH, options};
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, Error, ErrorKind, Event, EventListener, Options, Position};
+use foldb::events::{Event, EventListener};
+use foldb::feed::Position;
+use foldb::{Db, Error, ErrorKind, Options};
 
 use super::archives::write_logs;
 use super::support::{files, keeping, open_keeping};
@@ -47,7 +49,7 @@ pub(super) fn three_archives() -> (MemFs, Vec<String>) {
 
 /// Returns what a verification finds, and the names of the files that it did not need.
 fn verified(fs: &MemFs) -> (Vec<Error>, Vec<String>) {
-    let report = foldb::verify(PATH, options(fs)).unwrap();
+    let report = foldb::repair::verify(PATH, options(fs)).unwrap();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     (report.faults, report.leftovers.iter().map(|path| name(path)).collect())
 }

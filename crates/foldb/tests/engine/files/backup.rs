@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use foldb::backup::Backups;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Backups, Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
+use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
 
 use crate::support::{PATH, assert_error, number, options, watched};
 

@@ -10,11 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use foldb::backup::Backups;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{AppendOnlyFs, FileSystem, MemFs, RestrictedFs, Watch};
+use foldb::operators::{Full, Growth, MergeOperator, check_output};
+use foldb::repair::RepairOptions;
 use foldb::{
-    Backups, CompactionPreset, Compression, Db, ErrorKind, Full, Growth, KeyspaceOptions,
-    MergeOperator, Options, RepairOptions, WriteBatch, WriteOptions, check_output,
+    CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, Options, WriteBatch,
+    WriteOptions,
 };
 
 use crate::support::skipped_where_files_only_grow;

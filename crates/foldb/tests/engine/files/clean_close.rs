@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{
-    Db, DroppedTail, Error, ErrorKind, Event, EventListener, KeyspaceOptions, Options, WriteOptions,
-};
+use foldb::events::{DroppedTail, Event, EventListener};
+use foldb::{Db, Error, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 use crate::support::gates::Gate;
 use crate::support::{PATH, assert_error, only_appends, open, options, reopen, text, watched};

@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use foldb::custom::Comparator;
+use foldb::dump::DumpReport;
 use foldb::env::mem::Fault;
 use foldb::env::{FileSystem, MemFs};
+use foldb::operators::{Base, Operands};
 use foldb::{
-    Base, CompactionPreset, Comparator, Compression, Db, DumpReport, ErrorKind, Keyspace,
-    KeyspaceOptions, Operands, Options, WriteOptions,
+    CompactionPreset, Compression, Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteOptions,
 };
 use proptest::prelude::*;
 

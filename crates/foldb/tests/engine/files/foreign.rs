@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Db, ErrorKind, Options, RepairOptions};
+use foldb::repair::RepairOptions;
+use foldb::{Db, ErrorKind, Options};
 
 use crate::support::{PATH, assert_error, open, options, text};
 
@@ -68,7 +69,7 @@ fn assert_refused(files: Files<'_>, engine: &str) {
         ("open an existing one", Db::open(PATH, existing()).map(drop)),
         ("open read-only", Db::open_read_only(PATH, make()).map(drop)),
         ("destroy", Db::destroy(PATH, &make())),
-        ("verify", foldb::verify(PATH, make()).map(drop)),
+        ("verify", foldb::repair::verify(PATH, make()).map(drop)),
         ("repair", Db::repair(PATH, make()).map(drop)),
         ("repair, dry", Db::repair_with(PATH, make(), &dry).map(drop)),
         ("repair a copy", Db::repair_with(PATH, make(), &copied).map(drop)),
@@ -176,7 +177,7 @@ fn a_database_of_foldb_is_never_taken_for_a_foreign_one() {
     assert_eq!(text(&db, "flushed").as_deref(), Some("1"));
     assert_eq!(text(&db, "logged").as_deref(), Some("2"));
     db.close().unwrap();
-    assert!(foldb::verify(PATH, options(&fs)).is_ok());
+    assert!(foldb::repair::verify(PATH, options(&fs)).is_ok());
     Db::repair(PATH, options(&fs)).unwrap();
 }
 

@@ -10,9 +10,11 @@ use std::sync::Once;
 use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
+use foldb::garbage::GcOptions;
+use foldb::repair::RepairOptions;
 use foldb::{
-    CompactionPreset, Compression, Db, Error, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption,
-    Options, Reader, RepairOptions, WriteBatch,
+    CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceOptions, LogAdoption, Options,
+    Reader, WriteBatch,
 };
 
 use crate::support::{AnyDb, error_of, skipped_where_files_only_grow};
@@ -500,7 +502,7 @@ fn every_fixture_is_read() {
         (fixture.assert_holds)(&db);
         drop(db);
         assert_eq!(contents(copy.path()), contents(&fixture.directory()), "{}", fixture.name);
-        let report = foldb::verify(copy.path(), Options::default()).unwrap();
+        let report = foldb::repair::verify(copy.path(), Options::default()).unwrap();
         assert!(report.faults.is_empty(), "{}: {report:?}", fixture.name);
         let db = Db::open(copy.path(), Options::default()).unwrap();
         (fixture.assert_holds)(&db);
@@ -801,7 +803,7 @@ fn assert_refused(path: &Path, file: &str, found: &str) {
         let is_left = copy_to.is_some_and(|copy| copy.exists());
         assert!(!is_left, "a refused copy leaves nothing behind");
     }
-    let report = foldb::verify(path, Options::default()).unwrap();
+    let report = foldb::repair::verify(path, Options::default()).unwrap();
     let fault = report.faults.iter().find(|fault| fault.kind() == ErrorKind::Unsupported);
     refused(fault.unwrap_or_else(|| panic!("{report:?}")));
 }
@@ -869,7 +871,7 @@ fn a_file_of_another_format_is_refused_and_not_touched() {
                 &name,
                 found,
             );
-            let report = foldb::verify(copy.path(), Options::default()).unwrap();
+            let report = foldb::repair::verify(copy.path(), Options::default()).unwrap();
             assert!(report.faults.iter().all(|fault| fault.kind() == ErrorKind::Unsupported));
             assert_says(&report.faults[0], &name, found);
             let opened = Db::open(copy.path(), Options::default());

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use foldb::backup::Backups;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Backups, Db, Options, RepairOptions};
+use foldb::repair::RepairOptions;
+use foldb::{Db, Options};
 
 use crate::support::{PATH, options};
 

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, KeyspaceOptions, Options, VerifyReport};
+use foldb::repair::VerifyReport;
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::segments::{put_all, separating};
 use crate::support::{PATH, assert_error, number};
@@ -49,7 +50,7 @@ fn contents(fs: &MemFs) -> Vec<(String, Vec<u8>)> {
 
 fn verify(fs: &MemFs) -> VerifyReport {
     let before = contents(fs);
-    let report = foldb::verify(PATH, options(fs)).unwrap();
+    let report = foldb::repair::verify(PATH, options(fs)).unwrap();
     assert_eq!(contents(fs), before, "a verification changes nothing");
     report
 }
@@ -65,7 +66,8 @@ fn a_sound_database_is_found_sound() {
     let fs = database();
     let mut told = Vec::new();
     let report =
-        foldb::verify_with_progress(PATH, options(&fs), |progress| told.push(progress)).unwrap();
+        foldb::repair::verify_with_progress(PATH, options(&fs), |progress| told.push(progress))
+            .unwrap();
     assert!(report.is_sound() && report.leftovers.is_empty(), "{report:?}");
     assert_eq!(report.unchecked_operands, 0);
     let found = |ending: &str| {
@@ -167,9 +169,9 @@ fn a_file_swapped_with_another_is_noticed() {
 #[test]
 fn verification_needs_a_closed_database() {
     let fs = MemFs::new();
-    assert_error(foldb::verify(PATH, options(&fs)), ErrorKind::DatabaseMissing, None);
+    assert_error(foldb::repair::verify(PATH, options(&fs)), ErrorKind::DatabaseMissing, None);
     let db = Db::open(PATH, options(&fs)).unwrap();
-    assert_error(foldb::verify(PATH, options(&fs)), ErrorKind::Locked, Some("LOCK"));
+    assert_error(foldb::repair::verify(PATH, options(&fs)), ErrorKind::Locked, Some("LOCK"));
     drop(db);
     assert!(verify(&fs).is_sound());
 }
@@ -187,7 +189,7 @@ fn operands_of_unknown_operators_are_counted() {
     db.merge_with(&operator, "a", number(1)).unwrap();
     drop(db);
     let without = Options { operators: Vec::new(), ..options(&fs) };
-    let report = foldb::verify(PATH, without).unwrap();
+    let report = foldb::repair::verify(PATH, without).unwrap();
     assert!(report.is_sound() && report.unchecked_operands == 1, "{report:?}");
 }
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, MemFs};
-use foldb::{Db, Operator, Options, Snapshot, WriteBatch};
+use foldb::operators::Operator;
+use foldb::{Db, Options, Snapshot, WriteBatch};
 
 use crate::support;
 use crate::support::{PATH, count, number, open, options, reopen, text};
@@ -377,7 +378,7 @@ fn ask_11_folding_catches_up_when_snapshots_are_released() {
 /// An operator panics when it folds words: the merge is accepted, and the key reads as before.
 #[test]
 fn a_panic_while_folding_in_place_is_caught() {
-    use foldb::{Full, MergeOperator};
+    use foldb::operators::{Full, MergeOperator};
 
     #[derive(Debug)]
     struct Shy;

@@ -1,12 +1,13 @@
 //! Tests what `explain` reports about a key.
 
 use foldb::env::MemFs;
-use foldb::{Db, Explained, Options, Place, RecordKind, Unfolded};
+use foldb::explain::{Explained, Place, RecordKind, Unfolded};
+use foldb::{Db, Options};
 
 use crate::support::{PATH, number, open, options};
 
 fn drawn(explained: &Explained) -> Vec<String> {
-    let draw = |record: &foldb::ExplainedRecord| {
+    let draw = |record: &foldb::explain::ExplainedRecord| {
         let place = match record.place {
             Place::Memtable { age } => format!("m{age}"),
             Place::Table { level, .. } => format!("L{level}"),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
+use foldb::operators::{Full, MergeOperator, Partial};
 use foldb::{
-    CompactionPreset, Db, ErrorKind, Full, KeyspaceOptions, MergeOperator, Options, Partial,
-    ReadOptions, WriteBatch, WriteOptions,
+    CompactionPreset, Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, WriteBatch,
+    WriteOptions,
 };
 
 use crate::support;

@@ -4,7 +4,9 @@
 
 use foldb::env::MemFs;
 use foldb::env::mem::Operation;
-use foldb::{Db, ErrorKind, Options, ReadOptions, ReadReport, WriteBatch, builtins, list, set};
+use foldb::operators::{builtins, list, set};
+use foldb::stats::ReadReport;
+use foldb::{Db, ErrorKind, Options, ReadOptions, WriteBatch};
 
 use crate::support::steps::run_background;
 use crate::support::{PATH, assert_error, number, open, options, reopen};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use foldb::env::{Env, MemFs};
-use foldb::{Db, ErrorKind, Event, EventListener, KeyspaceOptions, Options};
+use foldb::events::{Event, EventListener};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::{PATH, RaisedAtEnd, number, options};
 

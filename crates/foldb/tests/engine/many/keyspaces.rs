@@ -198,7 +198,7 @@ fn a_keyspace_may_be_bytewise_where_the_database_is_not() {
     };
     let db = Db::open(PATH, descending()).unwrap();
     let bytewise = KeyspaceOptions {
-        comparator: Some(Arc::new(foldb::BytewiseComparator)),
+        comparator: Some(Arc::new(foldb::custom::BytewiseComparator)),
         ..KeyspaceOptions::default()
     };
     let up = db.create_keyspace("up", bytewise).unwrap();

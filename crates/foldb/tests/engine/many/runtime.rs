@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
+use foldb::custom::Comparator;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, MemFs, Stepped, SystemThreads, Thread, ThreadBody, Threads};
-use foldb::{Comparator, Db, ErrorKind, KeyspaceOptions, Options, Runtime, RuntimeOptions};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, Runtime, RuntimeOptions};
 use tempfile::TempDir;
 
 use crate::support::steps::run_background;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use foldb::custom::Comparator;
 use foldb::env::MemFs;
-use foldb::{
-    Comparator, Db, ErrorKind, GcOptions, KeyspaceOptions, Options, ReadOptions, ReadReport,
-    Snapshot,
-};
+use foldb::garbage::GcOptions;
+use foldb::stats::ReadReport;
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, Snapshot};
 
 use crate::support::{PATH, number, options};
 

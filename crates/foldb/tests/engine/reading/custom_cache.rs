@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use foldb::custom::{CustomCache, SharedBlock};
 use foldb::env::MemFs;
-use foldb::{CustomCache, Db, Options, SharedBlock};
+use foldb::{Db, Options};
 
 use crate::support::{PATH, options};
 

@@ -7,10 +7,12 @@
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
+use foldb::custom::Comparator;
 use foldb::env::MemFs;
+use foldb::operators::{Base, Operator};
 use foldb::{
-    Base, BatchOp, CompactionPreset, Comparator, Db, ErrorKind, KeyspaceOptions, Operator, Options,
-    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    BatchOp, CompactionPreset, Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
 };
 
 use crate::support::orders::Descending;

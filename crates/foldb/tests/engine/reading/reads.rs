@@ -1,14 +1,16 @@
 //! Tests reads other than get and iterators.
 
 use foldb::env::MemFs;
-use foldb::{
-    Base, Compression, Db, ErrorKind, KeyspaceOptions, Operands, Options, ReadOptions, ReadReport,
-};
+use foldb::operators::{Base, Operands};
+use foldb::stats::ReadReport;
+use foldb::{Compression, Db, ErrorKind, KeyspaceOptions, Options, ReadOptions};
 
 use crate::support::{PATH, assert_error, number, open, options};
 
 fn values(operands: &Operands) -> Vec<(String, Vec<u8>)> {
-    let pair = |operand: &foldb::Operand| (operand.operator().to_owned(), operand.value().to_vec());
+    let pair = |operand: &foldb::operators::Operand| {
+        (operand.operator().to_owned(), operand.value().to_vec())
+    };
     operands.oldest_first().map(pair).collect()
 }
 
@@ -290,4 +292,26 @@ fn every_form_of_a_range_needs_no_annotation() {
     assert_eq!(db.iter().unwrap().count(), 1);
     db.delete_range(..).unwrap();
     assert_eq!(db.iter().unwrap().count(), 0);
+}
+
+/// Options without a snapshot leave a reader at its moment. Options with one read there.
+#[test]
+fn options_keep_the_moment_of_a_reader() {
+    let db = open(&MemFs::new()).unwrap();
+    let earlier = db.snapshot();
+    db.put("a", "before").unwrap();
+    let then = db.snapshot();
+    db.put("a", "after").unwrap();
+    let report = ReadReport::default();
+    let reported = ReadOptions { report: Some(report.clone()), ..ReadOptions::default() };
+    assert_eq!(then.with(&reported).get("a").unwrap().unwrap(), b"before");
+    let of_keyspace = then.keyspace(db.default_keyspace());
+    assert_eq!(of_keyspace.with(&reported).get("a").unwrap().unwrap(), b"before");
+    assert_eq!(of_keyspace.with(&reported).iter().unwrap().count(), 1);
+    let now = db.default_keyspace().reader();
+    assert_eq!(now.with(&reported).get("a").unwrap().unwrap(), b"after");
+    let at_earlier = ReadOptions { snapshot: Some(earlier), ..ReadOptions::default() };
+    assert_eq!(of_keyspace.with(&at_earlier).get("a").unwrap(), None);
+    assert_eq!(then.with(&at_earlier).multi_get(["a"]).unwrap().len(), 1);
+    assert!(report.bytes_read() == 0, "all of it is in memory");
 }

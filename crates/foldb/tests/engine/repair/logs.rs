@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, Options, RepairReport, WriteBatch, WriteOptions};
+use foldb::repair::RepairReport;
+use foldb::{Db, ErrorKind, Options, WriteBatch, WriteOptions};
 
 use crate::support::{PATH, assert_error, number, options};
 

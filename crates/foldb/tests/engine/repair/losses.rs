@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, GcOptions, KeyspaceOptions, Options, RepairReport, Value};
+use foldb::garbage::GcOptions;
+use foldb::repair::RepairReport;
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, Value};
 
 use crate::support;
 use crate::support::segments::{check_all, key, put_all, segment_files, separating, value};

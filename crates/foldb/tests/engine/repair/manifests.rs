@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use foldb::custom::Comparator;
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Comparator, Db, ErrorKind, KeyspaceOptions, Options};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::orders::Descending;
 use crate::support::{PATH, assert_error, count, number, options};

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use foldb::env::mem::Fault;
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, LogCut, Options, RepairOptions, Value};
+use foldb::repair::{LogCut, RepairOptions};
+use foldb::{Db, ErrorKind, Options, Value};
 
 use crate::support::segments::{check_all, key, put_all, separating, value};
 use crate::support::{PATH, assert_error, text};

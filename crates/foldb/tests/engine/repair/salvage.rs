@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use foldb::env::mem::Fault;
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, LostTable, Options, RepairReport};
+use foldb::repair::{LostTable, RepairReport};
+use foldb::{Db, ErrorKind, Options};
 
 use crate::support::segments::{key, put_all, separating, value};
 use crate::support::{PATH, count, number};

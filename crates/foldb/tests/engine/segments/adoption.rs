@@ -5,9 +5,9 @@ use std::path::Path;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
+use foldb::garbage::GcOptions;
 use foldb::{
-    Db, ErrorKind, GcOptions, KeyspaceOptions, LogAdoption, Options, Reader, Value, WriteBatch,
-    WriteOptions,
+    Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Reader, Value, WriteBatch, WriteOptions,
 };
 
 use crate::support;

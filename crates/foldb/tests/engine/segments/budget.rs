@@ -1,7 +1,8 @@
 //! The memory of a garbage collection, and the bytes that it reads to find live values.
 
 use foldb::env::MemFs;
-use foldb::{Db, GcOptions, GcReport, KeyspaceOptions, Options};
+use foldb::garbage::{GcOptions, GcReport};
+use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::support::segments::{check_all, key, put_all, separating};
 use crate::support::{PATH, options};

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::mem::Fault;
 use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemClock, SystemThreads};
-use foldb::{Db, ErrorKind, Event, EventListener, GcOptions, Options};
+use foldb::events::{Event, EventListener};
+use foldb::garbage::GcOptions;
+use foldb::{Db, ErrorKind, Options};
 
 use crate::support::deeds::BeforeChanges;
 use crate::support::segments::{check_all, key, open, put_all, segment_files, separating, value};
@@ -222,7 +224,7 @@ fn a_write_during_a_collection_is_never_undone() {
         let (db, generation) = half_dead(&fs);
         let (writer, calls) = (db.clone(), Arc::new(AtomicU64::new(0)));
         let seen = Arc::clone(&calls);
-        let progress = move |_: &foldb::GcProgress| {
+        let progress = move |_: &foldb::garbage::GcProgress| {
             if seen.fetch_add(1, Ordering::Relaxed) == moment {
                 write_meanwhile(&writer);
                 writer.flush().unwrap();

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Db, ErrorKind, Event, EventListener, GcOptions, KeyspaceOptions, Options};
+use foldb::events::{Event, EventListener};
+use foldb::garbage::GcOptions;
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support;
 use crate::support::gates::Gate;

@@ -36,7 +36,9 @@ fn separated_values_read_like_others() {
         let explained = db.explain(key(0)).unwrap();
         assert_eq!(explained.records[0].bytes, 200);
         let chain = db.get_operands(key(0)).unwrap();
-        assert!(matches!(chain.base(), foldb::Base::Put(found) if **found == *value(0, 1)));
+        assert!(
+            matches!(chain.base(), foldb::operators::Base::Put(found) if **found == *value(0, 1))
+        );
         db.verify().unwrap();
     }
 }
@@ -248,5 +250,5 @@ fn a_manifest_without_segments_is_as_it_always_was() {
     put_all(&db, 0..10, 0);
     db.flush().unwrap();
     assert_eq!(segment_files(&fs), Vec::<String>::new());
-    assert_eq!(db.stats().segments, foldb::SegmentStats::default());
+    assert_eq!(db.stats().segments, foldb::stats::SegmentStats::default());
 }

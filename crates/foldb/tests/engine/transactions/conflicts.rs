@@ -459,7 +459,7 @@ fn bad_input_adds_nothing() {
 #[derive(Debug)]
 struct Brittle(std::sync::Arc<std::sync::atomic::AtomicBool>);
 
-impl foldb::Comparator for Brittle {
+impl foldb::custom::Comparator for Brittle {
     fn name(&self) -> &str {
         "test.brittle"
     }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use foldb::env::MemFs;
 use foldb::env::mem::{Fault, Operation};
-use foldb::{Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, WriteOptions};
+use foldb::{
+    Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, TransactionOptions,
+    WriteOptions,
+};
 use proptest::prelude::*;
 
 use crate::support::{PATH, options};
@@ -331,6 +334,37 @@ fn conditional_writes_in_a_transaction_see_its_writes() {
     assert_eq!(transaction.merge_get("b", "5").unwrap().unwrap(), b"5");
     assert_eq!(transaction.take("b").unwrap().unwrap(), b"5");
     assert_eq!(transaction.take("b").unwrap(), None);
+    let longer = |value: Option<&[u8]>| Some([value.unwrap_or(b"6"), b"+"].concat());
+    assert_eq!(transaction.update("c", longer).unwrap().unwrap(), b"6+");
+    assert_eq!(transaction.fetch_update("c", longer).unwrap().unwrap(), b"6+");
+    assert!(transaction.merge_if("c", |value| value == Some(b"6++"), "7").unwrap());
+    assert!(!transaction.merge_if("c", |value| value.is_none(), "8").unwrap());
+    assert_eq!(transaction.update("c", |_| None).unwrap(), None);
+    assert_eq!(transaction.update("c", |_| None).unwrap(), None);
     transaction.commit().unwrap();
     assert_eq!(db.iter().unwrap().count(), 0);
+}
+
+/// A step of a transaction claims the key that it reads, also where it writes nothing.
+#[test]
+fn conditional_writes_in_a_transaction_claim_what_they_read() {
+    type Step = fn(&Transaction);
+    let steps: [(&str, Step); 4] = [
+        ("compare_and_swap", |own| drop(own.compare_and_swap("a", Some(b"?"), None).unwrap())),
+        ("merge_if", |own| assert!(!own.merge_if("a", |_| false, "1").unwrap())),
+        ("update", |own| assert!(own.update("a", |_| None).unwrap().is_none())),
+        ("take", |own| assert!(own.take("a").unwrap().is_none())),
+    ];
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        for (name, step) in steps {
+            let db = open();
+            let options = TransactionOptions { isolation, ..Default::default() };
+            let transaction = db.with(&options).begin().unwrap();
+            step(&transaction);
+            transaction.put("other", "1").unwrap();
+            db.put("a", "2").unwrap();
+            let error = transaction.commit().expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{name}, {isolation:?}");
+        }
+    }
 }

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use foldb::custom::Comparator;
 use foldb::env::MemFs;
+use foldb::stats::ReadReport;
 use foldb::{
-    Comparator, Db, ErrorKind, Isolation, Keyspace, KeyspaceOptions, Options, ReadOptions,
-    ReadReport, TransactionOptions,
+    Db, ErrorKind, Isolation, Keyspace, KeyspaceOptions, Options, ReadOptions, TransactionOptions,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;

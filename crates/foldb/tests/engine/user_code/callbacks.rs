@@ -5,11 +5,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use foldb::custom::Comparator;
 use foldb::env::MemFs;
-use foldb::{
-    Comparator, Db, ErrorKind, Event, EventListener, Full, GcOptions, KeyspaceOptions,
-    MergeOperator, Options, WriteOptions,
-};
+use foldb::events::{Event, EventListener};
+use foldb::garbage::GcOptions;
+use foldb::operators::{Full, MergeOperator};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 use tempfile::TempDir;
 
 use crate::support::{PATH, assert_error, options};

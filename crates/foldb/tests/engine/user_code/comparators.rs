@@ -8,10 +8,13 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
+use foldb::events::{Event, EventListener};
+use foldb::garbage::GcOptions;
 use foldb::{
-    CompactionPreset, Comparator, Compression, Db, Error, ErrorKind, Event, EventListener,
-    GcOptions, Keyspace, KeyspaceOptions, LogAdoption, Options, WriteBatch,
+    CompactionPreset, Compression, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, LogAdoption,
+    Options, WriteBatch,
 };
 
 use crate::support::quiet::catch;

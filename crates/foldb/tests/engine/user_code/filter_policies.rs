@@ -4,8 +4,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
+use foldb::custom::FilterPolicy;
 use foldb::env::MemFs;
-use foldb::{Db, ErrorKind, Event, EventListener, FilterPolicy, KeyspaceOptions, Options, verify};
+use foldb::events::{Event, EventListener};
+use foldb::repair::verify;
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::{PATH, assert_error, options};
 

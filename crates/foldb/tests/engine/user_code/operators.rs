@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::MemFs;
 use foldb::env::mem::Fault;
-use foldb::{
-    Db, ErrorKind, Event, EventListener, Full, KeyspaceOptions, MergeOperator, Options, Partial,
-};
+use foldb::events::{Event, EventListener};
+use foldb::operators::{Full, MergeOperator, Partial};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::steps::run_background;
 use crate::support::{PATH, assert_error, number, open, options};

@@ -12,10 +12,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use foldb::custom::{Comparator, FilterPolicy};
 use foldb::env::MemFs;
+use foldb::events::{Event, EventListener};
+use foldb::garbage::GcOptions;
+use foldb::operators::{Full, MergeOperator, Partial};
 use foldb::{
-    Comparator, Db, ErrorKind, Event, EventListener, FilterPolicy, Full, GcOptions, Isolation,
-    KeyspaceOptions, MergeOperator, Options, Partial, Result, TransactionOptions, WriteBatch,
+    Db, ErrorKind, Isolation, KeyspaceOptions, Options, Result, TransactionOptions, WriteBatch,
 };
 use tempfile::TempDir;
 

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
-use foldb::laws::Check;
-use foldb::{
-    Comparator, Db, Error, ErrorKind, Full, GcOptions, Growth, Keyspace, KeyspaceOptions,
-    MergeOperator, Options, Partial,
-};
+use foldb::garbage::GcOptions;
+use foldb::operators::laws::Check;
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
+use foldb::{Db, Error, ErrorKind, Keyspace, KeyspaceOptions, Options};
 
 use crate::support::quiet::catch;
 use crate::support::{PATH, assert_error, number, options};

@@ -6,10 +6,11 @@ use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use foldb::custom::Comparator;
 use foldb::env::MemFs;
 use foldb::{
-    CompactionPreset, Comparator, Db, Iter, Keyspace, KeyspaceOptions, Options, ReadOptions,
-    Snapshot, WriteBatch,
+    CompactionPreset, Db, Iter, Keyspace, KeyspaceOptions, Options, ReadOptions, Snapshot,
+    WriteBatch,
 };
 
 use crate::support::{PATH, number, options};

@@ -7,10 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::{
-    Db, ErrorKind, Full, Growth, KeyspaceOptions, MergeOperator, Options, Partial, WriteBatch,
-    WriteOptions,
-};
+use foldb::operators::{Full, Growth, MergeOperator, Partial};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
 #[cfg(debug_assertions)]
 use crate::support::quiet;

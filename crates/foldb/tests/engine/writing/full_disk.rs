@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use foldb::backup::Backups;
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{
-    Backups, Db, ErrorKind, Event, EventListener, Keyspace, KeyspaceOptions, Options, WriteBatch,
-};
+use foldb::events::{Event, EventListener};
+use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch};
 
 use crate::support::PATH;
 
@@ -298,7 +298,7 @@ fn copies_leave_the_reserve_out_and_a_destroy_removes_it() {
     db.close().unwrap();
     drop(db);
     assert!(fs.exists(&reserve), "it serves the next open on a full disk");
-    assert!(foldb::verify(PATH, options(&fs)).unwrap().leftovers.is_empty());
+    assert!(foldb::repair::verify(PATH, options(&fs)).unwrap().leftovers.is_empty());
     Db::open_read_only(PATH, options(&fs)).unwrap();
     Db::destroy(PATH, &options(&fs)).unwrap();
     assert!(!fs.exists(&reserve));

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::support::{PATH, error_of, options, reopen, text};
 use foldb::env::MemFs;
 use foldb::limits::{LEAST_MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
-use foldb::{
-    Db, Error, ErrorKind, Full, MergeOperator, Options, Partial, WriteBatch, WriteOptions,
-};
+use foldb::operators::{Full, MergeOperator, Partial};
+use foldb::{Db, Error, ErrorKind, Options, WriteBatch, WriteOptions};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 

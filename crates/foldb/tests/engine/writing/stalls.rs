@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Clock, Env, FileSystem, MemFs, SystemClock, SystemThreads};
+use foldb::garbage::GcOptions;
 use foldb::{
-    CompactionPreset, Db, ErrorKind, GcOptions, KeyspaceOptions, Options, Runtime, RuntimeOptions,
-    WriteBatch, WriteOptions,
+    CompactionPreset, Db, ErrorKind, KeyspaceOptions, Options, Runtime, RuntimeOptions, WriteBatch,
+    WriteOptions,
 };
 
 use crate::support::gates::Gate;

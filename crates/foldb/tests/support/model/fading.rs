@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use foldb::Expiry;
 use foldb::env::{Clock, ManualClock};
+use foldb::expiry::Expiry;
 
 /// A clock whose time of day moves only if a step moves it. Pauses of the engine leave it alone.
 #[derive(Debug)]

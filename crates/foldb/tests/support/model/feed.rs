@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use foldb::{BatchUpdate, Change, Db, ErrorKind, Position, UpdateOp, Updates, UpdatesOptions};
+use foldb::feed::{BatchUpdate, Change, Position, UpdateOp, Updates, UpdatesOptions};
+use foldb::{Db, ErrorKind};
 
 use super::compare::is_between;
 use super::program::{Key, Operator, Place};

@@ -10,9 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use foldb::env::{Env, MemFs};
+use foldb::expiry::Expires;
+use foldb::garbage::GcOptions;
+use foldb::operators::Base;
+use foldb::stats::Stats;
 use foldb::{
-    Base, CompactionPreset, Db, ErrorKind, Expires, GcOptions, Keyspace, KeyspaceOptions,
-    KeyspaceReader, LogAdoption, Options, ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
+    CompactionPreset, Db, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, LogAdoption,
+    Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 
 use super::compare::{assert_get, check_keyspace, check_snapshot, is_between, scan};

@@ -76,7 +76,8 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::{Db, Options, RepairOptions, verify, verify_with_progress};
+    use crate::repair::{RepairOptions, verify, verify_with_progress};
+    use crate::{Db, Options};
 
     thread_local! {
         /// The platform that [`check`] assumes on this thread.

@@ -35,7 +35,7 @@ pub struct GcReport {
     /// Longest processor time of a thread that held such a lock; zero if the system does not report
     /// it.
     pub longest_lock_cpu: Duration,
-    /// Whether [`crate::GcOptions::cancel`] ended the collection.
+    /// Whether [`crate::garbage::GcOptions::cancel`] ended the collection.
     pub cancelled: bool,
 }
 

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = dir.path().join("db");
-/// use foldb::{Db, Options, RepairOptions};
+/// use foldb::repair::RepairOptions;
+/// use foldb::{Db, Options};
 ///
 /// drop(Db::open(&path, Options { create_if_missing: true, ..Options::default() })?);
 /// let how = RepairOptions { dry_run: true, ..RepairOptions::default() };
@@ -26,7 +27,7 @@ pub struct RepairOptions {
     /// would write stay in memory until it ends: salvaged tables and logged writes.
     pub dry_run: bool,
     /// Where to cut a damaged log: what follows is given up. Default: none, and the repair keeps
-    /// the intact writes behind damage ([`crate::RepairReport::skipped`]).
+    /// the intact writes behind damage ([`crate::repair::RepairReport::skipped`]).
     pub cut_log: Option<LogCut>,
 }
 

@@ -39,7 +39,7 @@ pub struct RepairReport {
     pub lost_segments: Vec<PathBuf>,
     /// Separated values that were recovered.
     pub values_recovered: u64,
-    /// The log that [`crate::RepairOptions::cut_log`] cut.
+    /// The log that [`crate::repair::RepairOptions::cut_log`] cut.
     pub cut_log: Option<CutLog>,
     /// The directory of the repaired copy, if the repair worked on one.
     pub copy: Option<PathBuf>,
