@@ -22,7 +22,7 @@
 //! - [`clock`]: real time, or a clock that only a test moves
 //! - [`threads`]: the threads of background work
 //! - [`scheduling`]: places where a simulated machine may switch threads
-//! - [`faults`]: deliberate bugs that tests switch on in `posix`, to prove that they detect them
+//! - `faults`: deliberate bugs that tests switch on in `posix`, to prove that they detect them
 
 #![deny(unsafe_code)]
 

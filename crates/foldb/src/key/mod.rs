@@ -99,6 +99,6 @@ pub struct RecordHeader {
     pub seqno: SeqNo,
     /// The effect on the key.
     pub kind: Kind,
-    /// The operator of a merge, otherwise [`NO_OPERATOR`].
+    /// The operator of a merge, otherwise `NO_OPERATOR`.
     pub operator: OperatorId,
 }

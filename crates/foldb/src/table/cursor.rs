@@ -25,7 +25,7 @@ use crate::value::Value;
 pub struct CursorOptions {
     /// Whether blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
-    /// Bytes of one read ([`READAHEAD`]), for walks over much of a table. At 0 the walk reads block
+    /// Bytes of one read (`READAHEAD`), for walks over much of a table. At 0 the walk reads block
     /// by block. With `fill_cache` off, a walk with read-ahead does not use the cache at all.
     /// Default: 0.
     pub readahead: usize,
