@@ -21,6 +21,8 @@ struct Logged {
     is_logged: bool,
     /// Whether the write failed. It may be absent.
     is_open: bool,
+    /// Failed writes with the same first number. A stop may have left any one of them.
+    or_these: Vec<Vec<Operation>>,
 }
 
 impl Unread {
@@ -30,8 +32,20 @@ impl Unread {
             operations: write.operations.clone(),
             is_logged: write.is_logged,
             is_open: write.outcome == Outcome::Open,
+            or_these: Vec::new(),
         };
         self.writes.insert(*write.numbers.start(), logged);
+    }
+
+    /// Puts a failed write in the place of the one that has its number, and of all later ones. The
+    /// stop may also have left that one, or one of `others`.
+    pub(super) fn replace(&mut self, first: u64, write: &Write, others: Vec<Vec<Operation>>) {
+        let replaced = self.writes.remove(&first).map(|logged| logged.operations);
+        self.truncate(first - 1, first - 1);
+        self.add(write);
+        if let Some(added) = self.writes.get_mut(&first) {
+            added.or_these = others.into_iter().chain(replaced).collect();
+        }
     }
 
     /// Removes the writes after `last`, which a stop took back. It may have taken back those after
@@ -71,7 +85,10 @@ impl Unread {
                 let is_rival = |rival: &Write| {
                     *rival.numbers.start() == number && rival.operations == operations
                 };
-                if logged.operations == operations || rivals.iter().any(is_rival) {
+                if logged.operations == operations
+                    || logged.or_these.iter().any(|other| other == operations)
+                    || rivals.iter().any(is_rival)
+                {
                     return Ok(());
                 }
                 let expected = &logged.operations;

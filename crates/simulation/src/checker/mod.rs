@@ -162,19 +162,17 @@ impl Checker {
         second: u64,
     ) -> Result<u64, Wrong> {
         let (least, number) = possible.into_inner();
-        let rivals = std::mem::take(&mut self.rivals);
-        for rival in rivals.iter().filter(|rival| *rival.numbers.end() <= number) {
-            let (before, last) = (rival.numbers.start() - 1, *rival.numbers.end());
-            let mut other = self.versions.clone();
-            other.truncate(before, &[]);
-            rival.operations.iter().for_each(|own| other.apply(own, last, rival.second));
-            let own = std::mem::replace(&mut self.versions, other);
-            if self.shows(found, last, second).is_ok() {
-                self.unread.truncate(before, before);
-                self.unread.add(rival);
-                return Ok(last);
-            }
-            self.versions = own;
+        let mut rivals = std::mem::take(&mut self.rivals);
+        rivals.retain(|rival| {
+            *rival.numbers.end() <= number && self.rival_shows(rival, found, second)
+        });
+        if let Some((rival, others)) = rivals.split_first() {
+            // Deletes of missing keys change nothing, so several failed writes may look alike.
+            let (first, last) = rival.numbers.clone().into_inner();
+            let others = others.iter().map(|other| other.operations.clone());
+            self.unread.replace(first, rival, others.collect());
+            self.versions = self.versions_with(rival);
+            return Ok(last);
         }
         let possible = self.moments.iter().filter(|moment| (least..=number).contains(moment));
         let mut latest = None;
@@ -190,6 +188,23 @@ impl Checker {
         Err(format!(
             "after the stop no moment in {least}..={number} is there, but {had:?}; {wrong}"
         ))
+    }
+
+    /// Returns the versions if a failed write became visible in place of its rival.
+    fn versions_with(&self, rival: &Write) -> Versions {
+        let (before, last) = (rival.numbers.start() - 1, *rival.numbers.end());
+        let mut versions = self.versions.clone();
+        versions.truncate(before, &[]);
+        rival.operations.iter().for_each(|own| versions.apply(own, last, rival.second));
+        versions
+    }
+
+    fn rival_shows(&mut self, rival: &Write, found: &[Seen], second: u64) -> bool {
+        let other = self.versions_with(rival);
+        let own = std::mem::replace(&mut self.versions, other);
+        let shows = self.shows(found, *rival.numbers.end(), second).is_ok();
+        self.versions = own;
+        shows
     }
 
     fn shows(&self, found: &[Seen], number: u64, second: u64) -> Result<(), Wrong> {
