@@ -9,6 +9,8 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
     let adoption = [LogAdoption::Never, LogAdoption::InKeyOrder, LogAdoption::Always];
     let trigger = rng.usize(1..=4);
     let stop = trigger + rng.usize(0..=8);
+    let mut default = KeyspaceOptions::default();
+    // The order of the draws stays, so that older seeds draw the same options.
     Options {
         create_if_missing: true,
         write_buffer_size: 4096 << rng.u32(0..=10),
@@ -16,16 +18,16 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
         wal_limit: [0, 4096 << rng.u32(0..=10)][rng.usize(..2)],
         block_cache_size: 1 << rng.u32(12..=24),
         block_size: 256 << rng.u32(0..=8),
-        default: KeyspaceOptions {
-            bloom_bits: Some([0, 1, 10][rng.usize(..3)]),
-            compression: Some([Compression::None, Compression::Lz4][rng.usize(..2)]),
-            compaction: Some(presets[rng.usize(..3)]),
-            value_separation_min: [None, Some(24), Some(300), Some(3000)][rng.usize(..4)],
-            ..KeyspaceOptions::default()
+        target_file_size: {
+            default.bloom_bits = Some([0, 1, 10][rng.usize(..3)]);
+            default.compression = Some([Compression::None, Compression::Lz4][rng.usize(..2)]);
+            (64 << 10) << rng.u32(0..=6)
         },
-        target_file_size: (64 << 10) << rng.u32(0..=6),
         max_open_files: [1, 10, 1000][rng.usize(..3)],
-        num_levels: rng.usize(2..=7),
+        num_levels: {
+            default.compaction = Some(presets[rng.usize(..3)]);
+            rng.usize(2..=7)
+        },
         tier_fan_in: rng.usize(2..=8),
         level0_compaction_trigger: trigger,
         level0_slowdown_trigger: stop,
@@ -36,6 +38,10 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
             // An option that is gone took this draw. Older seeds draw the same other options.
             let _gone = rng.usize(..3);
             rng.usize(1..=3)
+        },
+        default: {
+            default.value_separation_min = [None, Some(24), Some(300), Some(3000)][rng.usize(..4)];
+            default
         },
         segment_size: (64 << 10) << rng.u32(0..=6),
         value_hints: rng.bool(),
