@@ -162,6 +162,11 @@ impl SegmentFiles {
         file
     }
 
+    /// Returns whether a segment file of this number is in use.
+    pub(crate) fn is_in_use(&self, number: u64) -> bool {
+        self.files.lock().get(&number).is_some_and(|file| file.strong_count() > 0)
+    }
+
     /// Returns whether a reader still holds a segment file that no current version needs.
     pub(crate) fn awaits_readers(&self) -> bool {
         let files = self.files.lock();

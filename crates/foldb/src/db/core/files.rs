@@ -30,6 +30,8 @@ impl Core {
                     let _best_effort = remove(fs, &self.names.log(number), Proof::Listed);
                     self.names.archive(number)
                 }
+                // A flush adopted the log again. The name will be thrown away once more.
+                FileKind::Segment(number) if self.segment_files.is_in_use(number) => continue,
                 FileKind::Segment(number) => self.names.segment(number),
                 FileKind::Table(number) => self.names.table(number),
                 _ => continue,
@@ -66,5 +68,38 @@ impl Core {
         if !self.standing.is_poisoned() && owned.is_some() {
             self.unlink_locked(files.into_iter());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use foldb_env::{Env, FileSystem, MemFs};
+
+    use crate::files::FileKind;
+    use crate::{Db, Options};
+
+    /// `adopt, throw away, adopt again, unlink what was thrown away`: the second segment stays.
+    #[test]
+    fn a_log_that_is_adopted_again_keeps_the_name_that_was_thrown_away() {
+        let fs = MemFs::new();
+        let env = Env::in_memory(fs.clone());
+        let options = Options { create_if_missing: true, env, ..Options::default() };
+        let db = Db::open("db", options).unwrap();
+        let (core, path) = (db.core(), Path::new("db/000007.seg"));
+        drop(fs.create(path).unwrap());
+        let first = core.segment_files.get(7);
+        first.set_obsolete(true);
+        drop(first);
+        let second = core.segment_files.get(7);
+        core.remove_unreferenced_tables();
+        assert!(fs.exists(path), "the second segment has this name");
+        second.set_obsolete(true);
+        drop(second);
+        assert_eq!(core.segment_files.trash().empty(), [FileKind::Segment(7)], "thrown again");
+        core.segment_files.trash().throw(FileKind::Segment(7));
+        core.remove_unreferenced_tables();
+        assert!(!fs.exists(path));
     }
 }

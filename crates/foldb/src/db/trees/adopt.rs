@@ -146,6 +146,10 @@ impl Core {
     /// system has no hard links.
     fn adopt(&self, keyspace: KeyspaceId, log: &SealedLog) -> Result<Option<AdoptedLog>> {
         let (from, to) = (self.names.log(log.number), self.names.segment(log.number));
+        // An earlier flush may have adopted the log, and its segment may wait to be unlinked. While
+        // this thread holds the directory, no other unlinks the name. Then the segment is in use.
+        let owned = self.ownership.hold();
+        let file = self.segment_files.get(log.number);
         match self.options.env.fs.hard_link(&from, &to) {
             Ok(()) => {}
             // A flush that failed left the name. File numbers are unique, so the name belongs to
@@ -154,7 +158,8 @@ impl Core {
             Err(error) if is_no_link(&error) => return Ok(None),
             Err(error) => return Err(Error::io(&from, "link the log", &error)),
         }
-        let adopted = AdoptedLog::new(keyspace, log, self.segment_files.get(log.number));
+        drop(owned);
+        let adopted = AdoptedLog::new(keyspace, log, file);
         log.sync.trim(log.len)?;
         log.sync.sync_bytes().inspect_err(|error| self.standing.note_failed_sync(error))?;
         Ok(Some(adopted))
