@@ -70,7 +70,7 @@ fn results() -> Results {
 
 #[test]
 fn markdown_is_the_golden_one() {
-    assert_eq!(markdown(&results()), include_str!("golden.md"));
+    assert_eq!(markdown(&results()), include_str!("golden_markdown.txt"));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn tables_have_their_columns_and_the_last_line_says_ok() {
         }
         transcript.push('\n');
     }
-    compare("tables.md", &transcript);
+    compare("tables.txt", &transcript);
     assert_eq!(transcript.matches("after reopen: ok\n").count(), 8, "one a row of the tables");
 }
 
