@@ -5,8 +5,7 @@
 //! repository and the number of the report. The number says where to look. It does not say that
 //! the fault still exists there.
 //!
-//! Reports whose test needs a process, a full disk or many threads have their test elsewhere. The
-//! table in `docs/guarantees.md` lists those too.
+//! Reports whose test needs a process, a full disk or many threads have their test elsewhere.
 
 mod deletes;
 mod files;
