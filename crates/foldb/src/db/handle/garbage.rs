@@ -29,6 +29,7 @@ impl Db {
     /// let options = Options {
     ///     create_if_missing: true,
     ///     default: KeyspaceOptions { value_separation_min: Some(512), ..KeyspaceOptions::default() },
+    ///     max_dead_fraction: 1.0, // The background collects nothing.
     ///     ..Options::default()
     /// };
     /// let db = Db::open(dir.path(), options)?;
