@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::{BytewiseComparator, Comparator, GuardedPolicy};
 use crate::options::declared::{find_of_keyspace, listed};
 use crate::options::{KeyspaceOptions, Options, check_comparator};
@@ -27,10 +27,12 @@ impl KeyspaceOptions {
         KeyspaceOptions { merge_operator: Some(spec.into()), ..KeyspaceOptions::default() }
     }
 
-    /// Returns the options of these names and values, as [`Options::named`] does.
+    /// Returns the options of these names and values, as [`Options::named`] does. Options that are
+    /// not named are those of the keyspace `default`.
     ///
     /// # Errors
-    /// As [`Options::named`].
+    /// As [`Options::named`]. `none` is no value of `value_separation_min` and of `expiry`: it
+    /// would mean that of `default`.
     ///
     /// # Example
     /// ```
@@ -45,7 +47,16 @@ impl KeyspaceOptions {
     ) -> Result<KeyspaceOptions> {
         let mut options = Options::default();
         for (name, value) in values {
-            find_of_keyspace(name.as_ref())?.set(&mut options, value.as_ref())?;
+            let (name, value) = (name.as_ref(), value.as_ref());
+            let advice = match (name, value) {
+                ("value_separation_min", "none") => "the largest number separates no value",
+                ("expiry", "none") => "leave the option out, and no entry expires",
+                _ => {
+                    find_of_keyspace(name)?.set(&mut options, value)?;
+                    continue;
+                }
+            };
+            return Err(Error::invalid_argument(format!("option {name}=none: {advice}")));
         }
         Ok(options.default)
     }

@@ -109,6 +109,11 @@ fn options_of_a_keyspace_are_set_by_their_names() {
     );
     let error = KeyspaceOptions::named([("bloom_bits", "many")]).unwrap_err().to_string();
     assert!(error.contains("option bloom_bits=many: expected a whole number"), "{error}");
+    // `None` means the value of the keyspace `default`, which may separate values.
+    for name in ["value_separation_min", "expiry"] {
+        let error = KeyspaceOptions::named([(name, "none")]).unwrap_err().to_string();
+        assert!(error.contains(&format!("option {name}=none: ")), "{error}");
+    }
 }
 
 #[test]

@@ -173,6 +173,17 @@ impl LogSync {
         self.synced.store(self.written(), Ordering::Release);
     }
 
+    /// Notes that the frames behind `frame` were removed. A sync for another caller may have
+    /// counted them as durable meanwhile, and the next frames get their numbers. No sync is under
+    /// way that still counts them: the caller has synced the bytes since.
+    ///
+    /// ```text
+    /// append 6, its sync fails, another sync through 6 succeeds, 6 is removed, append another 6
+    /// ```
+    pub(crate) fn forget_synced_above(&self, frame: u64) {
+        self.synced.fetch_min(frame, Ordering::AcqRel);
+    }
+
     /// Makes the log's bytes durable, whatever the state of the logs before it. A caller that gives
     /// the file another name makes that name durable.
     ///

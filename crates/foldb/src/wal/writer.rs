@@ -308,6 +308,7 @@ impl LogWriter {
             self.reserved = self.offset;
         }
         self.sync.sync_bytes()?;
+        self.sync.forget_synced_above(self.frames);
         self.left_behind = None;
         Ok(())
     }

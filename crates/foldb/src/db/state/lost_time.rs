@@ -69,7 +69,10 @@ impl LostTime {
     /// Notes the price of a job; `None` if there is no such job.
     pub(crate) fn note_price(&self, job: &ReadJob, price: Option<u64>) {
         match (job, price) {
-            (ReadJob::FoldedKey(_), None) => self.in_chains.set(0, NO_JOB_OF_THIS_KEY),
+            (ReadJob::FoldedKey(_), None) => {
+                *self.long_chain.lock() = None;
+                self.in_chains.set(0, NO_JOB_OF_THIS_KEY);
+            }
             _ => self.counter(job).note_price(price.unwrap_or(NO_JOB)),
         }
     }
@@ -77,7 +80,10 @@ impl LostTime {
     /// Subtracts the price of a job that has begun. The next long chain has a price of its own.
     pub(crate) fn subtract(&self, job: &ReadJob, price: u64) {
         match job {
-            ReadJob::FoldedKey(_) => self.in_chains.set(0, 0),
+            ReadJob::FoldedKey(_) => {
+                *self.long_chain.lock() = None;
+                self.in_chains.set(0, 0);
+            }
             _ => self.counter(job).subtract(price),
         }
     }
@@ -141,9 +147,11 @@ impl Counter {
         lost > 0 && lost >= self.price()
     }
 
+    /// Sets the price first. Otherwise a read in between could add time that already exceeds the
+    /// new price, and no later read would ask.
     fn set(&self, lost: u64, price: u64) {
-        self.lost.store(lost, Ordering::Relaxed);
         self.note_price(price);
+        self.lost.store(lost, Ordering::Relaxed);
     }
 
     fn note_price(&self, price: u64) {

@@ -150,7 +150,9 @@ impl Core {
         // this thread holds the directory, no other unlinks the name. Then the segment is in use.
         let owned = self.ownership.hold();
         let file = self.segment_files.get(log.number);
-        match self.options.env.fs.hard_link(&from, &to) {
+        let linked = self.options.env.fs.hard_link(&from, &to);
+        drop(owned);
+        match linked {
             Ok(()) => {}
             // A flush that failed left the name. File numbers are unique, so the name belongs to
             // this log.
@@ -158,7 +160,6 @@ impl Core {
             Err(error) if is_no_link(&error) => return Ok(None),
             Err(error) => return Err(Error::io(&from, "link the log", &error)),
         }
-        drop(owned);
         let adopted = AdoptedLog::new(keyspace, log, file);
         log.sync.trim(log.len)?;
         log.sync.sync_bytes().inspect_err(|error| self.standing.note_failed_sync(error))?;

@@ -43,6 +43,22 @@ fn one_sync_serves_all_frames_before_it() {
     assert_eq!(fs.counts().syncs(), syncs + 1);
 }
 
+/// A writer removes its frame, which a sync for another caller has already counted as durable.
+#[test]
+fn a_frame_in_place_of_a_removed_one_is_synced_itself() {
+    let fs = MemFs::new();
+    let mut log = create(&fs);
+    append(&mut log, b"first").unwrap();
+    let mark = log.mark();
+    append(&mut log, b"removed").unwrap();
+    log.sync_handle().sync_through(log.frames()).unwrap();
+    log.retract(mark).unwrap();
+    assert_eq!(log.sync_handle().synced(), log.frames());
+    append(&mut log, b"second").unwrap();
+    log.sync_handle().sync_through(log.frames()).unwrap();
+    assert_eq!(read(&fs.crash()).unwrap().0, [b"first".to_vec(), b"second".to_vec()]);
+}
+
 /// Threads append and sync. After each sync the medium has all frames up to the thread's own.
 #[test]
 fn threads_that_share_syncs_find_their_frames_on_the_medium() {
