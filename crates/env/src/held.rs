@@ -103,13 +103,11 @@ impl FileSystem for HeldFs {
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.check(path)?;
-        self.fs.create_dir_all(path)
+        self.change(path, |path| self.fs.create_dir_all(path))
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.check(path)?;
-        self.fs.remove_dir(path)
+        self.change(path, |path| self.fs.remove_dir(path))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {

@@ -89,6 +89,15 @@ fn a_directory_that_moves_during_a_call_is_changed_and_its_successor_is_not() {
     assert!(!moving.moved.join("a").exists());
 
     let moving = Moving::new();
+    moving.call(|fs, own| fs.create_dir_all(&own.join("d"))).unwrap();
+    assert!(moving.moved.join("d").is_dir());
+
+    let moving = Moving::new();
+    fs::create_dir(moving.own.join("d")).unwrap();
+    moving.call(|fs, own| fs.remove_dir(&own.join("d"))).unwrap();
+    assert!(!moving.moved.join("d").exists());
+
+    let moving = Moving::new();
     moving.call(|fs, own| fs.sync_dir(own)).unwrap();
 }
 

@@ -64,7 +64,7 @@ pub struct WriteOptions {
     ///
     /// Only calls that read the key know the value before it, such as
     /// [`With::update`](crate::With::update). All other writes fail with
-    /// [`crate::ErrorKind::InvalidArgument`].
+    /// [`crate::ErrorKind::InvalidArgument`]. A merge of such a call keeps to the keyspace's rule.
     ///
     /// # Example
     /// At most three calls a minute for each address. The count of a minute ends with it, because

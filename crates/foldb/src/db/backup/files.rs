@@ -10,10 +10,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::record::StoredFile;
 use super::{Backups, DELETED, id_in};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::list_directory;
 use crate::files::{
-    Content, FileKind, FileNames, Identity, LOST_AND_FOUND, Proof, is_linked_directory, remove,
-    remove_empty,
+    Content, FileKind, FileNames, Identity, LOST_AND_FOUND, Proof, is_linked_directory, is_there,
+    list_directory, remove, remove_empty,
 };
 
 /// Bytes read or written at once.
@@ -80,7 +79,7 @@ impl Backups {
             }
             let within = match list_directory(&*self.fs, &path) {
                 // Another call that holds the lock removed what a failed create had left.
-                Err(_) if !self.fs.exists(&path) => continue,
+                Err(_) if !is_there(&*self.fs, &path)? => continue,
                 within => within?,
             };
             let Some(within) = within else {

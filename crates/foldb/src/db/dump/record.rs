@@ -105,8 +105,14 @@ impl Described {
     /// # Errors
     /// `Unsupported` for a setting or a value that this version does not know.
     pub(super) fn options(&self) -> Result<KeyspaceOptions> {
+        let known = [COMPRESSION, COMPACTION, BLOOM_BITS, VALUE_SEPARATION_MIN, EXPIRY];
         let settings = self.settings.iter().map(|(name, value)| (name, value));
-        let options = KeyspaceOptions::named(settings).map_err(|error| {
+        let unknown = self.settings.iter().find(|(name, _)| !known.contains(&&name[..]));
+        let named = match unknown {
+            Some((name, _)) => Err(Error::invalid_argument(name.escape_debug().to_string())),
+            None => KeyspaceOptions::named(settings),
+        };
+        let options = named.map_err(|error| {
             Error::new(
                 ErrorKind::Unsupported,
                 format!(

@@ -67,8 +67,10 @@ pub fn operand<E: AsRef<[u8]>>(elements: impl IntoIterator<Item = E>) -> Vec<u8>
 ///
 /// # Example
 /// ```
+/// use foldb::operators::hyperloglog;
+///
 /// let thousand = (0..1000u32).map(u32::to_le_bytes);
-/// let estimate = foldb::operators::hyperloglog::estimate(&foldb::operators::hyperloglog::operand(thousand))?;
+/// let estimate = hyperloglog::estimate(&hyperloglog::operand(thousand))?;
 /// assert!((950.0..1050.0).contains(&estimate));
 /// # Ok::<(), foldb::Error>(())
 /// ```

@@ -46,7 +46,9 @@ pub fn operand<E: AsRef<[u8]>>(elements: impl IntoIterator<Item = E>) -> Vec<u8>
 ///
 /// # Example
 /// ```
-/// assert_eq!(foldb::operators::list::elements(&foldb::operators::list::operand(["a", "b"]))?, [b"a", b"b"]);
+/// use foldb::operators::list;
+///
+/// assert_eq!(list::elements(&list::operand(["a", "b"]))?, [b"a", b"b"]);
 /// assert!(foldb::operators::list::elements(b"\x05abc").is_err());
 /// # Ok::<(), foldb::Error>(())
 /// ```

@@ -555,3 +555,28 @@ fn a_failed_backup_leaves_no_bytes() {
     }
     assert!(failed > 10, "{failed}");
 }
+
+/// While a call looks over the directory, another call that holds the lock removes what a failed
+/// backup had left. A directory that cannot be listed and may still be there is an error.
+#[test]
+fn what_another_call_removes_meanwhile_is_no_error() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    fill(&db, 0, 10).unwrap();
+    backups(&fs).create(&db).unwrap();
+    let left = Path::new(DIR).join("000002.own");
+    fs.create_dir_all(&left).unwrap();
+    let (inner, gone) = (fs.clone(), left.clone());
+    let watch = move |operation: Operation, path: &Path| {
+        if operation == Operation::List && path == gone && inner.is_dir(&gone) {
+            inner.remove_dir(&gone)?;
+        }
+        Ok(())
+    };
+    let sweeping = Env { fs: watched(&fs, &Arc::new(watch)), ..Env::in_memory(fs.clone()) };
+    Backups::at(DIR, &Options { env: sweeping, ..with(&fs) }).create(&db).unwrap();
+    fs.create_dir_all(&left).unwrap();
+    fs.inject(Fault::on(Operation::List).path(".own"));
+    fs.inject(Fault::on(Operation::Look).path(".own").forever());
+    assert_error(backups(&fs).create(&db), ErrorKind::Io, None);
+}
