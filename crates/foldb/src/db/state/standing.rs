@@ -66,6 +66,11 @@ impl Standing {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         self.check_process()?;
+        self.check_not_closed()
+    }
+
+    #[inline]
+    fn check_not_closed(&self) -> Result<()> {
         if self.is_closed() {
             return Err(Error::new(ErrorKind::Closed, "the database is closed; open it again"));
         }
@@ -76,7 +81,17 @@ impl Standing {
     /// `Forked`, `Closed`, `ReadOnly`; see [`Standing::check_sound`].
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        self.check_open()?;
+        self.check_process()?;
+        self.check_takes_writes()
+    }
+
+    /// As [`Standing::check_writable`], for a caller that has checked the process in this call.
+    ///
+    /// # Errors
+    /// `Closed`, `ReadOnly`; see [`Standing::check_sound`].
+    #[inline]
+    pub(crate) fn check_takes_writes(&self) -> Result<()> {
+        self.check_not_closed()?;
         if self.read_only {
             return Err(Error::new(
                 ErrorKind::ReadOnly,
