@@ -30,6 +30,7 @@
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,10 +40,14 @@ use crate::locks::rank::WRITER;
 use crate::locks::{Lock, LockGuard, check_rank};
 use crate::user_code::{Holder, this_thread};
 
-/// Holds the lock.
-pub(crate) struct WriterGuard<'a, T> {
-    guard: LockGuard<'a, T, WRITER>,
-    holder: &'a Holder,
+/// Holds the lock. It has two words, so that a function returns it in registers. With a third one,
+/// a write waited for its copies in memory.
+pub(crate) struct WriterGuard<'a, T>(LockGuard<'a, Held<T>, WRITER>);
+
+/// What the lock guards, with the note of its holder.
+struct Held<T> {
+    holder: Arc<Holder>,
+    state: T,
 }
 
 impl<T> Deref for WriterGuard<'_, T> {
@@ -50,21 +55,21 @@ impl<T> Deref for WriterGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        &self.guard
+        &self.0.state
     }
 }
 
 impl<T> DerefMut for WriterGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
+        &mut self.0.state
     }
 }
 
 impl<T> Drop for WriterGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.holder.forget();
+        self.0.holder.forget();
     }
 }
 
@@ -91,9 +96,9 @@ thread_local! {
 
 /// The lock around the state of the current writer.
 pub(crate) struct WriterLock<T> {
-    mutex: Lock<T, WRITER>,
-    /// Beside the mutex, whose cache line the holder has anyway.
-    holder: Holder,
+    mutex: Lock<Held<T>, WRITER>,
+    /// Read without the lock.
+    holder: Arc<Holder>,
     waiting: Waiting,
 }
 
@@ -169,7 +174,9 @@ impl<T> WriterLock<T> {
             owner: AtomicUsize::new(0),
             slice_began: AtomicU64::new(0),
         };
-        WriterLock { mutex: Lock::new(state), holder: Holder::default(), waiting }
+        let holder = Arc::new(Holder::default());
+        let held = Held { holder: Arc::clone(&holder), state };
+        WriterLock { mutex: Lock::new(held), holder, waiting }
     }
 
     /// Takes the lock. A thread that holds it already would wait for ever.
@@ -188,8 +195,8 @@ impl<T> WriterLock<T> {
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<WriterGuard<'_, T>> {
         let guard = self.mutex.try_lock()?;
-        self.holder.note();
-        Some(WriterGuard { guard, holder: &self.holder })
+        guard.holder.note();
+        Some(WriterGuard(guard))
     }
 
     /// Returns whether this thread holds the lock.

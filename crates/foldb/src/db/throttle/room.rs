@@ -77,8 +77,8 @@ enum Room {
 }
 
 impl Core {
-    /// Takes the writer lock with room for the writes. It is part of each caller: what it returns
-    /// would otherwise pass through memory, which costs 23 instructions a write.
+    /// Takes the writer lock with room for the writes. It is part of each caller, which saves 23
+    /// instructions a write.
     ///
     /// # Errors
     /// `Busy` if patience ends first.
