@@ -8,7 +8,8 @@ use foldb::expiry::Expires;
 use foldb::garbage::GcOptions;
 use foldb::numbering::{self, Given};
 use foldb::{Db, ErrorKind, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions};
-use foldb_stress::{Operator, draws};
+use foldb_model::{Change, Operation, Operator};
+use foldb_stress::{draws, operators};
 
 use crate::checker::Wrong;
 use crate::counts::{Counted, Counts};
@@ -16,8 +17,7 @@ use crate::day::Day;
 use crate::disk::Disk;
 use crate::features::Features;
 use crate::follower::Follower;
-use crate::history::{Change, History, Operation, Outcome, Read, Seen, Tick, Ticks, Write};
-use crate::versions::{BRIEF, BRIEF_SECONDS};
+use crate::history::{BRIEF, BRIEF_SECONDS, History, Outcome, Read, Seen, Tick, Ticks, Write};
 
 /// State that all clients of one life share.
 pub struct Stage<'a> {
@@ -100,7 +100,7 @@ impl<'a> Client<'a> {
             }
             let day = self.stage.day;
             let standing = day.hold();
-            if self.stage.features.lifetime.is_some()
+            if self.stage.features.expiry.is_some()
                 && (self.stage.disk.is_dead() || day.is_unsure())
             {
                 return Ok(self.history);
@@ -467,7 +467,7 @@ impl<'a> Client<'a> {
                 let value = self.value(own, key.len());
                 Change::Put(key, value)
             }
-            15 if features.range_deletes => Change::DeleteRange(self.range()),
+            15 if features.range_deletes => Change::delete_range(self.range()),
             _ => Change::Delete(key),
         };
         Operation { keyspace, change }
@@ -493,7 +493,7 @@ impl<'a> Client<'a> {
             return self.stage.features.new_operator(&mut self.rng);
         }
         let drawn = match self.stage.features.mixed_operators {
-            true => self.rng.choice(Operator::OF_BYTES),
+            true => self.rng.choice(operators::OF_BYTES),
             false => None,
         };
         drawn.unwrap_or(own)
@@ -546,7 +546,7 @@ impl<'a> Client<'a> {
             Operator::Add => u64::from(self.rng.u16(..)).to_le_bytes().to_vec(),
             _ => {
                 let bytes = self.next_value().to_be_bytes()[2..].to_vec();
-                operator.operand(bytes, &mut self.rng)
+                operators::operand(operator, bytes, &mut self.rng)
             }
         }
     }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use foldb::WriteOptions;
 use foldb_env::Clock as _;
+use foldb_model::{Change, Operation, Reset};
 
 use crate::client::{Answer, Client};
 use crate::counts::Counted;
-use crate::history::{Change, Operation, Reset};
 
 /// The database stores a second within this time, even on a disk that hangs.
 const LONGEST_STORE: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ impl Client<'_> {
     /// is ahead now and then.
     pub(crate) fn move_clock_now_and_then(&mut self) -> Answer<()> {
         let features = self.stage.features;
-        if features.lifetime.is_none() || self.rng.u8(..12) > 0 {
+        if features.expiry.is_none() || self.rng.u8(..12) > 0 {
             return Ok(());
         }
         let day = self.stage.day;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use foldb::numbering;
 use foldb::{CompareAndSwap, ErrorKind, Isolation, Transaction, TransactionOptions, WriteOptions};
+use foldb_model::{Change, Operation};
 
 use crate::client::{Answer, Client};
 use crate::counts::Counted;
-use crate::history::{Change, Operation, Seen};
+use crate::history::Seen;
 
 impl Client<'_> {
     /// Runs a transaction: it reads, then writes, then commits or rolls back. A serializable one

@@ -1,17 +1,17 @@
 //! Draws the features of a run from its seed: settings, clients, the disk's temper and the ends of
 //! lives.
 
-use std::ops::Range;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::{KeyspaceOptions, LogAdoption, Options};
+use foldb_model::{Expiry, Keys, Operator, Rule};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte};
-use foldb_stress::{Operator, at_the_edges, draws, small_options};
+use foldb_stress::{at_the_edges, draws, operators, small_options};
 
 use crate::copies::Copying;
 use crate::disk::{Stop, Temper};
-use crate::versions::Lifetime;
 
 /// Fewest operations that count as a run of a seed.
 pub const LEAST_OPERATIONS: u64 = 1000;
@@ -88,7 +88,7 @@ pub struct Features {
     /// Whether a follower reads the change feed.
     pub feed: bool,
     /// When the entries of the last keyspace expire.
-    pub lifetime: Option<Lifetime>,
+    pub expiry: Option<Expiry>,
     /// Whether clients set the database's time back to the time of day.
     pub resets: bool,
     /// How the disk behaves.
@@ -115,7 +115,7 @@ impl Features {
     /// Draws the features of a seed.
     pub fn draw(seed: u64) -> Features {
         let mut rng = draws(seed, "simulated features", &[]);
-        let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
+        let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(operators::ALL));
         let operators: Vec<_> = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
         let mut general = draws(seed, "general features", &[]);
         let mut paired = draws(seed, "paired features", &[]);
@@ -155,9 +155,11 @@ impl Features {
             conditions: general.bool(),
             loads: general.bool(),
             feed: general.bool(),
-            lifetime: general
-                .bool()
-                .then(|| Lifetime { seconds: general.u64(2..20), renews: general.bool() }),
+            expiry: general.bool().then(|| {
+                let lifetime = general.u64(2..20);
+                let rule = if general.bool() { Rule::AfterLast } else { Rule::AfterFirst };
+                Expiry { rule, lifetime, bucket: 1 }
+            }),
             resets: draws(seed, "resets", &[]).bool(),
             temper: Temper {
                 call_micros: [0, 0, 5, 100, 3000][rng.usize(..5)],
@@ -169,7 +171,7 @@ impl Features {
         };
         // Files that only grow have no hard links, which a log needs to become a segment.
         features.adopts &= !features.append_only;
-        if features.lifetime.is_some() {
+        if features.expiry.is_some() {
             let operators = [Operator::Append(b','), Operator::Max, Operator::Put];
             features.operators.push(operators[general.usize(..3)]);
             // A second that cannot be stored does not pass, and clients would not know.
@@ -197,7 +199,7 @@ impl Features {
                 comparator: Some(self.order()),
                 ..options.default
             },
-            operators: Operator::own(),
+            operators: operators::own(),
             comparators: vec![Arc::new(CheckedOrder)],
             wal_retention_bytes: if self.feed { 1 << 40 } else { 0 },
             memory_budget: self.budget,
@@ -224,13 +226,13 @@ impl Features {
 
     /// Returns whether the entries of a keyspace expire.
     pub fn fades(&self, keyspace: usize) -> bool {
-        self.lifetime.is_some() && keyspace + 1 == self.operators.len()
+        self.expiry.is_some() && keyspace + 1 == self.operators.len()
     }
 
     /// Returns when the entries of each keyspace expire.
-    pub fn lifetimes(&self) -> Vec<Option<Lifetime>> {
-        let lifetime = |keyspace| self.lifetime.filter(|_| self.fades(keyspace));
-        (0..self.operators.len()).map(lifetime).collect()
+    pub fn expiries(&self) -> Vec<Option<Expiry>> {
+        let expiry = |keyspace| self.expiry.filter(|_| self.fades(keyspace));
+        (0..self.operators.len()).map(expiry).collect()
     }
 
     /// Returns the order of keys.
@@ -263,11 +265,11 @@ impl Features {
     }
 
     /// Returns the range as the database gets it. No key begins with one of its bounds.
-    pub fn stored_range(&self, range: &Range<Vec<u8>>) -> Range<Vec<u8>> {
-        let stored = |bound: &Vec<u8>| {
-            if self.own_order { with_check_byte(bound) } else { bound.clone() }
+    pub fn stored_range(&self, range: &impl RangeBounds<Vec<u8>>) -> Keys {
+        let stored = |bound: Bound<&Vec<u8>>| {
+            bound.map(|key| if self.own_order { with_check_byte(key) } else { key.clone() })
         };
-        stored(&range.start)..stored(&range.end)
+        (stored(range.start_bound()), stored(range.end_bound()))
     }
 
     /// Returns one of a few operators that the client defines at their first use.

@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-use foldb::feed::{Change, Position, UpdateOp, Updates};
+use foldb::feed::{self, Position, UpdateOp, Updates};
 use foldb::{Db, ErrorKind};
-use foldb_stress::Operator;
+use foldb_model::{Change, Operation, Operator};
 use foldb_stress::own_code::without_check_byte;
 
 use crate::features::Features;
-use crate::history::{self, Entry, Fed, Operation};
+use crate::history::{Entry, Fed};
 
 /// A follower and what it read in this life.
 pub struct Follower {
@@ -62,14 +62,14 @@ impl Follower {
         for update in updates.by_ref() {
             let update = update?;
             self.position = update.position;
-            self.is_loose = matches!(update.change, Change::Unlogged { .. });
+            self.is_loose = matches!(update.change, feed::Change::Unlogged { .. });
             let (numbers, entry) = match &update.change {
-                Change::Batch(batch) => {
+                feed::Change::Batch(batch) => {
                     let first = batch.first_sequence_number();
                     let operations = batch.iter().map(|own| read(&own, features)).collect();
                     (first..=first + batch.len() as u64 - 1, Entry::Batch(operations))
                 }
-                Change::Unlogged { first, last } => (*first..=*last, Entry::Unlogged),
+                feed::Change::Unlogged { first, last } => (*first..=*last, Entry::Unlogged),
                 _ => continue,
             };
             self.fed.push(Fed { numbers, entry });
@@ -98,35 +98,22 @@ fn read(found: &UpdateOp<'_>, features: &Features) -> Operation {
         let number = name.strip_prefix("keyspace-").map(str::parse);
         number.and_then(Result::ok).unwrap_or(0)
     };
-    let bound = |bound: Bound<&[u8]>| match bound {
-        Bound::Included(key) | Bound::Excluded(key) if features.own_order => {
-            without_check_byte(key)
-        }
-        Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
-        Bound::Unbounded => Vec::new(),
+    let bound = |bound: Bound<&[u8]>| {
+        bound.map(|key| if features.own_order { without_check_byte(key) } else { key.to_vec() })
     };
     let (name, change) = match *found {
         UpdateOp::Put { keyspace, key, value, .. } => {
-            (keyspace, history::Change::Put(key.to_vec(), value.to_vec()))
+            (keyspace, Change::Put(key.to_vec(), value.to_vec()))
         }
-        UpdateOp::Delete { keyspace, key } => (keyspace, history::Change::Delete(key.to_vec())),
+        UpdateOp::Delete { keyspace, key } => (keyspace, Change::Delete(key.to_vec())),
         UpdateOp::Merge { keyspace, key, operand, operator, .. } => {
-            let operator = operator_of(operator);
-            (keyspace, history::Change::Merge(operator, key.to_vec(), operand.to_vec()))
+            let operator = Operator::of_name(operator).unwrap_or(Operator::Add);
+            (keyspace, Change::Merge(operator, key.to_vec(), operand.to_vec()))
         }
         UpdateOp::DeleteRange { keyspace, start, end } => {
-            (keyspace, history::Change::DeleteRange(bound(start)..bound(end)))
+            (keyspace, Change::DeleteRange((bound(start), bound(end))))
         }
-        _ => ("", history::Change::Delete(Vec::new())),
+        _ => ("", Change::Delete(Vec::new())),
     };
     Operation { keyspace: place(name), change }
-}
-
-fn operator_of(name: &str) -> Operator {
-    let appends = |name: &str| match name.strip_prefix("stringappend:")?.as_bytes() {
-        [byte] => Some(Operator::Append(*byte)),
-        _ => None,
-    };
-    let known = Operator::ALL.into_iter().find(|operator| operator.name() == name);
-    known.or_else(|| appends(name)).unwrap_or(Operator::Add)
 }

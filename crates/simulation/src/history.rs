@@ -9,7 +9,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldb_stress::Operator;
+use foldb_model::{Operation, Reset};
 
 /// A moment: a value of the counter [`Ticks`].
 pub type Tick = u64;
@@ -25,27 +25,12 @@ impl Ticks {
     }
 }
 
-/// One change of one keyspace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// Index of the keyspace in the run.
-    pub keyspace: usize,
-    /// The effect of the operation.
-    pub change: Change,
-}
+/// The last byte of a value that lives for [`BRIEF_SECONDS`], because its put said so. Other values
+/// do not end with it. So an older value of the key may outlive a newer one.
+pub const BRIEF: u8 = b'!';
 
-/// What an operation does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// A key gets a value.
-    Put(Vec<u8>, Vec<u8>),
-    /// A key is deleted.
-    Delete(Vec<u8>),
-    /// An operand is merged into a key's value.
-    Merge(Operator, Vec<u8>, Vec<u8>),
-    /// The keys of a range are deleted.
-    DeleteRange(Range<Vec<u8>>),
-}
+/// Seconds that a brief value lives, in a keyspace whose entries expire.
+pub const BRIEF_SECONDS: u64 = 1;
 
 /// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,22 +68,6 @@ pub struct Write {
     pub after: Vec<Seen>,
     /// Whether it is in the log. A sorted load is not.
     pub is_logged: bool,
-}
-
-/// A reset of the database's time. No other call ran meanwhile.
-#[derive(Clone, Debug)]
-pub struct Reset {
-    /// The number of a synced write right after the reset. All reads of smaller numbers began
-    /// before it.
-    pub number: u64,
-    /// The second of the database's time before it.
-    pub before: u64,
-    /// The second of the database's time after it.
-    pub after: u64,
-    /// Index of the keyspace whose entries expire.
-    pub keyspace: usize,
-    /// The entries of the keyspace right after that write.
-    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// One entry of the change feed.

@@ -31,5 +31,4 @@ pub mod history;
 pub mod machine;
 pub mod pairs;
 pub mod report;
-pub mod versions;
 pub mod world;

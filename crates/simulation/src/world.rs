@@ -14,6 +14,7 @@ use std::time::Duration;
 use foldb::expiry::Expiry;
 use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options};
 use foldb_env::{AppendOnlyFs, Env, FileSystem, MemFs, RestrictedFs, SystemThreads};
+use foldb_model::Rule;
 use foldb_stress::draws;
 
 use crate::checker::{Checker, Wrong};
@@ -64,7 +65,7 @@ pub(crate) struct Opened {
 impl<'a> World<'a> {
     fn new(seed: u64, counts: &'a Arc<Counts>) -> World<'a> {
         let features = Features::draw(seed);
-        let checker = Checker::new(features.lifetimes());
+        let checker = Checker::new(features.expiries());
         let (ticks, files) = (Ticks::default(), MemFs::new());
         World {
             features,
@@ -229,14 +230,15 @@ impl<'a> World<'a> {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {
                     let (merge_operator, comparator) =
                         (Some(operator.name().into_owned()), Some(self.features.order()));
-                    let lifetime = self.features.lifetime.filter(|_| self.features.fades(at));
-                    let expiry = lifetime.map(|lifetime| {
-                        let seconds = Duration::from_secs(lifetime.seconds);
-                        let expiry = match lifetime.renews {
-                            true => Expiry::after_last_write(seconds),
-                            false => Expiry::after_first_write(seconds),
+                    let expiry = self.features.expiry.filter(|_| self.features.fades(at));
+                    let expiry = expiry.map(|own| {
+                        let lifetime = Duration::from_secs(own.lifetime);
+                        let expiry = match own.rule {
+                            Rule::AfterLast => Expiry::after_last_write(lifetime),
+                            Rule::AfterFirst => Expiry::after_first_write(lifetime),
+                            Rule::PerWrite => Expiry::per_write(),
                         };
-                        expiry.with_bucket(Duration::from_secs(1))
+                        expiry.with_bucket(Duration::from_secs(own.bucket))
                     });
                     let options = KeyspaceOptions {
                         merge_operator,

@@ -29,7 +29,7 @@ pub(crate) struct Found {
 /// be visible: the write that the kill interrupted, or the write before it if that one failed.
 pub(crate) fn whole(stage: &Stage, before: &[Progress]) -> Result<Vec<Found>, Wrong> {
     let features = &stage.features;
-    let mut actual = vec![Model::new(features).keyspaces; usize::from(features.threads)];
+    let mut actual = vec![vec![Map::new(); stage.keyspaces.len()]; usize::from(features.threads)];
     for (at, keyspace) in stage.keyspaces.iter().enumerate() {
         for (key, value) in both_directions(features, keyspace)? {
             let thread = features.owner(&key).filter(|&thread| thread < features.threads);
@@ -54,29 +54,32 @@ fn one_thread(
 ) -> Result<Found, Wrong> {
     let without = Model::after(features, thread, before.acknowledged, &before.failed);
     // If the next write has no visible effect, doing it again is harmless.
-    if without.keyspaces == actual {
+    if differences(&without, actual).is_empty() {
         let progress = before.clone().without_attempts();
         return Ok(Found { model: without, progress, kept_interrupted: false });
     }
     for (number, progress) in before.attempts() {
         let mut model = without.clone();
         model.apply(&features.write(thread, number));
-        if model.keyspaces == actual {
+        if differences(&model, actual).is_empty() {
             return Ok(Found { model, progress, kept_interrupted: true });
         }
     }
     let writes = before.acknowledged + before.attempted;
-    let difference = (0..).zip(without.keyspaces.iter().zip(actual));
-    let difference = difference.filter_map(|(at, (expected, actual))| {
-        Some(format!("keyspace {at}, {}", difference_of(expected, actual)?))
-    });
-    let differences: Vec<_> = difference.collect();
     Err(format!(
         "thread {thread} after {writes} acknowledged writes, of which {} failed: {}; the next write is {}",
         before.failed.len() as u64 + before.attempted,
-        differences.join("; "),
+        differences(&without, actual).join("; "),
         shown(&features.write(thread, writes)),
     ))
+}
+
+/// Returns the first key of each keyspace at which a thread's model and its maps differ.
+fn differences(expected: &Model, actual: &[Map]) -> Vec<String> {
+    let difference = actual.iter().enumerate().filter_map(|(at, actual)| {
+        Some(format!("keyspace {at}, {}", difference_of(expected.entries(at), actual)?))
+    });
+    difference.collect()
 }
 
 /// Returns a write as text, without most of its bytes.
@@ -85,16 +88,32 @@ fn shown(write: &Write) -> String {
     text.chars().take(2000).collect()
 }
 
-/// Returns the first key at which two maps differ.
-pub(crate) fn difference_of(expected: &Map, actual: &Map) -> Option<String> {
-    let keys = expected.keys().chain(actual.keys());
-    let key = keys.filter(|&key| expected.get(key) != actual.get(key)).min()?;
-    let shown = |map: &Map| {
-        map.get(key).map_or("nothing".to_owned(), |value| {
-            format!("{} bytes {:?}", value.len(), &value[..value.len().min(40)])
-        })
-    };
-    Some(format!("key {key:?}: expected {}, found {}", shown(expected), shown(actual)))
+/// Returns the first key at which expected entries and a map differ.
+pub(crate) fn difference_of<'a>(
+    mut expected: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>,
+    actual: &Map,
+) -> Option<String> {
+    let mut actual = actual.iter();
+    loop {
+        match (expected.next(), actual.next()) {
+            (None, None) => return None,
+            (one, other) if one == other => {}
+            (one, other) => {
+                let key = one.into_iter().chain(other).map(|(key, _)| key).min()?;
+                let shown = |entry: Option<(&Vec<u8>, &Vec<u8>)>| {
+                    let value = entry.filter(|(own, _)| *own == key).map(|(_, value)| value);
+                    value.map_or("nothing".to_owned(), |value| {
+                        format!("{} bytes {:?}", value.len(), &value[..value.len().min(40)])
+                    })
+                };
+                return Some(format!(
+                    "key {key:?}: expected {}, found {}",
+                    shown(one),
+                    shown(other)
+                ));
+            }
+        }
+    }
 }
 
 /// Returns all entries of a keyspace. Fails if forward and backward scans differ.
@@ -145,9 +164,9 @@ pub(crate) fn expect_get(
     if value.as_ref() == expected {
         return Ok(());
     }
-    let one = |value: Option<&Vec<u8>>| value.map(|value| (key.to_vec(), value.clone()));
-    let map = |value| one(value).into_iter().collect::<Map>();
-    let difference = difference_of(&map(expected), &map(value.as_ref()));
+    let own = key.to_vec();
+    let actual = value.map(|value| (own.clone(), value)).into_iter().collect();
+    let difference = difference_of(expected.map(|value| (&own, value)).into_iter(), &actual);
     Err(format!("get in {}: {}", keyspace.name(), difference.unwrap_or_default()))
 }
 
@@ -164,7 +183,7 @@ fn tallies(stage: &Stage, found: &[Found]) -> Result<(), Wrong> {
 /// Compares the keys of one thread with its model.
 pub(crate) fn own_keys(shown: &Shown<'_>, thread: u8, model: &Model) -> Result<(), Wrong> {
     let features = shown.features;
-    for (keyspace, expected) in shown.keyspaces.iter().zip(&model.keyspaces) {
+    for (at, keyspace) in shown.keyspaces.iter().enumerate() {
         let mut actual = Map::new();
         for key in [features.pair_key(thread), features.bulk_key(thread)] {
             let value = keyspace.get(features.stored_key(&key));
@@ -178,7 +197,7 @@ pub(crate) fn own_keys(shown: &Shown<'_>, thread: u8, model: &Model) -> Result<(
             let scan = keyspace.range(range);
             collect(features, scan.map_err(told("cannot scan"))?, &mut actual)?;
         }
-        if let Some(difference) = difference_of(expected, &actual) {
+        if let Some(difference) = difference_of(model.entries(at), &actual) {
             return Err(format!("thread {thread}, {}: {difference}", keyspace.name()));
         }
     }

@@ -3,12 +3,14 @@
 //! Each run leaves some features out. A bug that needs many writes of one kind shows up sooner
 //! without the others (swarm testing; Groce et al., "Swarm Testing", ISSTA 2012).
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::{KeyspaceOptions, Options};
+use foldb_model::Keys;
 use foldb_stress::own_code::{CheckedOrder, with_check_byte, without_check_byte};
-pub(crate) use foldb_stress::{Operator, draws};
+pub(crate) use foldb_stress::{Operator, draws, operators};
 use foldb_stress::{at_the_edges, small_options};
 
 use crate::surroundings::Surroundings;
@@ -58,7 +60,7 @@ pub(crate) struct Features {
     pub syncs: bool,
     /// Whether the keys of threads are interleaved. If not, a range delete covers many blocks.
     pub interleaved: bool,
-    /// Whether every operator of [`Operator::OF_BYTES`] merges into each key that holds bytes.
+    /// Whether every operator of [`operators::OF_BYTES`] merges into each key that holds bytes.
     pub mixed_operators: bool,
     /// Whether the program supplies the order of keys.
     pub own_order: bool,
@@ -84,7 +86,7 @@ pub(crate) const SLOTS: u8 = 64;
 impl Features {
     pub(crate) fn draw(seed: u64) -> Features {
         let mut rng = draws(seed, "features", &[]);
-        let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(Operator::ALL));
+        let operators = (0..rng.usize(1..=3)).map(|_| rng.choice(operators::ALL));
         let operators = operators.map(|drawn| drawn.unwrap_or(Operator::Add)).collect();
         let features = Features {
             seed,
@@ -137,6 +139,12 @@ impl Features {
         if self.own_order { with_check_byte(key) } else { key.to_vec() }
     }
 
+    /// Returns the database's range for the range of a write.
+    pub(crate) fn stored_range(&self, (lower, upper): &Keys) -> Keys {
+        let stored = |bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| self.stored_key(key));
+        (stored(lower), stored(upper))
+    }
+
     /// Returns the key of a write for the database's key.
     pub(crate) fn written_key(&self, stored: &[u8]) -> Vec<u8> {
         if self.own_order { without_check_byte(stored) } else { stored.to_vec() }
@@ -161,7 +169,7 @@ impl Features {
                 comparator: Some(self.order()),
                 ..options.default
             },
-            operators: Operator::own(),
+            operators: operators::own(),
             comparators: vec![Arc::new(CheckedOrder)],
             wal_retention_bytes: if self.followed { 1 << 20 } else { 0 },
             ..options

@@ -4,11 +4,11 @@
 
 #![forbid(unsafe_code)]
 
-mod operator;
+pub mod operators;
 pub mod own_code;
 mod settings;
 
-pub use operator::Operator;
+pub use foldb_model::Operator;
 pub use settings::{at_the_edges, small_options};
 
 use xxhash_rust::xxh3::xxh3_64;

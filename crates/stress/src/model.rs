@@ -2,23 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldb_model::{Cell, Change, Moment, View};
+
 use crate::features::Features;
 use crate::write::{Operation, TALLIES, Write, bulk_value};
 
 pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// A thread compares only its last write, and nothing expires.
+const NOW: Moment = Moment { number: 0, second: 0 };
+
 /// The keys of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Model {
-    /// One map for each keyspace.
-    pub keyspaces: Vec<Map>,
+    keyspaces: foldb_model::Model,
     /// What the thread added to each tally.
     pub tallies: [u64; TALLIES as usize],
 }
 
 impl Model {
-    pub(crate) fn new(features: &Features) -> Model {
-        let keyspaces = vec![Map::new(); features.operators.len()];
+    fn new(features: &Features) -> Model {
+        let mut keyspaces = foldb_model::Model::default();
+        (0..features.operators.len()).for_each(|at| keyspaces.create(at, None));
         Model { keyspaces, tallies: [0; TALLIES as usize] }
     }
 
@@ -39,32 +44,28 @@ impl Model {
     pub(crate) fn apply(&mut self, write: &Write) {
         for operation in &write.operations {
             match operation {
-                Operation::Put { keyspace, key, value } => {
-                    self.keyspaces[*keyspace].insert(key.clone(), value.clone());
-                }
-                Operation::Delete { keyspace, key } => {
-                    self.keyspaces[*keyspace].remove(key);
-                }
-                Operation::Merge { keyspace, operator, key, operand } => {
-                    let map = &mut self.keyspaces[*keyspace];
-                    if let Some(merged) = operator.merge(map.remove(key), operand) {
-                        map.insert(key.clone(), merged);
-                    }
-                }
-                Operation::DeleteRange { keyspace, range } => {
-                    let map = &mut self.keyspaces[*keyspace];
-                    let keys: Vec<_> =
-                        map.range(range.clone()).map(|(key, _)| key.clone()).collect();
-                    for key in keys {
-                        map.remove(&key);
-                    }
-                }
+                Operation::Own(own) => self.keyspaces.apply(own, NOW),
                 Operation::Bulk { keyspace, key, count } => {
-                    self.keyspaces[*keyspace].insert(key.clone(), bulk_value(*count));
+                    let change = Change::Put(key.clone(), bulk_value(*count));
+                    let own = foldb_model::Operation { keyspace: *keyspace, change };
+                    self.keyspaces.apply(&own, NOW);
                 }
                 Operation::Tally { slot } => self.tallies[usize::from(*slot)] += 1,
             }
         }
+    }
+
+    fn of(&self, keyspace: usize) -> View<'_> {
+        self.keyspaces.of(keyspace, NOW)
+    }
+
+    pub(crate) fn get(&self, keyspace: usize, key: &[u8]) -> Option<&Vec<u8>> {
+        self.of(keyspace).get(key).map(Cell::value)
+    }
+
+    /// Returns the entries of a keyspace, in the order of keys.
+    pub(crate) fn entries(&self, keyspace: usize) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
+        self.of(keyspace).entries().map(|(key, cell)| (key, cell.value()))
     }
 }
 
@@ -79,7 +80,8 @@ mod tests {
             let features = Features::draw(seed);
             let (once, again) = (after(&features), after(&Features::draw(seed)));
             assert_eq!(once, again, "seed {seed}");
-            assert!(once.keyspaces.iter().any(|map| !map.is_empty()), "seed {seed}");
+            let mut keyspaces = 0..features.operators.len();
+            assert!(keyspaces.any(|at| once.entries(at).next().is_some()), "seed {seed}");
         }
     }
 
@@ -89,7 +91,8 @@ mod tests {
             let features = Features::draw(seed);
             for thread in 0..4 {
                 let model = Model::after(&features, thread, 200, &BTreeSet::new());
-                let mut keys = model.keyspaces.iter().flat_map(Map::keys);
+                let mut keys =
+                    (0..features.operators.len()).flat_map(|at| model.entries(at)).map(|own| own.0);
                 assert!(keys.all(|key| features.owner(key) == Some(thread)), "seed {seed}");
             }
         }

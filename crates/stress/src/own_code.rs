@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use foldb::custom::Comparator;
 use foldb::operators::{Full, Growth, MergeOperator, Partial};
+use foldb_model::Operator;
 
 /// Panics whose message begins with this are part of the test and not printed.
 const BY_DESIGN: &str = "by design";
@@ -24,11 +25,6 @@ pub fn quiet_panics_by_design() {
 #[derive(Debug)]
 pub struct OwnAppend;
 
-impl OwnAppend {
-    /// Its name in the engine.
-    pub const NAME: &str = "stress.append";
-}
-
 fn join(parts: &[&[u8]], out: &mut Vec<u8>) {
     for (at, part) in parts.iter().enumerate() {
         if at > 0 {
@@ -46,7 +42,7 @@ fn append(base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
 
 impl MergeOperator for OwnAppend {
     fn name(&self) -> &str {
-        OwnAppend::NAME
+        "stress.append"
     }
 
     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
@@ -68,14 +64,9 @@ impl MergeOperator for OwnAppend {
 #[derive(Debug)]
 pub struct WholeAppend;
 
-impl WholeAppend {
-    /// Its name in the engine.
-    pub const NAME: &str = "stress.whole-append";
-}
-
 impl MergeOperator for WholeAppend {
     fn name(&self) -> &str {
-        WholeAppend::NAME
+        "stress.whole-append"
     }
 
     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
@@ -83,25 +74,20 @@ impl MergeOperator for WholeAppend {
     }
 }
 
-/// The newest operand is the value. An empty operand deletes the key, and [`Replace::PASS`] changes
-/// nothing. So it has outcomes of every kind.
+/// The newest operand is the value. An empty operand deletes the key, and [`Operator::PASS`]
+/// changes nothing. So it has outcomes of every kind.
 #[derive(Debug)]
 pub struct Replace;
 
 impl Replace {
-    /// Its name in the engine.
-    pub const NAME: &str = "stress.replace";
-    /// The operand that changes nothing.
-    pub const PASS: &[u8] = b"?";
-
     fn newest(operands: &[&[u8]]) -> Option<usize> {
-        operands.iter().rposition(|operand| *operand != Replace::PASS)
+        operands.iter().rposition(|operand| *operand != Operator::PASS)
     }
 }
 
 impl MergeOperator for Replace {
     fn name(&self) -> &str {
-        Replace::NAME
+        "stress.replace"
     }
 
     fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
@@ -117,7 +103,7 @@ impl MergeOperator for Replace {
     fn partial(&self, _: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
         match Replace::newest(operands) {
             None => {
-                out.extend_from_slice(Replace::PASS);
+                out.extend_from_slice(Operator::PASS);
                 Partial::Operand
             }
             Some(newest) if operands[newest].is_empty() => Partial::Delete,

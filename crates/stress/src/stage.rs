@@ -11,10 +11,11 @@ use foldb::{
     Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, Options, ReadOnlyDb, Snapshot,
     WriteBatch,
 };
+use foldb_model::Change;
 
 use crate::check::{Wrong, told};
 use crate::coverage::{Counted, Counts};
-use crate::features::{BadDisk, Features, Operator};
+use crate::features::{BadDisk, Features, Operator, operators};
 use crate::last_handle::LastHandle;
 use crate::surroundings::{Around, LEASE_KEYSPACE, LONG_LIFE};
 use crate::write::{Operation, TALLY_KEYSPACE, bulk_value};
@@ -72,7 +73,7 @@ impl Stage {
         }
         let db = open(path, &options, features.surroundings.forks);
         let db = db.map_err(told("the database does not open"))?;
-        let operators = Operator::ALL.iter().map(|own| Ok((*own, db.operator(&own.name())?)));
+        let operators = operators::ALL.iter().map(|own| Ok((*own, db.operator(&own.name())?)));
         let operators = operators.collect::<Result<_, _>>();
         let operators = operators.map_err(told("cannot define an operator"))?;
         let jumps = features.surroundings.clock_jumps;
@@ -163,19 +164,19 @@ impl Stage {
         let stored = |key: &[u8]| self.features.stored_key(key);
         for operation in operations {
             match operation {
-                Operation::Put { keyspace: at, key, value } => {
-                    batch.put_in(keyspace(*at), stored(key), value);
-                }
-                Operation::Delete { keyspace: at, key } => {
-                    batch.delete_in(keyspace(*at), stored(key));
-                }
-                Operation::Merge { keyspace: at, operator, key, operand } => {
-                    let operator = self.operator(*operator);
-                    batch.merge_with_in(operator, keyspace(*at), stored(key), operand);
-                }
-                Operation::DeleteRange { keyspace: at, range } => {
-                    let range = stored(&range.start)..stored(&range.end);
-                    batch.delete_range_in(keyspace(*at), range);
+                Operation::Own(own) => {
+                    let keyspace = keyspace(own.keyspace);
+                    match &own.change {
+                        Change::Put(key, value) => batch.put_in(keyspace, stored(key), value),
+                        Change::Delete(key) => batch.delete_in(keyspace, stored(key)),
+                        Change::Merge(operator, key, operand) => {
+                            let operator = self.operator(*operator);
+                            batch.merge_with_in(operator, keyspace, stored(key), operand)
+                        }
+                        Change::DeleteRange(range) => {
+                            batch.delete_range_in(keyspace, self.features.stored_range(range))
+                        }
+                    };
                 }
                 Operation::Bulk { keyspace: at, key, count } => {
                     for n in 0..=*count {

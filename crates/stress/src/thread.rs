@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use foldb::garbage::GcOptions;
 use foldb::{Error, Iter, Keyspace, Snapshot, WriteBatch, WriteOptions};
+use foldb_model::Change;
 
 use crate::arguments::Life;
 use crate::check::{self, Found, Wrong, told};
@@ -218,26 +219,25 @@ impl<'a> Worker<'a> {
             Way::Conditional => return way::write_if(self.stage, &self.model, write),
         }
         let options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
-        let keyspace = |at: usize| &self.stage.keyspaces[at];
-        let stored = |key: &[u8]| self.stage.features.stored_key(key);
-        match &write.operations[..] {
-            [Operation::Put { keyspace: at, key, value }] => {
-                keyspace(*at).with(&options).put(stored(key), value)
+        let features = &self.stage.features;
+        if let [Operation::Own(own)] = &write.operations[..] {
+            let keyspace = self.stage.keyspaces[own.keyspace].with(&options);
+            let stored = |key: &[u8]| features.stored_key(key);
+            match &own.change {
+                Change::Put(key, value) => return keyspace.put(stored(key), value),
+                Change::Delete(key) => return keyspace.delete(stored(key)),
+                Change::DeleteRange(range) => {
+                    return keyspace.delete_range(features.stored_range(range));
+                }
+                Change::Merge(operator, key, operand)
+                    if features.operators[own.keyspace] == *operator =>
+                {
+                    return keyspace.merge(stored(key), operand);
+                }
+                Change::Merge(..) => {}
             }
-            [Operation::Delete { keyspace: at, key }] => {
-                keyspace(*at).with(&options).delete(stored(key))
-            }
-            [Operation::Merge { keyspace: at, operator, key, operand }]
-                if self.stage.features.operators[*at] == *operator =>
-            {
-                keyspace(*at).with(&options).merge(stored(key), operand)
-            }
-            [Operation::DeleteRange { keyspace: at, range }] => {
-                let range = stored(&range.start)..stored(&range.end);
-                keyspace(*at).with(&options).delete_range(range)
-            }
-            operations => self.stage.db.with(&options).write(&self.stage.batch(operations)),
         }
+        self.stage.db.with(&options).write(&self.stage.batch(&write.operations))
     }
 
     /// Reads after a failed write: they still work, and show whether the write is visible.
@@ -286,9 +286,10 @@ impl<'a> Worker<'a> {
             Way::Conditional => self.counts.add(Counted::Conditional),
         }
         for operation in &write.operations {
-            match operation {
-                Operation::DeleteRange { .. } => self.counts.add(Counted::RangeDelete),
-                Operation::Merge { operator, .. } => {
+            let Operation::Own(own) = operation else { continue };
+            match &own.change {
+                Change::DeleteRange(_) => self.counts.add(Counted::RangeDelete),
+                Change::Merge(operator, ..) => {
                     self.counts.add(match operator {
                         Operator::Add => Counted::Add,
                         Operator::Max => Counted::Max,
@@ -298,6 +299,9 @@ impl<'a> Worker<'a> {
                         Operator::OwnAppend => Counted::OwnAppend,
                         Operator::WholeAppend => Counted::WholeAppend,
                         Operator::Replace => Counted::Replace,
+                        Operator::References | Operator::Register => {
+                            unreachable!("an operator of other tests")
+                        }
                     });
                 }
                 _ => {}
@@ -309,7 +313,7 @@ impl<'a> Worker<'a> {
         let features = &self.stage.features;
         let at = self.rng.usize(..self.stage.keyspaces.len());
         let key = features.key(self.rng.u16(..features.blocks), self.thread, self.rng.u8(..70));
-        let expected = self.model.keyspaces[at].get(&key);
+        let expected = self.model.get(at, &key);
         let key = features.stored_key(&key);
         check::expect_get(&self.stage.keyspaces[at], &key, expected)
             .map_err(|wrong| format!("thread {} before write {}: {wrong}", self.thread, self.next))
@@ -362,11 +366,11 @@ impl<'a> Worker<'a> {
                 Ok(())
             }
             Some((Held::Iterators(iterators), model, _)) => {
-                for (iterator, expected) in iterators.into_iter().zip(&model.keyspaces) {
+                for (at, iterator) in iterators.into_iter().enumerate() {
                     let mut actual = Default::default();
                     check::collect(&self.stage.features, iterator, &mut actual)?;
                     actual.retain(|key, _| self.stage.features.owner(key) == Some(self.thread));
-                    if let Some(difference) = check::difference_of(expected, &actual) {
+                    if let Some(difference) = check::difference_of(model.entries(at), &actual) {
                         return Err(format!("a walk that began earlier: {difference}"));
                     }
                 }

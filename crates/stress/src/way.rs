@@ -8,6 +8,7 @@
 
 use foldb::{CompareAndSwap, Error, Keyspace, Result, Value, WriteOptions};
 use foldb::{Transaction, TransactionOptions};
+use foldb_model::{Cell, Change};
 
 use crate::features::Features;
 use crate::model::Model;
@@ -36,13 +37,14 @@ impl Way {
         }
         match (rng.u8(..4), operations) {
             (0, _) => Way::Transaction,
-            (1, [Operation::Put { .. } | Operation::Delete { .. }]) => Way::Conditional,
-            // `merge_get` takes the keyspace's operator.
-            (1, [Operation::Merge { keyspace, operator, .. }])
-                if features.operators[*keyspace] == *operator =>
-            {
-                Way::Conditional
-            }
+            (1, [Operation::Own(own)]) => match &own.change {
+                Change::Put(..) | Change::Delete(_) => Way::Conditional,
+                // `merge_get` takes the keyspace's operator.
+                Change::Merge(operator, ..) if features.operators[own.keyspace] == *operator => {
+                    Way::Conditional
+                }
+                _ => Way::Plain,
+            },
             _ => Way::Plain,
         }
     }
@@ -71,22 +73,26 @@ fn expect_own_key(
     operation: &Operation,
 ) -> Result<()> {
     let Some((at, key)) = key_of(operation) else { return Ok(()) };
-    let expected = model.keyspaces[at].get(key);
+    let expected = model.get(at, key);
     let found = transaction.keyspace(&stage.keyspaces[at]).get(stage.features.stored_key(key))?;
     expect("a transaction", key, found.as_ref(), expected)
 }
 
 fn apply(stage: &Stage, transaction: &Transaction, operation: &Operation) -> Result<()> {
     let stored = |key: &[u8]| stage.features.stored_key(key);
-    let keyspace = |at: usize| transaction.keyspace(&stage.keyspaces[at]);
     match operation {
-        Operation::Put { keyspace: at, key, value } => keyspace(*at).put(stored(key), value),
-        Operation::Delete { keyspace: at, key } => keyspace(*at).delete(stored(key)),
-        Operation::Merge { keyspace: at, operator, key, operand } => {
-            keyspace(*at).merge_with(stage.operator(*operator), stored(key), operand)
-        }
-        Operation::DeleteRange { keyspace: at, range } => {
-            keyspace(*at).delete_range(stored(&range.start)..stored(&range.end))
+        Operation::Own(own) => {
+            let keyspace = transaction.keyspace(&stage.keyspaces[own.keyspace]);
+            match &own.change {
+                Change::Put(key, value) => keyspace.put(stored(key), value),
+                Change::Delete(key) => keyspace.delete(stored(key)),
+                Change::Merge(operator, key, operand) => {
+                    keyspace.merge_with(stage.operator(*operator), stored(key), operand)
+                }
+                Change::DeleteRange(range) => {
+                    keyspace.delete_range(stage.features.stored_range(range))
+                }
+            }
         }
         Operation::Tally { slot } => {
             let tally = transaction.keyspace(&stage.tally);
@@ -108,41 +114,37 @@ fn number_of(value: &[u8]) -> u64 {
 /// Of the engine. `Aborted` if the write finds something else than the model has.
 pub(crate) fn write_if(stage: &Stage, model: &Model, write: &Write) -> Result<()> {
     let options = WriteOptions { sync: write.sync, ..WriteOptions::default() };
-    let [operation] = &write.operations[..] else {
+    let [operation @ Operation::Own(own)] = &write.operations[..] else {
         unreachable!("a conditional write has one operation")
     };
     let (at, key) = key_of(operation).expect("a conditional write has a key");
     let keyspace: &Keyspace = &stage.keyspaces[at];
     let conditional = keyspace.with(&options);
-    let (stored, before) = (stage.features.stored_key(key), model.keyspaces[at].get(key));
-    match operation {
-        Operation::Put { value, .. } => {
+    let (stored, before) = (stage.features.stored_key(key), model.get(at, key));
+    match &own.change {
+        Change::Put(_, value) => {
             let expected = before.map(Vec::as_slice);
             match conditional.compare_and_swap(&stored, expected, Some(value))? {
                 CompareAndSwap::Swapped => Ok(()),
                 CompareAndSwap::Found(found) => expect("a swap", key, found.as_ref(), before),
             }
         }
-        Operation::Delete { .. } => {
-            expect("a take", key, conditional.take(&stored)?.as_ref(), before)
-        }
-        Operation::Merge { operator, operand, .. } => {
-            let after = operator.merge(before.cloned(), operand);
+        Change::Delete(_) => expect("a take", key, conditional.take(&stored)?.as_ref(), before),
+        Change::Merge(operator, _, operand) => {
+            let after = operator.merge(before.map(Vec::as_slice), operand);
             let found = conditional.merge_get(&stored, operand)?;
-            expect("a merge", key, found.as_ref(), after.as_ref())
+            expect("a merge", key, found.as_ref(), after.as_ref().map(Cell::value))
         }
-        _ => unreachable!("a conditional write has one key"),
+        Change::DeleteRange(_) => unreachable!("a conditional write has one key"),
     }
 }
 
 /// Returns the keyspace and the key that an operation writes, if it writes one key of its thread.
 fn key_of(operation: &Operation) -> Option<(usize, &[u8])> {
     match operation {
-        Operation::Put { keyspace, key, .. }
-        | Operation::Delete { keyspace, key }
-        | Operation::Merge { keyspace, key, .. }
-        | Operation::Bulk { keyspace, key, .. } => Some((*keyspace, key)),
-        Operation::DeleteRange { .. } | Operation::Tally { .. } => None,
+        Operation::Own(own) => Some((own.keyspace, own.change.key()?)),
+        Operation::Bulk { keyspace, key, .. } => Some((*keyspace, key)),
+        Operation::Tally { .. } => None,
     }
 }
 

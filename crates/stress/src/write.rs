@@ -10,45 +10,24 @@
 
 use std::ops::Range;
 
-use crate::features::{Features, Operator, SLOTS, draws};
+use foldb_model::Change;
+
+use crate::features::{Features, Operator, SLOTS, draws, operators};
 use crate::way::Way;
 
 /// Number of keys in the keyspace that all threads merge into.
 pub(crate) const TALLIES: u8 = 16;
 pub(crate) const TALLY_KEYSPACE: &str = "tally";
 
-/// One operation on one key, or on a range of keys.
+/// One operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    Put {
-        keyspace: usize,
-        key: Vec<u8>,
-        value: Vec<u8>,
-    },
-    Delete {
-        keyspace: usize,
-        key: Vec<u8>,
-    },
-    Merge {
-        keyspace: usize,
-        operator: Operator,
-        key: Vec<u8>,
-        operand: Vec<u8>,
-    },
-    DeleteRange {
-        keyspace: usize,
-        range: Range<Vec<u8>>,
-    },
+    /// Changes one key of the thread, or a range of its keys.
+    Own(foldb_model::Operation),
     /// Puts values of 1 MiB to the same key, several times.
-    Bulk {
-        keyspace: usize,
-        key: Vec<u8>,
-        count: u8,
-    },
+    Bulk { keyspace: usize, key: Vec<u8>, count: u8 },
     /// Adds one to a key that other threads merge into at the same time.
-    Tally {
-        slot: u8,
-    },
+    Tally { slot: u8 },
 }
 
 impl Operation {
@@ -56,9 +35,12 @@ impl Operation {
     /// large write before it causes.
     pub(crate) fn is_small(&self) -> bool {
         match self {
-            Operation::Put { value, .. } => value.len() < 100_000,
+            Operation::Own(own) => match &own.change {
+                Change::Put(_, value) => value.len() < 100_000,
+                _ => true,
+            },
             Operation::Bulk { .. } => false,
-            _ => true,
+            Operation::Tally { .. } => true,
         }
     }
 }
@@ -151,10 +133,9 @@ impl Draw<'_> {
     fn pair_and_tally(&mut self) -> Vec<Operation> {
         let value = self.number.to_le_bytes().to_vec();
         let last = self.features.operators.len() - 1;
-        let put = |keyspace| Operation::Put {
-            keyspace,
-            key: self.features.pair_key(self.thread),
-            value: value.clone(),
+        let put = |keyspace| {
+            let change = Change::Put(self.features.pair_key(self.thread), value.clone());
+            Operation::Own(foldb_model::Operation { keyspace, change })
         };
         let mut operations = vec![put(0)];
         if last > 0 {
@@ -178,20 +159,19 @@ impl Draw<'_> {
         // Some keys are written far more often than others.
         let slots = if self.rng.bool() { 4 } else { SLOTS };
         let key = self.features.key(block, self.thread, self.rng.u8(..slots));
-        match self.rng.u8(..100) {
-            0..25 => Operation::Put { keyspace, key, value: self.value(keyspace) },
-            25..35 => Operation::Delete { keyspace, key },
-            35..37 if self.features.range_deletes => {
-                Operation::DeleteRange { keyspace, range: self.range(block) }
-            }
+        let change = match self.rng.u8(..100) {
+            0..25 => Change::Put(key, self.value(keyspace)),
+            25..35 => Change::Delete(key),
+            35..37 if self.features.range_deletes => Change::delete_range(self.range(block)),
             _ => {
                 let own = self.features.operators[keyspace];
                 let mixed = self.features.mixed_operators && own != Operator::Add;
-                let drawn = if mixed { self.rng.choice(Operator::OF_BYTES) } else { None };
+                let drawn = if mixed { self.rng.choice(operators::OF_BYTES) } else { None };
                 let operator = drawn.unwrap_or(own);
-                Operation::Merge { keyspace, operator, key, operand: self.operand(operator) }
+                Change::Merge(operator, key, self.operand(operator))
             }
-        }
+        };
+        Operation::Own(foldb_model::Operation { keyspace, change })
     }
 
     /// Returns the range of some slots of a block. Where no other thread has keys between, it may
@@ -240,7 +220,7 @@ impl Draw<'_> {
             _ => {
                 let len = self.rng.usize(..30);
                 let bytes = self.bytes(len);
-                operator.operand(bytes, &mut self.rng)
+                operators::operand(operator, bytes, &mut self.rng)
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use foldb_model::Operation;
+
 use crate::checker::Wrong;
-use crate::history::{Entry, Fed, Operation, Outcome, Write};
+use crate::history::{Entry, Fed, Outcome, Write};
 
 /// The writes that the feed has still to yield, over all lives, by their first number.
 #[derive(Clone, Debug, Default)]

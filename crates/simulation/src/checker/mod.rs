@@ -21,11 +21,12 @@
 //! iterators that show one moment; no half-visible batch. After a stop, the state is that of some
 //! moment, no earlier than the last promised one.
 
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
+
+use foldb_model::{Cell, Change, Expiry, Model, Moment};
 
 use crate::checker::feed::Unread;
-use crate::history::{History, Outcome, Read, Seen, Tick, Write};
-use crate::versions::{Lifetime, Versions};
+use crate::history::{BRIEF, BRIEF_SECONDS, History, Outcome, Read, Seen, Tick, Write};
 
 /// The description of a wrong answer, as a sentence.
 pub type Wrong = String;
@@ -33,7 +34,7 @@ pub type Wrong = String;
 /// The checker of one database, over all of its lives.
 #[derive(Clone, Debug)]
 pub struct Checker {
-    versions: Versions,
+    model: Model,
     /// Sequence number at which this life began.
     base: u64,
     /// Moments of this life: the last sequence number of each batch. The batch is visible from that
@@ -49,11 +50,12 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Makes the checker of a new, empty database.
-    pub fn new(lifetimes: Vec<Option<Lifetime>>) -> Checker {
-        let versions = Versions::new(lifetimes);
+    /// Makes the checker of a new, empty database, whose keyspaces have these rules of expiry.
+    pub fn new(expiries: Vec<Option<Expiry>>) -> Checker {
+        let mut model = Model::default();
+        expiries.into_iter().enumerate().for_each(|(at, expiry)| model.create(at, expiry));
         let (moments, rivals, unread) = (vec![0], Vec::new(), Unread::default());
-        Checker { versions, base: 0, moments, durable: 0, written: 0, rivals, unread }
+        Checker { model, base: 0, moments, durable: 0, written: 0, rivals, unread }
     }
 
     /// Checks the history of one life.
@@ -70,15 +72,13 @@ impl Checker {
         for write in &history.writes {
             let last = *write.numbers.end();
             while let Some(reset) = resets.next_if(|reset| reset.number < last) {
-                self.versions.reset(reset)?;
+                self.model.reset(reset)?;
             }
-            for operation in &write.operations {
-                self.versions.apply(operation, last, write.second);
-            }
+            apply(&mut self.model, write);
             self.moments.push(last);
             self.unread.add(write);
         }
-        resets.try_for_each(|reset| self.versions.reset(reset))?;
+        resets.try_for_each(|reset| self.model.reset(reset))?;
         self.note_promises(&history);
         // What the feed yields, no stop may take back.
         self.durable = self.durable.max(self.unread.read(&history.feed, &self.rivals)?);
@@ -144,11 +144,11 @@ impl Checker {
         let mut alike = alike.filter(|own| self.shows(found, **own, second).is_ok()).copied();
         let first = alike.next().unwrap_or(moment);
         // Where nothing expires, what looks alike is the same.
-        let others = if self.versions.may_expire() { alike.collect() } else { Vec::new() };
+        let others = if self.model.may_expire() { alike.collect() } else { Vec::new() };
         let others = [&[first], &others[..]].concat();
         self.unread.truncate(first, moment);
         let lost = self.written.saturating_sub(moment);
-        self.versions.truncate(moment, &others);
+        self.model.truncate(moment, &others);
         (self.base, self.moments) = (number, vec![number]);
         (self.durable, self.written) = (number, number);
         Ok(lost)
@@ -171,7 +171,7 @@ impl Checker {
             let (first, last) = rival.numbers.clone().into_inner();
             let others = others.iter().map(|other| other.operations.clone());
             self.unread.replace(first, rival, others.collect());
-            self.versions = self.versions_with(rival);
+            self.model = self.model_with(rival);
             return Ok(last);
         }
         let possible = self.moments.iter().filter(|moment| (least..=number).contains(moment));
@@ -190,20 +190,19 @@ impl Checker {
         ))
     }
 
-    /// Returns the versions if a failed write became visible in place of its rival.
-    fn versions_with(&self, rival: &Write) -> Versions {
-        let (before, last) = (rival.numbers.start() - 1, *rival.numbers.end());
-        let mut versions = self.versions.clone();
-        versions.truncate(before, &[]);
-        rival.operations.iter().for_each(|own| versions.apply(own, last, rival.second));
-        versions
+    /// Returns the model if a failed write became visible in place of its rival.
+    fn model_with(&self, rival: &Write) -> Model {
+        let mut model = self.model.clone();
+        model.truncate(rival.numbers.start() - 1, &[]);
+        apply(&mut model, rival);
+        model
     }
 
     fn rival_shows(&mut self, rival: &Write, found: &[Seen], second: u64) -> bool {
-        let other = self.versions_with(rival);
-        let own = std::mem::replace(&mut self.versions, other);
+        let other = self.model_with(rival);
+        let own = std::mem::replace(&mut self.model, other);
         let shows = self.shows(found, *rival.numbers.end(), second).is_ok();
-        self.versions = own;
+        self.model = own;
         shows
     }
 
@@ -259,13 +258,14 @@ impl Checker {
     }
 
     fn difference(&self, seen: &Seen, number: u64, second: u64) -> Option<String> {
+        let at = Moment { number, second };
         match seen {
             Seen::Snapshot(_) => None,
             Seen::Together(all) => {
                 all.iter().find_map(|seen| self.difference(seen, number, second))
             }
             Seen::Value { keyspace, key, value } => {
-                let expected = self.versions.get(*keyspace, key, number, second);
+                let expected = self.model.of(*keyspace, at).get(key).map(Cell::value);
                 (expected != value.as_ref()).then(|| {
                     let (expected, found) = (shown(expected), shown(value.as_ref()));
                     format!(
@@ -275,7 +275,11 @@ impl Checker {
                 })
             }
             Seen::Entries { keyspace, range, entries } => {
-                let mut expected = self.versions.entries(*keyspace, range.as_ref(), number, second);
+                let bounds = range.as_ref().map_or((Bound::Unbounded, Bound::Unbounded), |range| {
+                    (Bound::Included(&range.start), Bound::Excluded(&range.end))
+                });
+                let expected = self.model.of(*keyspace, at).range(bounds);
+                let mut expected = expected.map(|(key, cell)| (key, cell.value()));
                 let mut found = entries.iter().map(|(key, value)| (key, value));
                 loop {
                     match (expected.next(), found.next()) {
@@ -295,6 +299,16 @@ impl Checker {
                 }
             }
         }
+    }
+}
+
+/// Applies a write as a whole: it is visible from its last number on.
+fn apply(model: &mut Model, write: &Write) {
+    let at = Moment { number: *write.numbers.end(), second: write.second };
+    for operation in &write.operations {
+        let is_brief =
+            matches!(&operation.change, Change::Put(_, value) if value.last() == Some(&BRIEF));
+        model.apply_lasting(operation, is_brief.then_some(BRIEF_SECONDS), at);
     }
 }
 

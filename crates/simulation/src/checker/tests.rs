@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use foldb_model::{Operation, Reset, Rule};
+
 use super::*;
-use crate::history::{Change, Operation, Reset};
 
 fn put(key: &str, value: &str) -> Operation {
     let change = Change::Put(key.as_bytes().to_vec(), value.as_bytes().to_vec());
@@ -175,7 +176,7 @@ fn after_a_stop_either_of_two_failed_writes_with_one_number_may_show() {
 /// A put that lives ten seconds, at second 0; a jump to second 50 and a reset to second 5.
 #[test]
 fn a_reset_leaves_what_had_expired_or_not_and_the_reads_after_it_agree() {
-    let lifetime = Lifetime { seconds: 10, renews: true };
+    let expiry = Expiry { rule: Rule::AfterLast, lifetime: 10, bucket: 1 };
     let entries = |entries: &[(&str, &str)]| match walk([0, 0], entries).seen {
         Seen::Entries { entries, .. } => entries,
         _ => unreachable!("a walk has entries"),
@@ -192,7 +193,7 @@ fn a_reset_leaves_what_had_expired_or_not_and_the_reads_after_it_agree() {
         let (after, keyspace, entries) = (5, 0, entries(found));
         let resets = vec![Reset { number: 2, before, after, keyspace, entries }];
         let history = History { writes, reads, resets, ..History::default() };
-        Checker::new(vec![Some(lifetime)]).check(history)
+        Checker::new(vec![Some(expiry)]).check(history)
     };
     let (both, one) = ([("a", "1"), ("b", "2")], [("b", "2")]);
     history(&both, 50, "1").unwrap();

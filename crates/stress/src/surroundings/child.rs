@@ -224,8 +224,8 @@ fn every_call(stage: &Stage, thread: u8, model: &Model) -> Result<(), Wrong> {
 
 fn reads(stage: &Stage, thread: u8, model: &Model) -> Result<(), Wrong> {
     let features = &stage.features;
-    for (keyspace, expected) in stage.keyspaces.iter().zip(&model.keyspaces) {
-        for (key, value) in expected.iter().step_by(17) {
+    for (at, keyspace) in stage.keyspaces.iter().enumerate() {
+        for (key, value) in model.entries(at).step_by(17) {
             match keyspace.get(features.stored_key(key)) {
                 Ok(Some(found)) if found == value[..] => {}
                 Err(error) if error.kind() == ErrorKind::Forked => {}
@@ -233,7 +233,7 @@ fn reads(stage: &Stage, thread: u8, model: &Model) -> Result<(), Wrong> {
             }
         }
         match scan(stage, keyspace, thread) {
-            Ok(found) if found == *expected => {}
+            Ok(found) if model.entries(at).eq(&found) => {}
             Err(error) if error.kind() == ErrorKind::Forked => {}
             Ok(_) => return Err(format!("a scan of {} is wrong", keyspace.name())),
             Err(error) => return Err(format!("a scan answers {error}")),
