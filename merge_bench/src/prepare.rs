@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use foldb::internals::Knobs;
 use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::dataset::{Budget, DEFAULT_BUDGET};
@@ -14,11 +15,14 @@ use crate::plan::{INSERTED, OVERWRITTEN, Plan, key};
 pub(crate) fn options(data: Data, budget: Budget) -> Options {
     Options {
         default: KeyspaceOptions { value_separation_min: Some(0), ..KeyspaceOptions::default() },
-        segment_size: data.dataset.segment_size,
-        value_hints: data.hint,
+        knobs: Knobs {
+            segment_size: data.dataset.segment_size,
+            value_hints: data.hint,
+            gc_memory_budget: budget.bytes as usize,
+            ..Knobs::default()
+        },
         max_dead_fraction: 1.0,
         disable_auto_compactions: true,
-        gc_memory_budget: budget.bytes as usize,
         ..Options::default()
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use foldb::events::{Event, EventListener};
+use foldb::internals::Knobs;
 use foldb::stats::Stats;
 use foldb::{Compression, Db, KeyspaceOptions, Options, WriteOptions};
 use foldb_report::results::BackgroundEvent;
@@ -141,7 +142,7 @@ pub fn options(nominal: &Nominal) -> Options {
         block_cache_size: nominal.cache,
         block_size: nominal.block,
         max_open_files: nominal.open_files.unwrap_or(own.max_open_files),
-        min_level_to_compress: shape.compress_from,
+        knobs: Knobs { min_level_to_compress: shape.compress_from, ..own.knobs },
         num_levels: shape.levels,
         level0_compaction_trigger: shape.trigger,
         level0_slowdown_trigger: shape.slowdown,

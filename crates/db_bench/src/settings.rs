@@ -1,5 +1,6 @@
 //! Turns flags into the engine's options, and checks them.
 
+use foldb::internals::Knobs;
 use foldb::limits::{MAX_VALUE_BYTES, max_batch_bytes};
 use foldb::{CompactionPreset, Compression, KeyspaceOptions, Options};
 
@@ -98,7 +99,10 @@ pub(crate) fn options(flags: &Flags, operator: Option<String>) -> Result<Options
         },
         block_cache_size: usize::try_from(flags.cache_size).unwrap_or(own.block_cache_size),
         block_size: flags.block_size.map_or(own.block_size, size),
-        min_level_to_compress: usize::try_from(flags.min_level_to_compress).unwrap_or(0),
+        knobs: Knobs {
+            min_level_to_compress: usize::try_from(flags.min_level_to_compress).unwrap_or(0),
+            ..own.knobs
+        },
         max_open_files: open_files(flags, own.max_open_files),
         num_levels: flags.num_levels.map_or(own.num_levels, |levels| size(in_range(levels))),
         max_background_compactions: background_compactions(flags, own.max_background_compactions),
@@ -260,7 +264,7 @@ mod tests {
         assert_eq!(options.level0_compaction_trigger, 3);
         assert_eq!(options.level0_slowdown_trigger, 8);
         assert_eq!(options.level0_stop_trigger, 12);
-        assert_eq!(options.min_level_to_compress, 2);
+        assert_eq!(options.knobs.min_level_to_compress, 2);
         assert_eq!(options.default.compression, Some(Compression::Snappy));
         assert_eq!(options.default.compaction, Some(CompactionPreset::Tiered));
         assert_eq!(options.max_background_compactions, 20);

@@ -1,5 +1,5 @@
-//! Functions of the layers below the database, for this crate's benches. The interface is not
-//! stable.
+//! The knobs, and functions of the layers below the database for this crate's benches. The
+//! interface is not stable.
 
 use std::hint::black_box;
 
@@ -16,6 +16,7 @@ pub use crate::decoders::{DECODERS, Decoder, decoder};
 pub use crate::encoding::key_hash;
 pub use crate::fold::Definition;
 pub use crate::key::{Kind, RecordHeader};
+pub use crate::settings::Knobs;
 pub use crate::table::{
     BlockCache, CursorOptions, TableBuilder, TableBuilderOptions, TableCursor, TableReader,
 };

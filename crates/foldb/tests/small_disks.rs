@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use foldb::env::{FileSystem, PosixFs};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{Db, Error, ErrorKind, KeyspaceOptions, Options, Reader, WriteOptions};
 
 const DISKS_VARIABLE: &str = "FOLDB_SMALL_DISKS";
@@ -309,7 +310,7 @@ fn checkpoint_with_nothing_left(disk: &Disk) {
 fn gc_with_nothing_left(disk: &Disk) {
     let separating = Options {
         default: KeyspaceOptions { value_separation_min: Some(512), ..KeyspaceOptions::default() },
-        segment_size: 512 << 10,
+        knobs: Knobs { segment_size: 512 << 10, ..Knobs::default() },
         max_dead_fraction: 1.0,
         ..options()
     };

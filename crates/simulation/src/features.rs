@@ -5,6 +5,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use foldb::custom::{BytewiseComparator, Comparator};
+use foldb::internals::Knobs;
 use foldb::{KeyspaceOptions, LogAdoption, Options};
 use foldb_model::{Expiry, Keys, Operator, Rule};
 use foldb_stress::own_code::{CheckedOrder, with_check_byte};
@@ -192,7 +193,7 @@ impl Features {
         let mut options = Options {
             write_buffer_size: 4096 << rng.u32(0..=4),
             wal_limit: options.wal_limit.min(65_536),
-            segment_size: 4096 << rng.u32(0..=5),
+            knobs: Knobs { segment_size: 4096 << rng.u32(0..=5), ..options.knobs },
             target_file_size: table,
             default: KeyspaceOptions {
                 merge_operator: Some(self.operators[0].name().into_owned()),
@@ -208,7 +209,7 @@ impl Features {
         if self.adopts {
             let least = &mut options.default.value_separation_min;
             *least = least.or(Some(300));
-            options.segment_size = options.segment_size.min(16_384);
+            options.knobs.segment_size = options.knobs.segment_size.min(16_384);
             options.adopt_logs = LogAdoption::Always;
         }
         if self.edges { at_the_edges(options, &mut rng) } else { options }

@@ -161,7 +161,7 @@ impl Features {
             // A compaction holds a handle of each of its tables, and a write buffer one of its log.
             options.max_background_compactions = 1;
             options.max_write_buffers = 2;
-            options.tier_fan_in = options.tier_fan_in.min(4);
+            options.knobs.tier_fan_in = options.knobs.tier_fan_in.min(4);
         }
         Options {
             default: KeyspaceOptions {

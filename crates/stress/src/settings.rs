@@ -1,5 +1,6 @@
 //! Settings at which a second of writes reaches every level.
 
+use foldb::internals::Knobs;
 use foldb::{CompactionPreset, Compression, KeyspaceOptions, LogAdoption, Options};
 
 /// Returns options drawn from `rng` that create the database. All buffers and files are small.
@@ -9,7 +10,7 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
     let adoption = [LogAdoption::Never, LogAdoption::InKeyOrder, LogAdoption::Always];
     let trigger = rng.usize(1..=4);
     let stop = trigger + rng.usize(0..=8);
-    let mut default = KeyspaceOptions::default();
+    let (mut default, mut knobs) = (KeyspaceOptions::default(), Knobs::default());
     // The order of the draws stays, so that older seeds draw the same options.
     Options {
         create_if_missing: true,
@@ -28,8 +29,10 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
             default.compaction = Some(presets[rng.usize(..3)]);
             rng.usize(2..=7)
         },
-        tier_fan_in: rng.usize(2..=8),
-        level0_compaction_trigger: trigger,
+        level0_compaction_trigger: {
+            knobs.tier_fan_in = rng.usize(2..=8);
+            trigger
+        },
         level0_slowdown_trigger: stop,
         level0_stop_trigger: stop,
         max_bytes_for_level_base: [16 << 10, 256 << 20][rng.usize(..2)],
@@ -43,8 +46,11 @@ pub fn small_options(rng: &mut fastrand::Rng) -> Options {
             default.value_separation_min = [None, Some(24), Some(300), Some(3000)][rng.usize(..4)];
             default
         },
-        segment_size: (64 << 10) << rng.u32(0..=6),
-        value_hints: rng.bool(),
+        knobs: {
+            knobs.segment_size = (64 << 10) << rng.u32(0..=6);
+            knobs.value_hints = rng.bool();
+            knobs
+        },
         // Drawn from copies, so that older seeds draw the same other options.
         visible_when_durable: rng.clone().bool(),
         scrub_io_budget: [0, 64 << 10, 64 << 20][rng.clone().usize(..3)],

@@ -130,7 +130,7 @@ honoured! {
         "Tables held open at once; 0: foldb's own, negative: all.";
     num_levels: Option<u64> = None, "Options::num_levels",
         "Levels of the tree; not given: 7. Below 2 is taken as 2, above 32 as 32.";
-    min_level_to_compress: i64 = -1, "Options::min_level_to_compress",
+    min_level_to_compress: i64 = -1, "Knobs::min_level_to_compress",
         "First level that is compressed; negative: all are.";
     compression_type: Option<String> = None, "KeyspaceOptions::compression",
         "none, snappy, lz4, or zstd in a build with the cargo feature zstd.";

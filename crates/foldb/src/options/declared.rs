@@ -102,6 +102,20 @@ macro_rules! declared {
         }
     };
     (
+        knobs $name:ident: $type:ty,
+        value $_default:expr $(, $unit:literal in $range:expr)?; $($rest:tt)*
+    ) => {
+        Declared {
+            is_knob: true,
+            value: |options| options.knobs.$name.value(),
+            set: Some(|options, text| {
+                options.knobs.$name = <$type as OptionType>::read(text)?;
+                Ok(())
+            }),
+            ..declared!($name [$($unit in $range)?] $($rest)*)
+        }
+    };
+    (
         $_group:ident $name:ident: $type:ty,
         value $_default:expr $(, $unit:literal in $range:expr)?; $($rest:tt)*
     ) => {
@@ -113,9 +127,6 @@ macro_rules! declared {
             }),
             ..declared!($name [$($unit in $range)?] $($rest)*)
         }
-    };
-    ($group:ident $name:ident: $type:ty, knob $($spec:tt)*) => {
-        Declared { is_knob: true, ..declared!($group $name: $type, value $($spec)*) }
     };
     (
         $group:ident $name:ident: $type:ty,

@@ -26,7 +26,7 @@ use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
 use crate::runtime::Runtime;
 use crate::settings::table::declared_options;
-use crate::settings::{CompactionPreset, Compression, Expiry, LogAdoption};
+use crate::settings::{CompactionPreset, Compression, Expiry, Knobs, LogAdoption};
 use crate::table::CustomCache;
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
@@ -60,9 +60,6 @@ macro_rules! documentation {
     ) => {
         concat!("Default: none. ", $effect, $(" ", stringify!($engine), ": `", $name, "`.",)*)
     };
-    (knob $($spec:tt)*) => {
-        concat!(documentation!(value $($spec)*), " Not part of the stable interface.")
-    };
     (handle none, |$_own:ident| $_shown:expr; $($rest:tt)*) => {
         documentation!(none; $($rest)*)
     };
@@ -81,9 +78,6 @@ macro_rules! default_value {
     };
     (automatic $($_rest:tt)*) => {
         0
-    };
-    (knob $($spec:tt)*) => {
-        default_value!(value $($spec)*)
     };
     (handle $default:expr, $($_rest:tt)*) => {
         $default
@@ -109,6 +103,7 @@ macro_rules! declare_options {
     (
         open { $($(#[$about_open:meta])* $open:ident: $open_type:ty { $($open_spec:tt)* })* }
         keyspace { $($(#[$about_own:meta])* $own:ident: $own_type:ty { $($own_spec:tt)* })* }
+        knobs { $($knobs:tt)* }
         $($_group:ident { $($(#[$about:meta])* $name:ident: $type:ty { $($spec:tt)* })* })*
     ) => {
         /// The options with which a database is opened. They hold until it is closed.
@@ -141,6 +136,9 @@ macro_rules! declare_options {
             /// that it is not given. A literal also replaces those of a profile, unless it ends
             /// with `..Options::small_memory().default`, for example.
             pub default: KeyspaceOptions,
+            /// What only the benches and tests of this repository change.
+            #[cfg_attr(not(feature = "internals"), doc(hidden))]
+            pub knobs: Knobs,
             $($(
                 $(#[$about])*
                 #[doc = documentation!($($spec)*)]
@@ -153,6 +151,7 @@ macro_rules! declare_options {
                 Options {
                     $($open: default_value!($($open_spec)*),)*
                     default: KeyspaceOptions::default(),
+                    knobs: Knobs::default(),
                     $($($name: default_value!($($spec)*),)*)*
                 }
             }

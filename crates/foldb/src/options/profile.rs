@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::options::{KeyspaceOptions, Options};
+use crate::settings::Knobs;
 
 /// A named set of options to start from.
 ///
@@ -101,10 +102,9 @@ impl Options {
             // The log may hold the writes of all memtables.
             wal_limit: 512 << 20,
             // Each tier is rewritten less often, for more runs to read.
-            tier_fan_in: 8,
             level0_compaction_trigger: 8,
             // The levels above the last may reach half its size before they are merged into it.
-            staging_ratio: 0.5,
+            knobs: Knobs { tier_fan_in: 8, staging_ratio: 0.5, ..Knobs::default() },
             level0_slowdown_trigger: 40,
             level0_stop_trigger: 64,
             max_background_compactions: 2,

@@ -11,9 +11,6 @@ macro_rules! resolved {
     ($options:ident.$name:ident { value $($_rest:tt)* }) => {
         $options.$name
     };
-    ($options:ident.$name:ident { knob $($_rest:tt)* }) => {
-        $options.$name
-    };
     (
         $options:ident.$name:ident
         { automatic $_words:literal |$own:ident| $derived:expr, $($_rest:tt)* }
@@ -32,6 +29,7 @@ macro_rules! resolve_options {
     (
         open { $($open:tt)* }
         keyspace { $($keyspace:tt)* }
+        knobs { $($knobs:tt)* }
         engine { $($(#[$_about:meta])* $engine:ident: $_type:ty { $($spec:tt)* })* }
         tree { $($(#[$_about_tree:meta])* $tree:ident: $_tree_type:ty { $($tree_spec:tt)* })* }
         segments {
@@ -55,6 +53,7 @@ macro_rules! resolve_options {
                     segments: SegmentSettings {
                         $($segment: resolved!(own.$segment { $($segment_spec)* }),)*
                     },
+                    knobs: own.knobs,
                     $($engine: resolved!(own.$engine { $($spec)* }),)*
                 }
             }

@@ -44,10 +44,10 @@ fn what_is_out_of_range_is_refused_by_name() {
         ("max_open_files is 0", |o| o.max_open_files = 0, |o| o.max_open_files = 1),
         ("num_levels is 1", |o| o.num_levels = 1, |o| o.num_levels = 2),
         ("num_levels is 33", |o| o.num_levels = MAX_LEVELS + 1, |o| o.num_levels = MAX_LEVELS),
-        ("tier_fan_in is 1", |o| o.tier_fan_in = 1, |o| o.tier_fan_in = 2),
-        ("staging_ratio is 0", |o| o.staging_ratio = 0.0, |o| o.staging_ratio = 0.001),
-        ("staging_ratio is 10.5", |o| o.staging_ratio = 10.5, |o| o.staging_ratio = 10.0),
-        ("staging_ratio is NaN", |o| o.staging_ratio = f64::NAN, |_| {}),
+        ("tier_fan_in is 1", |o| o.knobs.tier_fan_in = 1, |o| o.knobs.tier_fan_in = 2),
+        ("staging_ratio is 0", |o| o.knobs.staging_ratio = 0.0, |o| o.knobs.staging_ratio = 0.001),
+        ("staging_ratio is 10.5", |o| o.knobs.staging_ratio = 10.5, |o| o.knobs.staging_ratio = 10.0),
+        ("staging_ratio is NaN", |o| o.knobs.staging_ratio = f64::NAN, |_| {}),
         ("level0_compaction_trigger is 0", |o| o.level0_compaction_trigger = 0,
                                            |o| o.level0_compaction_trigger = 1),
         ("level0_stop_trigger is 3", |o| o.level0_stop_trigger = 3, |o| o.level0_stop_trigger = 4),
@@ -263,11 +263,20 @@ fn a_name_or_value_that_is_wrong_is_refused_by_name() {
         ("compression", "lz5", "expected one of none, lz4, snappy, zstd"),
         ("profile", "small", "expected one of balanced, write_heavy, small_memory"),
         ("env", "system", "the program sets it"),
-        ("gc_io_budget", "1", "no option is called 'gc_io_budget'"),
     ] {
         let error = Options::named([(name, value)]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn no_list_and_no_text_has_a_knob() {
+    let explained = Options::default().explain();
+    for knob in DECLARED.iter().filter(|option| option.is_knob) {
+        assert!(explained.iter().all(|option| option.name != knob.name), "{}", knob.name);
+        let error = Options::named([(knob.name, "1")]).unwrap_err().to_string();
+        assert!(error.contains(&format!("no option is called '{}'", knob.name)), "{error}");
     }
 }
 

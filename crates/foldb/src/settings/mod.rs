@@ -3,6 +3,7 @@
 mod choices;
 mod expiry;
 mod keyspace;
+mod knobs;
 mod log_adoption;
 pub(crate) mod memory;
 pub(crate) mod range;
@@ -15,6 +16,7 @@ pub use choices::{CompactionPreset, Compression};
 pub use expiry::{Expires, Expiry};
 pub(crate) use expiry::{ExpiryRule, nanoseconds};
 pub(crate) use keyspace::KeyspaceSettings;
+pub use knobs::Knobs;
 pub use log_adoption::LogAdoption;
 pub(crate) use memory::{MemoryShares, Wanted};
 pub(crate) use resolved::{SegmentSettings, Settings, TreeSettings, WriteBuffers};

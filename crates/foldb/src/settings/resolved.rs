@@ -10,13 +10,14 @@
 //! repair reads what only it needs, such as `map_log`, from `Options`.
 
 use crate::settings::table::declared_options;
-use crate::settings::{KeyspaceSettings, LogAdoption, WalRetention};
+use crate::settings::{KeyspaceSettings, Knobs, LogAdoption, WalRetention};
 
 /// Declares the settings that are options, with their automatic numbers computed.
 macro_rules! declare_settings {
     (
         open { $($open:tt)* }
         keyspace { $($keyspace:tt)* }
+        knobs { $($knobs:tt)* }
         engine { $($(#[$about:meta])* $engine:ident: $engine_type:ty { $($_e:tt)* })* }
         tree { $($(#[$about_tree:meta])* $tree:ident: $tree_type:ty { $($_t:tt)* })* }
         segments { $($(#[$about_segment:meta])* $segment:ident: $segment_type:ty { $($_s:tt)* })* }
@@ -30,6 +31,7 @@ macro_rules! declare_settings {
             pub(crate) keyspace: KeyspaceSettings,
             pub(crate) tree: TreeSettings,
             pub(crate) segments: SegmentSettings,
+            pub(crate) knobs: Knobs,
             $(pub(crate) $engine: $engine_type,)*
         }
 

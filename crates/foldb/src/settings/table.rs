@@ -10,6 +10,8 @@
 //! keyspace   each keyspace has its own: `KeyspaceOptions`
 //! engine     the engine reads `Settings`          segments   `Settings::segments`
 //! tree       the compaction policy reads `Settings::tree`
+//! knobs      benches and tests set `Knobs`, whose fields are public with the feature
+//!            `internals`. No list of options has them
 //! ```
 //!
 //! The options of a keyspace are the fields of `KeyspaceOptions`. The field `default` of `Options`
@@ -18,8 +20,7 @@
 //! An option has its documentation, its name and type, and in braces its default with its unit and
 //! range, the effect of more and of less, and the names that other engines have for it. The default
 //! of an `automatic` option is 0, which stands for a number that follows from other options. A
-//! `handle` is no text; the second expression shows it. A `knob` is for benches and tests: only the
-//! feature `internals` documents it, and no list has it.
+//! `handle` is no text; the second expression shows it.
 
 macro_rules! declared_options {
     ($then:ident) => { $then! {
@@ -244,6 +245,56 @@ keyspace {
     }
 }
 
+knobs {
+    /// The first level whose tables are compressed; 0: all levels are.
+    min_level_to_compress: usize {
+        // A number above every level: no level is compressed.
+        value 0, "levels" in between(0, u64::MAX);
+        "More: cheaper flushes and small compactions. Less: less space."
+        RocksDB "min_level_to_compress"
+    }
+    /// Runs that gather in an inner tier before a compaction merges them into one (lazy leveled,
+    /// tiered).
+    tier_fan_in: usize {
+        value 4, "runs" in between(2, MOST_RUNS);
+        "More: less write amplification, more runs to read. Less: shorter reads, more write \
+         amplification."
+        RocksDB "compaction_options_universal.min_merge_width"
+    }
+    /// Bytes above the last level, as a fraction of the last level's, at which lazy leveled merges
+    /// a slice into it. It takes the slice with the most bytes to merge for each byte to rewrite.
+    staging_ratio: f64 {
+        value 0.25, "of the last level" in above(0.0, 10.0);
+        "More: less write amplification. Less: less space and shorter reads."
+        RocksDB "compaction_options_universal.max_size_amplification_percent"
+    }
+    /// Bytes of a value segment file. Many flushes append to one file until it is full.
+    segment_size: u64 {
+        value 64 << 20, "bytes" in between(4 * KIB, 4 * GIB);
+        "More: fewer files. Less: smaller steps of garbage collection."
+        RocksDB "blob_file_size"
+    }
+    /// Whether a value segment ends with the keys of its values, so that a repair need not read the
+    /// values.
+    value_hints: bool {
+        value true;
+        "false: each key is stored next to its value, and a repair reads the values too."
+    }
+    /// Bytes of memory that garbage collection of value segments may take for lookups, buffers and
+    /// hints.
+    gc_memory_budget: usize {
+        value 64 << 20, "bytes" in between(64 * KIB, MOST_MEMORY);
+        "More: fewer but longer reads and writes of files. Less: less memory."
+    }
+    /// Bytes per second that garbage collection of value segments may read and write in the
+    /// background; 0: no limit.
+    gc_io_budget: u64 {
+        value 0, "bytes a second" in IO_BUDGET;
+        "More: space is reclaimed sooner. Less: less interference with reads and writes."
+        RocksDB "rate_limiter, of all files"
+    }
+}
+
 engine {
     /// Bytes of log after which the oldest memtables are flushed even if they are not full: all
     /// keyspaces together.
@@ -261,14 +312,6 @@ engine {
         value 4096, "bytes" in between(256, 64 * MIB);
         "More: smaller index. Less: a little less to decode."
         RocksDB "block_size" LevelDB "block_size"
-    }
-    /// The first level whose tables are compressed; 0: all levels are.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    min_level_to_compress: usize {
-        // A number above every level: no level is compressed.
-        knob 0, "levels" in between(0, u64::MAX);
-        "More: cheaper flushes and small compactions. Less: less space."
-        RocksDB "min_level_to_compress"
     }
     /// Whether the background only flushes, and compacts only when the program asks.
     disable_auto_compactions: bool {
@@ -335,23 +378,6 @@ tree {
         "More: room for a larger tree. Less: fewer runs before the last level."
         RocksDB "num_levels"
     }
-    /// Runs that gather in an inner tier before a compaction merges them into one (lazy leveled,
-    /// tiered).
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    tier_fan_in: usize {
-        knob 4, "runs" in between(2, MOST_RUNS);
-        "More: less write amplification, more runs to read. Less: shorter reads, more write \
-         amplification."
-        RocksDB "compaction_options_universal.min_merge_width"
-    }
-    /// Bytes above the last level, as a fraction of the last level's, at which lazy leveled merges
-    /// a slice into it. It takes the slice with the most bytes to merge for each byte to rewrite.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    staging_ratio: f64 {
-        knob 0.25, "of the last level" in above(0.0, 10.0);
-        "More: less write amplification. Less: less space and shorter reads."
-        RocksDB "compaction_options_universal.max_size_amplification_percent"
-    }
     /// Flushed runs in level 0 that start a compaction.
     level0_compaction_trigger: usize {
         value 4, "runs" in between(1, MOST_RUNS);
@@ -389,23 +415,9 @@ tree {
 }
 
 segments {
-    /// Bytes of a value segment file. Many flushes append to one file until it is full.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    segment_size: u64 {
-        knob 64 << 20, "bytes" in between(4 * KIB, 4 * GIB);
-        "More: fewer files. Less: smaller steps of garbage collection."
-        RocksDB "blob_file_size"
-    }
-    /// Whether a value segment ends with the keys of its values, so that a repair need not read the
-    /// values.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    value_hints: bool {
-        knob true;
-        "false: each key is stored next to its value, and a repair reads the values too."
-    }
     /// Which logs become value segments instead of having the flush copy their values. Only logs of
-    /// almost nothing but separated values qualify. Adoption needs logs of at least a quarter of
-    /// `segment_size`, and a file system with hard links; otherwise values are copied.
+    /// almost nothing but separated values qualify. Adoption needs logs of at least 16 MiB, and a
+    /// file system with hard links; otherwise values are copied.
     adopt_logs: LogAdoption {
         value LogAdoption::InKeyOrder;
         "`Always`: values that arrive out of key order are also written only once, but scans of \
@@ -418,21 +430,6 @@ segments {
         value 0.25, "of the segments" in above(0.0, 1.0);
         "More: less rewriting. Less: less space."
         RocksDB "blob_garbage_collection_force_threshold"
-    }
-    /// Bytes of memory that garbage collection of value segments may take for lookups, buffers and
-    /// hints.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    gc_memory_budget: usize {
-        knob 64 << 20, "bytes" in between(64 * KIB, MOST_MEMORY);
-        "More: fewer but longer reads and writes of files. Less: less memory."
-    }
-    /// Bytes per second that garbage collection of value segments may read and write in the
-    /// background; 0: no limit.
-    #[cfg_attr(not(feature = "internals"), doc(hidden))]
-    gc_io_budget: u64 {
-        knob 0, "bytes a second" in IO_BUDGET;
-        "More: space is reclaimed sooner. Less: less interference with reads and writes."
-        RocksDB "rate_limiter, of all files"
     }
 }
 

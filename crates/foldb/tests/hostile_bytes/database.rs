@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use foldb::env::MemFs;
+use foldb::internals::Knobs;
 use foldb::{Compression, Db, KeyspaceOptions, LogAdoption, Options, WriteOptions};
 
 use crate::support::{self, PATH, number};
@@ -37,7 +38,7 @@ pub(crate) fn options(fs: &MemFs) -> Options {
             compression: Some(Compression::None),
             ..support::options(fs).default
         },
-        segment_size: 16 << 10,
+        knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
         block_size: 512,
         adopt_logs: LogAdoption::Never,
         write_buffer_size: 64 << 10,

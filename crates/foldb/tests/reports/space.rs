@@ -4,15 +4,16 @@ use std::path::Path;
 
 use foldb::env::{FileSystem, MemFs};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::support::{PATH, options};
 
 fn separating(fs: &MemFs) -> Options {
-    let segment_size = 64 << 10;
+    let knobs = Knobs { segment_size: 64 << 10, ..Knobs::default() };
     Options {
         default: KeyspaceOptions { value_separation_min: Some(128), ..options(fs).default },
-        segment_size,
+        knobs,
         ..options(fs)
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::env::{Env, FileSystem, MemFs, Watch, WatchedFs};
+use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceOptions, KeyspaceReader, Options,
     ReadOnlyDb, Reader, Result,
@@ -50,7 +51,7 @@ pub(crate) fn sliced(fs: &MemFs, compaction: CompactionPreset) -> Options {
         max_bytes_for_level_base: 2000,
         max_bytes_for_level_multiplier: 2.0,
         num_levels: 4,
-        tier_fan_in: 2,
+        knobs: Knobs { tier_fan_in: 2, ..Knobs::default() },
         ..options(fs)
     }
 }

@@ -1,6 +1,7 @@
 //! Databases with separated values, and their expected contents.
 
 use foldb::env::{FileSystem, MemFs};
+use foldb::internals::Knobs;
 use foldb::{Db, KeyspaceOptions, Options, Reader};
 
 use super::PATH;
@@ -9,7 +10,7 @@ use super::PATH;
 pub(crate) fn separating(fs: &MemFs) -> Options {
     Options {
         default: KeyspaceOptions { value_separation_min: Some(100), ..super::options(fs).default },
-        segment_size: 16 << 10,
+        knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
         ..super::options(fs)
     }
 }

@@ -18,6 +18,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
+use foldb::internals::Knobs;
 use foldb::{Db, KeyspaceOptions, Options};
 use foldb_report::soak::{Bounds, Sample, Verdict};
 use foldb_report::{page, system};
@@ -98,7 +99,10 @@ fn options(window: ByteSize) -> Options {
             ..KeyspaceOptions::default()
         },
         write_buffer_size: most.write_buffer_size.min(share.max(1 << 20) as usize),
-        segment_size: most.segment_size.min(share.max(1 << 20)),
+        knobs: Knobs {
+            segment_size: most.knobs.segment_size.min(share.max(1 << 20)),
+            ..most.knobs
+        },
         ..most
     }
 }

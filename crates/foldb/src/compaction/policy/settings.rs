@@ -1,7 +1,6 @@
 //! The settings of the policy, and what each level is under them.
 
-use crate::settings::CompactionPreset;
-use crate::settings::{TreeSettings, WriteBuffers};
+use crate::settings::{CompactionPreset, Settings};
 
 /// Everything that the policy knows besides the tree.
 #[derive(Clone, Debug)]
@@ -64,20 +63,16 @@ pub(crate) enum LevelKind {
 
 impl Policy {
     /// Makes the policy of a keyspace, with the keyspace's own preset and number of levels.
-    pub(crate) fn new(
-        preset: CompactionPreset,
-        num_levels: usize,
-        tree: &TreeSettings,
-        write_buffers: &WriteBuffers,
-    ) -> Policy {
+    pub(crate) fn new(preset: CompactionPreset, num_levels: usize, settings: &Settings) -> Policy {
+        let Settings { tree, knobs, write_buffers, .. } = settings;
         let trigger = tree.level0_compaction_trigger;
         Policy {
             preset,
             num_levels,
-            fan_in: tree.tier_fan_in,
-            staging_ratio: tree.staging_ratio,
+            fan_in: knobs.tier_fan_in,
+            staging_ratio: knobs.staging_ratio,
             staging_max_runs: 8,
-            last_max_runs: tree.tier_fan_in,
+            last_max_runs: knobs.tier_fan_in,
             level0_trigger: trigger,
             level0_limit: (2 * trigger).min(tree.level0_slowdown_trigger).max(trigger),
             level0_stop: tree.level0_stop_trigger,

@@ -211,7 +211,7 @@ impl Core {
         keyspace: &KeyspaceState,
         level: usize,
     ) -> TableBuilderOptions {
-        let compress = level >= self.settings.min_level_to_compress;
+        let compress = level >= self.settings.knobs.min_level_to_compress;
         let settings = &keyspace.settings;
         TableBuilderOptions {
             path: PathBuf::new(),

@@ -113,10 +113,10 @@ impl KeyspaceState {
         tables: &OpenTables,
     ) -> Arc<KeyspaceState> {
         let num_levels = parts.version.levels.len();
-        let Settings { tree, write_buffers, segments, .. } = settings;
-        let policy = Policy::new(parts.settings.compaction, num_levels, tree, write_buffers);
+        let policy = Policy::new(parts.settings.compaction, num_levels, settings);
+        let adopt_logs = settings.segments.adopt_logs;
         let separable_from =
-            parts.settings.value_separation_min.and_then(|least| match segments.adopt_logs {
+            parts.settings.value_separation_min.and_then(|least| match adopt_logs {
                 LogAdoption::Never => None,
                 LogAdoption::InKeyOrder => Some(least.max(LEAST_BY_DEFAULT)),
                 LogAdoption::Always => Some(least),

@@ -130,7 +130,7 @@ impl Core {
                 LogAdoption::Always => MOST_DEAD,
                 LogAdoption::InKeyOrder | LogAdoption::Never => MOST_DEAD_BY_DEFAULT,
             });
-        log.len >= self.settings.segments.segment_size / LEAST_PART
+        log.len >= self.settings.knobs.segment_size / LEAST_PART
             && (log.len - kept) as f64 <= most_dead * log.len as f64
     }
 

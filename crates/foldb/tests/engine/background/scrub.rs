@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use foldb::env::{Clock, Env, FileSystem, ManualClock, MemFs, SystemClock, SystemThreads};
 use foldb::events::{Event, EventListener};
+use foldb::internals::Knobs;
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::PATH;
@@ -40,7 +41,7 @@ fn options(env: Env, told: &Arc<Told>, scrub_io_budget: u64) -> Options {
         scrub_io_budget,
         create_if_missing: true,
         target_file_size: 16 << 10,
-        segment_size: 64 << 10,
+        knobs: Knobs { segment_size: 64 << 10, ..Knobs::default() },
         default: KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() },
         listeners: vec![Arc::clone(told) as _],
         ..Options::default()

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
+use foldb::internals::Knobs;
 use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
 
 use crate::support::{PATH, only_appends, options};
@@ -18,7 +19,7 @@ const SEEDS: u64 = 6;
 fn with(fs: &MemFs) -> Options {
     Options {
         default: KeyspaceOptions { value_separation_min: Some(256), ..options(fs).default },
-        segment_size: 16 << 10,
+        knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
         adopt_logs: LogAdoption::Always,
         ..options(fs)
     }

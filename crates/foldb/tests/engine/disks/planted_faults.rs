@@ -18,6 +18,7 @@ use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Db, KeyspaceOptions, LogAdoption, Options, WriteBatch, WriteOptions,
 };
@@ -402,7 +403,7 @@ fn verify_notices_that_a_collection_dropped_a_live_value() {
 fn adopting(fs: &MemFs) -> Db {
     let options = Options {
         default: KeyspaceOptions { value_separation_min: Some(500), ..options(fs).default },
-        segment_size: 16 << 10,
+        knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
         adopt_logs: LogAdoption::Always,
         ..options(fs)
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use foldb::env::{Env, MemFs};
 use foldb::expiry::Expiry;
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options};
 
 use crate::expiry::support::{clock, lists, open, read, seconds, set, settle, table_bytes};
@@ -124,7 +125,7 @@ fn a_log_with_entries_that_expire_can_be_a_value_segment() {
     let separating = Options {
         env,
         default: KeyspaceOptions { value_separation_min: Some(500), ..options(&fs).default },
-        segment_size: 64 << 10,
+        knobs: Knobs { segment_size: 64 << 10, ..Knobs::default() },
         adopt_logs: LogAdoption::Always,
         ..options(&fs)
     };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::feed::{Change, Position};
+use foldb::internals::Knobs;
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteBatch, WriteOptions};
 
 use super::support::{files, keeping, line, open_keeping, since, told, unsynced_since};
@@ -203,7 +204,7 @@ fn separated_values_and_adopted_logs_are_whole() {
     let fs = MemFs::new();
     let options = Options {
         default: KeyspaceOptions { value_separation_min: Some(500), ..keeping(&fs, 1).default },
-        segment_size: 64 << 10,
+        knobs: Knobs { segment_size: 64 << 10, ..Knobs::default() },
         adopt_logs: foldb::LogAdoption::Always,
         ..keeping(&fs, 1)
     };

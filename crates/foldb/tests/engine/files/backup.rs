@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use foldb::backup::Backups;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
+use foldb::internals::Knobs;
 use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Result, WriteOptions};
 
 use crate::support::{PATH, assert_error, number, options, watched};
@@ -21,7 +22,7 @@ const SEEDS: u64 = 4;
 fn with(fs: &MemFs) -> Options {
     Options {
         default: KeyspaceOptions { value_separation_min: Some(256), ..options(fs).default },
-        segment_size: 16 << 10,
+        knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
         adopt_logs: LogAdoption::Always,
         ..options(fs)
     }

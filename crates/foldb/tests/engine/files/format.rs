@@ -11,6 +11,7 @@ use std::{env, fs};
 
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::repair::RepairOptions;
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, KeyspaceOptions, LogAdoption, Options,
@@ -243,7 +244,7 @@ fn options_of(fs: &MemFs) -> Options {
         create_if_missing: true,
         default: KeyspaceOptions::with_operator(COUNT),
         block_size: 16 << 10,
-        min_level_to_compress: 1,
+        knobs: Knobs { min_level_to_compress: 1, ..Knobs::default() },
         num_levels: 3,
         disable_auto_compactions: true,
         env: Env { seed: Some(0xf01d_b000), ..Env::in_memory(fs.clone()) },
@@ -345,8 +346,7 @@ fn generate_segments() -> MemFs {
     let open = |value_hints| {
         let separating = Options {
             default: KeyspaceOptions { value_separation_min: Some(40), ..options_of(&fs).default },
-            segment_size: 4096,
-            value_hints,
+            knobs: Knobs { segment_size: 4096, value_hints, ..options_of(&fs).knobs },
             ..options_of(&fs)
         };
         Db::open(IN_MEMORY, separating).unwrap()
@@ -406,7 +406,7 @@ fn generate_adopted() -> MemFs {
     let fs = MemFs::new();
     let options = Options {
         default: KeyspaceOptions { value_separation_min: Some(300), ..options_of(&fs).default },
-        segment_size: 8192,
+        knobs: Knobs { segment_size: 8192, ..options_of(&fs).knobs },
         adopt_logs: LogAdoption::Always,
         disable_auto_compactions: true,
         ..options_of(&fs)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use foldb::custom::Comparator;
 use foldb::env::MemFs;
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::stats::ReadReport;
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, ReadOptions, Snapshot};
 
@@ -188,7 +189,7 @@ fn many_files(fs: &MemFs, separated: bool) -> Options {
             value_separation_min: separated.then_some(64),
             ..options(fs).default
         },
-        segment_size: 4 << 10,
+        knobs: Knobs { segment_size: 4 << 10, ..Knobs::default() },
         max_open_files: 16,
         adopt_logs: foldb::LogAdoption::Never,
         ..options(fs)
@@ -275,7 +276,7 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     let options = Options {
         default: KeyspaceOptions { value_separation_min: Some(0), ..options(&fs).default },
         memory_budget,
-        segment_size: 256 << 20,
+        knobs: Knobs { segment_size: 256 << 20, ..Knobs::default() },
         write_buffer_size: 32 << 20,
         block_cache_size: 1 << 20,
         max_dead_fraction: 1.0,

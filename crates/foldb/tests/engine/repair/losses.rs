@@ -15,8 +15,9 @@ use crate::support::segments::{check_all, key, put_all, segment_files, separatin
 use crate::support::{PATH, assert_error, number, watched};
 
 fn open_with(fs: &MemFs, hints: bool) -> Db {
-    let by_hand = Options { disable_auto_compactions: true, ..separating(fs) };
-    Db::open(PATH, Options { value_hints: hints, ..by_hand }).unwrap()
+    let mut by_hand = Options { disable_auto_compactions: true, ..separating(fs) };
+    by_hand.knobs.value_hints = hints;
+    Db::open(PATH, by_hand).unwrap()
 }
 
 fn repair(fs: &MemFs) -> RepairReport {

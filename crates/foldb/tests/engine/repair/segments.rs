@@ -52,7 +52,9 @@ fn find(fs: &MemFs, needle: &str) -> (PathBuf, Vec<u8>, usize) {
 fn a_rebuilt_manifest_gives_no_segment_id_twice() {
     const KEYS: usize = 1500;
     let fs = MemFs::new();
-    let options = Options { gc_memory_budget: 64 << 10, segment_size: 4 << 20, ..by_hand(&fs) };
+    let mut options = by_hand(&fs);
+    options.knobs.gc_memory_budget = 64 << 10;
+    options.knobs.segment_size = 4 << 20;
     let long_key = |n: usize| format!("{:08x}", (n as u32).wrapping_mul(0x9E37_79B1)).repeat(13);
     let put = |db: &Db, keys: std::ops::Range<usize>| {
         keys.for_each(|n| db.put(long_key(n), value(n, 0)).unwrap());
@@ -204,7 +206,8 @@ fn a_segment_that_a_repair_cannot_make_use_of_is_put_aside() {
 fn values_are_found_again_without_manifest_and_tables() {
     for (hints, logs) in [(true, true), (false, true), (true, false)] {
         let fs = MemFs::new();
-        let options = Options { value_hints: hints, ..by_hand(&fs) };
+        let mut options = by_hand(&fs);
+        options.knobs.value_hints = hints;
         let db = Db::open(PATH, options.clone()).unwrap();
         let other = foldb::KeyspaceOptions::default();
         let other = db.create_keyspace("other", other).unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{
     Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Reader, Value, WriteBatch, WriteOptions,
 };
@@ -21,7 +22,7 @@ fn adopting(fs: &MemFs) -> Options {
             value_separation_min: Some(500),
             ..support::options(fs).default
         },
-        segment_size: 16 << 10,
+        knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
         adopt_logs: LogAdoption::Always,
         disable_auto_compactions: true,
         ..support::options(fs)
@@ -75,7 +76,9 @@ fn a_log_of_separated_values_becomes_a_segment_and_reads_like_one() {
     }
     for hints in [true, false] {
         let fs = MemFs::new();
-        let db = Db::open(PATH, Options { value_hints: hints, ..adopting(&fs) }).unwrap();
+        let mut options = adopting(&fs);
+        options.knobs.value_hints = hints;
+        let db = Db::open(PATH, options).unwrap();
         let log = files(&fs, ".log")[0].clone();
         put_all(&db, 100, 0);
         db.put("small", "inline").unwrap();
@@ -603,7 +606,11 @@ fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
     for collected in [false, true] {
         for hints in [true, false] {
             let fs = MemFs::new();
-            let options = || Options { value_hints: hints, ..adopting(&fs) };
+            let options = || {
+                let mut options = adopting(&fs);
+                options.knobs.value_hints = hints;
+                options
+            };
             let db = Db::open(PATH, options()).unwrap();
             put_all(&db, 60, 0);
             (0..5).for_each(|n| db.put(key(n), value(n, 1)).unwrap());

@@ -2,6 +2,7 @@
 
 use foldb::env::MemFs;
 use foldb::garbage::{GcOptions, GcReport};
+use foldb::internals::Knobs;
 use foldb::{Db, KeyspaceOptions, Options};
 
 use crate::support::segments::{check_all, key, put_all, separating};
@@ -23,8 +24,7 @@ const KEYS: usize = 30_000;
 fn scattered_overwrites(write_budget: usize) -> (MemFs, Db) {
     let fs = MemFs::new();
     let options = Options {
-        gc_memory_budget: write_budget,
-        segment_size: 64 << 20,
+        knobs: Knobs { gc_memory_budget: write_budget, ..Knobs::default() },
         default: KeyspaceOptions { value_separation_min: Some(0), ..by_hand(&fs).default },
         write_buffer_size: 8 << 20,
         target_file_size: 64 << 10,

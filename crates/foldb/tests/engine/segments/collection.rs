@@ -380,7 +380,9 @@ fn a_crash_at_each_step_of_a_collection_leaves_the_old_or_the_new_state() {
 #[test]
 fn a_budget_smaller_than_one_value_works() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { segment_size: 8 << 20, ..by_hand(&fs) }).unwrap();
+    let mut options = by_hand(&fs);
+    options.knobs.segment_size = 8 << 20;
+    let db = Db::open(PATH, options).unwrap();
     let large = |n: u8| vec![n; 700_000];
     for n in 0..4 {
         db.put([n], large(n)).unwrap();
@@ -537,7 +539,8 @@ fn background_collections_keep_to_their_io_budget() {
         let fs = fs.kill();
         let clock = Arc::new(ManualClock::default());
         let env = Env { clock: clock.clone(), ..Env::in_memory(fs.clone()) };
-        let options = Options { env, gc_io_budget, max_dead_fraction: 0.05, ..separating(&fs) };
+        let mut options = Options { env, max_dead_fraction: 0.05, ..separating(&fs) };
+        options.knobs.gc_io_budget = gc_io_budget;
         let db = Db::open(PATH, options).unwrap();
         let before = db.stats();
         let start = clock.now();

@@ -1,7 +1,7 @@
 //! Value segments: separated values read like any other, whatever happens to the files.
 
 use foldb::env::{FileSystem, MemFs};
-use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
+use foldb::{Db, ErrorKind, KeyspaceOptions};
 
 use crate::support;
 use crate::support::segments::{check_all, key, open, put_all, segment_files, separating, value};
@@ -11,7 +11,8 @@ use crate::support::{PATH, assert_error, error_of, skipped_where_files_only_grow
 fn separated_values_read_like_others() {
     for hints in [true, false] {
         let fs = MemFs::new();
-        let options = Options { value_hints: hints, ..separating(&fs) };
+        let mut options = separating(&fs);
+        options.knobs.value_hints = hints;
         let db = Db::open(PATH, options).unwrap();
         put_all(&db, 0..300, 0);
         db.put("small", "inline").unwrap();
@@ -69,7 +70,9 @@ fn small_flushes_fill_one_segment_file_until_it_is_full() {
 #[test]
 fn a_segment_without_a_live_value_goes_by_itself() {
     let fs = MemFs::new();
-    let db = Db::open(PATH, Options { segment_size: 4096, ..separating(&fs) }).unwrap();
+    let mut options = separating(&fs);
+    options.knobs.segment_size = 4096;
+    let db = Db::open(PATH, options).unwrap();
     put_all(&db, 0..100, 0);
     db.flush().unwrap();
     let snapshot = db.snapshot();

@@ -12,6 +12,7 @@ use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
 use foldb::events::{Event, EventListener};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, LogAdoption,
     Options, WriteBatch,
@@ -91,7 +92,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
         },
         target_file_size: 4 << 10,
         level0_compaction_trigger: 2,
-        segment_size: 8 << 10,
+        knobs: Knobs { segment_size: 8 << 10, ..Knobs::default() },
         adopt_logs: LogAdoption::Never,
         ..options(&fs)
     };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use foldb::env::MemFs;
 use foldb::env::mem::Fault;
 use foldb::events::{Event, EventListener};
+use foldb::internals::Knobs;
 use foldb::operators::{Full, MergeOperator, Partial};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
@@ -221,8 +222,8 @@ fn events_tell_of_flushes_compactions_and_failed_merges() {
 fn reads_of_long_chains_lead_to_their_fold() {
     let fs = MemFs::new();
     let quiet = Options { disable_auto_compactions: false, ..options(&fs) };
-    let db = Db::open(PATH, Options { level0_compaction_trigger: 20, tier_fan_in: 20, ..quiet })
-        .unwrap();
+    let knobs = Knobs { tier_fan_in: 20, ..Knobs::default() };
+    let db = Db::open(PATH, Options { level0_compaction_trigger: 20, knobs, ..quiet }).unwrap();
     let sum = db.operator("float64add").unwrap();
     db.put("total", 0f64.to_le_bytes()).unwrap();
     db.compact(..).unwrap();

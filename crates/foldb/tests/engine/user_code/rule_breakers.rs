@@ -12,6 +12,7 @@ use std::time::Duration;
 use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::operators::laws::Check;
 use foldb::operators::{Full, Growth, MergeOperator, Partial};
 use foldb::{Db, Error, ErrorKind, Keyspace, KeyspaceOptions, Options};
@@ -226,7 +227,7 @@ fn live_beside(breach: Breach, threads: bool) {
             target_file_size: 16 << 10,
             level0_compaction_trigger: 2,
             default: KeyspaceOptions { value_separation_min: Some(150), ..options(&fs).default },
-            segment_size: 8 << 10,
+            knobs: Knobs { segment_size: 8 << 10, ..Knobs::default() },
             ..options(&fs)
         };
         own.operators.push(Breaker::new(breach));

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Clock, Env, FileSystem, MemFs, SystemClock, SystemThreads};
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Db, ErrorKind, KeyspaceOptions, Options, Runtime, RuntimeOptions, WriteBatch,
     WriteOptions,
@@ -138,11 +139,14 @@ fn write_at(edges: Edges, has_threads: bool, state: &mut u64) -> foldb::Result<(
         write_buffer_size: 4096,
         default: KeyspaceOptions { compaction: Some(edges.preset), ..options(&fs).default },
         num_levels: edges.num_levels,
-        tier_fan_in: edges.tier_fan_in,
         level0_compaction_trigger: edges.trigger,
         level0_slowdown_trigger: edges.slowdown,
         level0_stop_trigger: edges.stop,
-        staging_ratio: edges.staging_ratio,
+        knobs: Knobs {
+            tier_fan_in: edges.tier_fan_in,
+            staging_ratio: edges.staging_ratio,
+            ..Knobs::default()
+        },
         max_write_buffers: edges.max_write_buffers,
         wal_limit: edges.wal_limit,
         max_background_compactions: edges.compactions,
@@ -263,8 +267,7 @@ fn open_in_with_a_resting_collection(runtime: Option<Runtime>, fs: &MemFs) -> Db
     let options = Options {
         env,
         runtime,
-        gc_io_budget: 4096,
-        segment_size: 4 << 20,
+        knobs: Knobs { gc_io_budget: 4096, segment_size: 4 << 20, ..Knobs::default() },
         max_dead_fraction: 0.1,
         write_buffer_size: 4096,
         max_write_buffers: 2,

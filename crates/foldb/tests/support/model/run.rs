@@ -12,6 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use foldb::env::{Env, MemFs};
 use foldb::expiry::Expires;
 use foldb::garbage::GcOptions;
+use foldb::internals::Knobs;
 use foldb::operators::Base;
 use foldb::stats::Stats;
 use foldb::{
@@ -768,9 +769,12 @@ fn options(fs: &MemFs, settings: Settings, clock: &Arc<DayClock>, seed: u64) -> 
         max_bytes_for_level_base: settings.level_base,
         max_bytes_for_level_multiplier: 2.0,
         num_levels: settings.levels,
-        tier_fan_in: settings.fan_in,
-        segment_size: settings.segment_size,
-        value_hints: settings.hints,
+        knobs: Knobs {
+            tier_fan_in: settings.fan_in,
+            segment_size: settings.segment_size,
+            value_hints: settings.hints,
+            ..Knobs::default()
+        },
         adopt_logs: LogAdoption::Always,
         max_dead_fraction: settings.dead_fraction,
         ..Options::default()

@@ -41,7 +41,7 @@ impl Core {
         }
         let Some(_collecting) = self.background.collecting.try_lock() else { return Ok(false) };
         let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
-        let memory = self.settings.segments.gc_memory_budget;
+        let memory = self.settings.knobs.gc_memory_budget;
         let start = self.options.env.clock.now();
         let courtesy = Courtesy::new(self);
         let progress = |read: u64| {
@@ -107,7 +107,7 @@ impl Core {
     /// compacts and does other work of the runtime: the rest may take hours, and this may be the
     /// only worker. The wait ends when a caller wants to collect.
     fn keep_to_io_budget(&self, bytes: u64, start: Duration) {
-        let budget = self.settings.segments.gc_io_budget;
+        let budget = self.settings.knobs.gc_io_budget;
         if budget == 0 {
             return;
         }

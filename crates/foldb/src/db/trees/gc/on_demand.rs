@@ -93,7 +93,7 @@ impl OnDemand<'_> {
     /// progress.
     fn collect(&self, keyspace: &Arc<KeyspaceState>, report: &mut GcReport) -> Result<()> {
         let memory =
-            self.options.memory_budget.unwrap_or(self.core.settings.segments.gc_memory_budget);
+            self.options.memory_budget.unwrap_or(self.core.settings.knobs.gc_memory_budget);
         while !self.is_cancelled() {
             let read_before = report.bytes_read;
             let progress = |read| {

@@ -14,9 +14,8 @@ pub struct GcOptions {
     /// 0.05. A larger fraction means less rewriting, a smaller one reclaims more space. At 0, every
     /// known dead value is reclaimed.
     pub max_dead_fraction: f64,
-    /// Bytes of memory that the collection may take, at least 64 KiB. Default:
-    /// [`crate::Options::gc_memory_budget`]. With more memory, the collection makes larger reads
-    /// and writes.
+    /// Bytes of memory that the collection may take, at least 64 KiB. Default: 64 MiB. With
+    /// more memory, the collection makes larger reads and writes.
     pub memory_budget: Option<usize>,
     /// Whether to flush the memtables first, and then compact a tree if it is small compared with
     /// its values. Only a compaction finds the values that newer writes have replaced. Default:

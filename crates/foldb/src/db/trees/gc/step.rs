@@ -49,7 +49,7 @@ impl GcStep {
 
 impl Core {
     pub(crate) fn gc_bound(&self, dead_fraction: f64) -> Bound {
-        Bound { dead_fraction, segment_size: self.settings.segments.segment_size }
+        Bound { dead_fraction, segment_size: self.settings.knobs.segment_size }
     }
 
     /// Rewrites the files of a keyspace that have the most dead bytes into one file, and installs

@@ -8,6 +8,7 @@ use std::time::Duration;
 use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, MemFs, SystemThreads};
 
+use crate::settings::Knobs;
 use crate::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 /// Every call that returns does so in a fraction of this time.
@@ -25,7 +26,7 @@ fn without_service(fs: &MemFs) -> Db {
                 value_separation_min: Some(100),
                 ..KeyspaceOptions::default()
             },
-            segment_size: 16 << 10,
+            knobs: Knobs { segment_size: 16 << 10, ..Knobs::default() },
             max_dead_fraction: 0.01,
             level0_slowdown_trigger: 4,
             ..Options::default()

@@ -12,6 +12,7 @@ use crate::db::handle::database::Db;
 use crate::key::Kind;
 use crate::options::{KeyspaceOptions, Options};
 use crate::separated::Address;
+use crate::settings::Knobs;
 use crate::table::{CursorOptions, TableCursor};
 
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ fn open(fs: &MemFs) -> Db {
         create_if_missing: true,
         env: Env::in_memory(fs.clone()),
         default: KeyspaceOptions { value_separation_min: Some(MIN), ..KeyspaceOptions::default() },
-        segment_size: 4096,
+        knobs: Knobs { segment_size: 4096, ..Knobs::default() },
         target_file_size: 1024,
         block_size: 256,
         ..Options::default()

@@ -39,9 +39,9 @@ impl Core {
     pub(crate) fn separation(&self, keyspace: &KeyspaceState) -> Separation {
         Separation {
             min: keyspace.settings.value_separation_min.filter(|&min| min < usize::MAX),
-            segment_size: self.settings.segments.segment_size,
-            hints: self.settings.segments.value_hints,
-            most_hints: (self.settings.segments.gc_memory_budget / 8).min(MOST_HINTS),
+            segment_size: self.settings.knobs.segment_size,
+            hints: self.settings.knobs.value_hints,
+            most_hints: (self.settings.knobs.gc_memory_budget / 8).min(MOST_HINTS),
         }
     }
 
