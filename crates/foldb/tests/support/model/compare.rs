@@ -3,35 +3,43 @@
 use std::ops::Bound;
 
 use foldb::{ErrorKind, Iter, Keyspace, KeyspaceReader, ReadOptions, Reader, Snapshot, Value};
+use foldb_model::{Cell, Keys, View, is_between};
 
 use super::program::{self, Key, Place};
-use super::{Cell, Entries, Seen, State};
+
+/// The result of a scan.
+pub(crate) type Entries = Vec<(Vec<u8>, Cell)>;
+
+/// Returns what a full scan sees.
+pub(crate) fn entries(view: View<'_>) -> Entries {
+    view.entries().map(|(key, cell)| (key.clone(), cell.clone())).collect()
+}
 
 /// Compares all entries: by gets, forwards and backwards.
-pub(crate) fn check_keyspace(keyspace: &KeyspaceReader, state: &State) {
-    check_reads(keyspace, state);
+pub(crate) fn check_keyspace(keyspace: &KeyspaceReader, view: View<'_>) {
+    check_reads(keyspace, view);
     for n in (0..program::KEYS).step_by(5) {
         let key = Key(n).bytes();
-        check_count(keyspace, state, (Bound::Unbounded, Bound::Excluded(key.clone())));
-        check_count(keyspace, state, (Bound::Excluded(key), Bound::Unbounded));
+        check_count(keyspace, view, (Bound::Unbounded, Bound::Excluded(key.clone())));
+        check_count(keyspace, view, (Bound::Excluded(key), Bound::Unbounded));
     }
-    check_count(keyspace, state, (Bound::Unbounded, Bound::Unbounded));
+    check_count(keyspace, view, (Bound::Unbounded, Bound::Unbounded));
 }
 
 /// Compares what every reader can read.
-pub(crate) fn check_reads(reader: &impl Reader, state: &State) {
-    let expected = state.seen();
+pub(crate) fn check_reads(reader: &impl Reader, view: View<'_>) {
+    let expected = entries(view);
     for key in Key::all() {
-        assert_get(&key, reader.get(&key), state);
+        assert_get(&key, reader.get(&key), view);
         let there = reader.contains_key(&key);
         match expected.iter().find(|(own, _)| *own == key) {
-            Some((_, Seen::Failed)) => assert!(there.is_err()),
+            Some((_, Cell::Failed)) => assert!(there.is_err()),
             found => assert_eq!(there.expect("a read"), found.is_some()),
         }
     }
     let answers = reader.multi_get(Key::all()).expect("several reads");
     for (key, answer) in Key::all().zip(answers) {
-        assert_get(&key, answer, state);
+        assert_get(&key, answer, view);
     }
     assert_entries("forwards", scan(reader.iter().expect("an iterator")), &expected);
     let backwards = scan_backwards(reader.iter().expect("an iterator"));
@@ -43,7 +51,7 @@ pub(crate) fn check_reads(reader: &impl Reader, state: &State) {
 }
 
 /// Takes two entries from the front, one from the back, and so on until they meet.
-fn assert_from_both_ends(mut iter: Iter, expected: &[(Vec<u8>, Seen)]) {
+fn assert_from_both_ends(mut iter: Iter, expected: &[(Vec<u8>, Cell)]) {
     let mut left = expected.iter();
     for turn in 0..=expected.len() {
         let (entry, expected) = match turn % 3 {
@@ -67,7 +75,7 @@ fn assert_from_both_ends(mut iter: Iter, expected: &[(Vec<u8>, Seen)]) {
 fn assert_end(
     which: &str,
     read: foldb::Result<Option<(Vec<u8>, Value)>>,
-    expected: Option<&(Vec<u8>, Seen)>,
+    expected: Option<&(Vec<u8>, Cell)>,
 ) {
     let (key, value) = match read {
         Ok(None) => return assert_eq!(None, expected, "the {which} entry"),
@@ -81,12 +89,8 @@ fn assert_end(
 }
 
 /// Checks that the true count lies within the bound of the approximate one.
-pub(crate) fn check_count(
-    keyspace: &KeyspaceReader,
-    state: &State,
-    range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
-) {
-    let keys = state.0.keys().filter(|key| is_between(key, &range)).count() as u64;
+pub(crate) fn check_count(keyspace: &KeyspaceReader, view: View<'_>, range: Keys) {
+    let keys = view.entries().filter(|(key, _)| is_between(key, &range)).count() as u64;
     let count = keyspace.approximate_count(range.clone()).expect("a count");
     assert!(
         count.at_least <= keys && keys <= count.at_most,
@@ -95,28 +99,14 @@ pub(crate) fn check_count(
     assert!(count.at_least <= count.estimate && count.estimate <= count.at_most, "{count:?}");
 }
 
-pub(crate) fn is_between(key: &[u8], (lower, upper): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> bool {
-    let above = match lower {
-        Bound::Unbounded => true,
-        Bound::Included(lower) => key >= &lower[..],
-        Bound::Excluded(lower) => key > &lower[..],
-    };
-    let below = match upper {
-        Bound::Unbounded => true,
-        Bound::Included(upper) => key <= &upper[..],
-        Bound::Excluded(upper) => key < &upper[..],
-    };
-    above && below
-}
-
 /// Returns what a read saw.
 ///
 /// # Panics
 /// When the read failed for another reason than its merge.
-pub(crate) fn seen(read: foldb::Result<Option<Value>>) -> Option<Seen> {
+pub(crate) fn seen(read: foldb::Result<Option<Value>>) -> Option<Cell> {
     match read {
-        Ok(value) => value.map(|value| Seen::Value(value.to_vec())),
-        Err(error) if error.kind() == ErrorKind::MergeFailed => Some(Seen::Failed),
+        Ok(value) => value.map(|value| Cell::Value(value.to_vec())),
+        Err(error) if error.kind() == ErrorKind::MergeFailed => Some(Cell::Failed),
         Err(error) => panic!("a read failed: {error}"),
     }
 }
@@ -141,24 +131,24 @@ pub(crate) fn collect(mut iter: Iter, step: fn(&mut Iter) -> foldb::Result<bool>
     entries
 }
 
-pub(crate) fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, state: &State) {
-    let expected = state.0.get(key).map(Cell::seen);
+pub(crate) fn assert_get(key: &[u8], read: foldb::Result<Option<Value>>, view: View<'_>) {
+    let expected = view.get(key).cloned();
     assert_eq!(seen(read), expected, "get of key '{}'", key.escape_ascii());
 }
 
-pub(crate) fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, state: &State) {
+pub(crate) fn check_snapshot(keyspace: &Keyspace, snapshot: &Snapshot, view: View<'_>) {
     let then = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
     for key in Key::all() {
-        assert_get(&key, keyspace.with(&then).get(&key), state);
+        assert_get(&key, keyspace.with(&then).get(&key), view);
         if keyspace.name() == Place::DEFAULT.name() {
-            assert_get(&key, snapshot.get(&key), state);
+            assert_get(&key, snapshot.get(&key), view);
         }
     }
     let found = scan(keyspace.with(&then).range(..).expect("an iterator"));
-    assert_entries("through a snapshot", found, &state.seen());
-    check_reads(&snapshot.keyspace(keyspace), state);
+    assert_entries("through a snapshot", found, &entries(view));
+    check_reads(&snapshot.keyspace(keyspace), view);
 }
 
-pub(crate) fn assert_entries(how: &str, found: Entries, expected: &[(Vec<u8>, Seen)]) {
+pub(crate) fn assert_entries(how: &str, found: Entries, expected: &[(Vec<u8>, Cell)]) {
     assert_eq!(found, expected, "a scan {how}");
 }

@@ -7,10 +7,11 @@ use std::ops::Bound;
 
 use arbitrary::{Result, Unstructured};
 use foldb::{CompactionPreset, Compression};
+use foldb_model::Operator;
 
-use super::fading::Rule;
+use super::fading::RULES;
 use super::program::{
-    Condition, Draft, KEYS, Key, Move, Operator, Place, Program, Range, Settings, Step, Text,
+    Condition, Draft, KEYS, Key, Move, Place, Program, Range, Settings, Step, Text,
 };
 
 /// Steps of the longest program.
@@ -33,7 +34,7 @@ fn settings(from: &mut Unstructured<'_>) -> Result<Settings> {
         [CompactionPreset::LazyLeveled, CompactionPreset::Leveled, CompactionPreset::Tiered];
     let settings = Settings {
         feed: false,
-        rule: Rule::AfterLast,
+        rule: RULES[0],
         few_notes: false,
         preset: *from.choose(&presets)?,
         compression: *from.choose(&[Compression::None, Compression::Lz4, Compression::Snappy])?,
@@ -55,16 +56,17 @@ fn settings(from: &mut Unstructured<'_>) -> Result<Settings> {
         dead_fraction: 0.0,
     };
     let bits: u8 = from.arbitrary()?;
-    let rule = Rule::ALL[usize::from(bits >> 1 & 3)];
+    let rule = RULES[usize::from(bits >> 1 & 3)];
     let (hints, feed, few_notes) = (bits & 1 > 0, bits & 8 > 0, bits & 16 > 0);
     let dead_fraction = *from.choose(&[0.01, 0.25, 1.0])?;
     Ok(Settings { hints, feed, rule, few_notes, dead_fraction, ..settings })
 }
 
 fn operator(from: &mut Unstructured<'_>) -> Result<Operator> {
-    use Operator::{Add, Append, Max, Put, References, Register};
+    use Operator::{Add, Max, Put, References, Register};
+    let append = Operator::Append(b',');
     // The most common operators appear twice.
-    Ok(*from.choose(&[Append, Add, Append, Add, Max, Put, References, Register])?)
+    Ok(*from.choose(&[append, Add, append, Add, Max, Put, References, Register])?)
 }
 
 fn key(from: &mut Unstructured<'_>) -> Result<Key> {

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use foldb::feed::{BatchUpdate, Change, Position, UpdateOp, Updates, UpdatesOptions};
+use foldb::feed::{self, BatchUpdate, Position, UpdateOp, Updates, UpdatesOptions};
 use foldb::{Db, ErrorKind};
+use foldb_model::{Change, Model, Operation, Operator, is_between};
 
-use super::compare::is_between;
-use super::program::{Key, Operator, Place};
-use super::{Placed, World, Write};
+use super::program::{Key, Place};
 
 /// One entry that the feed must have.
 enum Entry {
-    Batch(Vec<Placed>),
+    Batch(Vec<Operation>),
     /// A sorted load, which is in no log.
     Load,
 }
@@ -57,24 +56,24 @@ impl Follower {
     }
 }
 
-fn names(world: &World) -> BTreeSet<String> {
-    let there = Place::all().filter(|&place| world.has(place));
+fn names(model: &Model) -> BTreeSet<String> {
+    let there = Place::all().filter(|place| model.has(place.index()));
     there.map(|place| place.name().to_owned()).collect()
 }
 
 impl Feed {
     /// Begins a feed at the end of what the database has.
-    pub(super) fn begin(db: &Db, is_new: bool, world: &World) -> Feed {
+    pub(super) fn begin(db: &Db, is_new: bool, model: &Model) -> Feed {
         let now = || if is_new { Position::BEGINNING } else { db.position().expect("a position") };
-        let follower = || Follower::at(now(), 0, names(world));
+        let follower = || Follower::at(now(), 0, names(model));
         let (synced, unsynced) = (follower(), follower());
         let (entries, durable, crashed, batches) = (Vec::new(), 0, false, 0);
         Feed { entries, durable, crashed, synced, unsynced, batches }
     }
 
     /// Adds the entry of a write. Deletes of empty ranges alone are no entry.
-    pub(super) fn add(&mut self, writes: &[Placed]) {
-        let writes: Vec<_> = writes.iter().filter(|(_, write)| !is_nothing(write)).collect();
+    pub(super) fn add(&mut self, writes: &[Operation]) {
+        let writes: Vec<_> = writes.iter().filter(|write| !is_nothing(write)).collect();
         if !writes.is_empty() {
             self.entries.push(Entry::Batch(writes.into_iter().cloned().collect()));
         }
@@ -104,7 +103,7 @@ impl Feed {
     }
 
     /// Reads to the end. Checks that all of the feed, or its durable part, was there.
-    pub(super) fn follow(&mut self, db: &Db, world: &World, unsynced: bool, anew: bool) {
+    pub(super) fn follow(&mut self, db: &Db, model: &Model, unsynced: bool, anew: bool) {
         let which = if unsynced { Which::Unsynced } else { Which::Synced };
         if anew {
             self.follower(which).updates = None;
@@ -115,7 +114,7 @@ impl Feed {
         let follower = self.follower(which);
         assert!(follower.read >= least, "the feed ends after {} of {least}", follower.read);
         if unsynced && !crashed {
-            assert_eq!(follower.keyspaces, names(world), "keyspaces in the feed");
+            assert_eq!(follower.keyspaces, names(model), "keyspaces in the feed");
         }
     }
 
@@ -160,17 +159,18 @@ impl Feed {
         };
         for update in updates.by_ref() {
             let change = update?.change;
-            self.follower(which).is_loose = matches!(change, Change::Unlogged { .. });
+            self.follower(which).is_loose = matches!(change, feed::Change::Unlogged { .. });
             match change {
-                Change::Batch(batch) => self.check(which, &batch),
-                Change::Unlogged { first, last } => self.pass_loads(which, last + 1 - first),
-                Change::Keyspaces { dropped, created } => {
+                feed::Change::Batch(batch) => self.check(which, &batch),
+                feed::Change::Unlogged { first, last } => self.pass_loads(which, last + 1 - first),
+                feed::Change::Keyspaces { dropped, created } => {
                     let keyspaces = &mut self.follower(which).keyspaces;
                     keyspaces.retain(|name| !dropped.contains(name));
                     for own in created {
                         let place = Place::all().find(|place| place.name() == own.name);
                         let place = place.expect("a keyspace of the program");
-                        let operator = place.operator().map(|operator| operator.spec().to_owned());
+                        let operator =
+                            place.operator().map(|operator| operator.name().into_owned());
                         assert_eq!(own.merge_operator, operator, "{place:?}");
                         assert_eq!(own.expiry.is_some(), place == Place::FADING);
                         keyspaces.insert(own.name);
@@ -232,8 +232,8 @@ fn meets<T: PartialEq>(start: &Bound<T>, end: &Bound<T>) -> bool {
     }
 }
 
-fn is_nothing(write: &Write) -> bool {
-    matches!(write, Write::DeleteRange((start, end)) if meets(start, end))
+fn is_nothing(write: &Operation) -> bool {
+    matches!(&write.change, Change::DeleteRange((start, end)) if meets(start, end))
 }
 
 fn is_empty(found: &UpdateOp<'_>) -> bool {
@@ -241,25 +241,25 @@ fn is_empty(found: &UpdateOp<'_>) -> bool {
 }
 
 /// Returns whether the feed tells of this write.
-fn is_of((place, write): &Placed, found: &UpdateOp<'_>) -> bool {
-    match (write, found) {
-        (Write::Lasting(_, write), found) => is_of(&(*place, (**write).clone()), found),
-        (Write::Put(own, to), UpdateOp::Put { keyspace, key, value, .. }) => {
-            *keyspace == place.name() && own == key && to == value
+fn is_of(write: &Operation, found: &UpdateOp<'_>) -> bool {
+    let (name, is_same) = match (&write.change, found) {
+        (Change::Put(own, to), UpdateOp::Put { keyspace, key, value, .. }) => {
+            (*keyspace, own == key && to == value)
         }
-        (Write::Delete(own), UpdateOp::Delete { keyspace, key }) => {
-            *keyspace == place.name() && own == key
+        (Change::Delete(own), UpdateOp::Delete { keyspace, key }) => (*keyspace, own == key),
+        (
+            Change::Merge(with, own, by),
+            UpdateOp::Merge { keyspace, key, operand, operator, .. },
+        ) => {
+            let is_same = Operator::of_name(operator) == Some(*with);
+            (*keyspace, own == key && by == operand && is_same)
         }
-        (Write::Merge(with, own, by), UpdateOp::Merge { keyspace, key, operand, operator, .. }) => {
-            let is_same = Operator::of_spec(operator) == *with;
-            *keyspace == place.name() && own == key && by == operand && is_same
-        }
-        (Write::DeleteRange(own), UpdateOp::DeleteRange { keyspace, start, end }) => {
+        (Change::DeleteRange(own), UpdateOp::DeleteRange { keyspace, start, end }) => {
             let found = (start.map(<[u8]>::to_vec), end.map(<[u8]>::to_vec));
-            let mut keys = Key::all();
-            let covers_same = keys.all(|key| is_between(&key, own) == is_between(&key, &found));
-            *keyspace == place.name() && covers_same
+            let covers_same = |key: Vec<u8>| is_between(&key, own) == is_between(&key, &found);
+            (*keyspace, Key::all().all(covers_same))
         }
-        _ => false,
-    }
+        _ => return false,
+    };
+    is_same && Place::at(write.keyspace).name() == name
 }

@@ -2,8 +2,7 @@
 
 use foldb::Iter;
 
-use super::Entries;
-use super::compare::seen;
+use super::compare::{Entries, seen};
 use super::program::{Key, Move};
 
 /// An iterator and its expected position.

@@ -4,12 +4,13 @@ use std::fmt;
 use std::ops::Bound;
 
 use foldb::{CompactionPreset, Compression};
+use foldb_model::{Expiry, Operator};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::fading::Rule;
+use super::fading::RULES;
 
 /// A database's settings and the steps of a program.
 #[derive(Clone)]
@@ -43,59 +44,9 @@ pub(crate) struct Settings {
     /// Whether logs are kept for the change feed.
     pub feed: bool,
     /// How entries expire in a keyspace that is created with these settings.
-    pub rule: Rule,
+    pub rule: Expiry,
     /// Whether the engine keeps notes of only a few writes for the commits of transactions.
     pub few_notes: bool,
-}
-
-/// The operators that programs use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operator {
-    Append,
-    Add,
-    Max,
-    Put,
-    References,
-    Register,
-}
-
-impl Operator {
-    pub(crate) fn spec(self) -> &'static str {
-        match self {
-            Operator::Append => "stringappend:,",
-            Operator::Add => "uint64add",
-            Operator::Max => "max",
-            Operator::Put => "put",
-            Operator::References => "test.references",
-            Operator::Register => "test.register",
-        }
-    }
-
-    /// Returns the operator of a spec.
-    ///
-    /// # Panics
-    /// When programs use no such operator.
-    pub(crate) fn of_spec(spec: &str) -> Operator {
-        let all = [
-            Operator::Append,
-            Operator::Add,
-            Operator::Max,
-            Operator::Put,
-            Operator::References,
-            Operator::Register,
-        ];
-        let found = all.into_iter().find(|operator| operator.spec() == spec);
-        found.unwrap_or_else(|| panic!("programs have no operator '{spec}'"))
-    }
-
-    pub(crate) fn is_number(self) -> bool {
-        matches!(self, Operator::Add | Operator::References)
-    }
-
-    /// Returns whether two operands give the value, whatever the base.
-    pub(crate) fn is_absolute(self) -> bool {
-        matches!(self, Operator::Put | Operator::Register)
-    }
 }
 
 /// A keyspace: the default one, or one of three that come and go.
@@ -113,6 +64,11 @@ impl Place {
         (0..Place::COUNT as u8).map(Place)
     }
 
+    /// Returns the place with this number.
+    pub(crate) fn at(index: usize) -> Place {
+        Place(index as u8)
+    }
+
     pub(crate) fn index(self) -> usize {
         self.0.into()
     }
@@ -124,7 +80,7 @@ impl Place {
     /// Returns the operator of merges that name none. The default keyspace takes its operator from
     /// the settings.
     pub(crate) fn operator(self) -> Option<Operator> {
-        let append = Some(Operator::Append);
+        let append = Some(Operator::Append(b','));
         [None, append, Some(Operator::Add), append][self.index()]
     }
 }
@@ -362,7 +318,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         2 => Just(Some(100)),
     ];
     let segments = (separation, 0..3usize, any::<bool>(), 0..3usize);
-    let general = (any::<bool>(), select(Rule::ALL.to_vec()), any::<bool>());
+    let general = (any::<bool>(), select(RULES.to_vec()), any::<bool>());
     let all = (shape, tables, memory, operator(), segments, general);
     all.prop_map(|(shape, tables, memory, default_operator, segments, general)| Settings {
         feed: general.0,
@@ -403,7 +359,7 @@ fn compression() -> impl Strategy<Value = Compression> {
 
 fn operator() -> impl Strategy<Value = Operator> {
     prop_oneof![
-        3 => Just(Operator::Append),
+        3 => Just(Operator::Append(b',')),
         3 => Just(Operator::Add),
         1 => Just(Operator::Max),
         1 => Just(Operator::Put),
