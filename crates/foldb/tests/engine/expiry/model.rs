@@ -1,48 +1,21 @@
 //! Expiry against a model: all rules, a clock that jumps both ways, snapshots, flushes, compactions
 //! and crashes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldb::env::{ManualClock, MemFs};
-use foldb::expiry::{Expires, Expiry};
+use foldb::expiry::Expires;
 use foldb::{Db, Keyspace, ReadOptions, Snapshot, WriteOptions};
+use foldb_model::{Cell, Change, Model, Moment, Operation, Operator, Reset};
 use proptest::prelude::*;
 
-use crate::expiry::support::{clock, lists, open, seconds, set, settle};
+use crate::expiry::support::{START, clock, lists, open, seconds, settle};
+use crate::support::model::fading::{RULES, expiry_of};
 #[cfg(debug_assertions)]
 use crate::support::quiet;
 
-const NEVER: u64 = u64::MAX;
-
-/// The rules of the keyspaces, with a lifetime of ten seconds.
-const RULES: [&str; 4] = ["last", "first", "first in buckets", "per write"];
-
-fn expiry_of(rule: &str) -> Expiry {
-    match rule {
-        "last" => Expiry::after_last_write(seconds(10)),
-        "first" => Expiry::after_first_write(seconds(10)),
-        "first in buckets" => Expiry::after_first_write(seconds(10)).with_bucket(seconds(4)),
-        _ => Expiry::per_write().with_bucket(seconds(3)),
-    }
-}
-
-fn bucket_of(rule: &str) -> u64 {
-    match rule {
-        "first in buckets" => 4,
-        "per write" => 3,
-        _ => 1,
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    value: String,
-    end: u64,
-}
-
-/// Entries by keyspace and key, expired ones too.
-type Entries = BTreeMap<(usize, u8), Entry>;
+/// The names of the keyspaces, each of which has one of the [`RULES`].
+const NAMES: [&str; RULES.len()] = ["last", "first", "first in buckets", "per write"];
 
 #[derive(Clone, Copy, Debug)]
 enum Write {
@@ -105,34 +78,33 @@ struct World {
     clock: Arc<ManualClock>,
     /// The clock's second, which may fall.
     second: u64,
-    /// The database's second, which falls only by a reset.
-    time: u64,
+    /// The last write and reset, and the database's second, which falls only by a reset.
+    now: Moment,
     db: Option<Db>,
-    model: Entries,
-    snapshots: Vec<(Snapshot, Entries, u64)>,
-    written: u32,
+    model: Model,
+    snapshots: Vec<(Snapshot, Moment)>,
 }
 
 impl World {
     fn new() -> World {
         let (fs, clock) = (MemFs::new(), clock());
         let db = Some(open(&fs, &clock));
-        let mut world = World {
-            fs,
-            clock,
-            second: 20,
-            time: 20,
-            db,
-            model: Entries::new(),
-            snapshots: Vec::new(),
-            written: 0,
-        };
+        let mut model = Model::default();
+        RULES.into_iter().enumerate().for_each(|(at, rule)| model.create(at, Some(rule)));
+        let (second, snapshots) = (START + 20, Vec::new());
+        let now = Moment { number: 0, second };
+        let world = World { fs, clock, second, now, db, model, snapshots };
         world.set_clock();
         world
     }
 
-    fn set_clock(&mut self) {
-        set(&self.clock, self.second);
+    fn set_clock(&self) {
+        self.clock.set_time_of_day(self.second);
+    }
+
+    /// Notes that the database looks at the clock.
+    fn look(&mut self) {
+        self.now.second = self.now.second.max(self.second);
     }
 
     fn db(&self) -> &Db {
@@ -140,7 +112,7 @@ impl World {
     }
 
     fn keyspace(&self, at: usize) -> Keyspace {
-        lists(self.db(), RULES[at], expiry_of(RULES[at]))
+        lists(self.db(), NAMES[at], expiry_of(RULES[at]))
     }
 
     fn step(&mut self, step: Step) {
@@ -153,7 +125,7 @@ impl World {
             Step::Back(seconds) => {
                 // A database that never looked at the clock does not know how far it was.
                 self.keyspace(0).get("a").unwrap();
-                self.time = self.time.max(self.second);
+                self.look();
                 self.second = self.second.saturating_sub(seconds);
                 self.set_clock();
             }
@@ -163,8 +135,8 @@ impl World {
             Step::Snapshot => {
                 // A snapshot of a database with such a keyspace looks at the clock.
                 let _keyspace = self.keyspace(0);
-                self.time = self.time.max(self.second);
-                self.snapshots.push((self.db().snapshot(), self.model.clone(), self.time));
+                self.look();
+                self.snapshots.push((self.db().snapshot(), self.now));
             }
             Step::Release => {
                 if !self.snapshots.is_empty() {
@@ -182,110 +154,80 @@ impl World {
         }
     }
 
-    /// Resets the time. What had expired by the time before is back, unless a flush or compaction
-    /// has dropped it.
+    /// Resets the time, and tells the model what is left.
     fn reset(&mut self) {
         let _keyspace = self.keyspace(0);
-        let before = self.time.max(self.second);
+        let (before, after) = (self.now.second.max(self.second), self.second);
         self.db().reset_clock().unwrap();
-        self.time = self.second;
-        let mut model = std::mem::take(&mut self.model);
-        model.retain(|(at, key), entry| {
-            let is_doubtful = entry.end <= before && entry.end > self.time;
-            !is_doubtful || self.keyspace(*at).contains_key([*key]).unwrap()
-        });
-        self.model = model;
+        self.now = Moment { number: self.now.number + 1, second: after };
+        for keyspace in 0..RULES.len() {
+            let entries = self.keyspace(keyspace).iter().unwrap().map(pair).collect();
+            let reset = Reset { number: self.now.number, before, after, keyspace, entries };
+            self.model.reset(&reset).unwrap();
+        }
     }
 
     fn write(&mut self, at: usize, write: Write, lifetime: Option<u64>) {
         let keyspace = self.keyspace(at);
-        self.time = self.time.max(self.second);
-        self.written += 1;
-        let text = self.written.to_string();
+        self.look();
+        self.now.number += 1;
+        let text = self.now.number.to_string().into_bytes();
         let expires = lifetime.map(|lifetime| Expires::After(seconds(lifetime)));
         let options = WriteOptions { expires, ..WriteOptions::default() };
-        match write {
+        let change = match write {
             Write::Put(key) => {
                 keyspace.with(&options).put([key], &text).unwrap();
-                let end = self.end_of(at, lifetime, None);
-                self.model.insert((at, key), Entry { value: text, end });
+                Change::Put(vec![key], text)
             }
             Write::Merge(key) => {
                 keyspace.with(&options).merge([key], &text).unwrap();
-                let alive = self.model.remove(&(at, key)).filter(|entry| entry.end > self.time);
-                let end = self.end_of(at, lifetime, alive.as_ref().map(|entry| entry.end));
-                let value = alive.map_or(text.clone(), |entry| entry.value + "," + &text);
-                self.model.insert((at, key), Entry { value, end });
+                Change::Merge(Operator::Append(b','), vec![key], text)
             }
             Write::Delete(key) => {
                 keyspace.delete([key]).unwrap();
-                self.model.remove(&(at, key));
+                Change::Delete(vec![key])
             }
             Write::DeleteRange(start, end) => {
                 keyspace.delete_range([start]..[end]).unwrap();
-                self.model.retain(|(own, key), _| *own != at || *key < start || *key >= end);
+                Change::delete_range(vec![start]..vec![end])
             }
-        }
-    }
-
-    /// Returns the end after a write, over an entry with this end if it is a merge onto one.
-    fn end_of(&self, at: usize, lifetime: Option<u64>, before: Option<u64>) -> u64 {
-        let rule = RULES[at];
-        let lives = |lifetime: u64| {
-            // Buckets count from 2020-01-01.
-            let origin = crate::expiry::support::START - 1_577_836_800;
-            (origin + self.time + lifetime).next_multiple_of(bucket_of(rule)) - origin
         };
-        match (lifetime, rule, before) {
-            (Some(lifetime), ..) => lives(lifetime),
-            (None, "last", _) => lives(10),
-            (None, _, Some(before)) => before,
-            (None, "per write", None) => NEVER,
-            (None, _, None) => lives(10),
-        }
+        self.model.apply_lasting(&Operation { keyspace: at, change }, lifetime, self.now);
     }
 
     fn check(&mut self) {
-        for (snapshot, entries, time) in &self.snapshots {
-            let options =
-                ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
-            self.check_against(entries, *time, &options);
+        for (snapshot, at) in &self.snapshots {
+            let snapshot = Some(snapshot.clone());
+            self.check_against(*at, &ReadOptions { snapshot, ..ReadOptions::default() });
         }
         for at in 0..RULES.len() {
             let _keyspace = self.keyspace(at);
         }
-        self.time = self.time.max(self.second);
-        self.check_against(&self.model, self.time, &ReadOptions::default());
+        self.look();
+        self.check_against(self.now, &ReadOptions::default());
     }
 
-    fn check_against(&self, entries: &Entries, time: u64, options: &ReadOptions) {
-        for (at, rule) in RULES.iter().enumerate() {
-            let keyspace = self.keyspace(at);
-            let alive = |key: u8| entries.get(&(at, key)).filter(|entry| entry.end > time);
-            let mut expected = Vec::new();
+    fn check_against(&self, moment: Moment, options: &ReadOptions) {
+        for (at, name) in NAMES.iter().enumerate() {
+            let (keyspace, view) = (self.keyspace(at), self.model.of(at, moment));
             for key in b'a'..=b'd' {
                 let found = keyspace.with(options).get([key]).unwrap();
-                let found = found.map(|value| String::from_utf8(value.into_owned()).unwrap());
-                let key_name = char::from(key);
-                assert_eq!(
-                    found.as_ref(),
-                    alive(key).map(|entry| &entry.value),
-                    "{rule} {key_name}"
-                );
-                expected.extend(found.map(|value| (vec![key], value.into_bytes())));
+                let found = found.map(|value| Cell::Value(value.into_owned()));
+                assert_eq!(found.as_ref(), view.get(&[key]), "{name} {}", char::from(key));
             }
-            let pairs = |entry: foldb::Result<(Vec<u8>, foldb::Value)>| {
-                let (key, value) = entry.unwrap();
-                (key, value.into_owned())
-            };
-            let walked: Vec<_> = keyspace.with(options).range(..).unwrap().map(pairs).collect();
-            assert_eq!(walked, expected, "{rule}");
-            let walked: Vec<_> =
-                keyspace.with(options).range(..).unwrap().rev().map(pairs).collect();
+            let expected = view.entries().map(|(key, cell)| (key.clone(), cell.value().clone()));
+            let mut expected: Vec<_> = expected.collect();
+            let walk = || keyspace.with(options).range(..).unwrap();
+            assert_eq!(walk().map(pair).collect::<Vec<_>>(), expected, "{name}");
             expected.reverse();
-            assert_eq!(walked, expected, "{rule} backwards");
+            assert_eq!(walk().rev().map(pair).collect::<Vec<_>>(), expected, "{name} backwards");
         }
     }
+}
+
+fn pair(entry: foldb::Result<(Vec<u8>, foldb::Value)>) -> (Vec<u8>, Vec<u8>) {
+    let (key, value) = entry.unwrap();
+    (key, value.into_owned())
 }
 
 fn run(steps: &[Step]) {
