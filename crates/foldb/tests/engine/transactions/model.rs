@@ -1,26 +1,14 @@
 //! Transactions against a model: what a committed transaction read is true at its commit, and a
 //! conflict has a cause.
 
-use std::collections::BTreeMap;
-
 use foldb::env::MemFs;
 use foldb::{Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, TransactionOptions};
+use foldb_model::{Change, Model, Moment, Operation, Operator};
 use proptest::prelude::*;
 
 #[cfg(debug_assertions)]
 use crate::support::quiet;
 use crate::support::{PATH, options};
-
-type Entries = BTreeMap<u8, Vec<u8>>;
-
-/// A write, over keys of one letter.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Write {
-    Put(u8, u8),
-    Delete(u8),
-    Merge(u8, u8),
-    DeleteRange(u8, u8),
-}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Read {
@@ -31,12 +19,12 @@ pub(super) enum Read {
     Backwards(u8, u8),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Step {
-    Alone(Write),
+    Alone(Change),
     Begin(usize, bool),
     Read(usize, Read),
-    Write(usize, Write),
+    Write(usize, Change),
     Commit(usize),
     Flush,
     Compact,
@@ -44,13 +32,16 @@ pub(super) enum Step {
 
 const OPEN: usize = 3;
 
-fn write() -> impl Strategy<Value = Write> {
+/// Writes over keys of one letter.
+fn write() -> impl Strategy<Value = Change> {
     let key = || b'a'..=b'f';
     prop_oneof![
-        4 => (key(), b'0'..=b'9').prop_map(|(key, value)| Write::Put(key, value)),
-        2 => key().prop_map(Write::Delete),
-        4 => (key(), b'0'..=b'9').prop_map(|(key, operand)| Write::Merge(key, operand)),
-        1 => (key(), key()).prop_map(|(a, b)| Write::DeleteRange(a.min(b), a.max(b))),
+        4 => (key(), b'0'..=b'9').prop_map(|(key, value)| Change::Put(vec![key], vec![value])),
+        2 => key().prop_map(|key| Change::Delete(vec![key])),
+        4 => (key(), b'0'..=b'9').prop_map(|(key, operand)| {
+            Change::Merge(Operator::Append(b','), vec![key], vec![operand])
+        }),
+        1 => (key(), key()).prop_map(|(a, b)| Change::delete_range(vec![a.min(b)]..vec![a.max(b)])),
     ]
 }
 
@@ -76,59 +67,37 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-impl Write {
-    fn apply(self, model: &mut Entries) {
-        match self {
-            Write::Put(key, value) => drop(model.insert(key, vec![value])),
-            Write::Delete(key) => drop(model.remove(&key)),
-            Write::Merge(key, operand) => {
-                let value = model.entry(key).or_default();
-                if !value.is_empty() {
-                    value.push(b',');
-                }
-                value.push(operand);
-            }
-            Write::DeleteRange(start, end) => model.retain(|key, _| *key < start || *key >= end),
-        }
-    }
+/// Returns whether two writes must not both commit under snapshot isolation, because of one of
+/// these keys.
+fn excludes(own: &Change, other: &Change, counts: impl Fn(&[u8]) -> bool) -> bool {
+    (b'a'..=b'f').any(|key| own.excludes(other, &[key]) && counts(&[key]))
+}
 
-    fn touches(self, key: u8) -> bool {
-        match self {
-            Write::Put(own, _) | Write::Delete(own) | Write::Merge(own, _) => own == key,
-            Write::DeleteRange(start, end) => (start..end).contains(&key),
-        }
-    }
-
-    /// Returns whether two writes of one key must not both commit under snapshot isolation.
-    fn excludes(self, other: Write) -> bool {
-        self.excludes_at(other, |_| true)
-    }
-
-    /// Returns whether two writes exclude each other at one of these keys.
-    fn excludes_at(self, other: Write, counts: impl Fn(u8) -> bool) -> bool {
-        let are_merges = matches!((self, other), (Write::Merge(..), Write::Merge(..)));
-        let is_shared = |key| self.touches(key) && other.touches(key) && counts(key);
-        !are_merges && (b'a'..=b'f').any(is_shared)
-    }
+fn is_range(write: &Change) -> bool {
+    matches!(write, Change::DeleteRange(_))
 }
 
 impl Read {
-    fn answer(self, model: &Entries) -> Answer {
-        let (start, end) = match self {
+    /// Returns the first key that is read, and the one behind the last.
+    fn bounds(self) -> (u8, u8) {
+        match self {
             Read::Key(key) => (key, key + 1),
             Read::Range(start, end) | Read::Backwards(start, end) => (start, end),
-        };
-        model.range(start..end).map(|(key, value)| (*key, value.clone())).collect()
+        }
+    }
+
+    fn answer(self, model: &Model) -> Answer {
+        let (start, end) = self.bounds();
+        let entries = model.of(0, END).range(vec![start]..vec![end]);
+        entries.map(|(key, cell)| (key[0], cell.value().clone())).collect()
     }
 
     fn run(self, transaction: &Transaction) -> Answer {
-        let (start, end) = match self {
-            Read::Key(key) => {
-                let value = transaction.get([key]).unwrap();
-                return value.map(|value| (key, value.to_vec())).into_iter().collect();
-            }
-            Read::Range(start, end) | Read::Backwards(start, end) => (start, end),
-        };
+        if let Read::Key(key) = self {
+            let value = transaction.get([key]).unwrap();
+            return value.map(|value| (key, value.to_vec())).into_iter().collect();
+        }
+        let (start, end) = self.bounds();
         let mut iter = transaction.range([start]..[end]).unwrap();
         let backwards = matches!(self, Read::Backwards(..));
         let mut entries = Vec::new();
@@ -141,15 +110,11 @@ impl Read {
         entries
     }
 
-    fn sees(self, write: Write) -> bool {
-        match self {
-            Read::Key(key) => write.touches(key),
-            // A range delete since then may count as a change of every range.
-            Read::Range(start, end) | Read::Backwards(start, end) => {
-                matches!(write, Write::DeleteRange(..))
-                    || (start..end).any(|key| write.touches(key))
-            }
-        }
+    fn sees(self, write: &Change) -> bool {
+        let (start, end) = self.bounds();
+        // A range delete since then may count as a change of every range.
+        let is_doubtful = is_range(write) && !matches!(self, Read::Key(_));
+        is_doubtful || (start..end).any(|key| write.touches(&[key]))
     }
 }
 
@@ -160,37 +125,49 @@ type Answer = Vec<(u8, Vec<u8>)>;
 struct Open {
     transaction: Transaction,
     serial: bool,
-    /// What it reads, once it has read; with the number of writes committed before.
-    snapshot: Option<(Entries, usize)>,
-    writes: Vec<Write>,
+    /// The number of writes committed before what it reads, once it has read.
+    snapshot: Option<usize>,
+    writes: Vec<Change>,
     /// Each read with the number of own writes before it, and its answer.
     reads: Vec<(Read, usize, Answer)>,
 }
 
 struct Bench {
     db: Db,
-    now: Entries,
-    /// All committed writes, oldest first.
-    history: Vec<Write>,
+    model: Model,
+    /// All committed writes, oldest first. Each has its place here as number in the model.
+    history: Vec<Change>,
     open: [Option<Open>; OPEN],
 }
 
-fn run_alone(db: &Db, write: Write) {
+/// A moment after every write.
+const END: Moment = Moment { number: u64::MAX, second: 0 };
+
+/// Returns the moment after this many writes.
+fn after(writes: usize) -> Moment {
+    Moment { number: writes as u64, second: 0 }
+}
+
+fn apply(model: &mut Model, change: &Change, at: Moment) {
+    model.apply(&Operation { keyspace: 0, change: change.clone() }, at);
+}
+
+fn run_alone(db: &Db, write: &Change) {
     match write {
-        Write::Put(key, value) => db.put([key], [value]),
-        Write::Delete(key) => db.delete([key]),
-        Write::Merge(key, operand) => db.merge([key], [operand]),
-        Write::DeleteRange(start, end) => db.delete_range([start]..[end]),
+        Change::Put(key, value) => db.put(key, value),
+        Change::Delete(key) => db.delete(key),
+        Change::Merge(_, key, operand) => db.merge(key, operand),
+        Change::DeleteRange(range) => db.delete_range(range.clone()),
     }
     .unwrap();
 }
 
-fn run_in(transaction: &Transaction, write: Write) {
+fn run_in(transaction: &Transaction, write: &Change) {
     match write {
-        Write::Put(key, value) => transaction.put([key], [value]),
-        Write::Delete(key) => transaction.delete([key]),
-        Write::Merge(key, operand) => transaction.merge([key], [operand]),
-        Write::DeleteRange(start, end) => transaction.delete_range([start]..[end]),
+        Change::Put(key, value) => transaction.put(key, value),
+        Change::Delete(key) => transaction.delete(key),
+        Change::Merge(_, key, operand) => transaction.merge(key, operand),
+        Change::DeleteRange(range) => transaction.delete_range(range.clone()),
     }
     .unwrap();
 }
@@ -199,15 +176,14 @@ impl Bench {
     fn take(&mut self, step: Step) {
         match step {
             Step::Alone(write) => {
-                run_alone(&self.db, write);
-                write.apply(&mut self.now);
-                self.history.push(write);
+                run_alone(&self.db, &write);
+                self.committed(vec![write]);
             }
             Step::Begin(slot, serial) => self.begin(slot, serial),
             Step::Read(slot, read) => self.read(slot, read),
             Step::Write(slot, write) => {
                 if let Some(open) = &mut self.open[slot] {
-                    run_in(&open.transaction, write);
+                    run_in(&open.transaction, &write);
                     open.writes.push(write);
                 }
             }
@@ -217,24 +193,30 @@ impl Bench {
         }
     }
 
+    fn committed(&mut self, writes: Vec<Change>) {
+        for write in writes {
+            self.history.push(write);
+            let (last, at) = (&self.history[self.history.len() - 1], after(self.history.len()));
+            apply(&mut self.model, last, at);
+        }
+    }
+
     fn begin(&mut self, slot: usize, serial: bool) {
         let isolation = if serial { Isolation::Serializable } else { Isolation::Snapshot };
         let options = TransactionOptions { isolation, ..Default::default() };
         self.open[slot] = Some(Open {
             transaction: self.db.with(&options).begin().unwrap(),
             serial,
-            snapshot: (!serial).then(|| (self.now.clone(), self.history.len())),
+            snapshot: (!serial).then_some(self.history.len()),
             writes: Vec::new(),
             reads: Vec::new(),
         });
     }
 
     fn read(&mut self, slot: usize, read: Read) {
-        let (now, moment) = (&self.now, self.history.len());
+        let (model, now) = (&self.model, self.history.len());
         let Some(open) = &mut self.open[slot] else { return };
-        let (snapshot, _) = open.snapshot.get_or_insert_with(|| (now.clone(), moment));
-        let mut seen = snapshot.clone();
-        open.writes.iter().for_each(|write| write.apply(&mut seen));
+        let seen = over(model, *open.snapshot.get_or_insert(now), &open.writes);
         let answer = read.run(&open.transaction);
         assert_eq!(answer, read.answer(&seen), "{read:?} over own {:?}", open.writes);
         open.reads.push((read, open.writes.len(), answer));
@@ -243,22 +225,23 @@ impl Bench {
     fn commit(&mut self, slot: usize) {
         let Some(open) = self.open[slot].take() else { return };
         let Open { transaction, serial, snapshot, writes, reads } = open;
-        let (then, moment) = snapshot.unwrap_or_else(|| (self.now.clone(), self.history.len()));
+        let now = self.history.len();
+        let then = snapshot.unwrap_or(now);
+        let is_there = |key: &[u8], at| self.model.of(0, after(at)).get(key).is_some();
         // A flush may drop the delete of an absent key, so the commit may not see it.
-        let is_seen = |key| then.contains_key(&key) || self.now.contains_key(&key);
-        let since = &self.history[moment..];
+        let is_seen = |key: &[u8]| is_there(key, then) || is_there(key, now);
+        let since = &self.history[then..];
         match transaction.commit() {
             Ok(()) if serial && !writes.is_empty() => {
                 // A replay at the commit reads the same.
                 for (read, own, answer) in reads {
-                    let mut seen = self.now.clone();
-                    writes[..own].iter().for_each(|write| write.apply(&mut seen));
+                    let seen = over(&self.model, now, &writes[..own]);
                     assert_eq!(answer, read.answer(&seen), "{read:?} at the commit");
                 }
             }
             Ok(()) if !serial => {
                 let is_lost =
-                    |own: &&Write| since.iter().any(|other| own.excludes_at(*other, is_seen));
+                    |own: &&Change| since.iter().any(|other| excludes(own, other, is_seen));
                 let lost = writes.iter().find(is_lost);
                 assert!(lost.is_none(), "{lost:?} overwrote one of {since:?}");
             }
@@ -266,15 +249,16 @@ impl Bench {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
                 let has_cause = match serial {
-                    true => reads.iter().any(|(read, ..)| since.iter().any(|w| read.sees(*w))),
+                    true => {
+                        reads.iter().any(|(read, ..)| since.iter().any(|other| read.sees(other)))
+                    }
                     false => writes.iter().any(|own| {
-                        let is_range = |write: &Write| matches!(write, Write::DeleteRange(..));
-                        since.iter().any(|w| own.excludes(*w) || is_range(w) || is_range(own))
+                        let counts = |other| excludes(own, other, |_| true) || is_range(other);
+                        since.iter().any(|other| counts(other) || is_range(own))
                     }),
                 };
                 // A table with a newer record may hold an older range delete. The commit then
                 // counts the delete as a change of every range.
-                let is_range = |write: &Write| matches!(write, Write::DeleteRange(..));
                 let reads_ranges = match serial {
                     true => reads.iter().any(|(read, ..)| !matches!(read, Read::Key(_))),
                     false => writes.iter().any(is_range),
@@ -285,9 +269,15 @@ impl Bench {
                 return;
             }
         }
-        writes.iter().for_each(|write| write.apply(&mut self.now));
-        self.history.extend(writes);
+        self.committed(writes);
     }
+}
+
+/// Returns what a transaction sees after its own writes, if this many had committed before.
+fn over(model: &Model, committed: usize, own: &[Change]) -> Model {
+    let mut seen = model.fork(after(committed));
+    own.iter().for_each(|write| apply(&mut seen, write, END));
+    seen
 }
 
 pub(super) fn play(steps: Vec<Step>) {
@@ -296,12 +286,13 @@ pub(super) fn play(steps: Vec<Step>) {
         ..options(&MemFs::new())
     };
     let db = Db::open(PATH, appending).unwrap();
-    let mut bench =
-        Bench { db, now: Entries::new(), history: Vec::new(), open: Default::default() };
+    let mut model = Model::default();
+    model.create(0, None);
+    let mut bench = Bench { db, model, history: Vec::new(), open: Default::default() };
     steps.into_iter().for_each(|step| bench.take(step));
     let found: Vec<_> = bench.db.iter().unwrap().map(|entry| entry.unwrap()).collect();
-    let found: Entries = found.into_iter().map(|(key, value)| (key[0], value.to_vec())).collect();
-    assert_eq!(found, bench.now);
+    let found: Answer = found.into_iter().map(|(key, value)| (key[0], value.to_vec())).collect();
+    assert_eq!(found, Read::Range(b'a', b'g').answer(&bench.model));
 }
 
 fn config() -> ProptestConfig {
