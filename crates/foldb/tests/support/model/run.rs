@@ -190,11 +190,9 @@ impl Player {
             Step::Snapshot => {}
             Step::ReadSnapshot(index) => {
                 if let Some((snapshot, at)) = pick(&mut self.snapshots, *index) {
-                    for keyspace in self.keyspaces.iter().zip(Place::all()) {
-                        if let (Some(keyspace), place) = keyspace {
-                            let view = self.model.of(place.index(), *at);
-                            check_snapshot(keyspace, snapshot, view);
-                        }
+                    for (place, keyspace) in Place::all().zip(&self.keyspaces) {
+                        let Some(keyspace) = keyspace else { continue };
+                        check_snapshot(keyspace, snapshot, self.model.of(place.index(), *at));
                     }
                 }
             }

@@ -1,10 +1,10 @@
 //! Transactions and conditional writes of a program.
 
-use foldb::{CompareAndSwap, ErrorKind, Isolation, Transaction, TransactionOptions};
+use foldb::{CompareAndSwap, ErrorKind, Isolation, Keyspace, Transaction, TransactionOptions};
 use foldb_model::{Cell, Change, Model, Moment, Operation, View};
 
 use super::compare::{assert_get, check_reads, entries, seen};
-use super::program::{Condition, Draft, Key, Place};
+use super::program::{Condition, Draft, Key, Place, Text};
 use super::run::Player;
 use super::writes::has_default_operator;
 
@@ -142,74 +142,26 @@ impl Player {
 
     /// Runs a conditional write, and checks its answer. One that fails writes nothing.
     pub(super) fn conditional(&mut self, place: Place, condition: Condition) {
-        let Some(keyspace) = self.at(place).cloned() else { return };
-        let found = |key: &[u8]| self.view(place).get(key).cloned();
-        let merge = |key: Key, text| {
-            let write = self.spell_out(place, Draft::Merge(None, key, text));
-            let mut after = self.own();
-            after.write(write.clone());
-            let Change::Merge(_, _, operand) = write.change.clone() else {
-                unreachable!("a merge")
-            };
-            (write.change, operand, after.of(place).get(&key.bytes()).cloned())
-        };
-        let is_failed = |key: Key| found(&key.bytes()) == Some(Cell::Failed);
-        let failed = |kind| assert_eq!(kind, Some(ErrorKind::MergeFailed), "{condition:?}");
-        let written = match condition {
-            Condition::PutIfAbsent(key, text) => {
-                let outcome = keyspace.put_if_absent(key.bytes(), text.bytes());
-                if is_failed(key) {
-                    return failed(outcome.err().map(|error| error.kind()));
-                }
-                let was_absent = found(&key.bytes()).is_none();
-                assert_eq!(outcome.expect("a put"), was_absent);
-                was_absent.then(|| Change::Put(key.bytes(), text.bytes()))
-            }
-            Condition::Swap(key, text, knows) => {
-                let has = match found(&key.bytes()) {
-                    Some(Cell::Value(value)) => Some(value),
-                    Some(Cell::Failed) | None => None,
-                };
-                let expected = if knows { has.clone() } else { Some(b"another".to_vec()) };
-                let new = (text.len % 3 > 0).then(|| text.bytes());
-                let outcome =
-                    keyspace.compare_and_swap(key.bytes(), expected.as_deref(), new.as_deref());
-                if is_failed(key) {
-                    return failed(outcome.err().map(|error| error.kind()));
-                }
-                let outcome = outcome.expect("a swap");
-                if has != expected {
-                    assert_eq!(outcome, CompareAndSwap::Found(has.as_deref().map(Into::into)));
-                    return;
-                }
-                assert!(outcome.is_swapped());
-                Some(match new {
-                    Some(new) => Change::Put(key.bytes(), new),
-                    None => Change::Delete(key.bytes()),
-                })
-            }
+        let Some(keyspace) = self.at(place) else { return };
+        let change = match condition {
+            Condition::PutIfAbsent(key, text) => self.put_if_absent(keyspace, place, key, text),
+            Condition::Swap(key, text, knows) => self.swap(keyspace, place, (key, text), knows),
             Condition::Take(key) => {
-                let outcome = keyspace.take(key.bytes());
-                if is_failed(key) {
-                    return failed(outcome.err().map(|error| error.kind()));
-                }
-                assert_eq!(seen(outcome), found(&key.bytes()), "{condition:?}");
-                found(&key.bytes()).map(|_| Change::Delete(key.bytes()))
+                let (outcome, has) =
+                    (keyspace.take(key.bytes()), self.view(place).get(&key.bytes()));
+                assert_eq!(seen(outcome).as_ref(), has, "{condition:?}");
+                matches!(has, Some(Cell::Value(_))).then(|| Change::Delete(key.bytes()))
             }
             Condition::MergeGet(key, text) => {
-                let (change, operand, after) = merge(key, text);
-                let outcome = keyspace.merge_get(key.bytes(), operand);
-                if is_failed(key) || after == Some(Cell::Failed) {
-                    return failed(outcome.err().map(|error| error.kind()));
-                }
-                assert_eq!(seen(outcome), after, "{condition:?}");
-                Some(change)
+                let (change, operand, after) = self.merged(place, key, text);
+                assert_eq!(seen(keyspace.merge_get(key.bytes(), operand)), after, "{condition:?}");
+                (after != Some(Cell::Failed)).then_some(change)
             }
             Condition::MergeIf(key, text, accepts) => {
-                let (change, operand, _) = merge(key, text);
+                let (change, operand, _) = self.merged(place, key, text);
                 let outcome = keyspace.merge_if(key.bytes(), |_| accepts, operand);
-                if is_failed(key) {
-                    return failed(outcome.err().map(|error| error.kind()));
+                if self.is_failed(place, key) {
+                    return assert_failed(outcome);
                 }
                 assert_eq!(outcome.expect("a merge"), accepts);
                 accepts.then_some(change)
@@ -217,26 +169,88 @@ impl Player {
             Condition::TakeFirst(from) => {
                 let first = self.view(place).range(from.bytes()..).next();
                 let outcome = keyspace.take_first(from.bytes()..);
-                match first {
-                    Some((_, Cell::Failed)) => {
-                        return failed(outcome.err().map(|error| error.kind()));
-                    }
-                    Some((key, Cell::Value(value))) => {
-                        let (taken, had) = outcome.expect("a take").expect("an entry");
-                        assert_eq!((&taken, &had[..]), (key, &value[..]));
-                        Some(Change::Delete(taken))
-                    }
-                    None => {
-                        assert!(outcome.expect("a take").is_none());
-                        None
-                    }
+                if let Some((_, Cell::Failed)) = first {
+                    return assert_failed(outcome);
                 }
+                let taken = outcome.expect("a take");
+                let found = taken.as_ref().map(|(key, value)| (key, &value[..]));
+                assert_eq!(found, first.map(|(key, cell)| (key, &cell.value()[..])));
+                taken.map(|(key, _)| Change::Delete(key))
             }
         };
-        if let Some(change) = written {
+        if let Some(change) = change {
             self.committed(vec![Operation { keyspace: place.index(), change }], false);
         }
     }
+
+    fn is_failed(&self, place: Place, key: Key) -> bool {
+        self.view(place).get(&key.bytes()) == Some(&Cell::Failed)
+    }
+
+    /// Returns a merge with the default operator, its operand, and what it leaves in the key.
+    fn merged(&self, place: Place, key: Key, text: Text) -> (Change, Vec<u8>, Option<Cell>) {
+        let write = self.spell_out(place, Draft::Merge(None, key, text));
+        let mut after = self.own();
+        after.write(write.clone());
+        let after = after.of(place).get(&key.bytes()).cloned();
+        let Change::Merge(_, _, operand) = &write.change else { unreachable!("a merge") };
+        // The engine reads the value first, and that fails whatever the operand is.
+        let after = if self.is_failed(place, key) { Some(Cell::Failed) } else { after };
+        (write.change.clone(), operand.clone(), after)
+    }
+
+    fn put_if_absent(
+        &self,
+        keyspace: &Keyspace,
+        place: Place,
+        key: Key,
+        text: Text,
+    ) -> Option<Change> {
+        let outcome = keyspace.put_if_absent(key.bytes(), text.bytes());
+        if self.is_failed(place, key) {
+            assert_failed(outcome);
+            return None;
+        }
+        let was_absent = self.view(place).get(&key.bytes()).is_none();
+        assert_eq!(outcome.expect("a put"), was_absent);
+        was_absent.then(|| Change::Put(key.bytes(), text.bytes()))
+    }
+
+    /// Swaps a key's value, knowing it or not.
+    fn swap(
+        &self,
+        keyspace: &Keyspace,
+        place: Place,
+        (key, text): (Key, Text),
+        knows: bool,
+    ) -> Option<Change> {
+        let has = match self.view(place).get(&key.bytes()) {
+            Some(Cell::Value(value)) => Some(&value[..]),
+            Some(Cell::Failed) | None => None,
+        };
+        let expected = if knows { has } else { Some(&b"another"[..]) };
+        let new = (text.len % 3 > 0).then(|| text.bytes());
+        let outcome = keyspace.compare_and_swap(key.bytes(), expected, new.as_deref());
+        if self.is_failed(place, key) {
+            assert_failed(outcome);
+            return None;
+        }
+        let outcome = outcome.expect("a swap");
+        if has != expected {
+            assert_eq!(outcome, CompareAndSwap::Found(has.map(Into::into)));
+            return None;
+        }
+        assert!(outcome.is_swapped());
+        Some(match new {
+            Some(new) => Change::Put(key.bytes(), new),
+            None => Change::Delete(key.bytes()),
+        })
+    }
+}
+
+fn assert_failed<T>(outcome: foldb::Result<T>) {
+    let kind = outcome.err().map(|error| error.kind());
+    assert_eq!(kind, Some(ErrorKind::MergeFailed));
 }
 
 /// Returns whether a write changes what a transaction reads. A walk reads its whole keyspace.
