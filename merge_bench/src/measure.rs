@@ -45,7 +45,8 @@ pub(crate) fn merge(
     let before = Before { files: Files::of(path)?, written: db.stats().bytes_segments };
     let since = Since::now();
     let began = Instant::now();
-    let report = db.collect_garbage(&options).map_err(Failure::during("collecting garbage"))?;
+    let report =
+        db.with(&options).collect_garbage().map_err(Failure::during("collecting garbage"))?;
     let requested = since.requested();
     let after = wait_until_gone(db, path, &before.files)?;
     let time = began.elapsed();

@@ -202,7 +202,7 @@ fn too_little_on_disk_before_the_merge_fails_the_run() {
     prepare(&path, data, &plan).unwrap();
     let db = Db::open(&path, options(data, DEFAULT_BUDGET)).unwrap();
     check_all_is_there(&db, &plan).unwrap();
-    db.collect_garbage(&foldb::garbage::GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     let Err(Failure::Message(message)) = check_all_is_there(&db, &plan) else {
         panic!("the check passes although the dead records are gone")
     };

@@ -84,7 +84,8 @@ pub unsafe extern "C" fn foldb_collect_garbage(
     call(|| {
         // SAFETY: the caller keeps the rules of the header.
         let db = unsafe { arg(db, "db")? }.db.to_change()?;
-        let did = db.collect_garbage(&GcOptions { max_dead_fraction, ..GcOptions::default() })?;
+        let did =
+            db.with(&GcOptions { max_dead_fraction, ..GcOptions::default() }).collect_garbage()?;
         let micros =
             |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         if !report.is_null() {
@@ -161,12 +162,12 @@ pub unsafe extern "C" fn foldb_repair(
         check_out(lost, "lost")?;
         // SAFETY: the caller keeps the rules of the header.
         let (directory, options) = unsafe { (path(directory)?, database_options(options)?) };
-        let mut how = RepairOptions::default();
+        let mut how = RepairOptions::from(Options::clone(&options));
         if !copy.is_null() {
             // SAFETY: the caller keeps the rules of the header.
             how.copy_to = Some(unsafe { path(copy)? });
         }
-        let report = Db::repair_with(directory, Options::clone(&options), &how)?;
+        let report = Db::repair(directory, how)?;
         let skipped = report.skipped.iter().filter(|part| !part.lost_nothing()).count();
         let count = report.lost_tables.len() + report.lost_logs.len() + skipped;
         // SAFETY: checked above.

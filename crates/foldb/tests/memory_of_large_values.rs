@@ -130,7 +130,7 @@ fn work(name: &str, path: &Path) {
         }),
         "collect garbage" => {
             let all = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-            let report = db.collect_garbage(&all).unwrap();
+            let report = db.with(&all).collect_garbage().unwrap();
             assert!(report.bytes_reclaimed() >= value_bytes() as u64, "{report:?}");
         }
         "checkpoint" => {

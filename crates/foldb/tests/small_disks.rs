@@ -324,7 +324,7 @@ fn gc_with_nothing_left(disk: &Disk) {
     }
     disk.fill(0);
     for _ in 0..20 {
-        if let Err(error) = db.collect_garbage(&all_dead) {
+        if let Err(error) = db.with(&all_dead).collect_garbage() {
             assert_no_space(&error);
         }
         if let Err(error) = db.compact(..) {
@@ -334,6 +334,6 @@ fn gc_with_nothing_left(disk: &Disk) {
     check(&db, 1500, 1000);
     disk.make_room();
     resume("a compaction", || db.compact(..));
-    resume("a garbage collection", || db.collect_garbage(&all_dead).map(drop));
+    resume("a garbage collection", || db.with(&all_dead).collect_garbage().map(drop));
     check(&db, 1500, 1000);
 }

@@ -45,8 +45,8 @@ impl World<'_> {
         }
         let copy_to = rng.bool().then(|| REPAIRED.into());
         let path = if copy_to.is_some() { REPAIRED } else { PATH };
-        let how = RepairOptions { copy_to, ..RepairOptions::default() };
-        let report = match Db::repair_with(PATH, options, &how) {
+        let options = RepairOptions { copy_to, ..options.into() };
+        let report = match Db::repair(PATH, options) {
             Ok(report) => report,
             Err(error) => {
                 // The stop may have come before any write was durable.

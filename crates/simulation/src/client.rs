@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use foldb::expiry::Expires;
-use foldb::garbage::GcOptions;
 use foldb::numbering::{self, Given};
 use foldb::{Db, ErrorKind, Iter, Keyspace, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use foldb_model::{Change, Operation, Operator};
@@ -279,7 +278,7 @@ impl<'a> Client<'a> {
         match self.rng.u8(..6) {
             0 => db.flush(),
             1 => db.compact(..),
-            2 => db.collect_garbage(&GcOptions::default()).map(drop),
+            2 => db.collect_garbage().map(drop),
             3 => db.verify().map(drop),
             4 => db.wait_for_background(),
             _ => self.sync(),

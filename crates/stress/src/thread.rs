@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foldb::garbage::GcOptions;
 use foldb::{Error, Iter, Keyspace, Snapshot, WriteBatch, WriteOptions};
 use foldb_model::Change;
 
@@ -386,7 +385,7 @@ impl<'a> Worker<'a> {
         let outcome = match self.rng.u8(..5) {
             0 => db.flush(),
             1 => db.compact(..),
-            2 => db.collect_garbage(&GcOptions::default()).map(drop),
+            2 => db.collect_garbage().map(drop),
             3 => db.sync(),
             _ => {
                 self.counts.add(Counted::Verify);

@@ -52,7 +52,7 @@ pub(super) fn run(args: &Gc, common: &Common) -> Outcome {
         cancel: Some(watch.flag()),
         ..GcOptions::default()
     };
-    let report = db.collect_garbage(&options);
+    let report = db.with(&options).collect_garbage();
     bar.finish_and_clear();
     let report = report?;
     let found = std::mem::take(&mut *found.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -17,13 +17,14 @@ use crate::progress;
 
 /// Repairs, and reports what is lost.
 pub(super) fn run(args: &Repair, common: &Common) -> Outcome {
-    let how = RepairOptions {
+    let options = RepairOptions {
         copy_to: (!args.in_place).then(|| args.to.clone().unwrap_or_else(|| beside(&args.db))),
         dry_run: args.dry_run,
         cut_log: args.cut_log.clone(),
+        ..common.options().into()
     };
     let spinner = progress::spinner("repairing", "{prefix} {spinner} {elapsed}");
-    let report = Db::repair_with(&args.db, common.options(), &how);
+    let report = Db::repair(&args.db, options);
     spinner.finish_and_clear();
     let report = report.map_err(|error| Exit::failed(format!("{error}{}", advice(&error))))?;
     if common.json {

@@ -81,7 +81,7 @@ fn call_everything(db: &Db) {
     assert_forked("compact", db.compact(..));
     assert_forked("wait_for_background", db.wait_for_background());
     assert_forked("step_background", db.step_background());
-    assert_forked("collect_garbage", db.collect_garbage(&Default::default()));
+    assert_forked("collect_garbage", db.collect_garbage());
     assert_forked("create_keyspace", db.create_keyspace("new", Default::default()).map(drop));
     assert_forked("drop_keyspace", db.drop_keyspace("new"));
     assert_forked("clear", db.clear());

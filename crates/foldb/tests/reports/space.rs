@@ -35,7 +35,7 @@ fn one_large_value_overwritten_again_and_again_takes_bounded_space() {
         db.flush().unwrap();
         while db.step_background().unwrap() {}
     }
-    db.collect_garbage(&GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     assert!(bytes(&fs, ".seg") < 200_000, "{} bytes in segments", bytes(&fs, ".seg"));
     assert_eq!(db.get("key").unwrap().unwrap(), [199; 20_000]);
 }
@@ -53,7 +53,9 @@ fn a_few_survivors_do_not_keep_all_segments() {
         db.delete(n.to_be_bytes()).unwrap();
     }
     db.flush().unwrap();
-    db.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }).unwrap();
+    db.with(&GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() })
+        .collect_garbage()
+        .unwrap();
     assert!(bytes(&fs, ".seg") < 100_000, "{} bytes in segments", bytes(&fs, ".seg"));
     for n in (0..1000u32).step_by(100) {
         assert_eq!(db.get(n.to_be_bytes()).unwrap().unwrap(), [n as u8; 1000]);
@@ -82,7 +84,7 @@ fn a_collection_does_not_undo_writes_made_meanwhile() {
             }
         });
         for _ in 0..5 {
-            db.collect_garbage(&GcOptions::default()).unwrap();
+            db.collect_garbage().unwrap();
         }
     });
     for n in 0..300u32 {

@@ -210,7 +210,7 @@ fn every_call(stage: &Stage, thread: u8, model: &Model) -> Result<(), Wrong> {
     expect_forked("sync", db.sync())?;
     expect_forked("compact", db.compact(..))?;
     expect_forked("wait_for_background", db.wait_for_background())?;
-    expect_forked("collect_garbage", db.collect_garbage(&Default::default()))?;
+    expect_forked("collect_garbage", db.collect_garbage())?;
     expect_forked("create_keyspace", db.create_keyspace("child", Default::default()))?;
     expect_forked("drop_keyspace", db.drop_keyspace("child"))?;
     expect_forked("sorted_load", db.sorted_load())?;

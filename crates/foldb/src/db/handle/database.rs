@@ -206,8 +206,13 @@ impl Db {
     /// If such a file still exists, after a power loss or because a reader kept it, its merges may
     /// count twice. Register operators and comparators as for [`Db::open`].
     ///
+    /// With [`RepairOptions`] in place of [`Options`] it repairs a copy, only reports, or cuts a
+    /// damaged log.
+    ///
     /// # Errors
     /// `DatabaseMissing` if the directory holds no database; `Locked` while it is open; `Io`.
+    /// `DatabaseExists` if the directory of the copy holds a database, `InvalidArgument` if it
+    /// holds other files. `InvalidArgument` if the log to cut does not exist.
     /// `Corruption` if neither manifest nor table nor log can be read, or if a log is damaged
     /// before its end.
     ///
@@ -226,25 +231,13 @@ impl Db {
     /// assert_eq!(Db::open(&path, Options::default())?.get("key")?.unwrap(), b"value");
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn repair(path: impl AsRef<Path>, options: Options) -> Result<RepairReport> {
-        Db::repair_with(path, options, &RepairOptions::default())
-    }
-
-    /// Repairs as [`Db::repair`] does, with options: on a copy, as a dry run, or with a cut of a
-    /// damaged log.
-    ///
-    /// # Errors
-    /// As [`Db::repair`]. `DatabaseExists` if the directory of the copy holds a database,
-    /// `InvalidArgument` if it holds other files. `InvalidArgument` if the log to cut does not
-    /// exist.
-    pub fn repair_with(
+    pub fn repair(
         path: impl AsRef<Path>,
-        options: Options,
-        how: &RepairOptions,
+        options: impl Into<RepairOptions>,
     ) -> Result<RepairReport> {
-        let own = options.clone();
-        let repair = || open::repair(path.as_ref(), options, how);
-        open::with_comparators(&own, "the repair", repair)
+        let options = options.into();
+        let own = options.open.clone();
+        open::with_comparators(&own, "the repair", || open::repair(path.as_ref(), options))
     }
 
     /// Takes a snapshot: keeps the current state of all keyspaces readable.

@@ -1,8 +1,19 @@
 //! Garbage collection on demand, as a program asks for it.
 
 use crate::db::handle::database::Db;
+use crate::db::handle::with::With;
 use crate::db::trees::gc::{GcOptions, GcReport};
 use crate::error::Result;
+
+impl With<'_, Db, GcOptions> {
+    /// Collects garbage with these options: see [`Db::collect_garbage`].
+    ///
+    /// # Errors
+    /// As [`Db::collect_garbage`], and `InvalidArgument` for a fraction outside 0 to 1.
+    pub fn collect_garbage(&self) -> Result<GcReport> {
+        self.handle.core().collect_garbage(self.options)
+    }
+}
 
 impl Db {
     /// Reclaims the space of separated values that were overwritten or deleted. In each keyspace it
@@ -16,14 +27,12 @@ impl Db {
     /// [`GcOptions::compact_first`] it does not flush.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fraction outside 0 to 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`. The
-    /// collection skips a damaged segment file and reports it as an
-    /// [`crate::events::Event::BackgroundError`].
+    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. The collection skips a damaged segment file and
+    /// reports it as an [`crate::events::Event::BackgroundError`].
     ///
     /// # Example
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// use foldb::garbage::GcOptions;
     /// use foldb::{Db, KeyspaceOptions, Options};
     ///
     /// let options = Options {
@@ -39,12 +48,12 @@ impl Db {
     ///     }
     ///     db.flush()?;
     /// }
-    /// let report = db.collect_garbage(&GcOptions::default())?;
+    /// let report = db.collect_garbage()?;
     /// assert!(report.reduction_ratio() > 0.4);
     /// assert_eq!(db.get("key007")?.unwrap(), [1; 1000]);
     /// # Ok::<(), foldb::Error>(())
     /// ```
-    pub fn collect_garbage(&self, options: &GcOptions) -> Result<GcReport> {
-        self.core().collect_garbage(options)
+    pub fn collect_garbage(&self) -> Result<GcReport> {
+        self.with(&GcOptions::default()).collect_garbage()
     }
 }

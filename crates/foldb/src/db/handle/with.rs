@@ -23,6 +23,7 @@ use crate::db::handle::snapshot::Snapshot;
 /// | [`ReadOptions`] | those of [`Reader`] | [`Db`], [`Keyspace`], [`Snapshot`], [`KeyspaceReader`], [`ReadOnlyDb`] |
 /// | [`TransactionOptions`] | `begin`, `transact` | [`Db`] |
 /// | [`UpdatesOptions`] | `updates_since` | [`Db`], [`ReadOnlyDb`] |
+/// | [`GcOptions`] | `collect_garbage` | [`Db`] |
 ///
 /// A batch has one more call with [`WriteOptions`]: `write`, of [`Db`] only.
 ///
@@ -48,6 +49,7 @@ use crate::db::handle::snapshot::Snapshot;
 /// [`ReadOptions`]: crate::ReadOptions
 /// [`TransactionOptions`]: crate::TransactionOptions
 /// [`UpdatesOptions`]: crate::feed::UpdatesOptions
+/// [`GcOptions`]: crate::garbage::GcOptions
 /// [`Reader`]: crate::Reader
 pub struct With<'a, H, O> {
     pub(crate) handle: &'a H,

@@ -32,7 +32,7 @@ fn replaced_under_a_reader(fs: &MemFs, db: &Db) -> (Vec<PathBuf>, foldb::Iter) {
     assert_eq!(reader.next().unwrap().unwrap().0, key(0).into_bytes());
     db.compact(..).unwrap();
     let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-    db.collect_garbage(&none_dead).unwrap();
+    db.with(&none_dead).collect_garbage().unwrap();
     let now = tables_and_segments(fs);
     let held: Vec<_> = before.into_iter().filter(|file| now.contains(file)).collect();
     let is_there = |extension: &str| {

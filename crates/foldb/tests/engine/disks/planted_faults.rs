@@ -17,7 +17,6 @@ use foldb::env::FileSystem;
 use foldb::env::mem::{Fault as FileFault, Operation};
 use foldb::env::{MemFs, SystemClock};
 use foldb::faults::{Fault, plant};
-use foldb::garbage::GcOptions;
 use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Db, KeyspaceOptions, LogAdoption, Options, WriteBatch, WriteOptions,
@@ -373,7 +372,7 @@ fn a_collection_that_drops_a_live_value_is_noticed() {
             db.put(format!("k{n:02}"), [n + 100; 100]).unwrap();
         }
         db.compact(..).unwrap();
-        db.collect_garbage(&GcOptions::default()).unwrap();
+        db.collect_garbage().unwrap();
         for n in 0..40 {
             let expected = if n < 30 { n + 100 } else { n };
             assert_eq!(db.get(format!("k{n:02}")).unwrap().unwrap(), [expected; 100]);
@@ -394,7 +393,7 @@ fn verify_notices_that_a_collection_dropped_a_live_value() {
         db.compact(..).unwrap();
         (0..30).for_each(|n| db.delete([n]).unwrap());
         db.compact(..).unwrap();
-        assert!(db.collect_garbage(&GcOptions::default()).unwrap().commits > 0);
+        assert!(db.collect_garbage().unwrap().commits > 0);
         db.verify().unwrap();
     });
 }

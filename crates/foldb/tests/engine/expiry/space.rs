@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use foldb::env::{Env, MemFs};
 use foldb::expiry::Expiry;
-use foldb::garbage::GcOptions;
 use foldb::internals::Knobs;
 use foldb::{Db, ErrorKind, KeyspaceOptions, LogAdoption, Options};
 
@@ -144,7 +143,7 @@ fn a_log_with_entries_that_expire_can_be_a_value_segment() {
     }
     db.flush().unwrap();
     db.compact(..).unwrap();
-    db.collect_garbage(&GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     db.verify().unwrap();
     assert_eq!(db.get([35]).unwrap().unwrap(), [35; 5000]);
 }

@@ -157,9 +157,9 @@ fn positions_of_a_repaired_database_are_lost() {
     let end = fs.len(&file).unwrap();
     let how = RepairOptions {
         cut_log: Some(LogCut { file, offset: end.min(300) }),
-        ..Default::default()
+        ..keeping(&fs, 2).into()
     };
-    Db::repair_with(PATH, keeping(&fs, 2), &how).unwrap();
+    Db::repair(PATH, how).unwrap();
     let db = open_keeping(&fs, 3);
     for position in [first, second, Position::BEGINNING] {
         assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);

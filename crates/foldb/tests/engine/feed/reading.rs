@@ -218,7 +218,7 @@ fn separated_values_and_adopted_logs_are_whole() {
     if !only_appends() {
         assert!(db.stats().bytes_adopted > 0, "no log was adopted");
     }
-    db.collect_garbage(&foldb::garbage::GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     let mut values = BTreeMap::new();
     for update in db.updates_since(&Position::BEGINNING).unwrap() {
         let Change::Batch(batch) = update.unwrap().change else { panic!() };

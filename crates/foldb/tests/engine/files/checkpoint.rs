@@ -651,9 +651,9 @@ fn outputs_inside_of_databases_and_backups_are_refused() {
         refused("backup", Backups::at(inside, &options(&fs)).create(&other).map(|_| ()));
         refused("restore of a backup", backups.restore(None, inside).map(|_| ()));
         refused("restore", Db::restore(&dump[..], inside, options(&fs)).map(|_| ()));
-        let repair = RepairOptions { copy_to: Some(inside.into()), ..RepairOptions::default() };
+        let repair = RepairOptions { copy_to: Some(inside.into()), ..options(&fs).into() };
         db.close().unwrap();
-        refused("repair", Db::repair_with(PATH, options(&fs), &repair).map(|_| ()));
+        refused("repair", Db::repair(PATH, repair).map(|_| ()));
         refused("dump", check_output(inside, &options(&fs)));
         assert!(!fs.exists(Path::new(inside)), "{inside}");
     }

@@ -62,8 +62,8 @@ fn assert_refused(files: Files<'_>, engine: &str) {
     let before = contents(&fs);
     let make = || options(&fs);
     let existing = || Options { create_if_missing: false, ..make() };
-    let dry = RepairOptions { dry_run: true, ..RepairOptions::default() };
-    let copied = RepairOptions { copy_to: Some("copy".into()), ..RepairOptions::default() };
+    let dry = RepairOptions { dry_run: true, ..make().into() };
+    let copied = RepairOptions { copy_to: Some("copy".into()), ..make().into() };
     let doors: [(&str, foldb::Result<()>); 9] = [
         ("open", Db::open(PATH, make()).map(drop)),
         ("open an existing one", Db::open(PATH, existing()).map(drop)),
@@ -71,8 +71,8 @@ fn assert_refused(files: Files<'_>, engine: &str) {
         ("destroy", Db::destroy(PATH, &make())),
         ("verify", foldb::repair::verify(PATH, make()).map(drop)),
         ("repair", Db::repair(PATH, make()).map(drop)),
-        ("repair, dry", Db::repair_with(PATH, make(), &dry).map(drop)),
-        ("repair a copy", Db::repair_with(PATH, make(), &copied).map(drop)),
+        ("repair, dry", Db::repair(PATH, dry).map(drop)),
+        ("repair a copy", Db::repair(PATH, copied).map(drop)),
         ("open, new", Db::open(PATH, Options { error_if_exists: true, ..make() }).map(drop)),
     ];
     for (door, outcome) in doors {

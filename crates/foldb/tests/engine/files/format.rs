@@ -362,7 +362,7 @@ fn generate_segments() -> MemFs {
     (0..20).for_each(|n| db.put(format!("{n:02}"), separated(n, "second")).unwrap());
     db.compact(..).unwrap();
     let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-    db.collect_garbage(&none_dead).unwrap();
+    db.with(&none_dead).collect_garbage().unwrap();
     drop(all);
     db.close().unwrap();
     let db = open(false);
@@ -421,7 +421,9 @@ fn generate_adopted() -> MemFs {
     batch.put("small", "inline").delete("11");
     db.write(&batch).unwrap();
     db.compact(..).unwrap();
-    db.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }).unwrap();
+    db.with(&GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() })
+        .collect_garbage()
+        .unwrap();
     (12..20).rev().for_each(|n| db.put(format!("{n:02}"), adopted(n, "third")).unwrap());
     db.flush().unwrap();
     (18..22).for_each(|n| db.put(format!("{n:02}"), adopted(n, "fourth")).unwrap());
@@ -625,7 +627,7 @@ fn separated_values_are_written_to() {
     assert_holds_the_segments(&db);
     db.compact(..).unwrap();
     let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-    db.collect_garbage(&none_dead).unwrap();
+    db.with(&none_dead).collect_garbage().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     assert_holds_the_segments(&db);
     drop(db);
@@ -645,7 +647,7 @@ fn adopted_logs_are_written_to() {
     assert_holds_the_adopted(&db);
     db.compact(..).unwrap();
     let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-    db.collect_garbage(&none_dead).unwrap();
+    db.with(&none_dead).collect_garbage().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     assert_holds_the_adopted(&db);
     drop(db);
@@ -799,7 +801,7 @@ fn assert_refused(path: &Path, file: &str, found: &str) {
     for dry_run in [false, true] {
         let copy_to = (!dry_run).then(|| path.with_extension("copy"));
         let how = RepairOptions { copy_to: copy_to.clone(), dry_run, ..RepairOptions::default() };
-        refused(&error_of(Db::repair_with(path, Options::default(), &how)));
+        refused(&error_of(Db::repair(path, how)));
         let is_left = copy_to.is_some_and(|copy| copy.exists());
         assert!(!is_left, "a refused copy leaves nothing behind");
     }

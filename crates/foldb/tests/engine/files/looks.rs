@@ -108,8 +108,8 @@ fn outputs_with_a_failing_look_leave_what_is_there() {
         Backups::at(USED, &options(fs)).create(&db).map(drop)
     };
     let copy = |fs: &MemFs| {
-        let repair = RepairOptions { copy_to: Some(USED.into()), ..RepairOptions::default() };
-        Db::repair_with(PATH, options(fs), &repair).map(drop)
+        let repair = RepairOptions { copy_to: Some(USED.into()), ..options(fs).into() };
+        Db::repair(PATH, repair).map(drop)
     };
     let create = |fs: &MemFs| Db::open(USED, options(fs)).map(drop);
     type Call<'a> = &'a dyn Fn(&MemFs) -> foldb::Result<()>;

@@ -251,7 +251,9 @@ fn iterators_that_outlive_the_close_and_a_compaction_answer_closed() {
         let next = Db::open(PATH, many_files(&fs, separated)).unwrap();
         write_entries(&next, b'w');
         next.compact(..).unwrap();
-        next.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
+        next.with(&GcOptions { max_dead_fraction: 0.0, ..Default::default() })
+            .collect_garbage()
+            .unwrap();
         let (count, ended) = read_on(iter);
         assert_eq!(ended, Some(ErrorKind::Closed), "{count} entries, separated: {separated}");
         assert_eq!(next.iter().unwrap().count(), ENTRIES);
@@ -300,7 +302,7 @@ fn gets_of_moved_values(memory_budget: usize) -> (Duration, Duration) {
     };
     let least = || (0..4).map(|_| gets()).min().unwrap();
     let before = least();
-    db.collect_garbage(&GcOptions { max_dead_fraction: 0.0, ..Default::default() }).unwrap();
+    db.with(&GcOptions { max_dead_fraction: 0.0, ..Default::default() }).collect_garbage().unwrap();
     (before, least())
 }
 

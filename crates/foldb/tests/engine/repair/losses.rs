@@ -63,7 +63,7 @@ fn check(fs: &MemFs, generation: impl Fn(usize) -> Option<usize>) {
     db.verify().unwrap();
     db.compact(..).unwrap();
     let none_dead = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-    db.collect_garbage(&none_dead).unwrap();
+    db.with(&none_dead).collect_garbage().unwrap();
     check_all(&db, 300, &generation);
 }
 

@@ -56,8 +56,8 @@ fn damaged() -> MemFs {
 fn a_copy_is_repaired_and_the_database_is_left_alone() {
     let fs = damaged();
     let before = contents(&fs, PATH);
-    let how = RepairOptions { copy_to: Some(COPY.into()), ..RepairOptions::default() };
-    let report = Db::repair_with(PATH, options(&fs), &how).unwrap();
+    let how = RepairOptions { copy_to: Some(COPY.into()), ..options(&fs).into() };
+    let report = Db::repair(PATH, how.clone()).unwrap();
     assert_eq!((report.copy.as_deref(), report.lost_tables.len()), (Some(Path::new(COPY)), 1));
     assert_eq!(contents(&fs, PATH), before);
     let db = Db::open(COPY, options(&fs)).unwrap();
@@ -75,7 +75,7 @@ fn a_copy_is_repaired_and_the_database_is_left_alone() {
     drop(db);
     // Repair leaves a directory with contents alone.
     let copied = contents(&fs, COPY);
-    let again = Db::repair_with(COPY, options(&fs), &how);
+    let again = Db::repair(COPY, how.clone());
     assert_error(again, ErrorKind::DatabaseExists, Some(COPY));
     assert_eq!(contents(&fs, COPY), copied);
 }
@@ -84,10 +84,10 @@ fn a_copy_is_repaired_and_the_database_is_left_alone() {
 fn nothing_is_left_of_a_copy_that_fails() {
     let fs = damaged();
     let before = contents(&fs, PATH);
-    let how = RepairOptions { copy_to: Some(COPY.into()), ..RepairOptions::default() };
+    let how = RepairOptions { copy_to: Some(COPY.into()), ..options(&fs).into() };
     for step in 0.. {
         fs.inject(Fault::on_mutation().nth(step + 1));
-        let done = Db::repair_with(PATH, options(&fs), &how).is_ok();
+        let done = Db::repair(PATH, how.clone()).is_ok();
         fs.clear_faults();
         assert_eq!(contents(&fs, PATH), before, "step {step}");
         if done {
@@ -106,8 +106,8 @@ fn nothing_is_left_of_a_copy_that_fails() {
 fn a_dry_run_changes_nothing() {
     let fs = damaged();
     let before = contents(&fs, PATH);
-    let how = RepairOptions { dry_run: true, ..RepairOptions::default() };
-    let told = Db::repair_with(PATH, options(&fs), &how).unwrap();
+    let how = RepairOptions { dry_run: true, ..options(&fs).into() };
+    let told = Db::repair(PATH, how.clone()).unwrap();
     assert_eq!(contents(&fs, PATH), before);
     assert!(!told.lost_nothing());
     let done = Db::repair(PATH, options(&fs)).unwrap();
@@ -136,8 +136,8 @@ fn a_damaged_log_is_cut_where_the_caller_says() {
     let (fs, log, offset) = damaged_log();
     let whole = fs.read(&log).unwrap();
     let cut = LogCut { file: log.clone(), offset };
-    let how = RepairOptions { cut_log: Some(cut), ..RepairOptions::default() };
-    let report = Db::repair_with(PATH, options(&fs), &how).unwrap();
+    let how = RepairOptions { cut_log: Some(cut), ..options(&fs).into() };
+    let report = Db::repair(PATH, how.clone()).unwrap();
     let told = report.cut_log.as_ref().unwrap();
     assert_eq!((&told.file, told.offset), (&log, offset));
     assert!(!report.lost_nothing() && told.bytes == whole.len() as u64 - offset);
@@ -160,8 +160,8 @@ fn only_a_log_that_is_there_is_cut() {
         LogCut { file: "CURRENT".into(), offset },
         LogCut { file: log, offset: 1 << 40 },
     ] {
-        let how = RepairOptions { cut_log: Some(cut), ..RepairOptions::default() };
-        let refused = Db::repair_with(PATH, options(&fs), &how);
+        let how = RepairOptions { cut_log: Some(cut), ..options(&fs).into() };
+        let refused = Db::repair(PATH, how.clone());
         assert_error(refused, ErrorKind::InvalidArgument, None);
         assert_eq!(contents(&fs, PATH), before);
     }
@@ -174,14 +174,14 @@ fn a_cut_that_is_cut_short_can_be_done_again() {
         let (fs, log, offset) = damaged_log();
         fs.open(&log).unwrap();
         let cut = LogCut { file: log.clone(), offset };
-        let how = RepairOptions { cut_log: Some(cut), ..RepairOptions::default() };
+        let how = RepairOptions { cut_log: Some(cut), ..options(&fs).into() };
         fs.inject(Fault::on_mutation().nth(step + 1).forever());
-        let done = Db::repair_with(PATH, options(&fs), &how).is_ok();
+        let done = Db::repair(PATH, how.clone()).is_ok();
         fs.clear_faults();
         let fs = fs.kill();
         if let Err(error) = Db::open(PATH, options(&fs)).map(drop) {
             assert_eq!(error.kind(), ErrorKind::Corruption, "step {step}: {error}");
-            Db::repair_with(PATH, options(&fs), &how).unwrap();
+            Db::repair(PATH, RepairOptions { open: options(&fs), ..how }).unwrap();
         }
         let db = Db::open(PATH, options(&fs)).unwrap();
         let found = db.iter().unwrap().count();

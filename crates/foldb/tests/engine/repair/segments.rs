@@ -154,7 +154,7 @@ fn a_torn_copy_of_a_segment_does_not_stand_in_for_the_whole_one() {
     put_all(&db, 0..100, 1);
     db.compact(..).unwrap();
     let before = fs.kill();
-    db.collect_garbage(&foldb::garbage::GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     drop(db);
     let new = files(&fs, ".seg").into_iter().find(|path| !before.exists(path)).unwrap();
     let copy = fs.read(&new).unwrap();
@@ -295,7 +295,7 @@ fn an_older_manifest_does_not_hide_newer_files() {
         let bytes = fs.read(&older).unwrap();
         let db = Db::open(PATH, options.clone()).unwrap();
         if merge {
-            assert!(db.collect_garbage(&foldb::garbage::GcOptions::default()).unwrap().commits > 0);
+            assert!(db.collect_garbage().unwrap().commits > 0);
         } else {
             put_all(&db, 100..200, 0);
             put_all(&db, 0..50, 2);

@@ -363,7 +363,7 @@ fn without_adoption_values_are_copied() {
     let db = Db::open(PATH, Options { adopt_logs: LogAdoption::Never, ..adopting(&fs) }).unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     check_all(&db, 50, |n| usize::from(n < 25));
     db.verify().unwrap();
 }
@@ -388,7 +388,7 @@ fn logs_are_adopted_by_default_in_key_order_and_of_large_values() {
     };
     put(&mut (0..50), 2);
     assert!(is_adopted(&db));
-    db.collect_garbage(&GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     assert_eq!(db.stats().bytes_gc_written, 0, "garbage collection leaves the frames' overhead");
     // One of ten came late, then one of five.
     put(&mut (0..50).filter(|n| n % 10 > 0), 3);
@@ -480,7 +480,7 @@ fn a_damaged_value_of_an_adopted_log_fails_the_reads_of_its_key_alone() {
     // A garbage collection leaves the file alone.
     (20..40).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     assert!(segment_files(&fs).contains(&name));
     db.put(key(7), value(7, 0)).unwrap();
     check_all(&db, 40, |n| usize::from(n >= 20));
@@ -542,7 +542,7 @@ fn collections_of_adopted_logs_keep_every_live_value_and_reclaim_the_rest() {
         db.compact(..).unwrap();
         let logs = segment_files(&fs);
         let options = GcOptions { memory_budget: Some(memory), ..none_dead() };
-        let report = db.collect_garbage(&options).unwrap();
+        let report = db.with(&options).collect_garbage().unwrap();
         assert!(report.bytes_reclaimed() > 60_000, "{report:?}");
         assert!(report.peak_lookup_bytes <= memory as u64, "{report:?}");
         assert!(segment_files(&fs).iter().all(|name| !logs.contains(name)), "{report:?}");
@@ -558,7 +558,7 @@ fn collections_of_adopted_logs_keep_every_live_value_and_reclaim_the_rest() {
         // A second time, onto values that were moved before.
         (0..100).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
         db.compact(..).unwrap();
-        db.collect_garbage(&options).unwrap();
+        db.with(&options).collect_garbage().unwrap();
         check_all(&db, 200, |n| if n < 100 { 2 } else { generation(n) });
         db.verify().unwrap();
         check_all(&open(&fs.crash()), 200, |n| if n < 100 { 2 } else { generation(n) });
@@ -616,7 +616,7 @@ fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
             (0..5).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
             assert!(is_adopted(&db));
             if collected {
-                db.collect_garbage(&none_dead()).unwrap();
+                db.with(&none_dead()).collect_garbage().unwrap();
             }
             drop(db);
             remove(&fs, ".tbl");
@@ -663,7 +663,7 @@ fn a_log_whose_keys_are_damaged_is_collected_without_hints() {
     drop(db);
     let name = damage(&fs, 40, 0, -4);
     let db = open(&fs);
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     assert!(!segment_files(&fs).contains(&name));
     check_all(&db, 60, |n| usize::from(n < 30));
     db.verify().unwrap();
@@ -686,7 +686,7 @@ fn a_rebuilt_manifest_knows_adopted_logs() {
         if collected {
             (0..30).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
             db.compact(..).unwrap();
-            db.collect_garbage(&none_dead()).unwrap();
+            db.with(&none_dead()).collect_garbage().unwrap();
         }
         db.put("logged", "only").unwrap();
         drop(other);
@@ -768,7 +768,7 @@ fn a_checkpoint_shares_adopted_logs() {
     assert_eq!((report.segments_linked, report.segments_copied, report.logs), (1, 0, 1));
     put_all(&db, 60, 2);
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     check_all(&db, 60, |_| 2);
     drop(db);
     Db::destroy(PATH, &adopting(&fs)).unwrap();

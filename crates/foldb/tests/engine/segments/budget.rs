@@ -52,7 +52,7 @@ fn collect(db: &Db, memory_budget: usize) -> GcReport {
         memory_budget: Some(memory_budget),
         ..GcOptions::default()
     };
-    db.collect_garbage(&options).unwrap()
+    db.with(&options).collect_garbage().unwrap()
 }
 
 fn check(db: &Db) {
@@ -111,7 +111,7 @@ fn a_collection_reads_only_the_references_to_its_segments() {
         assert!(tables >= 2, "{tables} tables");
 
         let options = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-        let report = db.collect_garbage(&options).unwrap();
+        let report = db.with(&options).collect_garbage().unwrap();
         assert_eq!(db.stats().segments.dead_bytes, 0);
         assert!(report.commits > 0);
         // An entry of 30 bytes and a frame of at least 12 for each table and segment, and the

@@ -50,7 +50,7 @@ fn a_collection_reclaims_dead_space() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     let before = db.stats().segments;
-    let report = db.collect_garbage(&GcOptions::default()).unwrap();
+    let report = db.collect_garbage().unwrap();
     let after = db.stats().segments;
     assert_eq!((report.bytes_before, report.bytes_after), (before.bytes, after.bytes));
     assert!(report.commits > 0 && report.files_rewritten > 0, "{report:?}");
@@ -65,7 +65,7 @@ fn a_collection_reclaims_dead_space() {
     put_all(&db, 100..150, 2);
     db.flush().unwrap();
     let generation = |n| if (100..150).contains(&n) { Some(2) } else { generation(n) };
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     check_all(&db, 300, generation);
     drop(db);
@@ -93,7 +93,7 @@ fn a_collection_on_demand_finds_what_the_tree_hides() {
     (200..300).for_each(|n| db.delete(key(n)).unwrap());
     db.flush().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0, "nothing is known to be dead");
-    let report = db.collect_garbage(&GcOptions::default()).unwrap();
+    let report = db.collect_garbage().unwrap();
     let (dead, after) = (300.0 * 137.0, report.bytes_after as f64);
     assert!(report.bytes_reclaimed() as f64 > 0.9 * dead, "{report:?}");
     assert!(after < 1.1 * 500.0 * 137.0 / 0.95, "{report:?}");
@@ -120,7 +120,7 @@ fn a_collection_on_demand_sees_the_deletes_of_the_memtable() {
         } else {
             (0..299).for_each(|n| db.delete(key(n)).unwrap());
         }
-        let report = db.collect_garbage(&GcOptions::default()).unwrap();
+        let report = db.collect_garbage().unwrap();
         assert!(report.reduction_ratio() > 0.9, "by_range {by_range}: {report:?}");
         check_all(&db, 300, |n| (n == 299).then_some(0));
     }
@@ -157,13 +157,13 @@ fn a_snapshot_taken_before_a_collection_reads_its_values_after_it() {
     let iter = db.iter().unwrap();
     put_all(&db, 0..100, 1);
     db.flush().unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     for n in 0..100 {
         assert_eq!(snapshot.get(key(n)).unwrap().unwrap().into_owned(), value(n, 0));
     }
     drop(snapshot);
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     // The iterator's version is older than all of that, and so are the files that it reads.
     let read: Vec<_> = iter.map(|entry| entry.unwrap().1.into_owned()).collect();
     assert_eq!(read, (0..100).map(|n| value(n, 0)).collect::<Vec<_>>());
@@ -195,7 +195,7 @@ fn check_for_good(db: Db, options: Options, generation: impl Fn(usize) -> Option
     steps::run_background(&db, |_| {});
     check_all(&db, 300, &generation);
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     check_all(&db, 300, generation);
 }
 
@@ -205,11 +205,11 @@ fn a_read_only_database_shows_its_moment_after_a_collection() {
     let fs = MemFs::new();
     let (db, generation) = half_dead(&fs);
     let shown = Db::open_read_only(PATH, separating(&fs)).unwrap();
-    let report = db.collect_garbage(&none_dead()).unwrap();
+    let report = db.with(&none_dead()).collect_garbage().unwrap();
     assert!(report.commits > 0);
     put_all(&db, 0..300, 9);
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     check_all(&shown, 300, generation);
     check_all(&Db::open_read_only(PATH, separating(&fs)).unwrap(), 300, |_| Some(9));
 }
@@ -238,7 +238,7 @@ fn a_write_during_a_collection_is_never_undone() {
             progress: Some(Arc::new(progress)),
             ..none_dead()
         };
-        db.collect_garbage(&options).unwrap();
+        db.with(&options).collect_garbage().unwrap();
         drop(options);
         if calls.load(Ordering::Relaxed) <= moment {
             break;
@@ -268,7 +268,7 @@ fn a_write_before_any_change_of_a_collection_is_never_undone() {
             }
         };
         watch.start(deed);
-        db.collect_garbage(&none_dead()).unwrap();
+        db.with(&none_dead()).collect_garbage().unwrap();
         if watch.stop() <= change {
             assert!(change > 8, "{change} changes");
             return;
@@ -284,7 +284,7 @@ fn the_index_of_rewritten_segments_is_counted() {
     let (db, generation) = half_dead(&fs);
     db.put("small", "inline").unwrap();
     db.compact(..).unwrap();
-    assert!(db.collect_garbage(&none_dead()).unwrap().commits > 0);
+    assert!(db.with(&none_dead()).collect_garbage().unwrap().commits > 0);
     drop(db);
     let db = Db::open(PATH, by_hand(&fs)).unwrap();
     db.get("small").unwrap().unwrap();
@@ -313,7 +313,8 @@ impl EventListener for CollectsAtFlush {
         if let (Event::Flush { .. }, Some(db)) = (event, db) {
             let options = GcOptions { compact_first: false, ..none_dead() };
             // On another thread: a listener must not wait for background work.
-            let collected = std::thread::spawn(move || db.collect_garbage(&options).map(drop));
+            let collected =
+                std::thread::spawn(move || db.with(&options).collect_garbage().map(drop));
             collected.join().unwrap().unwrap();
         }
     }
@@ -355,7 +356,7 @@ fn a_crash_at_each_step_of_a_collection_leaves_the_old_or_the_new_state() {
         let (db, generation) = half_dead(&fs);
         db.compact(..).unwrap();
         fs.inject(Fault::on_mutation().nth(step + 1).forever());
-        let collected = db.collect_garbage(&GcOptions::default());
+        let collected = db.collect_garbage();
         reached_end = collected.as_ref().is_ok_and(|report| report.commits > 0);
         fs.clear_faults();
         for survive in [MemFs::kill, MemFs::crash] {
@@ -393,7 +394,7 @@ fn a_budget_smaller_than_one_value_works() {
     db.compact(..).unwrap();
     let options =
         GcOptions { memory_budget: Some(64 << 10), max_dead_fraction: 0.0, ..GcOptions::default() };
-    let report = db.collect_garbage(&options).unwrap();
+    let report = db.with(&options).collect_garbage().unwrap();
     assert!(report.bytes_reclaimed() > 1_400_000, "{report:?}");
     assert!(report.peak_lookup_bytes <= 64 << 10, "{report:?}");
     assert_eq!(db.get([1]).unwrap().unwrap().into_owned(), large(1));
@@ -431,7 +432,7 @@ fn a_collection_leaves_a_damaged_segment_alone() {
             fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
         }
         let db = Db::open(PATH, by_hand(&fs)).unwrap();
-        let report = db.collect_garbage(&none_dead()).unwrap();
+        let report = db.with(&none_dead()).collect_garbage().unwrap();
         assert!(report.commits > 0, "the other files are collected: {report:?}");
         let dead = db.stats().segments.dead_bytes;
         assert!(0 < dead && dead < dead_before, "{dead} of {dead_before}");
@@ -454,13 +455,13 @@ fn a_collection_leaves_a_damaged_segment_alone() {
         // all its values.
         put_all(&db, 0..100, 3);
         db.compact(..).unwrap();
-        db.collect_garbage(&none_dead()).unwrap();
+        db.with(&none_dead()).collect_garbage().unwrap();
         drop(db);
         fs.create(&path).unwrap().write_at(&whole, 0).unwrap();
         let db = Db::open(PATH, by_hand(&fs)).unwrap();
         let generation = |n| if n < 100 { Some(3) } else { generation(n) };
         check_all(&db, 300, generation);
-        db.collect_garbage(&none_dead()).unwrap();
+        db.with(&none_dead()).collect_garbage().unwrap();
         assert_eq!(db.stats().segments.dead_bytes, 0);
         check_all(&db, 300, generation);
     }
@@ -478,10 +479,10 @@ fn a_collection_can_be_cancelled() {
         progress: Some(Arc::new(move |_| set.store(true, Ordering::Relaxed))),
         ..GcOptions::default()
     };
-    let report = db.collect_garbage(&options).unwrap();
+    let report = db.with(&options).collect_garbage().unwrap();
     assert!(report.cancelled && report.commits == 0, "{report:?}");
     check_all(&db, 300, &generation);
-    let report = db.collect_garbage(&GcOptions::default()).unwrap();
+    let report = db.collect_garbage().unwrap();
     assert!(!report.cancelled && report.commits > 0, "{report:?}");
     check_all(&db, 300, &generation);
 }
@@ -513,14 +514,14 @@ fn a_collection_can_be_cancelled_while_it_compacts() {
         half_dead_in(Options { listeners, disable_auto_compactions: true, ..small });
     let cancellable =
         GcOptions { cancel: Some(Arc::clone(&listener.cancel)), ..GcOptions::default() };
-    let report = db.collect_garbage(&cancellable).unwrap();
+    let report = db.with(&cancellable).collect_garbage().unwrap();
     assert!(report.cancelled && report.commits == 0, "{report:?}");
     assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
     check_all(&db, 300, &generation);
     // A collection that is cancelled from the beginning does nothing.
-    assert!(db.collect_garbage(&cancellable).unwrap().cancelled);
+    assert!(db.with(&cancellable).collect_garbage().unwrap().cancelled);
     assert_eq!(listener.slices.load(Ordering::Relaxed), 1);
-    let report = db.collect_garbage(&GcOptions::default()).unwrap();
+    let report = db.collect_garbage().unwrap();
     assert!(!report.cancelled && report.bytes_reclaimed() > 0, "{report:?}");
     assert!(listener.slices.load(Ordering::Relaxed) > 2, "{listener:?}");
     check_all(&db, 300, &generation);
@@ -587,8 +588,10 @@ fn collections_run_while_writers_readers_and_flushes_run() {
         scope.spawn(|| {
             until_stopped(&|_| {
                 let options = GcOptions { memory_budget: Some(64 << 10), ..none_dead() };
-                collected
-                    .fetch_add(db.collect_garbage(&options).unwrap().commits, Ordering::Relaxed);
+                collected.fetch_add(
+                    db.with(&options).collect_garbage().unwrap().commits,
+                    Ordering::Relaxed,
+                );
             });
         });
         scope.spawn(|| {

@@ -40,7 +40,7 @@ fn contents(fs: &MemFs) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn a_close_waits_for_a_collection_and_a_compaction_on_other_threads() {
     type Work = fn(&Db) -> foldb::Result<()>;
-    let collect: Work = |db| db.collect_garbage(&none_dead()).map(drop);
+    let collect: Work = |db| db.with(&none_dead()).collect_garbage().map(drop);
     let compact: Work = |db| db.compact(..);
     for (extension, work) in [("seg", collect), ("tbl", compact)] {
         let (fs, gate) = (MemFs::new(), Gate::before_syncs_of(extension));
@@ -70,7 +70,7 @@ fn a_close_waits_for_a_collection_and_a_compaction_on_other_threads() {
             let _done_or_closed = worker.join().unwrap();
             assert!(contents(&fs) == at_close, "a file changed after the close");
         });
-        assert_error(db.collect_garbage(&none_dead()), ErrorKind::Closed, None);
+        assert_error(db.with(&none_dead()).collect_garbage(), ErrorKind::Closed, None);
         let db = Db::open(PATH, options).unwrap();
         check_all(&db, 100, |n| Some(if n < 25 { 2 } else { usize::from(n < 50) }));
         db.verify().unwrap();
@@ -113,7 +113,8 @@ fn a_file_that_an_edit_of_a_failed_sync_may_name_stays() {
     *listener.0.lock().unwrap() = Some(Box::new(move || {
         // On another thread: a listener must not wait for background work.
         let other = other.clone();
-        let collected = std::thread::spawn(move || other.collect_garbage(&none_dead()).unwrap());
+        let collected =
+            std::thread::spawn(move || other.with(&none_dead()).collect_garbage().unwrap());
         assert_eq!(collected.join().unwrap().commits, 1);
         files.inject(Fault::on(Operation::Sync).path("MANIFEST-").forever());
     }));
@@ -303,7 +304,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     let listeners: Vec<Arc<dyn EventListener>> = vec![Arc::clone(&told) as _];
     let db = Db::open(PATH, Options { listeners, ..by_hand(&fs) }).unwrap();
     db.verify().unwrap_err();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     let told = std::mem::take(&mut *told.0.lock().unwrap());
     assert!(!told.is_empty() && told.iter().all(|error| error.contains(".seg")), "{told:?}");
@@ -312,7 +313,7 @@ fn damaged_hints_do_not_keep_dead_space() {
     // Undamaged files are collected as usual, and the damage is not reported again.
     put_all(&db, (0..300).step_by(3), 2);
     db.compact(..).unwrap();
-    db.collect_garbage(&none_dead()).unwrap();
+    db.with(&none_dead()).collect_garbage().unwrap();
     assert_eq!(db.stats().segments.dead_bytes, 0);
     check_all(&db, 300, |n| if n.is_multiple_of(3) { Some(2) } else { generation(n) });
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use foldb::custom::Comparator;
 use foldb::env::MemFs;
 use foldb::events::{Event, EventListener};
-use foldb::garbage::GcOptions;
 use foldb::operators::{Full, MergeOperator};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 use tempfile::TempDir;
@@ -186,7 +185,7 @@ fn calls_from_a_listener(own: Options, path: &std::path::Path) {
             db.wait_for_background(),
             db.close(),
             db.finalize().map(drop),
-            db.collect_garbage(&GcOptions::default()).map(drop),
+            db.collect_garbage().map(drop),
         ] {
             let error = assert_error(waits, ErrorKind::Reentrant, None).to_string();
             assert!(error.contains("make the call on another thread"), "{error}");

@@ -11,7 +11,6 @@ use std::time::Duration;
 use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
 use foldb::events::{Event, EventListener};
-use foldb::garbage::GcOptions;
 use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, LogAdoption,
@@ -154,7 +153,7 @@ fn walk(preset: CompactionPreset, fixed: bool) {
     }
     held.clear();
     db.compact(..).unwrap();
-    db.collect_garbage(&GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     db.finalize().unwrap();
     db.verify().unwrap();
     for n in 0..40 {

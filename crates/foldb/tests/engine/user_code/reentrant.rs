@@ -15,7 +15,6 @@ use std::time::Duration;
 use foldb::custom::{Comparator, FilterPolicy};
 use foldb::env::MemFs;
 use foldb::events::{Event, EventListener};
-use foldb::garbage::GcOptions;
 use foldb::operators::{Full, MergeOperator, Partial};
 use foldb::{
     Db, ErrorKind, Isolation, KeyspaceOptions, Options, Result, TransactionOptions, WriteBatch,
@@ -55,7 +54,7 @@ const CALLS_OF_THE_DATABASE: [(&str, Call); 27] = [
     ("flush", |db, _| db.flush()),
     ("compact", |db, _| db.compact(..)),
     ("wait", |db, _| db.wait_for_background()),
-    ("collect", |db, _| db.collect_garbage(&GcOptions::default()).map(drop)),
+    ("collect", |db, _| db.collect_garbage().map(drop)),
     ("create", |db, n| db.create_keyspace(&format!("k{n}"), KeyspaceOptions::default()).map(drop)),
     ("drop", |db, _| match db.drop_keyspace("to drop") {
         Err(error) if error.kind() == ErrorKind::KeyspaceMissing => Ok(()),
@@ -245,7 +244,7 @@ fn live(kind: &str, call: Call, own: Options, path: &std::path::Path) -> BTreeSe
     again();
     db.compact(..).unwrap();
     again();
-    db.collect_garbage(&GcOptions::default()).unwrap();
+    db.collect_garbage().unwrap();
     db.wait_for_background().unwrap();
     meddler.left.store(0, Order::SeqCst);
     *meddler.db.lock().unwrap() = None;

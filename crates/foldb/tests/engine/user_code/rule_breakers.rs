@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
-use foldb::garbage::GcOptions;
 use foldb::internals::Knobs;
 use foldb::operators::laws::Check;
 use foldb::operators::{Full, Growth, MergeOperator, Partial};
@@ -262,7 +261,7 @@ fn live_beside(breach: Breach, threads: bool) {
         }
         if n % 1500 == 1499 {
             bad.compact(..).unwrap();
-            db.collect_garbage(&GcOptions::default()).unwrap();
+            db.collect_garbage().unwrap();
             for snapshot in held.drain(..) {
                 assert!(
                     snapshot.iter().unwrap().all(|entry| entry.is_ok()),

@@ -345,7 +345,7 @@ fn a_collection_on_demand_does_not_wait_for_one_that_rests() {
     let merging = db.clone();
     thread::spawn(move || {
         let options = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-        sender.send(merging.collect_garbage(&options).map(drop))
+        sender.send(merging.with(&options).collect_garbage().map(drop))
     });
     receiver
         .recv_timeout(Duration::from_secs(60))

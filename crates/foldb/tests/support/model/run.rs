@@ -226,7 +226,7 @@ impl Player {
                     memory_budget: Some(*memory),
                     ..GcOptions::default()
                 };
-                self.db.collect_garbage(&options).expect("a garbage collection");
+                self.db.with(&options).collect_garbage().expect("a garbage collection");
                 self.check_all();
             }
             Step::Sync => {

@@ -129,8 +129,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = &directory.path().join("db");
         let own = || Options { create_if_missing: true, ..Options::default() };
-        let copying =
-            RepairOptions { copy_to: Some(path.with_extension("copy")), ..Default::default() };
+        let copying = RepairOptions { copy_to: Some(path.with_extension("copy")), ..own().into() };
         PRETENDED.set(Some(ARM_MACOS));
         let refusals = [
             Db::open(path, own()).err(),
@@ -138,7 +137,7 @@ mod tests {
             Db::open_read_only(path, own()).err(),
             Db::destroy(path, &own()).err(),
             Db::repair(path, own()).err(),
-            Db::repair_with(path, own(), &copying).err(),
+            Db::repair(path, copying).err(),
             verify(path, own()).err(),
             verify_with_progress(path, own(), |_| {}).err(),
         ];

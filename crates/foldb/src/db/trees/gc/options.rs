@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 /// Receives the progress of a garbage collection.
 pub type OnGcProgress = dyn Fn(&GcProgress) + Send + Sync;
 
-/// Options of [`Db::collect_garbage`](crate::Db::collect_garbage).
+/// Options of a garbage collection, for `db.with(&options).collect_garbage()`.
 #[derive(Clone)]
 pub struct GcOptions {
     /// Largest fraction of the bytes in value segments that may still be dead at the end. Default:

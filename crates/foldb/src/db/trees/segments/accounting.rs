@@ -127,7 +127,7 @@ proptest! {
                 Step::Merge(percent) => {
                     let max_dead_fraction = f64::from(percent) / 100.0;
                     let options = GcOptions { max_dead_fraction, ..GcOptions::default() };
-                    db.collect_garbage(&options).unwrap();
+                    db.with(&options).collect_garbage().unwrap();
                 }
                 Step::Reopen => {
                     drop(db);
@@ -139,7 +139,7 @@ proptest! {
         db.compact(..).unwrap();
         check_dead(&db, &model);
         let none = GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() };
-        db.collect_garbage(&none).unwrap();
+        db.with(&none).collect_garbage().unwrap();
         check_sums(&db);
         check_dead(&db, &model);
         let version = db.core().keyspaces.default().view.load_full().version.clone();

@@ -78,26 +78,24 @@ use crate::version::{
 use crate::wal::{Extent, LogHeader, LogReader, LogWriter};
 
 /// Repairs the database at `path`, or a copy of it, and opens it once as a check.
-pub(crate) fn repair(
-    path: &Path,
-    mut options: Options,
-    how: &RepairOptions,
-) -> Result<RepairReport> {
+pub(crate) fn repair(path: &Path, how: RepairOptions) -> Result<RepairReport> {
     platform::check()?;
+    let RepairOptions { open: mut options, copy_to, dry_run, cut_log } = how;
+    let cut = cut_log.as_ref();
     let names = FileNames::at(&*options.env.fs, path)?;
     let path = names.directory();
-    if how.dry_run {
+    if dry_run {
         options.env.fs = Arc::new(OverlayFs::new(options.env.fs));
-        return repair_in_place(path, options, how);
+        return repair_in_place(path, options, cut);
     }
-    let Some(to) = &how.copy_to else { return repair_in_place(path, options, how) };
+    let Some(to) = copy_to else { return repair_in_place(path, options, cut) };
     let present = check_is_database(&*options.env.fs, path)?;
     refuse_other_formats(&*options.env.fs, &names, &present)?;
-    let target = FileNames::at(&*options.env.fs, to)?;
+    let target = FileNames::at(&*options.env.fs, &to)?;
     let copy = Copy::make(&options.env.fs, path, target.directory())?;
-    let mut report = repair_in_place(target.directory(), options, how)?;
+    let mut report = repair_in_place(target.directory(), options, cut)?;
     copy.keep();
-    report.copy = Some(to.clone());
+    report.copy = Some(to);
     Ok(report)
 }
 
@@ -118,7 +116,7 @@ pub(crate) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<
     Ok(present)
 }
 
-fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result<RepairReport> {
+fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Result<RepairReport> {
     let options = Options {
         create_if_missing: false,
         error_if_exists: false,
@@ -136,7 +134,7 @@ fn repair_in_place(path: &Path, options: Options, how: &RepairOptions) -> Result
     let mut report = RepairReport::default();
     let mut present = list_files(&*fs, &names)?;
     refuse_other_formats(&*fs, &names, &present)?;
-    if let Some(cut) = &how.cut_log {
+    if let Some(cut) = cut {
         report.cut_log = Some(cut_log(&*fs, &names, &present, cut)?);
         present = list_files(&*fs, &names)?;
     }

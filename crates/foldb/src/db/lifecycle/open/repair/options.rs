@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-/// Options of a repair. By default it repairs in place.
+use crate::options::Options;
+
+/// Options of a repair. Made of [`Options`], it repairs in place.
 ///
 /// # Example
 /// ```
@@ -12,12 +14,14 @@ use std::path::PathBuf;
 /// use foldb::{Db, Options};
 ///
 /// drop(Db::open(&path, Options { create_if_missing: true, ..Options::default() })?);
-/// let how = RepairOptions { dry_run: true, ..RepairOptions::default() };
-/// assert!(Db::repair_with(&path, Options::default(), &how)?.lost_nothing());
+/// let dry = RepairOptions { dry_run: true, ..Options::default().into() };
+/// assert!(Db::repair(&path, dry)?.lost_nothing());
 /// # Ok::<(), foldb::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RepairOptions {
+    /// The options with which the repair opens the database.
+    pub open: Options,
     /// Directory of a copy to repair instead; the database itself does not change. The directory
     /// must be empty or not exist. Default: none, which repairs in place. Tables and value segments
     /// become hard links if the file system has them. So the copy takes space only for logs,
@@ -29,6 +33,12 @@ pub struct RepairOptions {
     /// Where to cut a damaged log: what follows is given up. Default: none, and the repair keeps
     /// the intact writes behind damage ([`crate::repair::RepairReport::skipped`]).
     pub cut_log: Option<LogCut>,
+}
+
+impl From<Options> for RepairOptions {
+    fn from(open: Options) -> RepairOptions {
+        RepairOptions { open, copy_to: None, dry_run: false, cut_log: None }
+    }
 }
 
 /// A place to cut a log. Errors about damaged logs name file and offset.
