@@ -3,7 +3,7 @@
 
 use foldb::env::MemFs;
 use foldb::{Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, TransactionOptions};
-use foldb_model::{Change, Model, Moment, Operation, Operator};
+use foldb_model::{Change, Model, Moment, Operation, Operator, View};
 use proptest::prelude::*;
 
 #[cfg(debug_assertions)]
@@ -32,9 +32,9 @@ pub(super) enum Step {
 
 const OPEN: usize = 3;
 
-/// Writes over keys of one letter.
-fn write() -> impl Strategy<Value = Change> {
-    let key = || b'a'..=b'f';
+/// Writes over keys of one letter, up to this one.
+pub(super) fn write(last: u8) -> impl Strategy<Value = Change> {
+    let key = move || b'a'..=last;
     prop_oneof![
         4 => (key(), b'0'..=b'9').prop_map(|(key, value)| Change::Put(vec![key], vec![value])),
         2 => key().prop_map(|key| Change::Delete(vec![key])),
@@ -57,10 +57,10 @@ fn read() -> impl Strategy<Value = Read> {
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let slot = || 0..OPEN;
     prop_oneof![
-        6 => write().prop_map(Step::Alone),
+        6 => write(b'f').prop_map(Step::Alone),
         4 => (slot(), any::<bool>()).prop_map(|(slot, serial)| Step::Begin(slot, serial)),
         8 => (slot(), read()).prop_map(|(slot, read)| Step::Read(slot, read)),
-        6 => (slot(), write()).prop_map(|(slot, write)| Step::Write(slot, write)),
+        6 => (slot(), write(b'f')).prop_map(|(slot, write)| Step::Write(slot, write)),
         5 => slot().prop_map(Step::Commit),
         1 => Just(Step::Flush),
         1 => Just(Step::Compact),
@@ -86,9 +86,9 @@ impl Read {
         }
     }
 
-    fn answer(self, model: &Model) -> Answer {
+    fn answer(self, view: View<'_>) -> Answer {
         let (start, end) = self.bounds();
-        let entries = model.of(0, END).range(vec![start]..vec![end]);
+        let entries = view.range(vec![start]..vec![end]);
         entries.map(|(key, cell)| (key[0], cell.value().clone())).collect()
     }
 
@@ -134,22 +134,49 @@ struct Open {
 
 struct Bench {
     db: Db,
-    model: Model,
-    /// All committed writes, oldest first. Each has its place here as number in the model.
-    history: Vec<Change>,
+    committed: Committed,
     open: [Option<Open>; OPEN],
 }
 
-/// A moment after every write.
-const END: Moment = Moment { number: u64::MAX, second: 0 };
-
-/// Returns the moment after this many writes.
-fn after(writes: usize) -> Moment {
-    Moment { number: writes as u64, second: 0 }
+/// Committed writes, oldest first. Each has its place, from 1 on, as number in the model.
+pub(super) struct Committed {
+    model: Model,
+    pub writes: Vec<Change>,
 }
 
-fn apply(model: &mut Model, change: &Change, at: Moment) {
-    model.apply(&Operation { keyspace: 0, change: change.clone() }, at);
+impl Committed {
+    pub(super) fn nothing() -> Committed {
+        let mut model = Model::default();
+        model.create(0, None);
+        Committed { model, writes: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, change: Change) {
+        self.writes.push(change.clone());
+        let at = Committed::moment(self.writes.len());
+        self.model.apply(&Operation { keyspace: 0, change }, at);
+    }
+
+    fn moment(writes: usize) -> Moment {
+        Moment { number: writes as u64, second: 0 }
+    }
+
+    /// Returns what there is after this many writes.
+    pub(super) fn after(&self, writes: usize) -> View<'_> {
+        self.model.of(0, Committed::moment(writes))
+    }
+
+    pub(super) fn now(&self) -> View<'_> {
+        self.after(self.writes.len())
+    }
+
+    /// Returns this many of the writes, and then those of a transaction.
+    fn with(&self, writes: usize, own: &[Change]) -> Committed {
+        let model = self.model.fork(Committed::moment(writes));
+        let mut all = Committed { model, writes: self.writes[..writes].to_vec() };
+        own.iter().for_each(|change| all.add(change.clone()));
+        all
+    }
 }
 
 fn run_alone(db: &Db, write: &Change) {
@@ -162,7 +189,7 @@ fn run_alone(db: &Db, write: &Change) {
     .unwrap();
 }
 
-fn run_in(transaction: &Transaction, write: &Change) {
+pub(super) fn run_in(transaction: &Transaction, write: &Change) {
     match write {
         Change::Put(key, value) => transaction.put(key, value),
         Change::Delete(key) => transaction.delete(key),
@@ -177,7 +204,7 @@ impl Bench {
         match step {
             Step::Alone(write) => {
                 run_alone(&self.db, &write);
-                self.committed(vec![write]);
+                self.committed.add(write);
             }
             Step::Begin(slot, serial) => self.begin(slot, serial),
             Step::Read(slot, read) => self.read(slot, read),
@@ -193,50 +220,43 @@ impl Bench {
         }
     }
 
-    fn committed(&mut self, writes: Vec<Change>) {
-        for write in writes {
-            self.history.push(write);
-            let (last, at) = (&self.history[self.history.len() - 1], after(self.history.len()));
-            apply(&mut self.model, last, at);
-        }
-    }
-
     fn begin(&mut self, slot: usize, serial: bool) {
         let isolation = if serial { Isolation::Serializable } else { Isolation::Snapshot };
         let options = TransactionOptions { isolation, ..Default::default() };
         self.open[slot] = Some(Open {
             transaction: self.db.with(&options).begin().unwrap(),
             serial,
-            snapshot: (!serial).then_some(self.history.len()),
+            snapshot: (!serial).then_some(self.committed.writes.len()),
             writes: Vec::new(),
             reads: Vec::new(),
         });
     }
 
     fn read(&mut self, slot: usize, read: Read) {
-        let (model, now) = (&self.model, self.history.len());
+        let now = self.committed.writes.len();
         let Some(open) = &mut self.open[slot] else { return };
-        let seen = over(model, *open.snapshot.get_or_insert(now), &open.writes);
+        let seen = self.committed.with(*open.snapshot.get_or_insert(now), &open.writes);
         let answer = read.run(&open.transaction);
-        assert_eq!(answer, read.answer(&seen), "{read:?} over own {:?}", open.writes);
+        assert_eq!(answer, read.answer(seen.now()), "{read:?} over own {:?}", open.writes);
         open.reads.push((read, open.writes.len(), answer));
     }
 
     fn commit(&mut self, slot: usize) {
         let Some(open) = self.open[slot].take() else { return };
         let Open { transaction, serial, snapshot, writes, reads } = open;
-        let now = self.history.len();
+        let committed = &self.committed;
+        let now = committed.writes.len();
         let then = snapshot.unwrap_or(now);
-        let is_there = |key: &[u8], at| self.model.of(0, after(at)).get(key).is_some();
         // A flush may drop the delete of an absent key, so the commit may not see it.
-        let is_seen = |key: &[u8]| is_there(key, then) || is_there(key, now);
-        let since = &self.history[then..];
+        let is_seen =
+            |key: &[u8]| [then, now].iter().any(|at| committed.after(*at).get(key).is_some());
+        let since = &committed.writes[then..];
         match transaction.commit() {
             Ok(()) if serial && !writes.is_empty() => {
                 // A replay at the commit reads the same.
                 for (read, own, answer) in reads {
-                    let seen = over(&self.model, now, &writes[..own]);
-                    assert_eq!(answer, read.answer(&seen), "{read:?} at the commit");
+                    let seen = committed.with(now, &writes[..own]);
+                    assert_eq!(answer, read.answer(seen.now()), "{read:?} at the commit");
                 }
             }
             Ok(()) if !serial => {
@@ -263,21 +283,14 @@ impl Bench {
                     true => reads.iter().any(|(read, ..)| !matches!(read, Read::Key(_))),
                     false => writes.iter().any(is_range),
                 };
-                let has_deleted = !since.is_empty() && self.history.iter().any(is_range);
+                let has_deleted = !since.is_empty() && committed.writes.iter().any(is_range);
                 let has_cause = has_cause || reads_ranges && has_deleted;
                 assert!(has_cause, "no cause: {reads:?} {writes:?} since {since:?}");
                 return;
             }
         }
-        self.committed(writes);
+        writes.into_iter().for_each(|write| self.committed.add(write));
     }
-}
-
-/// Returns what a transaction sees after its own writes, if this many had committed before.
-fn over(model: &Model, committed: usize, own: &[Change]) -> Model {
-    let mut seen = model.fork(after(committed));
-    own.iter().for_each(|write| apply(&mut seen, write, END));
-    seen
 }
 
 pub(super) fn play(steps: Vec<Step>) {
@@ -286,13 +299,11 @@ pub(super) fn play(steps: Vec<Step>) {
         ..options(&MemFs::new())
     };
     let db = Db::open(PATH, appending).unwrap();
-    let mut model = Model::default();
-    model.create(0, None);
-    let mut bench = Bench { db, model, history: Vec::new(), open: Default::default() };
+    let mut bench = Bench { db, committed: Committed::nothing(), open: Default::default() };
     steps.into_iter().for_each(|step| bench.take(step));
     let found: Vec<_> = bench.db.iter().unwrap().map(|entry| entry.unwrap()).collect();
     let found: Answer = found.into_iter().map(|(key, value)| (key[0], value.to_vec())).collect();
-    assert_eq!(found, Read::Range(b'a', b'g').answer(&bench.model));
+    assert_eq!(found, Read::Range(b'a', b'g').answer(bench.committed.now()));
 }
 
 fn config() -> ProptestConfig {

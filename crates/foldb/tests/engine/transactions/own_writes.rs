@@ -1,66 +1,20 @@
 //! A transaction reads its own writes, in every order and direction.
 
-use std::collections::BTreeMap;
-
 use foldb::env::MemFs;
 use foldb::env::mem::{Fault, Operation};
 use foldb::{
     Db, ErrorKind, Isolation, KeyspaceOptions, Options, Transaction, TransactionOptions,
     WriteOptions,
 };
+use foldb_model::View;
 use proptest::prelude::*;
 
+use super::model::{Committed, run_in, write};
 use crate::support::{PATH, options};
 
-/// A write of a transaction, over keys of one letter.
-#[derive(Clone, Debug)]
-enum Write {
-    Put(u8, u8),
-    Delete(u8),
-    Merge(u8, u8),
-    DeleteRange(u8, u8),
-}
-
-fn write() -> impl Strategy<Value = Write> {
-    let key = b'a'..=b'h';
-    prop_oneof![
-        3 => (key.clone(), b'0'..=b'9').prop_map(|(key, value)| Write::Put(key, value)),
-        2 => key.clone().prop_map(Write::Delete),
-        4 => (key.clone(), b'0'..=b'9').prop_map(|(key, operand)| Write::Merge(key, operand)),
-        1 => (key.clone(), key).prop_map(|(a, b)| Write::DeleteRange(a.min(b), a.max(b))),
-    ]
-}
-
-type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
-
-fn apply_to_model(model: &mut Entries, write: &Write) {
-    match *write {
-        Write::Put(key, value) => drop(model.insert(vec![key], vec![value])),
-        Write::Delete(key) => drop(model.remove(&[key][..])),
-        Write::Merge(key, operand) => {
-            let value = model.entry(vec![key]).or_default();
-            if !value.is_empty() {
-                value.push(b',');
-            }
-            value.push(operand);
-        }
-        Write::DeleteRange(start, end) => model.retain(|key, _| key[0] < start || key[0] >= end),
-    }
-}
-
-fn apply(transaction: &Transaction, write: &Write) {
-    match *write {
-        Write::Put(key, value) => transaction.put([key], [value]),
-        Write::Delete(key) => transaction.delete([key]),
-        Write::Merge(key, operand) => transaction.merge([key], [operand]),
-        Write::DeleteRange(start, end) => transaction.delete_range([start]..[end]),
-    }
-    .unwrap();
-}
-
-fn check_reads(transaction: &Transaction, model: &Entries) {
+fn check_reads(transaction: &Transaction, view: View<'_>) {
     for key in b'a'..=b'h' {
-        let expected = model.get(&[key][..]).map(Vec::as_slice);
+        let expected = view.get(&[key]).map(|cell| &cell.value()[..]);
         let found = transaction.get([key]).unwrap();
         assert_eq!(found.as_deref(), expected, "{}", key as char);
     }
@@ -68,7 +22,8 @@ fn check_reads(transaction: &Transaction, model: &Entries) {
         let entries = iter.map(|entry| entry.unwrap());
         entries.map(|(key, value)| (key, value.to_vec())).collect::<Vec<_>>()
     };
-    let expected: Vec<_> = model.clone().into_iter().collect();
+    let expected = view.entries().map(|(key, cell)| (key.clone(), cell.value().clone()));
+    let expected: Vec<_> = expected.collect();
     assert_eq!(entries(&mut transaction.iter().unwrap()), expected);
     let mut backwards = Vec::new();
     let mut iter = transaction.iter().unwrap();
@@ -93,13 +48,13 @@ fn check_reads(transaction: &Transaction, model: &Entries) {
     let front: Vec<_> = front.into_iter().map(|(key, value)| (key, value.to_vec())).collect();
     assert_eq!(front, expected);
     for key in b'a'..=b'h' {
-        let from = model.range(vec![key]..).next().map(|(key, _)| key.clone());
+        let from = view.range(vec![key]..).next().map(|(key, _)| key.clone());
         assert_eq!(iter.seek([key]).unwrap().then(|| iter.key().to_vec()), from);
-        let to = model.range(..=vec![key]).next_back().map(|(key, _)| key.clone());
+        let to = view.range(..=vec![key]).next_back().map(|(key, _)| key.clone());
         assert_eq!(iter.seek_for_prev([key]).unwrap().then(|| iter.key().to_vec()), to);
         // A turn after each seek.
         if iter.valid() && iter.advance().unwrap() {
-            let next = model.range(vec![key + 1]..).next().map(|(key, _)| key.clone());
+            let next = view.range(vec![key + 1]..).next().map(|(key, _)| key.clone());
             assert_eq!(Some(iter.key().to_vec()), next);
         }
     }
@@ -122,42 +77,43 @@ proptest! {
 
     #[test]
     fn reads_see_own_writes_over_the_snapshot(
-        before in prop::collection::vec(write(), 0..12),
+        before in prop::collection::vec(write(b'h'), 0..12),
         flushed in any::<bool>(),
-        own in prop::collection::vec((write(), any::<bool>()), 0..40),
-        after in prop::collection::vec(write(), 0..6),
+        own in prop::collection::vec((write(b'h'), any::<bool>()), 0..40),
+        after in prop::collection::vec(write(b'h'), 0..6),
     ) {
-        let (db, mut model) = (open(), Entries::new());
-        for write in &before {
+        let (db, mut model) = (open(), Committed::nothing());
+        for write in before {
             let transaction = db.begin().unwrap();
-            apply(&transaction, write);
+            run_in(&transaction, &write);
             transaction.commit().unwrap();
-            apply_to_model(&mut model, write);
+            model.add(write);
         }
         if flushed {
             db.flush().unwrap();
         }
         let transaction = db.begin().unwrap();
-        check_reads(&transaction, &model);
+        check_reads(&transaction, model.now());
         // The snapshot does not see what others write.
         let other = db.begin().unwrap();
-        after.iter().for_each(|write| apply(&other, write));
+        after.iter().for_each(|write| run_in(&other, write));
         other.commit().unwrap();
         let mut saved = None;
-        for (at, (write, reads)) in own.iter().enumerate() {
-            if at == own.len() / 2 {
-                saved = Some((transaction.savepoint(), model.clone()));
+        let half = own.len() / 2;
+        for (at, (write, reads)) in own.into_iter().enumerate() {
+            if at == half {
+                saved = Some((transaction.savepoint(), model.writes.len()));
             }
-            apply(&transaction, write);
-            apply_to_model(&mut model, write);
-            if *reads {
-                check_reads(&transaction, &model);
+            run_in(&transaction, &write);
+            model.add(write);
+            if reads {
+                check_reads(&transaction, model.now());
             }
         }
-        check_reads(&transaction, &model);
-        if let Some((savepoint, model)) = saved {
+        check_reads(&transaction, model.now());
+        if let Some((savepoint, writes)) = saved {
             transaction.rollback_to(savepoint).unwrap();
-            check_reads(&transaction, &model);
+            check_reads(&transaction, model.after(writes));
         }
     }
 }
