@@ -1,7 +1,7 @@
 //! The change feed of a program: followers read it, and must find the writes that were made.
 
-use std::collections::BTreeSet;
-use std::ops::Bound;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, Range};
 
 use foldb::feed::{self, BatchUpdate, Position, UpdateOp, Updates, UpdatesOptions};
 use foldb::{Db, ErrorKind};
@@ -18,9 +18,8 @@ enum Entry {
 
 /// What the feed must yield, and followers that read it.
 pub(super) struct Feed {
-    entries: Vec<Entry>,
-    /// Number of the entries that no power loss can take back.
-    durable: usize,
+    /// By the number of the write in the model.
+    entries: BTreeMap<u64, Entry>,
     /// Whether a crash came. Sequence numbers may then be skipped, and keyspaces appear again.
     crashed: bool,
     /// Reads what is durable.
@@ -40,8 +39,8 @@ enum Which {
 /// A reader of the feed, and where it is.
 struct Follower {
     position: Position,
-    /// Number of entries before the position.
-    read: usize,
+    /// Number of the last entry before the position; 0 for none.
+    read: u64,
     /// The keyspaces that the feed named up to the position.
     keyspaces: BTreeSet<String>,
     updates: Option<Updates>,
@@ -51,7 +50,7 @@ struct Follower {
 }
 
 impl Follower {
-    fn at(position: Position, read: usize, keyspaces: BTreeSet<String>) -> Follower {
+    fn at(position: Position, read: u64, keyspaces: BTreeSet<String>) -> Follower {
         Follower { position, read, keyspaces, updates: None, is_loose: true }
     }
 }
@@ -67,32 +66,28 @@ impl Feed {
         let now = || if is_new { Position::BEGINNING } else { db.position().expect("a position") };
         let follower = || Follower::at(now(), 0, names(model));
         let (synced, unsynced) = (follower(), follower());
-        let (entries, durable, crashed, batches) = (Vec::new(), 0, false, 0);
-        Feed { entries, durable, crashed, synced, unsynced, batches }
+        Feed { entries: BTreeMap::new(), crashed: false, synced, unsynced, batches: 0 }
     }
 
     /// Adds the entry of a write. Deletes of empty ranges alone are no entry.
-    pub(super) fn add(&mut self, writes: &[Operation]) {
-        let writes: Vec<_> = writes.iter().filter(|write| !is_nothing(write)).collect();
+    pub(super) fn add(&mut self, number: u64, writes: &[Operation]) {
+        let writes: Vec<_> = writes.iter().filter(|write| !is_nothing(write)).cloned().collect();
         if !writes.is_empty() {
-            self.entries.push(Entry::Batch(writes.into_iter().cloned().collect()));
+            self.entries.insert(number, Entry::Batch(writes));
         }
     }
 
-    pub(super) fn add_load(&mut self) {
-        self.entries.push(Entry::Load);
+    pub(super) fn add_load(&mut self, number: u64) {
+        self.entries.insert(number, Entry::Load);
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
+    /// Returns the number of the last entry up to this one; 0 for none.
+    fn last(&self, number: u64) -> u64 {
+        self.entries.range(..=number).next_back().map_or(0, |(last, _)| *last)
     }
 
-    pub(super) fn durable(&self) -> usize {
-        self.durable
-    }
-
-    pub(super) fn now_durable(&mut self) {
-        self.durable = self.entries.len();
+    fn next(&self, number: u64) -> Option<(&u64, &Entry)> {
+        self.entries.range(number + 1..).next()
     }
 
     /// Closes the readers, which hold the database. Their positions stay.
@@ -102,15 +97,20 @@ impl Feed {
         }
     }
 
-    /// Reads to the end. Checks that all of the feed, or its durable part, was there.
-    pub(super) fn follow(&mut self, db: &Db, model: &Model, unsynced: bool, anew: bool) {
+    /// Reads to the end. Checks that the feed was there up to the number `least`.
+    pub(super) fn follow(
+        &mut self,
+        db: &Db,
+        model: &Model,
+        least: u64,
+        (unsynced, anew): (bool, bool),
+    ) {
         let which = if unsynced { Which::Unsynced } else { Which::Synced };
         if anew {
             self.follower(which).updates = None;
         }
         self.read(db, which).expect("the feed continues");
-        let least = if unsynced { self.entries.len() } else { self.durable };
-        let crashed = self.crashed;
+        let (least, crashed) = (self.last(least), self.crashed);
         let follower = self.follower(which);
         assert!(follower.read >= least, "the feed ends after {} of {least}", follower.read);
         if unsynced && !crashed {
@@ -118,9 +118,10 @@ impl Feed {
         }
     }
 
-    /// Returns how many entries survived a crash: the feed continues after what it had yielded.
-    /// `None` if the crash took the position, and the feed must begin again.
-    pub(super) fn survivors(&mut self, db: &Db) -> Option<usize> {
+    /// Returns numbers of which one is that of the last write that survived a crash: the feed
+    /// continues after what it had yielded. `None` if the crash took the position, and the feed
+    /// must begin again.
+    pub(super) fn survivors(&mut self, db: &Db, durable: u64) -> Option<Range<u64>> {
         self.crashed = true;
         match self.read(db, Which::Synced) {
             Err(error) if self.synced.is_loose && error.kind() == ErrorKind::PositionLost => {
@@ -128,9 +129,10 @@ impl Feed {
             }
             outcome => outcome.expect("the feed continues after a crash"),
         }
-        let read = self.synced.read;
-        assert!(read >= self.durable, "{read} of {} durable entries are left", self.durable);
-        self.entries.truncate(read);
+        let (read, durable) = (self.synced.read, self.last(durable));
+        assert!(read >= durable, "the feed ends at {read}, and {durable} is durable");
+        let lost = self.next(read).map_or(u64::MAX, |(lost, _)| *lost);
+        self.entries.split_off(&lost);
         // Of the unsynced follower, a crash may take the position.
         match self.read(db, Which::Unsynced) {
             Ok(()) => assert_eq!(self.unsynced.read, read, "it read what is lost"),
@@ -140,7 +142,7 @@ impl Feed {
                 self.unsynced = Follower::at(*position, read, keyspaces.clone());
             }
         }
-        Some(read)
+        Some(read..lost)
     }
 
     fn follower(&mut self, which: Which) -> &mut Follower {
@@ -192,15 +194,15 @@ impl Feed {
             return;
         }
         self.batches += 1;
-        let at = self.follower(which).read;
-        self.follower(which).read += 1;
-        match self.entries.get(at) {
-            Some(Entry::Batch(writes)) => {
+        let read = self.follower(which).read;
+        match self.next(read) {
+            Some((&at, Entry::Batch(writes))) => {
                 let is_same = writes.len() == found.len()
                     && writes.iter().zip(&found).all(|(own, found)| is_of(own, found));
                 assert!(is_same, "entry {at} of the feed: expected {writes:?}, found {found:?}");
+                self.follower(which).read = at;
             }
-            Some(Entry::Load) => panic!("the feed skips the load at {at} before {found:?}"),
+            Some((at, Entry::Load)) => panic!("the feed skips the load at {at} before {found:?}"),
             None => panic!("the feed has {found:?}, which was not written or is lost"),
         }
     }
@@ -208,12 +210,15 @@ impl Feed {
     /// Passes loads, each of which has one sequence number.
     fn pass_loads(&mut self, which: Which, numbers: u64) {
         for number in 0..numbers {
-            let at = self.follower(which).read;
-            match self.entries.get(at) {
-                Some(Entry::Load) => self.follower(which).read += 1,
+            let read = self.follower(which).read;
+            match self.next(read) {
+                Some((&at, Entry::Load)) => self.follower(which).read = at,
                 _ if self.crashed => return,
                 _ => {
-                    panic!("{} numbers at entry {at} of the feed are of no load", numbers - number)
+                    panic!(
+                        "{} numbers after entry {read} of the feed are of no load",
+                        numbers - number
+                    )
                 }
             }
         }

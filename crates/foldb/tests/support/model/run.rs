@@ -70,8 +70,6 @@ pub(super) struct Player {
     pub(super) number: u64,
     /// The number up to which a crash must leave the writes.
     pub(super) durable: u64,
-    /// The writes since then.
-    pub(super) pending: Vec<Pending>,
     pub(super) clock: Arc<DayClock>,
     /// The second that the database has seen.
     pub(super) second: u64,
@@ -83,13 +81,6 @@ pub(super) struct Player {
     pub(super) followed_before: u64,
     expired: u64,
     pub(super) conflicts: u64,
-}
-
-/// A write that a crash may lose.
-pub(super) struct Pending {
-    pub number: u64,
-    /// Entries of the feed up to this write.
-    pub entries: usize,
 }
 
 impl Player {
@@ -116,7 +107,6 @@ impl Player {
             model,
             number: 0,
             durable: 0,
-            pending: Vec::new(),
         }
     }
 
@@ -141,7 +131,8 @@ impl Player {
             Step::Clock(seconds) => self.move_clock(*seconds),
             Step::Follow { unsynced, anew } => {
                 if let Some(feed) = &mut self.feed {
-                    feed.follow(&self.db, &self.model, *unsynced, *anew);
+                    let least = if *unsynced { self.number } else { self.durable };
+                    feed.follow(&self.db, &self.model, least, (*unsynced, *anew));
                 }
             }
             Step::Write { place, write, sync } => self.write(*place, *write, *sync),

@@ -8,7 +8,7 @@ use super::compare::{Entries, entries, scan};
 use super::feed::Feed;
 use super::open::{keyspaces, open};
 use super::program::{Place, Settings};
-use super::run::{Pending, Player};
+use super::run::Player;
 
 /// How a database stopped that was not closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,15 +73,11 @@ impl Player {
     /// Sets the model back to the prefix of the writes that the crash left. If there is a feed, it
     /// says which.
     fn find_prefix(&mut self) {
-        let durable = self.feed.as_ref().map_or(0, Feed::durable);
-        let survivors = match &mut self.feed {
-            Some(feed) => feed.survivors(&self.db),
-            None => None,
-        };
+        let survivors = self.feed.as_mut().and_then(|feed| feed.survivors(&self.db, self.durable));
         if survivors.is_none() {
             self.end_feed();
         }
-        let is_prefix = |entries: usize| survivors.is_none_or(|survivors| survivors == entries);
+        let survivors = survivors.unwrap_or(0..u64::MAX);
         let scan_of = |keyspace: &Keyspace| scan(keyspace.iter().expect("an iterator"));
         let found: Vec<_> =
             self.keyspaces.iter().map(|keyspace| keyspace.as_ref().map(scan_of)).collect();
@@ -92,9 +88,7 @@ impl Player {
             let view = |place: Place| entries(self.model.of(place.index(), at));
             Place::all().map(|place| self.at(place).map(|_| view(place))).collect()
         };
-        let least = Pending { number: self.durable, entries: durable };
-        let possible = std::iter::once(&least).chain(&self.pending);
-        let mut possible = possible.filter(|own| is_prefix(own.entries)).map(|own| own.number);
+        let mut possible = (self.durable..=self.number).filter(|last| survivors.contains(last));
         let Some(survivor) = possible.rfind(|number| seen(*number) == found) else {
             let all: Vec<_> = (self.durable..=self.number).map(seen).collect();
             panic!(

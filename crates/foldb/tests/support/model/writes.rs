@@ -8,9 +8,8 @@ use foldb::expiry::Expires;
 use foldb::{ErrorKind, Keyspace, WriteBatch, WriteOptions};
 use foldb_model::{Change, Keys, Operation, Operator};
 
-use super::feed::Feed;
 use super::program::{Draft, Key, Place};
-use super::run::{Pending, Player};
+use super::run::Player;
 
 impl Player {
     pub(super) fn write(&mut self, place: Place, draft: Draft, sync: bool) {
@@ -104,7 +103,7 @@ impl Player {
         if !placed.is_empty() {
             self.apply(&placed, None);
             if let Some(feed) = &mut self.feed {
-                feed.add_load();
+                feed.add_load(self.number);
             }
             self.now_durable();
         }
@@ -183,10 +182,8 @@ impl Player {
     fn committed_lasting(&mut self, writes: Vec<Operation>, lifetime: Option<u64>, synced: bool) {
         self.apply(&writes, lifetime);
         if let Some(feed) = &mut self.feed {
-            feed.add(&writes);
+            feed.add(self.number, &writes);
         }
-        let entries = self.feed.as_ref().map_or(0, Feed::len);
-        self.pending.push(Pending { number: self.number, entries });
         if synced {
             self.now_durable();
         }
@@ -202,8 +199,6 @@ impl Player {
     /// Notes that no stop takes back what was written.
     pub(super) fn now_durable(&mut self) {
         self.durable = self.number;
-        self.pending.clear();
-        self.feed.iter_mut().for_each(Feed::now_durable);
     }
 }
 
