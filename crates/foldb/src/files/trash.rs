@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::files::FileKind;
 use crate::locks::Lock;
-use crate::locks::rank::{GONE, THROWN, UNLINKED};
+use crate::locks::rank::{GONE, TRASH, UNLINKED};
 
 /// Files that wait to be unlinked.
 #[derive(Default)]
 pub(crate) struct Trash {
-    files: Lock<Vec<FileKind>, THROWN>,
+    files: Lock<Vec<FileKind>, TRASH>,
     /// Tables that the current version does not refer to and a reader still holds.
     tables: AtomicUsize,
     /// Tables that belong to no version from now on, and may still exist.

@@ -16,7 +16,9 @@
 //!
 //! Compactions also drop entries that have expired. An iterator from before such a drop still shows
 //! them, because its moment is earlier. So a stretch is only for iterators whose version is no
-//! older than that of the walk.
+//! older than that of the walk. Both iterators also have a view with every write up to their number
+//! (`begin_walk` of `db::read::iterate`): an iterator whose view lacks the deletes at its number
+//! would pass old records, and not show why.
 //!
 //! The stretches are hints of a process. They are bounded in number, and forgotten at the end.
 

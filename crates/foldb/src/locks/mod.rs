@@ -1,9 +1,11 @@
 //! The locks of the engine. Each has a *rank*, and a thread takes locks in ascending rank.
 //!
 //! Two threads that take two locks in different orders may wait for each other for ever. If all
-//! threads take them by rank, none can. Builds with debug assertions check it at every lock but
-//! one, so a test notices a wrong order on the first path that has it, without a second thread. The
-//! writer lock is checked only when a thread waits for it, since callers' code may find it free.
+//! threads take them by rank, none can. Builds with debug assertions check it, so a
+//! test notices a wrong order on the first path that has it, without a second thread. Not checked
+//! are the locks of the caller's own transactions and iterators (`rank::OF_CALLERS`), locks that a
+//! thread only tries, and the writer lock while it is free: callers' code may find it so. A thread
+//! that opens a table counts as holding nothing there (`rank::AROUND_CALLERS`).
 //!
 //! ```text
 //! thread 1   TREE, then VIEW     fine

@@ -62,11 +62,11 @@ ranks! {
     /// Compactions that paused.
     PAUSED
     /// The failures of garbage collections.
-    COLLECTIONS
+    GC_BACKOFF
     /// Damaged parts of tables.
     DAMAGE
     /// The key whose long chain is folded next.
-    READS
+    READ_CHAIN
     /// The last look at the clocks.
     CLOCK
     /// The first open of a table.
@@ -79,7 +79,7 @@ ranks! {
     TABLE_SYNCS
     /// The first failure among syncs of tables.
     FAILED_SYNC
-    /// Value segments that are being written.
+    /// Value segments that may take more values, and that no writer uses now.
     GROWING
     /// The value segments in use.
     SEGMENT_FILES
@@ -96,7 +96,7 @@ ranks! {
     /// Tables that are unlinked, whose directory is not synced yet.
     UNLINKED
     /// Files to be unlinked.
-    THROWN
+    TRASH
 }
 
 /// Locks of the caller's own transactions and iterators, as bits. The caller's operators and

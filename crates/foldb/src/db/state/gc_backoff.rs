@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::locks::rank::COLLECTIONS;
+use crate::locks::rank::GC_BACKOFF;
 use crate::locks::{Lock, LockGuard};
 
 /// The pause after a failed collection: the first one, and the longest.
@@ -20,7 +20,7 @@ pub(crate) struct GcBackoff {
     changes: AtomicU64,
     /// The value of `changes` at which a collection last found nothing to do.
     settled_at: AtomicU64,
-    failing: Lock<Failing, COLLECTIONS>,
+    failing: Lock<Failing, GC_BACKOFF>,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Default for GcBackoff {
 }
 
 impl GcBackoff {
-    fn failing(&self) -> LockGuard<'_, Failing, COLLECTIONS> {
+    fn failing(&self) -> LockGuard<'_, Failing, GC_BACKOFF> {
         self.failing.lock()
     }
 

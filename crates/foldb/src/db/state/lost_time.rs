@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::compaction::policy::{CutRange, Loss, ReadJob};
 use crate::locks::Lock;
-use crate::locks::rank::READS;
+use crate::locks::rank::READ_CHAIN;
 
 /// The price if there is nothing to compact.
 const NO_JOB: u64 = u64::MAX;
@@ -35,7 +35,7 @@ pub(crate) struct LostTime {
     /// In reads that folded the long chain of a key.
     in_chains: Counter,
     /// The key of the read that brought `in_chains` to the price.
-    long_chain: Lock<Option<Arc<[u8]>>, READS>,
+    long_chain: Lock<Option<Arc<[u8]>>, READ_CHAIN>,
 }
 
 impl LostTime {

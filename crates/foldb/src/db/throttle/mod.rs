@@ -15,7 +15,10 @@
 //!  memory        pause (the ledger)    other databases have flushed       writers of this database
 //! ```
 //!
-//! [`admit`] decides at the gates from `room` on, and [`room`] acts on its verdict.
+//! [`admit`] decides at the gates from `room` on, after it has refused what a full disk does not
+//! admit. [`room`] acts on its verdict. A write passes without a verdict while its buffer is ready,
+//! the log is short and no look at the memory is due (`Core::writer_with_room`). So a new gate must
+//! also make one of these three untrue.
 //!
 //! A writer releases the lock before it waits, so a stalled writer holds up no other writer. A
 //! `deadline` ends the wait at every gate with `Busy`, and the write changes nothing. In

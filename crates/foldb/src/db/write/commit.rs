@@ -1,13 +1,12 @@
 //! The commit of a write: make room, log, apply, publish.
 //!
 //! A write is logged before it is applied, and applied before it is published, all under the writer
-//! lock. No thread waits while it holds that lock. A synced write waits for its sync after it has
-//! released the lock. Only with [`crate::Options::visible_when_durable`] it syncs under the lock,
-//! between log and application, so that no reader sees what may not survive. A write without room
-//! waits before it takes the lock again
-//! ([`crate::db::throttle::room`]). Threads that write without pause alternate in time slices of
-//! 0.7 milliseconds, so that the lock does not bounce between them
-//! ([`crate::db::state::writer_lock`], H15).
+//! lock. A synced write waits for its sync after it has released the lock. A write without room
+//! waits before it takes the lock again ([`crate::db::throttle::room`]). So no thread waits while
+//! it holds the lock. The exception is [`crate::Options::visible_when_durable`]: then it syncs
+//! between log and application, so that no reader sees what may not survive. Threads that write
+//! without pause alternate in time slices of 0.7 milliseconds, so that the lock does not bounce
+//! between them ([`crate::db::state::writer_lock`], H15).
 
 use std::sync::Arc;
 use std::time::Duration;
