@@ -395,19 +395,19 @@ fn at_rest_a_drop_of_a_keyspace_makes_no_search_for_a_job() {
         }
     };
     db.flush().unwrap();
-    let background = &db.core().background;
-    assert!(!background.has_no_news());
+    let rest_of = &db.core().background.rest;
+    assert!(!rest_of.has_no_news());
     rest();
-    assert!(background.has_no_news());
+    assert!(rest_of.has_no_news());
     db.drop_keyspace("a").unwrap();
     db.drop_keyspace("b").unwrap();
-    assert!(background.has_no_news());
+    assert!(rest_of.has_no_news());
     // What makes a job is news.
     create("c");
-    assert!(!background.has_no_news());
+    assert!(!rest_of.has_no_news());
     rest();
-    assert!(background.has_no_news());
+    assert!(rest_of.has_no_news());
     kept.put("key", "1").unwrap();
     db.flush().unwrap();
-    assert!(!background.has_no_news());
+    assert!(!rest_of.has_no_news());
 }

@@ -3,7 +3,6 @@
 //! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
 //! or a flush.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::counters::Total;
@@ -12,7 +11,6 @@ use crate::db::state::background::Awaited;
 use crate::db::state::patience::{Patience, busy};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Event, StallReason};
-use crate::faults::{Fault, planted};
 
 impl Core {
     /// Returns whether threads do the background work.
@@ -22,14 +20,14 @@ impl Core {
 
     /// Tells the workers that there may be work.
     pub(crate) fn wake(&self) {
-        self.background.lock().steps += 1;
+        self.background.check_again();
         self.runtime.workers().wake(self.member);
     }
 
     /// Asks a worker to sort memtables.
     #[cold]
     pub(crate) fn order_soon(&self) {
-        if self.has_workers() && !self.background.order_wanted.swap(true, Ordering::AcqRel) {
+        if self.has_workers() && self.background.requests.order.raise_first() {
             self.runtime.workers().wake_one();
         }
     }
@@ -37,7 +35,7 @@ impl Core {
     /// Notes that a write deleted something. The caller holds the writer lock.
     #[inline]
     pub(crate) fn note_delete(&self) {
-        if !self.background.has_new_deletes.load(Ordering::Relaxed) {
+        if !self.background.requests.see_deletes.is_raised() {
             self.note_first_delete();
         }
     }
@@ -47,8 +45,8 @@ impl Core {
         if self.settings.disable_auto_compactions {
             return;
         }
-        self.background.has_new_deletes.store(true, Ordering::Release);
-        self.background.at_rest.store(false, Ordering::Release);
+        self.background.requests.see_deletes.raise();
+        self.background.rest.end();
         self.wake();
     }
 
@@ -68,7 +66,7 @@ impl Core {
     /// # Errors
     /// As [`Core::wait_until`].
     pub(crate) fn wait_while_flushing(&self, awaited: impl Fn(&Core) -> Awaited) -> Result<()> {
-        let _waiter = self.background.count(|state| &mut state.flush_waiters);
+        let _waiter = self.background.awaits_flush();
         self.wake();
         self.wait_until(awaited)
     }
@@ -92,7 +90,7 @@ impl Core {
     ) -> Result<()> {
         let mut is_over = false;
         loop {
-            let seen = self.background.lock().steps;
+            let seen = self.background.steps();
             let work = awaited(self);
             if work == Awaited::Nothing {
                 return Ok(());
@@ -123,25 +121,7 @@ impl Core {
                 // failure.
                 self.standing.check_sound()?;
             }
-            let mut state = self.background.lock();
-            if state.shutdown {
-                return Err(Error::new(
-                    ErrorKind::Closed,
-                    "the database was closed during this call",
-                ));
-            }
-            if let Awaited::Work(work) = work
-                && let Some(Some(error)) = state.error(work)
-            {
-                return Err(error.clone());
-            }
-            if state.steps == seen || planted(Fault::SleepThroughStep) {
-                let progress = &self.background.progress;
-                match left {
-                    None => drop(progress.wait(state)),
-                    Some(left) => is_over = !progress.wait_for(state, left).1,
-                }
-            }
+            is_over = !self.background.wait_for_step_after(seen, work, left)?;
         }
     }
 }

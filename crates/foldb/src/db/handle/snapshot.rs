@@ -47,7 +47,7 @@ impl Drop for Registered {
         // A fork's copy was never registered there, nor one that was not taken.
         let is_registered = self.seqno != NOT_TAKEN && core.standing.is_in_its_process();
         if is_registered && core.snapshots.release(self.seqno) {
-            core.background.note_news();
+            core.background.rest.note_news();
             core.wake();
         }
     }

@@ -183,8 +183,8 @@ impl Core {
         let last = || {
             // A listener may write while its thread flushes, so this lock comes before the
             // writer's.
-            let flushing = &self.background.flushing;
-            let _flushing = flushing.lock();
+            let locks = &self.background.locks;
+            let _flushing = locks.flush();
             let mut writer = self.lock_writer()?;
             self.check_writable()?;
             self.flush_all(&mut writer)?;

@@ -48,7 +48,7 @@ impl Core {
             self.needs_flush().and_then(|needs| if needs { self.flush() } else { Ok(()) });
         self.standing.close();
         self.leave_runtime();
-        self.background.wait_for_callers();
+        self.background.locks.wait_for_callers();
         // Writer and tree stay locked until the lock is released. So the close record stays
         // correct, and an install either ends before it or finds the database closed.
         let (mut writer, mut tree) = (self.lock_writer()?, self.lock_tree());

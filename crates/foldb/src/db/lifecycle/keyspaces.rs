@@ -85,7 +85,7 @@ impl Core {
             self.time.note_use();
         }
         tree.keyspaces.insert(id, own);
-        self.background.note_news();
+        self.background.rest.note_news();
         writer.buffers.add(Arc::clone(&state));
         self.keyspaces.add(&state);
         self.log_created(&mut writer.log, &state);

@@ -54,8 +54,8 @@ impl Core {
     pub(crate) fn reset_time(&self) -> Result<ClockReading> {
         self.check_writable()?;
         self.check_may_wait()?;
-        let _flushing = self.background.flushing.lock();
-        let _dropping = self.background.dropping.write();
+        let _flushing = self.background.locks.flush();
+        let _dropping = self.background.locks.keep_expired();
         // No write has its moment while this lock is held.
         let writer = self.lock_writer()?;
         let mut tree = self.lock_tree();

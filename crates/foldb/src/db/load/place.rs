@@ -95,7 +95,7 @@ impl Core {
         is_last: bool,
     ) -> Result<Option<SeqNo>> {
         // A listener may write while its thread flushes, so this lock comes before the writer's.
-        let _flushing = self.background.flushing.lock();
+        let _flushing = self.background.locks.flush();
         let mut writer = self.lock_writer()?;
         self.check_writable()?;
         keyspace.check_comparator()?;

@@ -86,7 +86,7 @@ impl Core {
     fn note_lost(&self, bytes: u64, add: impl FnOnce(u64) -> bool) {
         let is_compacted = !self.standing.is_read_only() && !self.settings.disable_auto_compactions;
         if bytes > 0 && is_compacted && add(bytes) {
-            self.background.note_news();
+            self.background.rest.note_news();
             self.wake();
         }
     }

@@ -483,7 +483,7 @@ impl Core {
         if may_seal && !writer.buffers.is_empty() {
             self.seal(writer)?;
         }
-        self.background.flush_soon();
+        self.background.requests.flush.raise();
         self.wake();
         Ok(())
     }

@@ -94,7 +94,7 @@ impl Core {
     /// slice that makes them as large as one table: the other jobs do theirs in the next call.
     fn step_together(&self, jobs: &mut [Compacted<'_>]) -> Result<()> {
         let _inside = Inside::enter(self.events.mark());
-        let _dropping = self.background.dropping.read();
+        let _dropping = self.background.locks.drop_expired();
         let (later, mut bytes) = (LaterSyncs::default(), 0);
         let (mut slices, mut failed) = (Vec::new(), Ok(()));
         for ClaimGuard { job, .. } in jobs.iter_mut().map(|compacted| &mut compacted.job) {

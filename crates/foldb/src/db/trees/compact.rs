@@ -1,7 +1,6 @@
 //! The database's part in compaction: it chooses the next job, and installs slices.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::compaction::job::{FinishedSlice, Job, JobContext, assert_inputs_in_order};
@@ -40,13 +39,11 @@ impl Core {
             return None;
         }
         let is_idle = self.is_idle(&mut tree);
-        // The walk over the trees takes milliseconds where there are thousands of keyspaces, and
-        // each drop of one wakes a worker.
-        if is_idle && !self.time.is_used() && self.background.has_no_news() {
-            self.background.at_rest.store(true, Ordering::Release);
+        // Each drop of a keyspace wakes a worker.
+        if is_idle && !self.time.is_used() && self.background.rest.goes_on() {
             return None;
         }
-        let seen = self.background.news();
+        let seen = self.background.rest.news();
         // On a full disk, space must come back while deletes go on.
         let lacks_space = self.reserve.is_open();
         let as_idle = is_idle || self.background.is_rest_awaited() || lacks_space;
@@ -61,11 +58,7 @@ impl Core {
         let finds_nothing = claim.is_none() && is_idle;
         let next_end = if finds_nothing && ends { self.next_end(&tree) } else { 0 };
         self.time.note_next_end(next_end);
-        let is_at_rest = finds_nothing && !ends;
-        self.background.at_rest.store(is_at_rest, Ordering::Release);
-        if is_at_rest {
-            self.background.note_rest(seen);
-        }
+        self.background.rest.note_look(seen, finds_nothing && !ends);
         let claim = claim?;
         tree.claim(&claim);
         Some(claim)
@@ -88,7 +81,7 @@ impl Core {
             if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
                 own.running.retain(|other| other.output_run != output_run);
                 own.settled = false;
-                self.background.note_news();
+                self.background.rest.note_news();
             }
         }
         self.remove_unreferenced_tables();
@@ -97,7 +90,7 @@ impl Core {
     /// Runs and installs the next slice of a job. Returns `false` if the job is done, if the
     /// keyspace was dropped or has failed, or if the database closes.
     pub(crate) fn job_step(&self, claim: &Claim) -> Result<bool> {
-        let _dropping = self.background.dropping.read();
+        let _dropping = self.background.locks.drop_expired();
         let Some(slice) = self.write_slice(claim, None)? else { return Ok(false) };
         self.install_slices(vec![slice])?;
         Ok(true)
@@ -105,7 +98,7 @@ impl Core {
 
     /// Writes the next slice of a job, which the caller installs. Returns `None` as
     /// [`Core::job_step`] returns `false`. The tables become durable at once, or through `later`.
-    /// The caller holds `Background::dropping` until the slice is installed.
+    /// The caller holds `WorkLocks::drop_expired` until the slice is installed.
     pub(super) fn write_slice(
         &self,
         Claim { keyspace, job }: &Claim,

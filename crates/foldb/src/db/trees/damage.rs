@@ -75,7 +75,7 @@ impl Core {
     pub(super) fn plan_round_damage(&self, keyspace: &KeyspaceState) {
         if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
             own.settled = false;
-            self.background.note_news();
+            self.background.rest.note_news();
             self.set_pace(own);
         }
     }

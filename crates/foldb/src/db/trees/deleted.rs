@@ -11,7 +11,6 @@
 //! they look again until nothing was written for a while. Then they sleep until the next delete.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -29,12 +28,12 @@ impl Core {
     /// Seals the memtables and has them flushed, if nothing was written for a while and their
     /// deletes hide enough. Returns whether it did.
     pub(crate) fn seal_deletes_at_rest(&self) -> Result<bool> {
-        let new = &self.background.has_new_deletes;
-        if !new.load(Ordering::Acquire) || !self.is_quiet(&mut self.lock_tree()) {
+        let new = &self.background.requests.see_deletes;
+        if !new.is_raised() || !self.is_quiet(&mut self.lock_tree()) {
             return Ok(false);
         }
         // A later delete sets it again.
-        new.store(false, Ordering::Release);
+        new.lower();
         let is_worth = self.reserve.is_open()
             || self.keyspaces.all().iter().any(|keyspace| self.is_much_deleted(keyspace));
         if !is_worth {

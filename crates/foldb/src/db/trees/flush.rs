@@ -62,7 +62,7 @@ impl Core {
     /// Flushes the oldest sealed memtables once there are enough of them, or at once if `eager`.
     /// Returns whether there was anything to flush.
     pub(crate) fn flush_step(&self, eager: bool) -> Result<bool> {
-        let _flushing = self.background.flushing.lock();
+        let _flushing = self.background.locks.flush();
         self.flush_oldest(eager)
     }
 

@@ -67,7 +67,7 @@ impl Core {
             }
             own.flushed_through = change.flushed_through.unwrap_or(own.flushed_through);
             own.settled = false;
-            self.background.note_news();
+            self.background.rest.note_news();
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();

@@ -16,7 +16,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::db::core::Core;
 use crate::memtable::Memtable;
@@ -25,14 +24,14 @@ impl Core {
     /// Sorts one piece of each memtable that has an unsorted piece. Returns whether it sorted any.
     pub(crate) fn order_work(&self) -> bool {
         // A request after this line leads to another step.
-        self.background.order_wanted.store(false, Ordering::Release);
+        self.background.requests.order.lower();
         let views = self.keyspaces.all().into_iter().map(|keyspace| keyspace.view.load_full());
         let worked = views.fold(false, |worked, view| {
             view.memtables().fold(worked, |worked, memtable| advance(memtable) || worked)
         });
         if worked {
             // Other work runs between two pieces.
-            self.background.order_wanted.store(true, Ordering::Release);
+            self.background.requests.order.raise();
         }
         worked
     }

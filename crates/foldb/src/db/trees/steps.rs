@@ -8,8 +8,6 @@
 //! A waiter sees only the errors of the work it waits for. A failed compaction never fails a write
 //! or a flush.
 
-use std::sync::atomic::Ordering;
-
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::background::Awaited;
@@ -31,19 +29,18 @@ impl Core {
     }
 
     fn try_flush_work(&self, eager: bool) -> Result<bool> {
-        if self.background.seal_requested.swap(false, Ordering::AcqRel)
+        if self.background.requests.seal.take()
             && let Some(mut writer) = self.writer.try_lock()
         {
             self.seal_for_memory(&mut writer)?;
         }
         self.store_time_if_due();
-        let soon = self.background.is_flush_due.load(Ordering::Acquire);
-        let wanted =
-            eager || soon || self.reserve.is_open() || self.background.lock().flush_waiters > 0;
+        let soon = self.background.requests.flush.is_raised();
+        let wanted = eager || soon || self.reserve.is_open() || self.background.is_flush_awaited();
         let flushed = self.flush_step(wanted)?;
         self.trim_expired();
         if soon && !flushed {
-            self.background.is_flush_due.store(false, Ordering::Release);
+            self.background.requests.flush.lower();
         }
         Ok(flushed)
     }
@@ -103,18 +100,16 @@ impl Core {
 
     /// Continues a paused job, or begins one. Returns whether there was a job.
     pub(crate) fn compaction_slice(&self) -> Result<bool> {
-        let _slice = SliceInHand::new(self);
+        let _slice = self.background.runs_slice();
         if self.standing.is_closed() {
             return Ok(false);
         }
         if self.spares_room_for_flushes() {
-            let paused = self.background.take_paused_jobs();
+            let paused = self.background.paused_jobs.take_all();
             paused.into_iter().for_each(|job| self.end_job(&mut Some(job)));
             return Ok(false);
         }
-        let mut paused = self.background.lock_paused_jobs();
-        let job = if paused.is_empty() { None } else { Some(paused.remove(0)) };
-        drop(paused);
+        let job = self.background.paused_jobs.take_first();
         let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         match self.compaction_step(&mut job.job) {
@@ -124,7 +119,7 @@ impl Core {
             stepped => stepped?,
         }
         // Between two slices no thread owns the job: the next free worker continues it.
-        self.background.lock_paused_jobs().extend(job.job.take());
+        self.background.paused_jobs.add(job.job.take());
         Ok(true)
     }
 
@@ -154,10 +149,9 @@ impl Core {
     /// finished slices stay in effect.
     pub(super) fn run_alone(&self, run: impl FnOnce() -> Result<()>) -> Result<()> {
         self.check_may_wait()?;
-        let _alone = self.background.alone.lock();
+        let _alone = self.background.locks.alone();
         self.check_open()?;
-        self.background.lock().manual += 1;
-        let _manual = Manual(self);
+        let _announced = self.background.runs_alone(self.runtime.workers(), self.member);
         self.wait_for_running_jobs()?;
         run()
     }
@@ -235,7 +229,7 @@ impl Core {
             return Ok(());
         }
         let written = self.published();
-        let _waiter = self.background.count(|state| &mut state.rest_waiters);
+        let _waiter = self.background.awaits_rest();
         self.wait_while_flushing(|core| {
             if core.sealed.len() > 0 {
                 return Awaited::Work(Work::Flush);
@@ -271,39 +265,5 @@ impl Drop for ClaimGuard<'_> {
         if self.job.is_some() {
             self.core.end_job(&mut self.job);
         }
-    }
-}
-
-/// Counts a slice of a compaction as running while this guard lives.
-struct SliceInHand<'a>(&'a Core);
-
-impl SliceInHand<'_> {
-    /// Registers the slice. The thread then checks whether the database is open. If it is, a later
-    /// close waits for this slice.
-    fn new(core: &Core) -> SliceInHand<'_> {
-        core.background.lock().slices += 1;
-        SliceInHand(core)
-    }
-}
-
-impl Drop for SliceInHand<'_> {
-    fn drop(&mut self) {
-        self.0.background.lock().slices -= 1;
-        self.0.background.progress.notify_all();
-    }
-}
-
-/// Counts a caller that runs its own jobs, while this guard lives. When the guard is dropped, the
-/// policy's jobs may begin again.
-struct Manual<'a>(&'a Core);
-
-impl Drop for Manual<'_> {
-    fn drop(&mut self) {
-        // The workers are woken under the same lock, so no worker checks for jobs between the two
-        // changes.
-        let mut state = self.0.background.lock();
-        state.manual -= 1;
-        state.steps += 1;
-        self.0.runtime.workers().wake(self.0.member);
     }
 }

@@ -2,7 +2,7 @@
 //! This file has the steps of work that workers call, and how a database joins and leaves.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -90,21 +90,21 @@ impl Tenant for Core {
             Work::Order => false,
             Work::Compaction => {
                 let scrubs = self.settings.scrub_io_budget > 0;
-                scrubs || !self.background.is_at_rest() || self.keyspaces.gc_error().is_some()
+                scrubs || !self.background.rest.is_at_rest() || self.keyspaces.gc_error().is_some()
             }
         }
     }
 
     fn wants_order(&self) -> bool {
-        self.background.order_wanted.load(Ordering::Acquire)
+        self.background.requests.order.is_raised()
     }
 
     fn poke(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.background.poke)
+        Arc::clone(&self.background.requests.poke)
     }
 
     fn request_seal(&self) {
-        self.background.request_seal();
+        self.background.requests.seal.raise();
     }
 
     fn log_bytes(&self) -> usize {
@@ -134,7 +134,11 @@ impl Core {
         self.background.shut_down();
         self.runtime.workers().remove(self.member);
         self.background.wait_for_slices();
-        self.background.take_paused_jobs().into_iter().for_each(|job| self.end_job(&mut Some(job)));
+        self.background
+            .paused_jobs
+            .take_all()
+            .into_iter()
+            .for_each(|job| self.end_job(&mut Some(job)));
         self.cache.clear();
     }
 }

@@ -113,8 +113,6 @@ struct State {
     tenants: Vec<Entry>,
     started: Vec<Thread>,
     shutdown: bool,
-    /// Threads that compact now.
-    compacting: usize,
     /// Steps begun so far.
     begun: u64,
 }
@@ -400,19 +398,23 @@ impl Workers {
 
     /// Does a task. Returns whether there was anything to do.
     fn perform(&self, task: Task, pass: Pass) -> bool {
-        let Task { id, tenant, work, news } = task;
-        let step = catch_unwind(AssertUnwindSafe(|| match pass {
+        let Task { id, work, news, .. } = task;
+        let mut step =
+            StepInHand { workers: self, id, work, news, found: None, looks_again: false };
+        // Declared after the step, so it is gone at the end of the step: once no worker works for
+        // the tenant, its database may close.
+        let tenant = task.tenant;
+        let outcome = catch_unwind(AssertUnwindSafe(|| match pass {
             Pass::Own => tenant.step(work),
             Pass::Beside => tenant.step_beside(work),
         }));
-        let outcome = step.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
-        // The tenant may be dropped as soon as no worker works for it.
+        let outcome =
+            outcome.unwrap_or_else(|panic| Err(tenant.panicked(work, message_of(&*panic))));
         tenant.stepped(work, &outcome);
         // A step beside another one leaves out work that a free worker may find.
-        let looks_again = pass == Pass::Beside || tenant.works_when_idle(work);
-        drop(tenant);
-        self.done(id, work, news, &outcome, looks_again);
-        matches!(outcome, Ok(true))
+        step.looks_again = pass == Pass::Beside || tenant.works_when_idle(work);
+        step.found = outcome.ok();
+        step.found == Some(true)
     }
 
     /// Waits for the next step; `None` at the end.
@@ -438,31 +440,44 @@ impl Workers {
             };
         }
     }
+}
 
-    fn done(&self, id: u64, work: Work, news: u64, outcome: &Result<bool>, looks_again: bool) {
-        let mut state = self.lock();
-        if work == Work::Compaction {
-            state.compacting -= 1;
-        }
-        if let Some(entry) = state.entry(id) {
-            let lane = entry.lane(work);
+/// A step that this thread does for a tenant. Its end lowers the count of its lane, also if the
+/// thread unwinds.
+struct StepInHand<'a> {
+    workers: &'a Workers,
+    id: u64,
+    work: Work,
+    /// The value of the tenant's `news` at its beginning.
+    news: u64,
+    /// Whether there was anything to do; `None` if the step failed.
+    found: Option<bool>,
+    /// Whether a worker looks again after a while, even if nothing happens.
+    looks_again: bool,
+}
+
+impl Drop for StepInHand<'_> {
+    fn drop(&mut self) {
+        let mut state = self.workers.lock();
+        if let Some(entry) = state.entry(self.id) {
+            let lane = entry.lane(self.work);
             lane.running -= 1;
-            match outcome {
-                Ok(true) => {}
-                Ok(false) => {
-                    lane.idle_at = Some(news);
-                    lane.look_at = looks_again.then(|| Instant::now() + IDLE);
+            match self.found {
+                Some(true) => {}
+                Some(false) => {
+                    lane.idle_at = Some(self.news);
+                    lane.look_at = self.looks_again.then(|| Instant::now() + IDLE);
                 }
-                Err(_) => lane.not_before = Some(Instant::now() + RETRY),
+                None => lane.not_before = Some(Instant::now() + RETRY),
             }
-            if work != Work::Order && !matches!(outcome, Ok(false)) {
+            if self.work != Work::Order && self.found != Some(false) {
                 // A flush makes work for a compaction, and a compaction for the next.
                 entry.news += 1;
             }
         }
         drop(state);
-        self.left.notify_all();
-        self.work.notify_all();
+        self.workers.left.notify_all();
+        self.workers.work.notify_all();
     }
 }
 
@@ -473,7 +488,8 @@ impl State {
 
     /// Returns whether a free worker may compact: with two or more threads, one is left to flush.
     fn may_compact(&self, threads: usize) -> bool {
-        threads == 1 || self.compacting + 1 < threads
+        let compacting: usize = self.tenants.iter().map(|entry| entry.compaction.running).sum();
+        threads == 1 || compacting + 1 < threads
     }
 
     /// Begins the most urgent step.
@@ -483,7 +499,6 @@ impl State {
             .or_else(|| self.most_urgent(Work::Order, now))
             .or_else(|| if may_compact { self.most_urgent(Work::Compaction, now) } else { None })?;
         self.begun += 1;
-        self.compacting += usize::from(work == Work::Compaction);
         let rank = self.begun;
         let entry = &mut self.tenants[at];
         let lane = entry.lane(work);

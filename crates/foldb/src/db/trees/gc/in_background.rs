@@ -5,7 +5,6 @@
 //! garbage ends the rest.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::compaction::policy::CutRange;
@@ -39,7 +38,7 @@ impl Core {
         if !self.collects_by_itself() {
             return Ok(false);
         }
-        let Some(_collecting) = self.background.collecting.try_lock() else { return Ok(false) };
+        let Some(_collecting) = self.background.locks.try_collect() else { return Ok(false) };
         let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
         let memory = self.settings.knobs.gc_memory_budget;
         let start = self.options.env.clock.now();
@@ -115,7 +114,7 @@ impl Core {
         let due = start.saturating_add(time_at(bytes, budget));
         let mut compact_from = Duration::ZERO;
         while let Some(left) = due.checked_sub(clock.now()).filter(|left| !left.is_zero()) {
-            if self.stopping() || self.background.gc_callers.load(Ordering::Acquire) > 0 {
+            if self.stopping() || self.background.is_collection_awaited() {
                 return;
             }
             let helped = self.runtime.workers().step_beside();

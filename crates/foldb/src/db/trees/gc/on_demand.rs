@@ -73,8 +73,8 @@ impl OnDemand<'_> {
         {
             // Waits until a background collection ends its step. During this wait that collection
             // does not pause for its I/O budget.
-            let _caller = GcCaller::new(core);
-            let _collecting = core.background.collecting.lock();
+            let _caller = core.background.collects(core.runtime.workers(), core.member);
+            let _collecting = core.background.locks.collect();
             self.courtesy.resume();
             for keyspace in core.keyspaces.all() {
                 self.collect(&keyspace, &mut report)?;
@@ -135,24 +135,6 @@ impl OnDemand<'_> {
 
     fn is_cancelled(&self) -> bool {
         self.options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-    }
-}
-
-/// A caller that collects garbage, or waits for another collection.
-struct GcCaller<'a>(&'a Core);
-
-impl<'a> GcCaller<'a> {
-    fn new(core: &'a Core) -> GcCaller<'a> {
-        core.background.gc_callers.fetch_add(1, Ordering::AcqRel);
-        GcCaller(core)
-    }
-}
-
-impl Drop for GcCaller<'_> {
-    fn drop(&mut self) {
-        self.0.background.gc_callers.fetch_sub(1, Ordering::AcqRel);
-        // A worker that found the collection lock taken has skipped its work.
-        self.0.wake();
     }
 }
 

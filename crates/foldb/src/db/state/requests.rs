@@ -1,0 +1,51 @@
+//! What other threads ask of the workers of a database.
+//!
+//! A worker lowers a flag before it does the work, so a request during the work leads to another
+//! step.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The requests of other threads.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// The memory ledger wants the memtables sealed.
+    pub(crate) seal: Flag,
+    /// Sealed memtables are to be flushed even if they are few.
+    pub(crate) flush: Flag,
+    /// A memtable is to be sorted.
+    pub(crate) order: Flag,
+    /// Deletes came to memtables ([`crate::db::trees::deleted`]).
+    pub(crate) see_deletes: Flag,
+    /// A reader dropped a file that waits for its removal. The runtime raises and lowers it.
+    pub(crate) poke: Arc<AtomicBool>,
+}
+
+/// Whether something is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    #[inline]
+    pub(crate) fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn raise(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Raises the flag. Returns whether it was down.
+    pub(crate) fn raise_first(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn lower(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    /// Lowers the flag. Returns whether it was raised.
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::AcqRel)
+    }
+}
