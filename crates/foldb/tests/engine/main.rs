@@ -87,6 +87,8 @@ mod load {
 /// Many keyspaces, databases, snapshots and operands.
 mod many {
     mod keyspaces;
+    mod keyspaces_dropped;
+    mod keyspaces_together;
     mod runtime;
     mod scale;
 }
@@ -114,6 +116,8 @@ mod repair {
 
 /// Values outside the tree.
 mod segments {
+    mod adopted_collections;
+    mod adopted_damage;
     mod adoption;
     mod budget;
     mod collection;
@@ -149,10 +153,14 @@ mod user_code {
 /// Writes, alone and concurrent.
 mod writing {
     mod concurrency;
+    mod counts;
+    mod destroy;
     mod durability;
     mod failed_writes;
     mod full_disk;
+    mod full_disk_writes;
     mod limits;
+    mod missing_and_damaged;
     mod stalls;
     mod write_path;
 }

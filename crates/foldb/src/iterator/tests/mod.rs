@@ -1,8 +1,10 @@
 //! Tests of the cursors. Each test compares a cursor with a sorted vector.
 
 mod merging;
+mod model;
 mod run;
 mod visible;
+mod walks;
 
 use std::ops::Bound;
 use std::sync::Arc;

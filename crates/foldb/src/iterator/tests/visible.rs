@@ -1,4 +1,5 @@
-//! Compares the iterator that users see with a sorted vector of the visible entries.
+//! The iterator that users see, over hand-made histories: folds, failures and values that are
+//! taken along.
 
 use std::ops::Bound;
 use std::sync::Mutex;
@@ -9,28 +10,32 @@ use crate::counters::Totals;
 use crate::error::ErrorKind;
 use crate::key::SeqNo;
 use crate::stats::ReadReport;
-use crate::testing::tree::read_events_in;
 
 /// Opens the sources of iterators, and records their effort.
-struct Account {
+pub(super) struct Account {
     stored: Stored,
     effort: Mutex<Effort>,
     /// How often an iterator opened the sources.
-    opens: AtomicU64,
+    pub(super) opens: AtomicU64,
     dead: DeadStretches,
 }
 
 impl Account {
-    fn of(stored: Stored) -> Arc<Account> {
+    pub(super) fn of(stored: Stored) -> Arc<Account> {
         let (effort, opens) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Account { stored, effort, opens, dead: DeadStretches::default() })
     }
 
-    fn steps(&self) -> u64 {
+    pub(super) fn steps(&self) -> u64 {
         self.effort.lock().unwrap().steps
     }
 
-    fn iter(self: &Arc<Account>, bench: &Workbench, seqno: SeqNo, bounds: Bounds) -> Iter {
+    pub(super) fn iter(
+        self: &Arc<Account>,
+        bench: &Workbench,
+        seqno: SeqNo,
+        bounds: Bounds,
+    ) -> Iter {
         let viewpoint = Viewpoint {
             seqno,
             time: None,
@@ -73,16 +78,16 @@ impl Origin for Account {
     }
 }
 
-fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
+pub(super) fn iter(bench: &Workbench, split: &[Vec<Event>], seqno: SeqNo, bounds: Bounds) -> Iter {
     Account::of(Stored::split(bench, split)).iter(bench, seqno, bounds)
 }
 
-fn everything() -> Bounds {
+pub(super) fn everything() -> Bounds {
     Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
 }
 
 /// Returns the entry under the cursor, `!` for a failed merge.
-fn at(iter: &Iter) -> Option<(Vec<u8>, String)> {
+pub(super) fn at(iter: &Iter) -> Option<(Vec<u8>, String)> {
     iter.valid().then(|| {
         let value = match iter.value() {
             Ok(value) => value.escape_ascii().to_string(),
@@ -95,7 +100,7 @@ fn at(iter: &Iter) -> Option<(Vec<u8>, String)> {
     })
 }
 
-fn history(text: &str) -> Vec<Event> {
+pub(super) fn history(text: &str) -> Vec<Event> {
     crate::testing::history::parse(text)
 }
 
@@ -152,36 +157,6 @@ fn the_rust_iterator_goes_on_from_where_it_stands() {
     assert!(!entries.seek("d").unwrap(), "d was yielded from the back");
     assert!(entries.seek("a").unwrap());
     assert_eq!(keys(entries.rev().collect()), "cba", "a seek makes entries come again");
-}
-
-/// Only a walk from both ends needs two cursors.
-#[test]
-fn a_second_cursor_is_opened_when_both_ends_are_in_use() {
-    let bench = Workbench::new();
-    let events = history("a.PUT.1(1) b.PUT.2(2) c.PUT.3(3) d.PUT.4(4)");
-    let account = Account::of(Stored::split(&bench, &[events]));
-    let fresh = || {
-        account.opens.store(0, Ordering::Relaxed);
-        account.iter(&bench, 9, everything())
-    };
-    let opens = || account.opens.load(Ordering::Relaxed);
-    assert_eq!((fresh().count(), opens()), (4, 1));
-    assert_eq!((fresh().rev().count(), opens()), (4, 1));
-    assert!(fresh().next_back().is_some());
-    assert_eq!(opens(), 1);
-    for front_first in [true, false] {
-        let mut entries = fresh();
-        let taken = if front_first {
-            [entries.next(), entries.next_back(), entries.next(), entries.next_back()]
-        } else {
-            let [d, a] = [entries.next_back(), entries.next()];
-            let [c, b] = [entries.next_back(), entries.next()];
-            [a, d, b, c]
-        };
-        assert_eq!(taken.map(|entry| entry.unwrap().unwrap().0), [b"a", b"d", b"b", b"c"]);
-        assert!(entries.next().is_none() && entries.next_back().is_none());
-        assert_eq!(opens(), 2);
-    }
 }
 
 /// An error ends the walk from the back. A seek leads back, and keeps the end where it was.
@@ -277,407 +252,6 @@ fn values_taken_along_keep_their_bytes_while_the_iterator_goes_on() {
             assert_eq!(*key, format!("{n:04}").into_bytes());
             assert_eq!(value.len(), lengths[n % 15]);
             assert!(value.iter().all(|&byte| byte == b'a' + (n % 26) as u8), "at {n}");
-        }
-    }
-}
-
-/// A key that was overwritten a thousand times, or whose versions snapshots keep in a table, lies
-/// between two others. Walks over it once stepped on each version.
-#[test]
-fn a_key_of_many_versions_is_passed_in_a_few_steps() {
-    let bench = Workbench::new();
-    let hot = (2..=1000).map(|seqno| Event::put("h", seqno, "x"));
-    let hot: Vec<Event> = hot.chain([Event::put("i", 1001, "1")]).collect();
-    let other = vec![Event::put("a", 1, "1")];
-    for split in [[hot.clone(), other.clone()], [other, hot]] {
-        let account = Account::of(Stored::split(&bench, &split));
-        let mut entries = account.iter(&bench, 1001, everything());
-        assert!(entries.seek("b").unwrap());
-        assert_eq!(entries.key(), b"h");
-        assert!(entries.advance().unwrap() && entries.seek_to_last().unwrap());
-        assert!(entries.retreat().unwrap());
-        assert_eq!(entries.key(), b"h");
-        assert!(entries.retreat().unwrap() && entries.advance().unwrap());
-        assert_eq!(entries.key(), b"h");
-        assert!(entries.seek_for_prev("h").unwrap());
-        drop(entries);
-        let steps = account.steps();
-        assert!(steps < 150, "{steps} steps");
-    }
-}
-
-/// However many versions there are, both directions find the newest that a reader sees.
-#[test]
-fn walks_over_many_versions_find_the_same_both_ways() {
-    let bench = Workbench::new();
-    let mut split = vec![Vec::new(), Vec::new(), Vec::new()];
-    for seqno in 1..=200u64 {
-        let event = match seqno % 50 {
-            0 => Event::put("h", seqno, "1"),
-            25 => Event::delete("h", seqno),
-            _ => Event::merge("h", seqno, "+1"),
-        };
-        split[(seqno / 67).min(2) as usize].push(event);
-    }
-    split.reverse();
-    split[2].extend([Event::put("a", 201, "1"), Event::put("z", 202, "1")]);
-    let events = split.concat();
-    for seqno in (1..=202).step_by(7) {
-        let expected = read_events_in(&*bench.comparator, &events, b"h", seqno);
-        let found = |entries: &Iter| {
-            let (key, value) = at(entries)?;
-            (key == b"h").then_some(value)
-        };
-        let mut entries = iter(&bench, &split, seqno, everything());
-        entries.seek("h").unwrap();
-        let forward = found(&entries);
-        entries.seek_for_prev("hh").unwrap();
-        assert_eq!(found(&entries), forward);
-        assert_eq!(forward.unwrap_or("-".to_owned()), expected, "at {seqno}");
-    }
-}
-
-/// Thousands of keys in a table, all but the ends deleted by one range delete. A walk once stepped
-/// on each of them, and so did each later walk.
-#[test]
-fn a_range_that_was_deleted_is_jumped_over() {
-    let bench = Workbench::new();
-    let key = |n: u64| format!("{n:06}");
-    let keys = 5000;
-    let mut puts: Vec<Event> = (0..keys).map(|n| Event::put(&key(n), n + 1, "x")).collect();
-    let delete = Event::delete_range(&key(1), &key(keys - 1), keys + 1);
-    for in_memtable in [false, true] {
-        let stored = if in_memtable {
-            puts.push(delete.clone());
-            Stored::of(&bench, [Part::Memtable(memtable(&bench.comparator, &puts))])
-        } else {
-            let newer = memtable(&bench.comparator, std::slice::from_ref(&delete));
-            let version = run(&bench, &puts, 1000);
-            let run = Arc::clone(version.run(1).unwrap());
-            Stored::of(&bench, [Part::Memtable(newer), Part::Run(run)])
-        };
-        let account = Account::of(stored);
-        let mut entries = account.iter(&bench, keys + 1, everything());
-        let first = Some((key(0).into_bytes(), "x".to_owned()));
-        let last = Some((key(keys - 1).into_bytes(), "x".to_owned()));
-        assert!(entries.seek_to_first().unwrap());
-        assert_eq!(at(&entries), first);
-        assert!(entries.advance().unwrap());
-        assert_eq!(at(&entries), last);
-        assert!(entries.retreat().unwrap());
-        assert_eq!(at(&entries), first);
-        assert!(!entries.retreat().unwrap());
-        drop(entries);
-        let jumps = account.steps();
-        assert!((2..60).contains(&jumps), "{jumps} jumps");
-    }
-}
-
-/// A queue: keys put at one end and deleted at the other. A table holds keys in between. The
-/// walk shows every live key, and deletes hide the table's keys.
-#[test]
-fn runs_of_deleted_keys_hide_what_lies_in_tables() {
-    let bench = Workbench::new();
-    let key = |n: u64| format!("{n:06}");
-    let keys = 600u64;
-    let old: Vec<Event> = (0..keys).step_by(50).map(|n| Event::put(&key(n), n + 1, "o")).collect();
-    let mut new: Vec<Event> = (0..keys).map(|n| Event::delete(&key(n), keys + n + 1)).collect();
-    new.push(Event::put(&key(keys / 2 + 7), 3 * keys, "n"));
-    let memtable = memtable(&bench.comparator, &new);
-    let version = run(&bench, &old, 1000);
-    let run = Arc::clone(version.run(1).unwrap());
-    let account = Account::of(Stored::of(&bench, [Part::Memtable(memtable), Part::Run(run)]));
-    let entries = |seqno: SeqNo| account.iter(&bench, seqno, everything());
-    let events = [old, new].concat();
-    for seqno in [3 * keys, 2 * keys, 3 * keys, 3 * keys - 1, keys + keys / 2, keys, 3 * keys] {
-        let there = |n: &u64| {
-            let key = key(*n).into_bytes();
-            read_events_in(&*bench.comparator, &events, &key, seqno) != "-"
-        };
-        let expected: Vec<Vec<u8>> = (0..keys).filter(there).map(|n| key(n).into_bytes()).collect();
-        let forward: Vec<_> = entries(seqno).map(|entry| entry.unwrap().0).collect();
-        assert_eq!(forward, expected, "forwards at {seqno}");
-        let mut backward: Vec<_> = entries(seqno).rev().map(|entry| entry.unwrap().0).collect();
-        backward.reverse();
-        assert_eq!(backward, expected, "backwards at {seqno}");
-    }
-}
-
-/// A walk notes that `a` to `k` are deleted. A newer file has the deletes. An older one has `k` and
-/// a record that is newer than the walk. A walk that skips the first may not read the second.
-#[test]
-fn deletes_hide_what_lies_in_an_older_run_after_they_were_noted() {
-    let bench = Workbench::new();
-    let keys = || b'a'..=b'k';
-    let name = |key: u8| char::from(key).to_string();
-    let deletes = keys().map(|key| Event::delete(&name(key), u64::from(key)));
-    let puts = keys().map(|key| Event::put(&name(key), u64::from(key - b'a' + 1), "1"));
-    let puts = puts.chain([Event::put("z", 300, "1")]);
-    let split = [Vec::new(), deletes.collect(), Vec::new(), puts.collect()];
-    let account = Account::of(Stored::split(&bench, &split));
-    let entries = |seqno| account.iter(&bench, seqno, everything());
-    let front = |seqno| entries(seqno).map(|entry| entry.unwrap().0).collect::<Vec<_>>();
-    let back = |seqno| entries(seqno).rev().map(|entry| entry.unwrap().0).collect::<Vec<_>>();
-    for _ in 0..3 {
-        assert!(front(200).is_empty() && back(200).is_empty());
-        assert_eq!((front(300), back(300)), (vec![b"z".to_vec()], vec![b"z".to_vec()]));
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Move {
-    First,
-    Last,
-    Seek(Vec<u8>),
-    SeekForPrev(Vec<u8>),
-    Advance,
-    Retreat,
-    Next,
-    NextBack,
-}
-
-fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let one = prop_oneof![
-        1 => Just(Move::First),
-        1 => Just(Move::Last),
-        2 => key().prop_map(Move::Seek),
-        2 => key().prop_map(Move::SeekForPrev),
-        4 => Just(Move::Advance),
-        4 => Just(Move::Retreat),
-        4 => Just(Move::Next),
-        4 => Just(Move::NextBack),
-    ];
-    proptest::collection::vec(one, 1..40)
-}
-
-fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
-    prop_oneof![
-        2 => Just(Bound::Unbounded),
-        1 => key().prop_map(Bound::Included),
-        1 => key().prop_map(Bound::Excluded),
-    ]
-}
-
-fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
-    let operands = vec!["+1", "-2", ",x", "=v", "!", "#1", "#-1", "*"];
-    let event = prop_oneof![
-        3 => select(operands).prop_map(|operand| Event::merge("", 0, operand)),
-        4 => Just(Event::put("", 0, "1")),
-        2 => Just(Event::delete("", 0)),
-        1 => key().prop_map(|end| Event { value: end, ..Event::delete_range("", "", 0) }),
-    ];
-    let events = proptest::collection::vec((key(), event, any::<prop::sample::Index>()), 0..40);
-    (1..5usize, events).prop_map(|(count, events)| {
-        let mut split = vec![Vec::new(); count];
-        for (seqno, (key, mut event, source)) in (1..).zip(events) {
-            (event.key, event.header.seqno) = (key, seqno);
-            split[source.index(count)].push(event);
-        }
-        split
-    })
-}
-
-/// Moves records to older sources, so that of one key no source has an older record than a source
-/// below it, as in a tree.
-fn as_in_a_tree(comparator: &dyn Comparator, split: Vec<Vec<Event>>) -> Vec<Vec<Event>> {
-    let mut placed = vec![Vec::new(); split.len()];
-    let drawn = split.into_iter().enumerate();
-    let mut events: Vec<(Event, usize)> =
-        drawn.flat_map(|(source, events)| events.into_iter().map(move |e| (e, source))).collect();
-    events.sort_by_key(|(event, _)| event.header.seqno);
-    let mut sources: Vec<(Vec<u8>, usize)> = Vec::new();
-    for (event, drawn) in events {
-        let same = |key: &[u8]| comparator.compare(key, &event.key).is_eq();
-        let source = match sources.iter_mut().find(|(key, _)| same(key)) {
-            _ if event.is_range() => drawn,
-            None => {
-                sources.push((event.key.clone(), drawn));
-                drawn
-            }
-            Some((_, last)) => {
-                *last = drawn.min(*last);
-                *last
-            }
-        };
-        placed[source].push(event);
-    }
-    placed
-}
-
-/// Returns a key in the spelling of its newest record that a reader at `seqno` sees.
-fn newest_spelling(
-    comparator: &dyn Comparator,
-    events: &[Event],
-    key: &[u8],
-    seqno: SeqNo,
-) -> Vec<u8> {
-    let of_key = events.iter().filter(|event| !event.is_range() && event.header.seqno <= seqno);
-    let of_key = of_key.filter(|event| comparator.compare(&event.key, key).is_eq());
-    of_key.max_by_key(|event| event.header.seqno).expect("a visible key").key.clone()
-}
-
-/// Position of the model.
-#[derive(Clone, Copy)]
-enum Place {
-    Fresh,
-    At(usize),
-    Nowhere,
-}
-
-/// An entry as text, `!` for a failed merge.
-type Entry = (Vec<u8>, String);
-
-/// Returns an entry that an iterator yielded. A failed merge has no key.
-fn shown(entry: crate::Result<(Vec<u8>, crate::Value)>) -> Entry {
-    match entry {
-        Ok((key, value)) => (key, value.escape_ascii().to_string()),
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::MergeFailed);
-            (Vec::new(), "!".to_owned())
-        }
-    }
-}
-
-/// An iterator over a slice.
-struct Model<'a> {
-    /// The entries before the end.
-    entries: &'a [Entry],
-    place: Place,
-    /// Whether `next` yielded the entry at the place.
-    yielded: bool,
-}
-
-impl Model<'_> {
-    /// Returns the first entry that the iterator has still to yield.
-    fn rest(&self) -> usize {
-        match self.place {
-            Place::Fresh => 0,
-            Place::At(index) => index + usize::from(self.yielded),
-            Place::Nowhere => self.entries.len(),
-        }
-    }
-
-    fn at(&self) -> Option<Entry> {
-        match self.place {
-            Place::At(index) => Some(self.entries[index].clone()),
-            _ => None,
-        }
-    }
-
-    fn next(&mut self) -> Option<Entry> {
-        let index = self.rest();
-        let entry = self.entries.get(index);
-        self.place = entry.map_or(Place::Nowhere, |_| Place::At(index));
-        self.yielded = true;
-        entry.map(without_key_of_a_failure)
-    }
-
-    fn next_back(&mut self) -> Option<Entry> {
-        let rest = self.rest();
-        let (last, before) = self.entries.split_last().filter(|_| rest < self.entries.len())?;
-        self.entries = before;
-        if let Place::At(index) = self.place
-            && index == before.len()
-        {
-            self.place = Place::Nowhere;
-        }
-        Some(without_key_of_a_failure(last))
-    }
-}
-
-fn without_key_of_a_failure((key, value): &Entry) -> Entry {
-    let key = if value == "!" { Vec::new() } else { key.clone() };
-    (key, value.clone())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
-    #[test]
-    fn iterators_against_a_vector(
-        split in split(),
-        seqno in 0..45u64,
-        lower in bound(),
-        upper in bound(),
-        moves in moves(),
-        comparator in orders(),
-    ) {
-        let compare = |a: &[u8], b: &[u8]| comparator.compare(a, b);
-        let bench = Workbench::ordered_by(Arc::clone(&comparator));
-        let split: Vec<Vec<Event>> = split
-            .into_iter()
-            .map(|events| events.into_iter().map(|e| e.in_order(&*comparator)).collect())
-            .collect();
-        let split = as_in_a_tree(&*comparator, split);
-        let events = split.concat();
-        let mut keys: Vec<_> = events.iter().map(|event| event.key.clone()).collect();
-        keys.sort_by(|a, b| compare(a, b));
-        keys.dedup_by(|a, b| compare(a, b).is_eq());
-        let inside = |key: &[u8]| {
-            let above = match &lower {
-                Bound::Unbounded => true,
-                Bound::Included(lower) => compare(key, lower).is_ge(),
-                Bound::Excluded(lower) => compare(key, lower).is_gt(),
-            };
-            above && match &upper {
-                Bound::Unbounded => true,
-                Bound::Included(upper) => compare(key, upper).is_le(),
-                Bound::Excluded(upper) => compare(key, upper).is_lt(),
-            }
-        };
-        let entries: Vec<_> = keys
-            .into_iter()
-            .filter(|key| inside(key))
-            .map(|key| (read_events_in(&*comparator, &events, &key, seqno), key))
-            .filter(|(value, _)| value != "-")
-            .map(|(value, key)| (newest_spelling(&*comparator, &events, &key, seqno), value))
-            .collect();
-
-        let bounds = Bounds { lower: lower.clone(), upper: upper.clone() };
-        let mut iter = iter(&bench, &split, seqno, bounds);
-        let mut model = Model { entries: &entries[..], place: Place::Fresh, yielded: false };
-        for step in moves {
-            if let Move::Next | Move::NextBack = step {
-                let (found, expected) = match step {
-                    Move::Next => (iter.next(), model.next()),
-                    _ => (iter.next_back(), model.next_back()),
-                };
-                prop_assert_eq!(found.map(shown), expected, "{:?}", step);
-                prop_assert_eq!(at(&iter), model.at(), "{:?}", step);
-                continue;
-            }
-            let (entries, place) = (model.entries, model.place);
-            let first_at_or_above =
-                |key: &[u8]| entries.partition_point(|entry| compare(&entry.0, key).is_lt());
-            let to = match (&step, place) {
-                (Move::First, _) | (Move::Advance, Place::Fresh) => Some(0),
-                (Move::Last, _) | (Move::Retreat, Place::Fresh) => entries.len().checked_sub(1),
-                (Move::Seek(key), _) => Some(first_at_or_above(key)),
-                (Move::SeekForPrev(key), _) => entries
-                    .partition_point(|entry| compare(&entry.0, key).is_le())
-                    .checked_sub(1),
-                (Move::Advance, Place::At(index)) => Some(index + 1),
-                (Move::Retreat, Place::At(index)) => index.checked_sub(1),
-                (Move::Advance | Move::Retreat, Place::Nowhere) => None,
-                (Move::Next | Move::NextBack, _) => unreachable!("done above"),
-            };
-            let there = match &step {
-                Move::First => iter.seek_to_first(),
-                Move::Last => iter.seek_to_last(),
-                Move::Seek(key) => iter.seek(key),
-                Move::SeekForPrev(key) => iter.seek_for_prev(key),
-                Move::Advance => iter.advance(),
-                Move::Retreat => iter.retreat(),
-                Move::Next | Move::NextBack => unreachable!("done above"),
-            };
-            let expected = to.and_then(|index| entries.get(index));
-            model.yielded = false;
-            model.place = match (expected, to) {
-                (Some(_), Some(index)) => Place::At(index),
-                _ => Place::Nowhere,
-            };
-            prop_assert_eq!(there.unwrap(), expected.is_some(), "{:?}", step);
-            prop_assert_eq!(at(&iter), expected.cloned(), "{:?}", step);
         }
     }
 }

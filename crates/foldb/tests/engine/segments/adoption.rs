@@ -1,22 +1,20 @@
-//! Adoption: a log of mostly separated values becomes a value segment. Only the written bytes show
-//! the difference.
+//! Adoption: a log of mostly separated values becomes a value segment. Only the written bytes
+//! show the difference.
 
 use std::path::Path;
 
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{FileSystem, MemFs};
-use foldb::garbage::GcOptions;
 use foldb::internals::Knobs;
-use foldb::{
-    Db, ErrorKind, KeyspaceOptions, LogAdoption, Options, Reader, Value, WriteBatch, WriteOptions,
-};
+use foldb::{Db, KeyspaceOptions, LogAdoption, Options, Reader, Value, WriteBatch, WriteOptions};
 
+use super::adopted_collections::none_dead;
 use crate::support;
 use crate::support::segments::{key, segment_files};
-use crate::support::{PATH, assert_error, error_of, skipped_where_files_only_grow, steps};
+use crate::support::{PATH, skipped_where_files_only_grow};
 
 /// Options that adopt logs of some kilobytes, without background work.
-fn adopting(fs: &MemFs) -> Options {
+pub(super) fn adopting(fs: &MemFs) -> Options {
     Options {
         default: KeyspaceOptions {
             value_separation_min: Some(500),
@@ -29,26 +27,26 @@ fn adopting(fs: &MemFs) -> Options {
     }
 }
 
-fn open(fs: &MemFs) -> Db {
+pub(super) fn open(fs: &MemFs) -> Db {
     Db::open(PATH, adopting(fs)).unwrap()
 }
 
 /// Returns a value of 1000 bytes that names its key and generation.
-fn value(n: usize, generation: usize) -> Vec<u8> {
+pub(super) fn value(n: usize, generation: usize) -> Vec<u8> {
     let mut value = format!("{n}.{generation}.").into_bytes();
     value.resize(1000, b'a' + (n + generation) as u8 % 26);
     value
 }
 
 /// Puts the keys in another order than their own.
-fn put_all(db: &Db, count: usize, generation: usize) {
+pub(super) fn put_all(db: &Db, count: usize, generation: usize) {
     (0..count).for_each(|n| {
         let n = (n * 37 + 11) % count;
         db.put(key(n), value(n, generation)).unwrap();
     });
 }
 
-fn check_all(db: &impl Reader, count: usize, generation: impl Fn(usize) -> usize) {
+pub(super) fn check_all(db: &impl Reader, count: usize, generation: impl Fn(usize) -> usize) {
     let expected: Vec<_> =
         (0..count).map(|n| (key(n).into_bytes(), value(n, generation(n)))).collect();
     let owned = |entry: foldb::Result<(Vec<u8>, Value)>| {
@@ -119,7 +117,7 @@ fn a_log_of_separated_values_becomes_a_segment_and_reads_like_one() {
 }
 
 /// Returns whether a flush of the last writes makes the log a segment.
-fn is_adopted(db: &Db) -> bool {
+pub(super) fn is_adopted(db: &Db) -> bool {
     let before = db.stats().bytes_adopted;
     db.flush().unwrap();
     db.stats().bytes_adopted > before
@@ -417,363 +415,6 @@ fn values_are_copied_where_files_cannot_have_two_names() {
     assert!(!is_adopted(&db));
     assert!(db.stats().bytes_segments > 50_000);
     check_all(&db, 50, |_| 0);
-    db.verify().unwrap();
-}
-
-/// The durable part of such a log is unknown: nothing may refer to it, and no caller may be told
-/// that it is durable.
-#[test]
-fn a_log_that_cannot_be_synced_is_not_adopted_and_the_database_takes_no_more_writes() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open(&fs);
-    put_all(&db, 50, 0);
-    fs.inject(Fault::on(Operation::Sync).path(".log"));
-    assert_error(db.flush(), ErrorKind::Io, None);
-    assert!(db.put("a", "b").is_err());
-    check_all(&db, 50, |_| 0);
-    drop(db);
-    let db = open(&fs);
-    check_all(&db, 50, |_| 0);
-    assert_eq!(db.stats().segments.files, segment_files(&fs).len() as u64);
-}
-
-/// Damages a byte of a file: in a value, or before the first value of a frame. Returns the file.
-fn damage(fs: &MemFs, n: usize, generation: usize, offset: isize) -> String {
-    let name = segment_files(fs).into_iter().find(|name| at_of(fs, name, n, generation).is_some());
-    let name = name.expect("the value lies in a segment");
-    let at = at_of(fs, &name, n, generation).unwrap();
-    let path = Path::new(PATH).join(&name);
-    let mut bytes = fs.read(&path).unwrap();
-    bytes[at.checked_add_signed(offset).unwrap()] ^= 1;
-    fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
-    name
-}
-
-fn at_of(fs: &MemFs, name: &str, n: usize, generation: usize) -> Option<usize> {
-    let bytes = fs.read(&Path::new(PATH).join(name)).unwrap();
-    let value = value(n, generation);
-    bytes.windows(value.len()).position(|window| window == value)
-}
-
-#[test]
-fn a_damaged_value_of_an_adopted_log_fails_the_reads_of_its_key_alone() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open(&fs);
-    put_all(&db, 40, 0);
-    assert!(is_adopted(&db));
-    drop(db);
-    let name = damage(&fs, 7, 0, 500);
-    let db = open(&fs);
-    let error = assert_error(db.get(key(7)), ErrorKind::Corruption, Some(&name));
-    assert!(error.to_string().contains("key0007"), "{error}");
-    for n in (0..40).filter(|&n| n != 7) {
-        assert_eq!(db.get(key(n)).unwrap().unwrap().into_owned(), value(n, 0));
-    }
-    assert_eq!(db.iter().unwrap().filter(Result::is_err).count(), 1);
-    assert!(error_of(db.verify()).to_string().contains(&name));
-    // A garbage collection leaves the file alone.
-    (20..40).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
-    db.compact(..).unwrap();
-    db.with(&none_dead()).collect_garbage().unwrap();
-    assert!(segment_files(&fs).contains(&name));
-    db.put(key(7), value(7, 0)).unwrap();
-    check_all(&db, 40, |n| usize::from(n >= 20));
-}
-
-#[test]
-fn another_file_in_place_of_an_adopted_log_is_found_out() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open(&fs);
-    put_all(&db, 40, 0);
-    assert!(is_adopted(&db));
-    drop(db);
-    let elsewhere = MemFs::new();
-    let db = open(&elsewhere);
-    (0..2).for_each(|_| put_all(&db, 40, 0));
-    assert!(!is_adopted(&db));
-    put_all(&db, 40, 0);
-    assert!(is_adopted(&db));
-    drop(db);
-    let name = segment_files(&fs)[0].clone();
-    let path = Path::new(PATH).join(&name);
-    let other = Path::new(PATH).join(segment_files(&elsewhere).last().unwrap());
-    // A byte of the header's frame, another log, a file cut short.
-    let own = fs.read(&path).unwrap();
-    let mut broken = own.clone();
-    broken[60] ^= 1;
-    for bytes in [broken, elsewhere.read(&other).unwrap(), own[..50].to_vec(), Vec::new()] {
-        fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
-        let db = open(&fs);
-        assert_error(db.get(key(7)), ErrorKind::Corruption, Some(&name));
-        assert_error(db.verify(), ErrorKind::Corruption, Some(&name));
-    }
-    fs.create(&path).unwrap().write_at(&own, 0).unwrap();
-    check_all(&open(&fs), 40, |_| 0);
-}
-
-fn none_dead() -> GcOptions {
-    GcOptions { max_dead_fraction: 0.0, ..GcOptions::default() }
-}
-
-/// C1: a garbage collection copies the live values to an ordinary segment; addresses stay.
-#[test]
-fn collections_of_adopted_logs_keep_every_live_value_and_reclaim_the_rest() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    for memory in [64 << 10, 64 << 20] {
-        let fs = MemFs::new();
-        let db = open(&fs);
-        put_all(&db, 200, 0);
-        db.flush().unwrap();
-        (0..200).step_by(3).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
-        assert!(is_adopted(&db));
-        let generation = |n: usize| usize::from(n.is_multiple_of(3));
-        let snapshot = db.snapshot();
-        db.compact(..).unwrap();
-        let logs = segment_files(&fs);
-        let options = GcOptions { memory_budget: Some(memory), ..none_dead() };
-        let report = db.with(&options).collect_garbage().unwrap();
-        assert!(report.bytes_reclaimed() > 60_000, "{report:?}");
-        assert!(report.peak_lookup_bytes <= memory as u64, "{report:?}");
-        assert!(segment_files(&fs).iter().all(|name| !logs.contains(name)), "{report:?}");
-        check_all(&db, 200, generation);
-        drop(snapshot);
-        let segments = db.stats().segments;
-        assert!(segments.dead_bytes < 1000, "{segments:?}");
-        assert!(segments.bytes < 210_000, "{segments:?}");
-        db.verify().unwrap();
-        drop(db);
-        let db = open(&fs);
-        check_all(&db, 200, generation);
-        // A second time, onto values that were moved before.
-        (0..100).for_each(|n| db.put(key(n), value(n, 2)).unwrap());
-        db.compact(..).unwrap();
-        db.with(&options).collect_garbage().unwrap();
-        check_all(&db, 200, |n| if n < 100 { 2 } else { generation(n) });
-        db.verify().unwrap();
-        check_all(&open(&fs.crash()), 200, |n| if n < 100 { 2 } else { generation(n) });
-    }
-}
-
-/// Background work reclaims what adopted logs hold besides live values.
-#[test]
-fn the_dead_bound_holds_over_adopted_logs() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let options = Options { disable_auto_compactions: false, ..adopting(&fs) };
-    let db = Db::open(PATH, options).unwrap();
-    for generation in 0..20 {
-        (0..60).for_each(|n| db.put(key(n * 7 % 100), value(n * 7 % 100, generation)).unwrap());
-        (60..100).filter(|n| n % 20 == generation).for_each(|n| {
-            db.put(key(n * 7 % 100), value(n * 7 % 100, generation)).unwrap();
-        });
-        db.flush().unwrap();
-        steps::run_background(&db, |_| {});
-    }
-    db.wait_for_background().unwrap();
-    let stats = db.stats();
-    assert!(stats.bytes_adopted > 500_000, "{stats:?}");
-    let (dead, bytes) = (stats.segments.dead_bytes as f64, stats.segments.bytes as f64);
-    assert!(dead <= 0.25 * bytes, "{:?}", stats.segments);
-    db.verify().unwrap();
-}
-
-fn remove(fs: &MemFs, part: &str) {
-    let mut names = fs.list(Path::new(PATH)).unwrap();
-    names.retain(|name| name.ends_with(part) || name.starts_with(part));
-    assert!(!names.is_empty(), "{part}");
-    names.iter().for_each(|name| fs.remove(&Path::new(PATH).join(name)).unwrap());
-}
-
-/// H26: a log names the keys of its values, also after a garbage collection copied them.
-#[test]
-fn repair_finds_the_values_of_a_lost_table_in_adopted_logs() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    for collected in [false, true] {
-        for hints in [true, false] {
-            let fs = MemFs::new();
-            let options = || {
-                let mut options = adopting(&fs);
-                options.knobs.value_hints = hints;
-                options
-            };
-            let db = Db::open(PATH, options()).unwrap();
-            put_all(&db, 60, 0);
-            (0..5).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
-            assert!(is_adopted(&db));
-            if collected {
-                db.with(&none_dead()).collect_garbage().unwrap();
-            }
-            drop(db);
-            remove(&fs, ".tbl");
-            let report = Db::repair(PATH, options()).unwrap();
-            assert_eq!((report.values_recovered, report.lost_tables.len()), (60, 1), "{report:?}");
-            let db = Db::open(PATH, options()).unwrap();
-            check_all(&db, 60, |n| usize::from(n < 5));
-            db.verify().unwrap();
-        }
-    }
-}
-
-/// Repair does not trust a damaged frame, but takes the frames before it.
-#[test]
-fn repair_takes_the_whole_frames_before_a_damaged_one() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open(&fs);
-    (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
-    assert!(is_adopted(&db));
-    drop(db);
-    // The damage is in its key.
-    damage(&fs, 40, 0, -4);
-    remove(&fs, ".tbl");
-    let report = Db::repair(PATH, adopting(&fs)).unwrap();
-    assert_eq!((report.values_recovered, report.lost_segments.len()), (40, 1), "{report:?}");
-    check_all(&open(&fs), 40, |_| 0);
-}
-
-/// A garbage collection of a log with a damaged frame copies the values without hints.
-#[test]
-fn a_log_whose_keys_are_damaged_is_collected_without_hints() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open(&fs);
-    (0..60).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
-    assert!(is_adopted(&db));
-    (0..30).for_each(|n| db.put(key(n), value(n, 1)).unwrap());
-    db.compact(..).unwrap();
-    drop(db);
-    let name = damage(&fs, 40, 0, -4);
-    let db = open(&fs);
-    db.with(&none_dead()).collect_garbage().unwrap();
-    assert!(!segment_files(&fs).contains(&name));
-    check_all(&db, 60, |n| usize::from(n < 30));
-    db.verify().unwrap();
-}
-
-#[test]
-fn a_rebuilt_manifest_knows_adopted_logs() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    for collected in [false, true] {
-        let fs = MemFs::new();
-        let db = open(&fs);
-        let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
-        let other = db.create_keyspace("other", own).unwrap();
-        put_all(&db, 60, 0);
-        assert!(is_adopted(&db));
-        (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
-        assert!(is_adopted(&db));
-        if collected {
-            (0..30).for_each(|n| db.put(key(n), value(n, 0)).unwrap());
-            db.compact(..).unwrap();
-            db.with(&none_dead()).collect_garbage().unwrap();
-        }
-        db.put("logged", "only").unwrap();
-        drop(other);
-        drop(db);
-        remove(&fs, "MANIFEST");
-        remove(&fs, "CURRENT");
-        let report = Db::repair(PATH, adopting(&fs)).unwrap();
-        assert!(report.rebuilt && report.lost_segments.is_empty(), "{report:?}");
-        let db = open(&fs);
-        assert_eq!(db.get("logged").unwrap().unwrap(), b"only");
-        db.delete("logged").unwrap();
-        check_all(&db, 60, |_| 0);
-        let other = db.keyspaces().into_iter().find(|name| name != "default").unwrap();
-        let other = db.keyspace(&other).unwrap();
-        for n in 0..60 {
-            assert_eq!(other.get(key(n)).unwrap().unwrap().into_owned(), value(n, 1));
-        }
-        db.verify().unwrap();
-        put_all(&db, 60, 3);
-        assert!(is_adopted(&db));
-        check_all(&db, 60, |_| 3);
-    }
-}
-
-/// Only the log that became a segment is left. It names the database and keyspace.
-#[test]
-fn repair_finds_the_values_of_adopted_logs_without_manifest_tables_and_logs() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    for logs in [true, false] {
-        let fs = MemFs::new();
-        let db = open(&fs);
-        let own = KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() };
-        let other = db.create_keyspace("other", own).unwrap();
-        other.put(key(1), value(1, 5)).unwrap();
-        (0..60).for_each(|n| other.put(key(n), value(n, 1)).unwrap());
-        assert!(is_adopted(&db));
-        // A keyspace that only a log knows.
-        let late = db.create_keyspace(
-            "late",
-            KeyspaceOptions { value_separation_min: Some(500), ..KeyspaceOptions::default() },
-        );
-        late.unwrap().put(key(2), value(2, 7)).unwrap();
-        drop((db, other));
-        for part in ["MANIFEST", "CURRENT", ".tbl"] {
-            remove(&fs, part);
-        }
-        if !logs {
-            remove(&fs, ".log");
-        }
-        let report = Db::repair(PATH, adopting(&fs)).unwrap();
-        assert_eq!((report.tables, report.values_recovered), (0, 60), "{report:?}");
-        let db = open(&fs);
-        let other = db.keyspace("keyspace-1").unwrap();
-        for n in 0..60 {
-            assert_eq!(other.get(key(n)).unwrap().unwrap().into_owned(), value(n, 1));
-        }
-        if logs {
-            let late = db.keyspace("keyspace-2").unwrap();
-            assert_eq!(late.get(key(2)).unwrap().unwrap().into_owned(), value(2, 7));
-        }
-        db.verify().unwrap();
-    }
-}
-
-/// A checkpoint shares the file. Neither database sees what the other does with it.
-#[test]
-fn a_checkpoint_shares_adopted_logs() {
-    if skipped_where_files_only_grow("hard links adopt a log") {
-        return;
-    }
-    let fs = MemFs::new();
-    let db = open(&fs);
-    put_all(&db, 60, 0);
-    assert!(is_adopted(&db));
-    put_all(&db, 10, 1);
-    let report = db.checkpoint("copy").unwrap();
-    assert_eq!((report.segments_linked, report.segments_copied, report.logs), (1, 0, 1));
-    put_all(&db, 60, 2);
-    db.compact(..).unwrap();
-    db.with(&none_dead()).collect_garbage().unwrap();
-    check_all(&db, 60, |_| 2);
-    drop(db);
-    Db::destroy(PATH, &adopting(&fs)).unwrap();
-    let db = Db::open("copy", adopting(&fs)).unwrap();
-    check_all(&db, 60, |n| usize::from(n < 10));
     db.verify().unwrap();
 }
 
