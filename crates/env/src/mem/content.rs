@@ -161,6 +161,7 @@ impl Content {
     /// may have had in between.
     fn surviving_len(&self, rng: &mut fastrand::Rng) -> u64 {
         let (current, durable) = (self.current.len, self.durable.len);
+        debug_assert!(self.floor <= durable, "a file's floor is a length that it had at a sync");
         let ceiling = current.max(durable);
         match rng.u8(..3) {
             0 => durable,

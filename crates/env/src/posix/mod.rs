@@ -12,7 +12,6 @@ mod descriptors;
 #[allow(unsafe_code)]
 mod forks;
 mod lock;
-#[allow(unsafe_code)]
 mod mapped;
 
 use std::fs::{self, File, OpenOptions};
