@@ -34,6 +34,7 @@ mod mend;
 mod options;
 mod rebuild;
 mod report;
+mod survey;
 mod tables;
 mod values;
 
@@ -50,8 +51,9 @@ use self::copy::Copy;
 use self::cut::{cut_log, with_ending};
 use self::logs::LogFacts;
 use self::mend::{Mending, heads, logs_from};
-pub(crate) use self::rebuild::bounds;
-use self::rebuild::{Rebuilt, Survey, Unclaimed, without_gaps};
+use self::rebuild::{Rebuilt, Unclaimed, without_gaps};
+use self::survey::Survey;
+pub(crate) use self::survey::bounds;
 use self::values::{LostPart, Sought};
 use crate::db::lifecycle::open::assembly::{keyspace_parts, keyspace_trees};
 use crate::db::lifecycle::open::files::{
