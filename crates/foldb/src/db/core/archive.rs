@@ -42,6 +42,10 @@ impl Core {
         let number = log.number();
         let place = [number.to_le_bytes(), self.database.to_le_bytes()].concat();
         let id = checksum(self.options.env.random_seed(), &place).max(1);
+        assert!(
+            predecessor.is_none_or(|before| before.log < number),
+            "a log follows an older one, so each walk to the predecessors ends"
+        );
         let last_seqno = self.published();
         let keyspaces = match announced {
             Some(announced) => announced.listed.clone(),
@@ -56,7 +60,7 @@ impl Core {
     /// Returns the end of the writer's log, as the next log names it.
     pub(crate) fn end_of(&self, log: &LogWriter) -> Option<Predecessor> {
         let (number, id) = self.feed.as_ref()?.newest()?;
-        debug_assert_eq!(number, log.number());
+        debug_assert_eq!(number, log.number(), "the newest link of the chain is the writer's log");
         Some(Predecessor { log: number, id, frames: log.frames() })
     }
 

@@ -72,10 +72,12 @@ pub(crate) fn recover(
     let (mut announced, mut newest_log) = (None, None);
     let (end, mut before) = match newest(replayed, first_log) {
         Newest::Log(log, lineage) => {
-            links.push(link(log.number, lineage, None));
+            let link = link(log.number, lineage, None);
+            let before = link.predecessor;
+            links.push(link);
             newest_log = Some(log.number);
             let end = Predecessor { log: log.number, id: lineage.id, frames: log.frames };
-            (Some(end), lineage.predecessor)
+            (Some(end), before)
         }
         Newest::Lost => (stored_end, stored_end),
         Newest::NotKept => (None, None),
@@ -99,10 +101,15 @@ pub(crate) fn recover(
             }),
         };
         let Some((lineage, archived)) = found else { break };
-        links.push(link(log.log, &lineage, archived));
-        before = lineage.predecessor;
+        let link = link(log.log, &lineage, archived);
+        before = link.predecessor;
+        links.push(link);
     }
     links.reverse();
+    assert!(
+        links.is_sorted_by(|before, next| before.number < next.number),
+        "the feed reads the logs from old to new"
+    );
     if let (None, Some(end), Some(last)) = (&announced, end, links.last())
         && last.number == end.log
     {
@@ -236,8 +243,11 @@ pub(crate) fn is_missing(error: &Error) -> bool {
     source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }
 
+/// Returns a log as a link of the chain. Whatever a file says, a log follows an older one, so each
+/// walk to the predecessors ends.
 pub(crate) fn link(number: u64, lineage: &Lineage, archived: Option<Archived>) -> Link {
     let Lineage { id, predecessor, last_seqno, .. } = *lineage;
+    let predecessor = predecessor.filter(|before| before.log < number);
     Link { number, id, predecessor, last_seqno, sync: None, archived }
 }
 
@@ -301,4 +311,32 @@ pub(super) fn copy_replayed(
         link.archived = Some(Archived { bytes: log.len, since: now, age: Duration::ZERO });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use foldb_env::MemFs;
+
+    use super::*;
+    use crate::wal::{LogWriter, encode_lineage};
+
+    #[test]
+    fn a_log_that_names_itself_as_its_predecessor_ends_the_chain() {
+        let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+        let names = FileNames::new(Path::new("db"));
+        fs.create_dir_all(names.directory()).unwrap();
+        let itself = Predecessor { log: 7, id: 1, frames: 2 };
+        let lineage =
+            Lineage { id: 1, predecessor: Some(itself), last_seqno: 0, keyspaces: Vec::new() };
+        let mut log = LogWriter::create(&fs, &names.log(7), 7, 1, None).unwrap();
+        encode_lineage(&lineage, log.begin());
+        log.append().unwrap();
+        let (present, flushed) = ([FileKind::Log(7)], (9, Some(itself)));
+        let kept = recover(&*fs, &names, &present, &mut [], flushed, Duration::ZERO);
+        let numbers: Vec<_> = kept.links.iter().map(|link| link.number).collect();
+        assert_eq!(numbers, [7]);
+        assert!(kept.shortened.is_none());
+    }
 }
