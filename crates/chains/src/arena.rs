@@ -153,6 +153,7 @@ impl Arena {
     /// Makes uninitialised memory of `layout`, from the pool if possible.
     pub(crate) fn new(pool: &Arc<ArenaPool>, layout: Layout) -> Arena {
         let block = pool.take(layout).unwrap_or_else(|| Block::allocate(layout));
+        debug_assert_eq!(block.layout, layout, "a block of the pool is as large as asked for");
         Arena { base: block.base, block: Some(block), pool: Arc::clone(pool) }
     }
 
@@ -162,6 +163,10 @@ impl Arena {
     /// `offset` is at most the arena's size.
     #[inline]
     pub(crate) unsafe fn at(&self, offset: usize) -> NonNull<u8> {
+        debug_assert!(
+            self.block.as_ref().is_some_and(|block| offset <= block.layout.size()),
+            "nothing lies behind the arena"
+        );
         // SAFETY: inside the allocation, by the caller's promise.
         unsafe { self.base.add(offset) }
     }

@@ -175,6 +175,10 @@ impl Chains {
     /// The node lies in the arena.
     #[inline]
     pub(crate) unsafe fn node_at(&self, number: u32) -> std::ptr::NonNull<NodeRecord> {
+        debug_assert!(
+            (number as usize + 1) * NODE <= self.regions.data_end,
+            "nodes lie in the arena's part for data"
+        );
         // SAFETY: by the caller's promise.
         unsafe { self.arena.at(number as usize * NODE).cast() }
     }

@@ -135,6 +135,7 @@ impl Ends {
         if self.free() < NODE + spill_bytes {
             return Err(Full);
         }
+        debug_assert_eq!(self.nodes, chains.nodes(), "each node is published before the next one");
         let low = self.low - spill_bytes;
         let record = NodeRecord {
             newest: AtomicU32::new(IN_NODE),
@@ -253,8 +254,13 @@ impl Ends {
             return Err(Full);
         }
         // SAFETY: the writer made all links.
-        let ((_, depth), jump) =
+        let ((newest, depth), jump) =
             unsafe { (node.word_and_depth(folded.below), node.jump_for(folded.below)) };
+        debug_assert!(
+            newest >> 8 < folded.first_level >> 8
+                && folded.first_level >> 8 <= payload.seqno_kind >> 8,
+            "a folded record stands for the writes above the one below it (H3)"
+        );
         let low = self.low - bytes;
         let at = low + front;
         let record = VersionRecord {
@@ -332,6 +338,10 @@ impl Ends {
     /// Lowers the downward region.
     #[inline]
     fn publish_low(&mut self, chains: &Chains, low: usize) {
+        debug_assert!(
+            low.is_multiple_of(UNIT) && low <= self.low && low >= self.nodes as usize * NODE,
+            "values grow down in whole units, and do not meet the nodes"
+        );
         self.low = low;
         // Relaxed: for statistics.
         chains.published.low.store((low / UNIT) as u32, Ordering::Relaxed);

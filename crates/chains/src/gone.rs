@@ -116,6 +116,12 @@ impl RangeDeletes {
     pub(crate) fn note(&self, seqno: u64, nodes: u32, revived: u64) {
         let mut deletes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Consecutive deletes share the state before the first of them.
+        debug_assert!(
+            deletes.last().is_none_or(|last| last.seqno < seqno
+                && last.nodes <= nodes
+                && last.revived <= revived),
+            "deleted ranges are noted in the order of their writes"
+        );
         if deletes.last().is_none_or(|last| (last.nodes, last.revived) != (nodes, revived)) {
             deletes.push(Before { seqno, nodes, revived });
         }
@@ -227,6 +233,7 @@ impl GoneRuns {
             run.checked = run.checked.min(other.checked);
         }
         if first < end || runs.len() < MOST_RUNS {
+            debug_assert!(!run.entries.is_empty(), "a run is noted for the keys that it passes");
             runs.splice(first..end, [run]);
         }
     }

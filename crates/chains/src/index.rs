@@ -196,6 +196,10 @@ impl HashIndex {
         }
         // Release: a thread that sees the word sees all slots, and the nodes that they name.
         self.shards[shard].store(table.to_word(), Ordering::Release);
+        debug_assert!(
+            growth.keys[shard] as usize <= max_keys(table.len()),
+            "a probe ends at a vacant slot"
+        );
     }
 }
 

@@ -129,6 +129,10 @@ impl<'a> Node<'a> {
     /// `unit` is a link of this node's chain that this thread acquired, and not `IN_NODE`.
     #[inline]
     pub(crate) unsafe fn version(&self, unit: u32) -> &'a VersionRecord {
+        debug_assert!(
+            unit != IN_NODE && unit as usize * UNIT + VERSION <= self.chains.regions.data_end,
+            "versions lie in the arena's part for data"
+        );
         // SAFETY: the writer wrote the record before it published a link to it, and never again;
         // units are inside the arena and aligned like the record.
         let record = unsafe {

@@ -78,6 +78,7 @@ impl Pins {
     pub fn publish(&self, seqno: u64) {
         let relaxed = planted(Fault::RelaxedPublication);
         let order = if relaxed { Ordering::Relaxed } else { Ordering::Release };
+        debug_assert!(seqno >= self.published(), "what readers have seen stays visible");
         self.written.published.store(seqno, order);
     }
 
@@ -117,6 +118,7 @@ impl Pins {
     pub fn begin_apply(&self) -> ApplyPhase<'_> {
         // Relaxed: only the writer stores it.
         let phase = self.written.phase.load(Ordering::Relaxed) + 1;
+        debug_assert!(phase % 2 == 1, "one write at a time is applied");
         self.written.phase.store(phase, Ordering::SeqCst);
         store_before_load();
         let max_pinned = || self.pinned.max_pinned.load(Ordering::SeqCst);

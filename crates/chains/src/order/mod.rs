@@ -317,6 +317,7 @@ impl Order {
         self.stretches.rcu(|stretches| {
             let mut stretches = Stretches::clone(stretches);
             stretches.push(Arc::clone(&stretch));
+            debug_assert!(are_neighbours(&stretches), "each key is sorted once");
             stretches
         });
         true
@@ -368,6 +369,10 @@ impl Order {
             let end = stretches.partition_point(|stretch| stretch.nodes().end <= nodes.end);
             let mut stretches = Stretches::clone(stretches);
             stretches.splice(first..end, [Arc::clone(&merged)]);
+            debug_assert!(
+                planted(Fault::MergeBesideMerge) || are_neighbours(&stretches),
+                "a merge takes the place of the stretches that it merged"
+            );
             stretches
         });
     }
@@ -413,6 +418,10 @@ fn try_lock(mutex: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
+}
+
+fn are_neighbours(stretches: &Stretches) -> bool {
+    stretches.is_sorted_by(|left, right| left.nodes().end == right.nodes().start)
 }
 
 /// Returns the node up to which the key list is sorted.

@@ -77,6 +77,7 @@ impl Stretch {
         let unsorted = these.map(|node| Entry { prefix: prefix(node), node });
         let mut entries = Entries::of(len, unsorted);
         sort_entries(chains, &mut entries, if bytewise { DEEPER } else { 0 });
+        debug_assert!(is_ascending(chains, &entries), "a sort puts each key behind smaller ones");
         Stretch::of(nodes, common, entries)
     }
 
@@ -239,6 +240,12 @@ pub(crate) fn common_of<'a>(
         });
     }
     common.map_or(0, <[u8]>::len)
+}
+
+/// Whether the keys ascend. A caller's order may contradict itself, so this looks at no such order.
+fn is_ascending(chains: &Chains, entries: &[Entry]) -> bool {
+    !chains.order.keys().is_bytewise()
+        || entries.is_sorted_by(|a, b| compare(chains, *a, *b).is_lt())
 }
 
 /// Compares two entries with the same bytes in common.
