@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::faults::{Fault, planted};
 use crate::key::{Comparator, SeqNo};
 use crate::segment::SegmentFiles;
 use crate::separated::SegmentId;
@@ -186,6 +187,10 @@ impl Version {
                 table.file.mark_obsolete();
             }
         }
+        debug_assert!(
+            !next.tables().any(|table| table.file.is_obsolete()),
+            "no table of the tree in force is marked for removal"
+        );
         self.segments.mark_files(&next.segments);
     }
 
@@ -245,6 +250,11 @@ impl Version {
             }
         }
         let left = run.carve(comparator, range);
+        debug_assert!(
+            planted(Fault::KeepUsedUpSlice)
+                || left.iter().all(|run| run.overlapping(comparator, range).next().is_none()),
+            "a run shows nothing of the range that was carved out of it (H1)"
+        );
         *run = Arc::new(left.unwrap_or(Run { id, tables: Vec::new() }));
         Ok(())
     }

@@ -128,6 +128,11 @@ impl CloseRecord {
         put_extent(&self.manifest, &mut out);
         out.extend_from_slice(&(self.logs.len() as u32).to_le_bytes());
         self.logs.iter().for_each(|log| put_extent(log, &mut out));
+        debug_assert_eq!(
+            out.len(),
+            MANIFEST_AT as usize + EXTENT_LEN * (1 + self.logs.len()) + size_of::<u32>(),
+            "a record of the close holds the extents of the manifest and of each log"
+        );
         out.extend_from_slice(&checksum(0, &out).to_le_bytes());
         out
     }
@@ -157,6 +162,9 @@ impl CloseRecord {
         Ok(CloseRecord { database, manifest, logs })
     }
 }
+
+/// The bytes of an extent.
+const EXTENT_LEN: usize = 4 * size_of::<u64>();
 
 fn put_extent(extent: &Extent, out: &mut Vec<u8>) {
     for word in [extent.number, extent.len, extent.frames, extent.digest] {

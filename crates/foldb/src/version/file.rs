@@ -85,6 +85,10 @@ impl FileMeta {
         &self.facts
     }
 
+    pub(super) fn is_obsolete(&self) -> bool {
+        self.obsolete.load(Ordering::Acquire)
+    }
+
     /// Marks the file as obsolete. The file is removed when its last reader drops it.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {

@@ -90,6 +90,14 @@ impl TableRef {
             }
             _ => None,
         };
+        debug_assert!(
+            below.as_ref().is_none_or(|left| left.hi.compare(comparator, &self.hi).is_le()),
+            "what is left below a carved range lies in the table"
+        );
+        debug_assert!(
+            above.as_ref().is_none_or(|left| comparator.compare(&self.lo, &left.lo).is_le()),
+            "what is left above a carved range lies in the table"
+        );
         [below, above]
     }
 }

@@ -73,6 +73,7 @@ impl Manifest {
     ) -> Result<Manifest> {
         let path = names.manifest(number);
         let mut log = LogWriter::create_in_format(&MANIFEST, fs, &path, number, database, None)?;
+        debug_assert!(is_read_as_written(snapshot), "an open reads another edit than {snapshot:?}");
         snapshot.encode(log.begin());
         let written = log.append().and_then(|()| log.sync_handle().sync_bytes());
         if let Err(error) = written.and_then(|()| write_next_current(&**fs, names, number)) {
@@ -117,6 +118,7 @@ impl Manifest {
     /// offset.
     pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
         edit.encode(self.log.begin());
+        debug_assert!(is_read_as_written(edit), "an open reads another edit than {edit:?}");
         self.log.append()
     }
 
@@ -267,6 +269,17 @@ pub(crate) fn refuse_other_manifest(fs: &dyn FileSystem, names: &FileNames) -> R
          directory by hand",
     )
     .in_file(&path))
+}
+
+/// Whether an open reads what the edit says. A lifetime beyond the longest that a file can name is
+/// read as that one, so the encodings are compared.
+fn is_read_as_written(edit: &Edit) -> bool {
+    let (mut record, mut again) = (Vec::new(), Vec::new());
+    edit.encode(&mut record);
+    Edit::decode(&record).is_ok_and(|read| {
+        read.encode(&mut again);
+        again == record
+    })
 }
 
 fn parse_current(content: &[u8]) -> Option<u64> {

@@ -160,6 +160,7 @@ impl OpenTables {
 
     /// Stores the open table of a file, which [`OpenTables::get_owned`] returned earlier.
     pub(crate) fn take_in(&self, file: &Arc<FileMeta>, table: Arc<TableReader>) {
+        debug_assert_eq!(table.file_len(), file.len, "a new table is as long as the tree says");
         file.slot.table.store(Some(table));
         self.shared.pool.note_table(as_pooled(file));
     }

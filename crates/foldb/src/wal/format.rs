@@ -103,6 +103,12 @@ impl FrameHeader {
     /// holds its payload already. Returns the checksum.
     pub(crate) fn seal(&self, frame: &mut [u8], offset: u64) -> u32 {
         let length = (frame.len() - HEADER_LEN) as u32;
+        debug_assert!(length as usize <= MAX_PAYLOAD, "a reader accepts the length of each frame");
+        debug_assert!(self.frame >> 56 == 0, "the number of a frame leaves room for its kind");
+        debug_assert!(
+            self.synced_through < self.frame,
+            "a frame is not durable before it is written: {self:?}"
+        );
         frame[4..8].copy_from_slice(&length.to_le_bytes());
         frame[8..16].copy_from_slice(&(self.frame << 8 | self.part as u64).to_le_bytes());
         frame[16..24].copy_from_slice(&self.synced_through.to_le_bytes());

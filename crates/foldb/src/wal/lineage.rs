@@ -57,6 +57,10 @@ pub(crate) struct Lineage {
 impl Lineage {
     /// Appends the encoding drawn above, without the tag.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        debug_assert!(
+            self.predecessor.is_none_or(|before| before.log > 0),
+            "a reader takes log 0 for no predecessor"
+        );
         let before = self.predecessor.unwrap_or_default();
         for word in [self.id, before.log, before.id, before.frames, self.last_seqno] {
             out.extend_from_slice(&word.to_le_bytes());

@@ -355,6 +355,7 @@ impl LogReader {
         last: u64,
         mut take: impl FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<Extent> {
+        debug_assert!(self.frames <= last, "frames are copied from the place of the reader on");
         let mut gathered = Vec::new();
         while self.frames < last {
             let intact = self.frame_at(self.offset)?;
@@ -399,6 +400,10 @@ impl LogReader {
             ))
             .at(&self.path, self.offset));
         }
+        debug_assert!(
+            tail.bytes <= self.len - self.offset,
+            "the tail of a log lies between its last frame and its end"
+        );
         let LogReader { offset, frames, digest, max_synced, .. } = *self;
         Ok(LogEnd { offset, frames, digest, max_synced, tail })
     }
@@ -540,6 +545,10 @@ impl LogReader {
         let inside = offset >= self.window_offset
             && offset + length as u64 <= self.window_offset + self.window.len() as u64;
         if !inside {
+            debug_assert!(
+                offset + length as u64 <= self.len,
+                "no bytes behind the end are asked for"
+            );
             let wanted = (length.max(self.read_ahead) as u64).min(self.len - offset) as usize;
             self.fill(offset, wanted)
                 .map_err(|error| Error::io(&self.path, "read the log", &error))?;

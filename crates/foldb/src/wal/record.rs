@@ -70,6 +70,7 @@ impl LogHeader {
     pub(crate) const LEN: usize = 53;
 
     pub(crate) fn encode(&self, format: &FileFormat, out: &mut Vec<u8>) {
+        let start = out.len();
         out.push(TAG_HEADER);
         out.extend_from_slice(format.magic());
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -82,6 +83,11 @@ impl LogHeader {
         ] {
             out.extend_from_slice(&word.to_le_bytes());
         }
+        debug_assert_eq!(
+            out.len() - start,
+            LogHeader::LEN,
+            "the header of a log has a fixed length"
+        );
     }
 
     /// Reads the first record of a file of this format.

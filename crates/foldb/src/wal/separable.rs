@@ -91,12 +91,20 @@ impl SeparableValues {
         let start = frame.len();
         let position = Address::position_in_log(offset + start as u64);
         let checksum = put_record(frame, log, position, operation.value);
+        debug_assert!(
+            self.values.last().is_none_or(|last| (last.seqno, last.position) < (seqno, position)),
+            "the values of a log are found by their sequence numbers, which rise"
+        );
         self.bytes += (frame.len() - start) as u64;
         self.values.push(SeparableValue { seqno, position, checksum });
     }
 
     /// Forgets the values noted after this mark, because their writes failed.
     pub(crate) fn forget_behind(&mut self, (len, bytes): (usize, u64)) {
+        debug_assert!(
+            len <= self.values.len() && bytes <= self.bytes,
+            "only values after the mark are forgotten"
+        );
         self.values.truncate(len);
         self.bytes = bytes;
     }

@@ -153,6 +153,7 @@ impl LogSync {
     /// Sets the number of the last frame of the last appended record.
     #[inline]
     pub(super) fn note_written(&self, frame: u64) {
+        debug_assert!(self.sealed.get().is_none(), "a sealed log takes no more frames");
         self.written.store(frame, Ordering::Release);
     }
 
@@ -181,6 +182,7 @@ impl LogSync {
     /// append 6, its sync fails, another sync through 6 succeeds, 6 is removed, append another 6
     /// ```
     pub(crate) fn forget_synced_above(&self, frame: u64) {
+        debug_assert!(self.written() <= frame, "frames that are left in the log stay synced");
         self.synced.fetch_min(frame, Ordering::AcqRel);
     }
 

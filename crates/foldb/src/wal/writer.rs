@@ -130,6 +130,10 @@ impl LogWriter {
         number: u64,
         predecessor: Option<&LogWriter>,
     ) -> LogWriter {
+        assert!(
+            predecessor.is_none_or(|log| log.number < number),
+            "a log has a larger number than the log before it"
+        );
         let predecessor = predecessor.map_or_else(Weak::new, |log| Arc::downgrade(&log.sync));
         let sync = Arc::new(LogSync::new(file, fs, path, predecessor));
         let (offset, reserved, frames, digest) = (0, 0, 0, 0);
@@ -180,6 +184,7 @@ impl LogWriter {
         if self.left_behind.is_some() {
             self.clear_attempt()?;
         }
+        debug_assert!(self.left_behind.is_none(), "a frame begins where the last whole one ends");
         let payload = self.buffer.len() - HEADER_LEN;
         if payload <= longest_payload() {
             let mut frame = std::mem::take(&mut self.buffer);
@@ -221,6 +226,8 @@ impl LogWriter {
             digest = digest_with(digest, sum);
             offset += frame.len() as u64;
         }
+        assert_eq!(offset, end, "the parts of a record fill the space that was reserved for them");
+        assert_eq!(number, self.frames + parts as u64, "each part of a record is a frame");
         (self.offset, self.frames, self.digest) = (offset, number, digest);
         self.left_behind = None;
         Ok(())
@@ -268,6 +275,7 @@ impl LogWriter {
     pub(crate) fn retract(&mut self, mark: LogMark) -> Result<()> {
         assert!(mark.offset <= self.offset, "only records after the mark are removed");
         // An append that panicked may have written its frame without counting it.
+        assert!(mark.frames <= self.frames, "only frames after the mark are removed");
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
         (self.offset, self.frames, self.digest) = (mark.offset, mark.frames, mark.digest);
         self.sync.note_written(self.frames);
@@ -308,6 +316,7 @@ impl LogWriter {
             self.reserved = self.offset;
         }
         self.sync.sync_bytes()?;
+        debug_assert!(self.offset <= end, "only what lies behind the last whole frame is cleared");
         self.sync.forget_synced_above(self.frames);
         self.left_behind = None;
         Ok(())
@@ -361,12 +370,14 @@ impl LogWriter {
             outcome = file.preallocate(reserved);
         }
         outcome.map_err(|error| Error::io(&self.sync.path, "reserve space for the log", &error))?;
+        debug_assert!(reserved >= end, "a frame is written into space that was reserved");
         self.reserved = reserved;
         Ok(())
     }
 
     /// Ends the log: it takes no more writes.
     pub(crate) fn seal(self, values: Arc<SeparableValues>) -> SealedLog {
+        assert!(self.left_behind.is_none(), "a sealed log ends with a whole frame");
         self.sync.seal(self.extent());
         SealedLog { number: self.number, len: self.offset, sync: self.sync, values }
     }
