@@ -49,6 +49,7 @@ impl<'a> Operation<'a> {
     /// Appends the encoding drawn above.
     #[inline]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         out.push(self.kind as u8 | if self.stamped { STAMPED } else { 0 });
         put_varint(out, u64::from(self.keyspace));
         if self.kind == Kind::Merge {
@@ -60,6 +61,10 @@ impl<'a> Operation<'a> {
             put_varint(out, self.value.len() as u64);
             out.extend_from_slice(self.value);
         }
+        debug_assert!(
+            Operation::decode(&mut ByteReader::new(&out[start..])).is_ok_and(|read| read == *self),
+            "a replay reads the write that was encoded"
+        );
     }
 
     /// Reads the next operation.

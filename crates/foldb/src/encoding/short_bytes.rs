@@ -25,6 +25,7 @@ pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
         }
         _ => dst.copy_from_slice(src),
     }
+    debug_assert_eq!(dst, src, "the words of a short copy cover all its bytes");
 }
 
 #[inline(always)]

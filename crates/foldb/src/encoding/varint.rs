@@ -57,6 +57,7 @@ pub(crate) fn encode_varint56(value: u64) -> (u64, usize) {
     let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x0fff_c000_0fff_c000) << 2);
     let x = (x & 0x007f_007f_007f_007f) | ((x & 0x3f80_3f80_3f80_3f80) << 1);
     let more = CONTINUE & ((1 << (8 * (len - 1))) - 1);
+    debug_assert_eq!(decode_varint56(x | more), Some((value, len)), "a reader finds the number");
     (x | more, len)
 }
 

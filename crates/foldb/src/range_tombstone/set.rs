@@ -63,7 +63,10 @@ impl RangeTombstones {
 
     /// Returns this set with one more tombstone, which is newer than all in the set.
     pub(crate) fn with(&self, tombstone: RangeTombstone) -> RangeTombstones {
-        debug_assert!(self.trees.first().is_none_or(|tree| tree.largest < tombstone.seqno));
+        debug_assert!(
+            self.trees.first().is_none_or(|tree| tree.largest < tombstone.seqno),
+            "a memtable takes its range deletes in the order of their writes"
+        );
         let mut newest = Arc::new(Tree::new(vec![tombstone]));
         let mut kept = &self.trees[..];
         while let Some((next, rest)) = kept.split_first()
@@ -132,6 +135,15 @@ impl Tree {
     }
 
     fn of(parts: Parts) -> Tree {
+        match &parts {
+            Parts::Few(few) => debug_assert!(
+                few.is_sorted_by_key(|tombstone| tombstone.seqno),
+                "the tombstones of a leaf are ordered from old to new"
+            ),
+            Parts::Halves { newer, older } => {
+                debug_assert!(older.largest <= newer.smallest, "a search asks the newer half first")
+            }
+        }
         let (len, smallest, largest) = match &parts {
             Parts::Few(few) => (few.len(), few[0].seqno, few[few.len() - 1].seqno),
             Parts::Halves { newer, older } => {

@@ -34,7 +34,16 @@ pub(crate) fn overlay(
         }
     }
     newer.for_each(|above| push(&mut out, above.clone()));
+    debug_assert!(
+        !comparator.bytewise_order() || is_skyline(comparator, &out),
+        "a search finds at most one fragment for a key"
+    );
     out
+}
+
+/// Returns whether fragments are in key order and do not overlap.
+fn is_skyline(comparator: &dyn Comparator, fragments: &[RangeTombstone]) -> bool {
+    fragments.is_sorted_by(|before, next| before.end.compare(comparator, &next.start).is_le())
 }
 
 /// Makes the skyline of tombstones given oldest first.

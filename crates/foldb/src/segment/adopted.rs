@@ -36,6 +36,10 @@ impl AdoptedLog {
     pub(super) fn take(&mut self, seqno: SeqNo, value: &[u8]) -> Option<Address> {
         let address = self.values.address(self.placement.segment, seqno, value)?;
         self.used += address.record_len();
+        debug_assert!(
+            self.used <= self.placement.records_len,
+            "tables refer to each value of an adopted log at most once"
+        );
         Some(address)
     }
 }

@@ -89,6 +89,10 @@ impl Placement {
 
     /// Appends the encoding in the manifest: seven varints in the order of the fields.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        debug_assert!(
+            self.records_len + SECTION_HEADER_LEN <= self.len && self.end() <= 1 << 62,
+            "an open accepts the bounds of each segment: {self:?}"
+        );
         for number in [
             self.segment,
             self.file,
@@ -146,7 +150,6 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Returns the bytes of records that tables refer to, added up over the tables.
-    #[cfg(test)]
     pub(crate) fn referenced(&self) -> u64 {
         self.referenced
     }
@@ -331,6 +334,10 @@ impl SegmentMap {
             files.insert(segment.placement.file, (&segment.file, false));
         }
         files.into_values().for_each(|(file, obsolete)| file.set_obsolete(obsolete));
+        debug_assert!(
+            next.iter().all(|segment| !segment.file.is_obsolete()),
+            "no segment of the tree in force is marked for removal"
+        );
     }
 }
 

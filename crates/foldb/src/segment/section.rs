@@ -10,7 +10,7 @@ use crate::key::KeyspaceId;
 use crate::segment::SegmentFiles;
 use crate::segment::file::SegmentFile;
 use crate::segment::format::{
-    FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, Tail, put_section_header,
+    ADOPTED, FILE_HEADER_LEN, FileHeader, SECTION_HEADER_LEN, Tail, put_section_header,
 };
 use crate::segment::hints::HintsWriter;
 use crate::segment::map::Placement;
@@ -143,6 +143,8 @@ impl Section {
         growing: Growing,
         context: &WriterContext<'_>,
     ) -> Section {
+        assert!(growing.meta.is_growing(), "only an unfinished file takes another section");
+        assert!(flags & ADOPTED == 0, "a section is written, an adopted log is linked");
         let mut appender = Appender::new(growing);
         if appender.at == 0 {
             let file = appender.growing.meta.number();
@@ -201,6 +203,7 @@ impl Section {
         let end = self.appender.position();
         self.appender.write(names)?;
         self.appender.sync(names)?;
+        assert_eq!(self.appender.at, end, "a segment is placed when all its bytes are in the file");
         self.appender.growing.end = end;
         let placement = Placement {
             segment: self.id,

@@ -82,6 +82,7 @@ impl GrowingFiles {
     }
 
     fn give_back(&self, growing: Growing) {
+        debug_assert!(growing.meta.is_growing(), "a finished file takes no more sections");
         self.lock().push(growing);
     }
 
@@ -205,13 +206,19 @@ impl<'a> ValueWriter<'a> {
         } else {
             key_part = put_key_part(out, id, position, key, seqno);
         }
+        let address = Address { segment: id, position, len: value.len() as u64, key_part };
+        debug_assert_eq!(
+            section.records_len(),
+            address.end(),
+            "the next record begins where the address of this one ends"
+        );
         section.values += 1;
         section.appender.write_if_full(WRITE_STEP, self.context.names)?;
         if section.values.is_multiple_of(1024) {
             let hints = self.section.as_ref().map_or(0, NewSection::hint_bytes);
             self.charge.set(hints + 2 * WRITE_STEP);
         }
-        Ok(Address { segment: id, position, len: value.len() as u64, key_part })
+        Ok(address)
     }
 
     fn is_full(&self, new: &NewSection) -> bool {

@@ -42,12 +42,17 @@ impl Address {
     }
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         put_varint(out, self.segment);
         put_varint(out, self.position);
         put_varint(out, self.len << 1 | u64::from(self.key_part > 0));
         if self.key_part > 0 {
             put_varint(out, self.key_part);
         }
+        debug_assert!(
+            Address::decode(&out[start..]).is_ok_and(|read| read == *self),
+            "a reader finds the value that the address names"
+        );
     }
 
     /// # Errors

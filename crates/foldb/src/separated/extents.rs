@@ -47,6 +47,10 @@ impl Extents {
             }
             joins
         });
+        debug_assert!(
+            all.is_sorted_by(|before, next| before.end < next.start),
+            "extents are ascending, and no two touch"
+        );
         Extents(all)
     }
 
@@ -92,6 +96,10 @@ impl PieceWriter {
     /// Adds an extent, which must lie after all earlier ones. Returns `true` if the piece is full.
     /// The caller then takes the piece.
     pub(crate) fn add(&mut self, stretch: Extent) -> bool {
+        debug_assert!(
+            self.end <= stretch.start && stretch.start < stretch.end,
+            "a piece names its extents in order, as gaps and lengths"
+        );
         put_varint(&mut self.piece, stretch.start - self.end);
         put_varint(&mut self.piece, stretch.end - stretch.start);
         self.end = stretch.end;
@@ -156,6 +164,7 @@ impl ExtentsBuilder {
     /// extent immediately.
     #[inline]
     pub(crate) fn add(&mut self, start: u64, end: u64) {
+        debug_assert!(start < end, "a referenced record has bytes");
         match self.0.last_mut() {
             Some(last) if last.end == start => last.end = end,
             _ => self.0.push(Extent { start, end }),

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::encoding::{checksum, checksum_seed, put_varint};
 use crate::error::{Error, Result};
-use crate::separated::address::SegmentId;
+use crate::separated::address::{SegmentId, head_len};
 
 /// Bytes of a record's checksum.
 pub(crate) const CHECKSUM_LEN: u64 = 8;
@@ -40,6 +40,16 @@ pub(crate) fn put_record(
     out.extend_from_slice(value);
     let sum = checksum(record_seed(segment, position), &out[start..]);
     out.extend_from_slice(&sum.to_le_bytes());
+    debug_assert_eq!(
+        (out.len() - start) as u64,
+        head_len(value.len() as u64) + value.len() as u64 + CHECKSUM_LEN,
+        "the address of a value tells how long its record is"
+    );
+    debug_assert_eq!(
+        sum,
+        record_checksum(segment, position, value),
+        "a value that is written in one piece or in many has one checksum"
+    );
     sum
 }
 

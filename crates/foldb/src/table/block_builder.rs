@@ -2,7 +2,7 @@
 
 use crate::key::RecordHeader;
 use crate::table::data_block::RESTART_INTERVAL;
-use crate::table::entry::{MAX_HEAD, encode_entry};
+use crate::table::entry::{MAX_HEAD, decode_entry, encode_entry};
 use crate::table::frame_writer::FrameWriter;
 
 /// The sub-block being written. Its format is drawn in [`super::data_block`].
@@ -50,14 +50,24 @@ impl BlockBuilder {
             shared = 0;
         }
         self.until_restart -= 1;
+        debug_assert!(
+            writer.position() - self.start <= u32::MAX as usize,
+            "a restart is stored in 32 bits"
+        );
         let suffix = &key[shared..];
         let out = writer.room(MAX_HEAD + suffix.len() + value.len());
         let len = encode_entry(out, header, shared, suffix, value);
+        debug_assert!(
+            decode_entry(out, 0, len)
+                .is_ok_and(|read| (read.header, read.shared, read.end) == (header, shared, len)),
+            "a reader reads each record as it was written"
+        );
         writer.advance(len);
     }
 
     /// Writes the restarts and starts over. Returns the position of the payload's first byte.
     pub(super) fn finish(&mut self, writer: &mut FrameWriter) -> usize {
+        debug_assert!(!self.is_empty(), "a reader accepts no block without a record");
         for restart in &self.restarts {
             writer.put(&restart.to_le_bytes());
         }

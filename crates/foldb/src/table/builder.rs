@@ -27,8 +27,8 @@ use crate::separated::{Address, ReferencesBuilder};
 use crate::settings::{Compression, Expiry};
 use crate::table::block_builder::BlockBuilder;
 use crate::table::expiry::{ExpiryCounts, TableExpiry};
-use crate::table::filter::{filter_len, write_filter};
-use crate::table::footer::Footer;
+use crate::table::filter::{Filter, filter_len, write_filter};
+use crate::table::footer::{FOOTER_LEN, Footer};
 use crate::table::frame::Handle;
 use crate::table::frame_writer::FrameWriter;
 use crate::table::hash_list::HashList;
@@ -325,6 +325,11 @@ impl TableBuilder {
             properties: self.write_frame(&properties.encode())?,
             index: self.write_top_index()?,
         };
+        debug_assert!(
+            Properties::decode(&properties.encode()).is_ok_and(|read| read == properties),
+            "an open reads the properties as they were written"
+        );
+        let len = self.writer.offset() + FOOTER_LEN as u64;
         let footer = footer.encode(self.options.file_number, self.writer.offset());
         self.writer.put(&footer);
         let mut summary = TableSummary {
@@ -343,6 +348,7 @@ impl TableBuilder {
             references: references.totals(),
             expiry: properties.expiry.map(|(_, own)| own),
         };
+        assert_eq!(summary.file_len, len, "a table ends with its footer");
         for tombstone in &self.tombstones {
             summary.include(tombstone, &self.order);
         }
@@ -405,6 +411,10 @@ impl TableBuilder {
     }
 
     fn end_sub_block(&mut self) -> Result<()> {
+        debug_assert!(
+            !self.order.is_bytewise() || self.last_key.as_slice() <= &self.separator[..],
+            "a seek finds the last key of a block in it"
+        );
         let start = self.block.finish(&mut self.writer);
         self.block_len += self.writer.position() - start;
         let handle = self.writer.end_frame(start, self.options.compression)?;
@@ -515,6 +525,11 @@ impl TableBuilder {
             &mut self.writer.room(len)[..len],
             self.hashes.iter(),
             self.options.filter_bits,
+        );
+        debug_assert!(
+            Filter::parse(&self.writer.room(len)[..len])
+                .is_ok_and(|filter| self.hashes.iter().all(|hash| filter.may_contain(hash))),
+            "a filter admits each key of its table"
         );
         self.writer.advance(len);
         self.writer.end_frame(start, Compression::None).map(Some)

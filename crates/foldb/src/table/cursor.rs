@@ -160,6 +160,7 @@ impl TableCursor {
     /// Returns the record's sequence number, kind and operator.
     #[inline]
     pub fn header(&self) -> RecordHeader {
+        debug_assert!(self.valid, "a cursor without a record has no header");
         self.table.header_of(self.entry.header)
     }
 
@@ -236,6 +237,10 @@ impl TableCursor {
             self.key.set(&key[..found.entry.shared]);
             self.key.set_suffix(found.entry.shared, self.block.suffix(&found.entry));
         }
+        debug_assert!(
+            !self.table.order().is_bytewise() || self.key.as_slice() >= key,
+            "a seek lands at its key, or behind it"
+        );
         self.at = found.at;
         self.entry = found.entry;
         self.valid = true;

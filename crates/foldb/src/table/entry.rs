@@ -86,6 +86,10 @@ pub(super) fn encode_entry(
     suffix: &[u8],
     value: &[u8],
 ) -> usize {
+    debug_assert!(
+        header.seqno <= crate::key::MAX_SEQNO,
+        "a reader accepts the number of each record"
+    );
     let mut at = encode_lengths(out, header.kind, shared, suffix.len(), value.len());
     let (seqno, seqno_len) = encode_varint56(header.seqno);
     out[at..at + 8].copy_from_slice(&seqno.to_le_bytes());

@@ -42,6 +42,14 @@ pub(super) struct Footer {
 impl Footer {
     /// Encodes the footer of file `file_number`. The caller writes it at `offset`.
     pub(super) fn encode(&self, file_number: u64, offset: u64) -> Vec<u8> {
+        let fits = |frame: Handle| frame.len as usize > FRAME_TRAILER && frame.end() <= offset;
+        assert!(
+            fits(self.index)
+                && fits(self.properties)
+                && self.filter.is_none_or(fits)
+                && self.tombstones.is_none_or(fits),
+            "the frames that a footer names lie before it"
+        );
         let mut out = Vec::with_capacity(FOOTER_LEN);
         for handle in [Some(self.index), self.filter, Some(self.properties), self.tombstones] {
             let (offset, len) = handle.map_or((0, 0), |h| (h.offset, u64::from(h.len)));

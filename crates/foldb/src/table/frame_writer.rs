@@ -15,7 +15,7 @@ use foldb_env::WritableFile;
 use crate::encoding::{checksum, checksum_seed, put_varint};
 use crate::error::{Error, Result};
 use crate::settings::Compression;
-use crate::table::frame::{Handle, checksum_bytes};
+use crate::table::frame::{Handle, check_frame, checksum_bytes};
 use crate::table::later_syncs::LaterSyncs;
 use crate::table::{snappy, zstd};
 use foldb_env::PagedBytes;
@@ -129,6 +129,10 @@ impl FrameWriter {
         self.put(&[codec as u8]);
         let sum = checksum(seed, &self.chunk[start..self.used]);
         self.put(&checksum_bytes(sum));
+        debug_assert!(
+            check_frame(&self.chunk[start..self.used], self.file_number, offset).is_ok(),
+            "a reader accepts the checksum of each frame"
+        );
         let len = self.used - start;
         let Ok(len) = u32::try_from(len) else {
             return Err(Error::invalid_argument(format!(

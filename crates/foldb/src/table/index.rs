@@ -370,7 +370,7 @@ impl IndexBuilder {
         let shared = common_prefix(&self.last, separator);
         put_varint(&mut self.encoded, shared as u64);
         crate::encoding::put_length_delimited(&mut self.encoded, &separator[shared..]);
-        debug_assert!(child.handle.offset >= self.end);
+        assert!(child.handle.offset >= self.end, "the children of an index follow each other");
         put_varint(&mut self.encoded, child.handle.offset - self.end);
         let kind = u64::from(child.is_directory);
         put_varint(&mut self.encoded, u64::from(child.handle.len) << 1 | kind);

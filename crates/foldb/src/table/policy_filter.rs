@@ -87,6 +87,7 @@ impl PolicyFilterBuilder {
     }
 
     fn end_chunk(&mut self) {
+        debug_assert!(!self.ends.is_empty(), "a chunk of a filter ends with a key");
         let mut start = 0;
         let ends = self.ends.iter();
         let keys: Vec<&[u8]> = ends

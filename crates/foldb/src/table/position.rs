@@ -156,6 +156,7 @@ impl BlockPosition {
 
     #[inline]
     fn handle(&self, table: &TableReader) -> Handle {
+        debug_assert!(self.sub < self.sub_blocks(), "a position is that of a sub-block");
         match &self.directory {
             Some(directory) => directory.child(self.sub).handle,
             None => table.index().child(self.top).handle,

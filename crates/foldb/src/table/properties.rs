@@ -162,6 +162,7 @@ impl Surroundings {
             put_varint(&mut out, first);
             put_varint(&mut out, seqno);
         }
+        assert!(self.live.is_sorted(), "live files are stored as distances, in their order");
         put_varint(&mut out, self.live.len() as u64);
         let mut before = 0;
         for &file in &self.live {

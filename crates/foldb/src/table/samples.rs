@@ -82,6 +82,7 @@ impl Sampler {
 
     /// Returns the samples, ascending.
     pub(super) fn finish(self) -> Vec<Arc<[u8]>> {
+        debug_assert!(self.keys.len() <= MAX_SAMPLES, "samples leave the manifest small");
         self.keys
     }
 }

@@ -60,6 +60,10 @@ impl<'a> EntryValue<'a> {
     /// Points at the value in `block[start..end]`.
     #[inline]
     pub(crate) fn new(block: &'a Arc<[u8]>, start: usize, end: usize) -> EntryValue<'a> {
+        debug_assert!(
+            start <= end && end <= block.len() && u32::try_from(end).is_ok(),
+            "a value lies within its block, at a position of 32 bits"
+        );
         EntryValue { block, start, end }
     }
 

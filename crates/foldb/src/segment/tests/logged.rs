@@ -58,12 +58,13 @@ fn logged_from(mut seqno: u64, records: &[Record]) -> (Vec<u8>, Vec<Met>) {
                         value = b"\x09z".to_vec();
                     }
                     let (kind, keyspace, operator) = (*kind, *keyspace, NO_OPERATOR);
+                    let value = if kind == Kind::Delete { &[] } else { &value[..] };
                     let operation =
-                        Operation { kind, keyspace, operator, key, value: &value, stamped: false };
+                        Operation { kind, keyspace, operator, key, value, stamped: false };
                     if *is_separable && kind == Kind::Put {
                         values.put(frame, &operation, seqno, place);
                         let Address { position, len, .. } =
-                            values.address(LOG, seqno, &value).unwrap();
+                            values.address(LOG, seqno, value).unwrap();
                         met.push((keyspace, key.clone(), seqno, len, position));
                     } else {
                         operation.encode(frame);
