@@ -93,6 +93,10 @@ impl Chain {
     pub(crate) fn push(&mut self, header: RecordHeader, value: Value) -> bool {
         debug_assert!(self.base.is_none(), "nothing lies below a base");
         debug_assert!(!self.oldest_first, "one chain is collected one way");
+        debug_assert!(
+            self.operands.last().is_none_or(|newer| header.seqno < newer.header.seqno),
+            "a chain is collected from its newest record on, each once"
+        );
         if header.seqno < self.covered {
             return false;
         }
@@ -317,6 +321,9 @@ impl Chain {
         if operators.has_upgrades() {
             self.upgrade(operators);
         }
+        let newest = self.operands.last().or(fold.out.records.last());
+        let newest = newest.map(|record| record.header.seqno);
+        let count = self.operands.len() + fold.out.records.len();
         let mut rest = &mut self.operands[..];
         while let Some(first) = rest.first() {
             let operator = first.header.operator;
@@ -328,6 +335,12 @@ impl Chain {
             fold.stretch(operator, stretch);
             rest = newer;
         }
+        debug_assert!(fold.out.records.len() <= count, "a fold makes no more records than it gets");
+        debug_assert!(
+            fold.out.records.last().map(|record| record.header.seqno) == newest
+                || planted(Fault::WrongOperandOrder),
+            "a fold ends with its newest write, so none is lost"
+        );
         self.operands.clear();
         fold.out
     }

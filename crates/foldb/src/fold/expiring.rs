@@ -117,6 +117,10 @@ pub(crate) fn alive(base: Option<Stamp>, operands: &[Stamp]) -> Alive {
         });
     }
     alive.expires = expires.unwrap_or(NEVER);
+    debug_assert!(
+        alive.first < operands.len().max(1),
+        "the newest operand is alive at its own moment"
+    );
     alive
 }
 

@@ -287,6 +287,7 @@ impl Registry {
                 resolver.insert(own, Standing::Implemented(Arc::clone(&newer)));
                 id
             });
+            assert_ne!(id, definition.id, "operands are upgraded to those of another operator");
             resolver.insert(definition, Standing::Upgraded { newer, id });
         }
         self.resolver.store(Arc::new(resolver));

@@ -190,7 +190,14 @@ impl Pending {
                     true => end / NANOS,
                     false => end.div_ceil(NANOS),
                 };
-                Moment::try_from(seconds).unwrap_or(NEVER)
+                let expires = Moment::try_from(seconds).unwrap_or(NEVER);
+                debug_assert!(
+                    expires == NEVER
+                        || u64::from(expires) * NANOS >= end
+                        || planted(Fault::EndsEarly),
+                    "a value lives as long as it was asked to"
+                );
+                expires
             }
             End::At(moment) => moment,
         };
@@ -211,6 +218,7 @@ impl Bucket {
     pub(crate) fn round(self, stamp: Stamp) -> Stamp {
         let Stamp { written, expires, rule } = stamp;
         let expires = expires.checked_next_multiple_of(self.0).unwrap_or(NEVER);
+        debug_assert!(expires >= stamp.expires, "rounding ends nothing early");
         Stamp { written: written - written % self.0, expires, rule }
     }
 }

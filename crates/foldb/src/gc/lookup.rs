@@ -74,6 +74,7 @@ impl Lookup {
         }
         if self.stretches.len() == self.room {
             self.make_room();
+            assert!(self.stretches.len() < self.room, "a full lookup gives up its last stretches");
             return self.add(stretch);
         }
         let before = self.stretches.capacity();

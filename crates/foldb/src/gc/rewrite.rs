@@ -110,6 +110,7 @@ impl<'a> Rewrite<'a> {
                 drop(part);
                 self.held -= bytes;
             }
+            debug_assert_eq!(self.held, 0, "each part is charged until it is rewritten, once");
             rest = behind;
         }
         Ok(())
@@ -192,6 +193,10 @@ impl<'a> Rewrite<'a> {
                 visit(self, &live)?;
                 self.held -= bytes;
                 next = until;
+                assert!(
+                    next.is_none_or(|next| next > from),
+                    "each part begins behind the part before it"
+                );
             }
         }
         Ok(())
@@ -259,6 +264,10 @@ impl<'a> Rewrite<'a> {
         self.write_moves(from.segment, flags, first, &mut section)?;
         self.write_hints(file, from, flags, first, &mut section)?;
         let (placement, appender) = section.finish(self.context.writer.names)?;
+        assert!(
+            !is_whole || placement.records_len == from.records_len,
+            "a copy of a whole segment has all its records"
+        );
         self.done.bytes_written += appender.written;
         self.out = Some(appender.growing);
         Ok(placement)

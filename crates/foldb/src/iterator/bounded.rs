@@ -225,6 +225,16 @@ impl Bounded {
     /// Folds keys from the records' cursor on until one has an entry.
     #[inline(always)]
     fn find(&mut self, way: Way) -> Result<()> {
+        let found = self.find_anywhere(way);
+        debug_assert!(
+            !self.valid() || self.is_within_bounds(),
+            "an iterator shows only keys of its range"
+        );
+        found
+    }
+
+    #[inline(always)]
+    fn find_anywhere(&mut self, way: Way) -> Result<()> {
         if self.entries.is_in_memtable() {
             return self.find_in_memtable(way);
         }
@@ -234,6 +244,12 @@ impl Bounded {
             self.note_dead(way, walked.is_ok());
         }
         walked
+    }
+
+    fn is_within_bounds(&self) -> bool {
+        // A caller's order may contradict itself.
+        !self.entries.records.is_bytewise()
+            || (self.is_inside(Way::Forward) && self.is_inside(Way::Backward))
     }
 
     #[inline(always)]

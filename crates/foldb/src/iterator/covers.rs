@@ -136,6 +136,7 @@ impl Covers {
             return None;
         }
         let readers: SmallVec<[SeqNo; 2]> = readers.into_iter().collect();
+        debug_assert!(readers.is_sorted(), "the newest reader comes last");
         Some(Covers {
             covers: SmallVec::new(),
             readers,
@@ -210,6 +211,10 @@ impl Covers {
             for source in sources.iter() {
                 found = source.search(comparator, key, reader, &mut narrow)?.max(found);
             }
+            debug_assert!(
+                found <= reader,
+                "a reader sees no tombstone that is newer than its moment"
+            );
             if found == 0 {
                 break;
             }
@@ -218,6 +223,11 @@ impl Covers {
             covers.push(StripeCover { stripe, seqno });
             left = &left[..stripe];
         }
+        debug_assert!(
+            !comparator.bytewise_order()
+                || (from.is_before(comparator, key) && !to.is_before(comparator, key)),
+            "a cover is known for the fragment around its key"
+        );
         (*start, *end) = (from, to);
         Ok(())
     }

@@ -107,6 +107,11 @@ impl DeadStretches {
         let right = right.map(|old| Dead { start: dead.end.clone(), ..old.clone() });
         let now: Vec<Dead> = left.into_iter().chain([dead]).chain(right).collect();
         known.splice(first..last.max(first), now);
+        debug_assert!(
+            !comparator.bytewise_order()
+                || known.is_sorted_by(|a, b| a.end.compare(comparator, &b.start).is_le()),
+            "dead stretches do not overlap, so a search finds the only one around a key"
+        );
         while known.len() > MOST {
             let at = fastrand::usize(..known.len());
             known.remove(at);

@@ -237,6 +237,12 @@ impl RunCursor {
         Ok(true)
     }
 
+    fn is_within_bounds(&self) -> bool {
+        // A caller's order may contradict itself.
+        !self.comparator.bytewise_order()
+            || self.refs()[self.index].contains(&*self.comparator, self.key())
+    }
+
     /// Moves to the first record of table `index`, or of the next table that has any.
     fn enter_forward(&mut self, mut index: usize) -> Result<()> {
         while self.refs().get(index).is_some_and(|table| table.file.entries == 0) {
@@ -279,6 +285,7 @@ impl RunCursor {
             || !self.cut || self.refs()[self.index].hi.admits(&*self.comparator, cursor.key());
         if cursor.valid() && inside() {
             self.valid = true;
+            debug_assert!(self.is_within_bounds(), "a trimmed table shows no other keys (H1)");
             return Ok(());
         }
         self.enter_forward(self.index + 1)
@@ -292,6 +299,7 @@ impl RunCursor {
             && self.comparator.compare(&self.refs()[self.index].lo, cursor.key()).is_le()
         {
             self.valid = true;
+            debug_assert!(self.is_within_bounds(), "a trimmed table shows no other keys (H1)");
             return Ok(());
         }
         self.enter_backward(self.index)

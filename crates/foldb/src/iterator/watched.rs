@@ -103,6 +103,7 @@ impl Watched {
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
         self.before_reversal(Way::Forward);
+        debug_assert!(self.has_claimed(Way::Forward), "a walk claims each entry that it leaves");
         let moved = self.cursor.advance();
         self.after_move(Way::Forward, moved)
     }
@@ -111,6 +112,7 @@ impl Watched {
     #[inline]
     pub(super) fn retreat(&mut self) -> Result<bool> {
         self.before_reversal(Way::Backward);
+        debug_assert!(self.has_claimed(Way::Backward), "a walk claims each entry that it leaves");
         let moved = self.cursor.retreat();
         self.after_move(Way::Backward, moved)
     }
@@ -167,6 +169,25 @@ impl Watched {
         {
             self.reach_here();
         }
+    }
+
+    /// Whether the claim holds this entry when the walk goes on in this direction. The end of the
+    /// walk extends the claim on the other side. Only the order of bytes is asked, so that another
+    /// comparator is called by the step alone.
+    fn has_claimed(&self, way: Way) -> bool {
+        let Some(watch) = self.watch.as_ref().filter(|_| !planted(Fault::ForgetExactHit)) else {
+            return true;
+        };
+        let (comparator, key) = (self.cursor.comparator(), self.cursor.key());
+        if !comparator.bytewise_order() {
+            return true;
+        }
+        let is_on_entry = matches!(self.cursor.position(), Position::On(_) | Position::Taken(_));
+        !is_on_entry
+            || watch.walk.as_ref().is_some_and(|(start, end)| match way {
+                Way::Forward => start.is_before(comparator, key),
+                Way::Backward => !end.is_before(comparator, key),
+            })
     }
 
     /// Extends the walk, if a move came to no entry. Returns whether there is one.

@@ -224,6 +224,7 @@ impl MemtableWriter {
         let Some((start, end)) = edges(operation, &*memtable.comparator) else { return };
         let tombstone = RangeTombstone { start, end, seqno };
         let bytes = RANGE_OVERHEAD + tombstone.bytes();
+        debug_assert!(seqno > self.last_delete_range, "writes are applied in their order");
         let known = memtable.range_tombstones.load();
         let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
         memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -351,7 +352,8 @@ impl Memtable {
 
     /// Notes the memtable's last sequence number. The memtable takes no more writes.
     pub(crate) fn seal(&self, through: SeqNo) {
-        self.sealed_through.store(through, Ordering::Release);
+        let before = self.sealed_through.swap(through, Ordering::AcqRel);
+        assert!(before == 0 && through > 0, "a memtable is sealed once, with its last write");
     }
 
     /// Returns the last sequence number applied before the memtable was sealed.

@@ -101,6 +101,10 @@ impl<'a> Folder<'a> {
         snapshots: &'a [SeqNo],
         older: OlderTables,
     ) -> Folder<'a> {
+        debug_assert!(
+            snapshots.is_sorted_by(|older, newer| older < newer),
+            "a record's stripe is found among snapshots that rise"
+        );
         Folder {
             operators,
             snapshots,
@@ -343,6 +347,14 @@ impl<'a> Folder<'a> {
         if let Some(failure) = folded.failed {
             self.note_failure(failure.operator);
         }
+        debug_assert!(
+            folded.records.is_sorted_by(|older, newer| older.header.seqno < newer.header.seqno),
+            "the records of a fold stay in the order of their writes"
+        );
+        debug_assert!(
+            folded.records.iter().skip(1).all(|record| !record.header.kind.is_base()),
+            "only the oldest record of a fold is a base"
+        );
         if let Some(oldest) = folded.records.first() {
             // If the fold made a base by itself, it hides the base that was kept apart.
             apart = apart.filter(|_| !oldest.header.kind.is_base());

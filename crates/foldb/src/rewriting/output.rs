@@ -215,6 +215,15 @@ impl<'a> TableOutput<'a> {
             if deleted > facts.entries || facts.entries == 0 {
                 facts.samples = self.thinned_out(samples);
             }
+            assert!(
+                facts.entries + facts.range_deletes > 0,
+                "a table is begun for a record or a tombstone"
+            );
+            assert!(
+                facts.deletes + facts.merges <= facts.entries
+                    && facts.smallest_seqno <= facts.largest_seqno,
+                "the counts of a table fit each other: {facts:?}"
+            );
             let is_newest = self.finished.last().is_none_or(|last| last.number < facts.number);
             debug_assert!(is_newest, "later tables of this work have larger numbers");
             self.finished.push(facts);
@@ -271,6 +280,15 @@ impl<'a> TableOutput<'a> {
     /// Ends the last table and returns all of them.
     pub(crate) fn finish(mut self) -> Result<Vec<FileFacts>> {
         self.cut()?;
+        assert!(
+            self.tombstones.is_empty() || planted(Fault::RangeDeleteCutShort),
+            "each tombstone that is passed on is in a table (H10)"
+        );
+        assert_eq!(
+            self.created.len(),
+            self.finished.len(),
+            "each table that was begun is finished"
+        );
         self.created.clear();
         if let Some(values) = self.values.take() {
             values.give_back();

@@ -338,6 +338,7 @@ impl MergingCursor {
             winners[node] = winner;
             self.tree[node] = loser;
         }
+        debug_assert!(self.is_won_by(winners[1]), "the winner of a merge has the next record");
         self.tree[0] = winners[1];
     }
 
@@ -353,7 +354,13 @@ impl MergingCursor {
             }
             node /= 2;
         }
+        debug_assert!(self.is_won_by(winner), "the winner of a merge has the next record");
         self.tree[0] = winner;
+    }
+
+    fn is_won_by(&self, winner: u32) -> bool {
+        // A caller's order may contradict itself.
+        !self.bytewise || (0..self.sources.len() as u32).all(|other| !self.beats(other, winner))
     }
 
     /// Returns whether source `a`'s record comes before source `b`'s, in the cursor's direction.
