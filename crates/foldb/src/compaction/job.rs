@@ -26,7 +26,8 @@ use crate::rewriting::range_deletes::{PassedOn, passed_on};
 use crate::segment::{NewSegments, ValueReader, ValueWriter};
 use crate::table::{CursorOptions, LaterSyncs, TableBuilderOptions};
 use crate::version::{
-    Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version, has_much_expired,
+    FileFacts, Key, KeyRange, OpenTables, Run, RunId, TableRef, TreeEdit, Upper, Version,
+    has_much_expired,
 };
 
 /// What to compact, and where to.
@@ -292,6 +293,10 @@ impl Job {
         }
         let (counts, failures) = (folder.counts, std::mem::take(&mut folder.failures));
         let range = KeyRange { lo: Some(start), hi: end };
+        debug_assert!(
+            range.contains(comparator, range.lo.as_deref().unwrap_or_default()),
+            "a slice begins before it ends"
+        );
         let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
         output.set_tombstones(tombstones, &folder.older);
         let segments = output.finish_values()?;
@@ -302,6 +307,10 @@ impl Job {
             context.version.surroundings(&edits, comparator, flushed_through, &(context.gone)())?;
         output.set_surroundings(surroundings);
         let files = output.finish()?;
+        assert!(
+            files.iter().all(|file| holds(&range, file, comparator)),
+            "a slice puts nothing outside the range that it carves (H1)"
+        );
         let bytes_base = bytes_in(context.version.run(self.output_run), &range, comparator);
         let inputs = self.inputs.iter().map(|&id| context.version.run(id));
         let bytes_above = inputs.map(|run| bytes_in(run, &range, comparator)).sum();
@@ -370,6 +379,12 @@ impl Job {
             .collect();
         MergingCursor::new(sources, Arc::clone(context.comparator))
     }
+}
+
+/// Whether a table shows keys of the range only.
+fn holds(range: &KeyRange, file: &FileFacts, comparator: &dyn Comparator) -> bool {
+    range.contains(comparator, &file.smallest)
+        && range.hi.as_ref().is_none_or(|hi| file.end.compare(comparator, hi).is_le())
 }
 
 /// Returns the earliest moment of an operand in these runs' tables.

@@ -95,11 +95,16 @@ impl Policy {
         signals: &Signals<'_>,
         cmp: &dyn Comparator,
     ) -> Decision {
-        if tree.damage.is_empty() {
+        let decision = if tree.damage.is_empty() {
             self.choose_whole(tree, signals, cmp)
         } else {
             damage::choose(self, tree, signals, cmp)
+        };
+        assert!(decision.prices.len() <= signals.losses.len(), "each price is that of a loss");
+        if let Verdict::Run(_, pick) = &decision.verdict {
+            pick.assert_fits(tree);
         }
+        decision
     }
 
     /// Returns what a tree without damage should do next.

@@ -100,6 +100,26 @@ pub(crate) struct Pick {
     pub bytes: u64,
 }
 
+impl Pick {
+    /// Asserts that the tree has the runs of the job, free, and that records move down only.
+    pub(super) fn assert_fits(&self, tree: &TreeShape) {
+        let is_free =
+            |level: usize, id: u64| tree.levels[level].iter().any(|run| run.id == id && !run.busy);
+        assert!(
+            self.inputs.is_sorted_by(|above, below| above.level < below.level),
+            "a job has the runs of a level together, and newer ones first"
+        );
+        for LevelRuns { level, runs } in &self.inputs {
+            assert!(*level <= self.output_level, "a job writes to no level above its inputs");
+            assert!(!runs.is_empty(), "a job has inputs at each of its levels");
+            assert!(runs.iter().all(|id| is_free(*level, *id)), "the inputs of a job are free");
+        }
+        if let OutputRun::Existing(id) = self.output {
+            assert!(is_free(self.output_level, id), "a job merges into a free run of its level");
+        }
+    }
+}
+
 /// A draft of a job: a rule's choice of runs, key range and output.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {

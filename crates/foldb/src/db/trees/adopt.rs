@@ -125,6 +125,7 @@ impl Core {
         if planted(Fault::AdoptUnexamined) {
             return log.values.bytes() > 0;
         }
+        assert!(kept <= log.len, "a log has at least the bytes of the values that are kept of it");
         let most_dead =
             self.settings.segments.max_dead_fraction.min(match self.settings.segments.adopt_logs {
                 LogAdoption::Always => MOST_DEAD,
@@ -161,6 +162,10 @@ impl Core {
             Err(error) => return Err(Error::io(&from, "link the log", &error)),
         }
         let adopted = AdoptedLog::new(keyspace, log, file);
+        debug_assert!(
+            log.sync.sealed().is_some(),
+            "only a log that takes no more frames is adopted"
+        );
         log.sync.trim(log.len)?;
         log.sync.sync_bytes().inspect_err(|error| self.standing.note_failed_sync(error))?;
         Ok(Some(adopted))

@@ -13,6 +13,7 @@ use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
 use crate::fold::stamp::{Moment, NEVER, moment_of};
+use crate::rewriting::folding::FoldCounts;
 use crate::table::LaterSyncs;
 use crate::version::{Edit, KeyspaceEdit, Version};
 
@@ -79,7 +80,13 @@ impl Core {
             // removed.
             drop(job);
             if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
+                let before = own.running.len();
                 own.running.retain(|other| other.output_run != output_run);
+                assert_eq!(
+                    own.running.len() + 1,
+                    before,
+                    "a job stands in the list until it ends, once"
+                );
                 own.settled = false;
                 self.background.rest.note_news();
             }
@@ -147,12 +154,29 @@ impl Core {
                 let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default())?;
                 job.check_progress(&version, &after, &*keyspace.comparator)?;
             }
+            debug_assert!(
+                slice.iter().all(|slice| {
+                    let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default());
+                    after.is_ok_and(|after| {
+                        job.check_progress(&version, &after, &*keyspace.comparator).is_ok()
+                    })
+                }),
+                "each slice brings a compaction nearer to its end"
+            );
             Ok(slice)
         })?;
         let Some(slice) = slice else { return Ok(None) };
         debug_assert!(
             slice.counts.records_out <= slice.counts.records_in,
             "folds make no more records than they get"
+        );
+        debug_assert!(
+            !slice.moved || (slice.bytes_written == 0 && slice.counts == FoldCounts::default()),
+            "a move rewrites nothing"
+        );
+        debug_assert!(
+            !slice.moved || slice.segments.placed.is_empty(),
+            "a move separates no values"
         );
         self.totals.add(Total::CompactionSlices, 1);
         self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
@@ -229,6 +253,11 @@ impl Tree {
                 assert_inputs_in_order(job, &own.version, &*keyspace.comparator);
                 Ok(())
             });
+            assert!(!job.inputs.is_empty(), "a job has runs to carry down");
+            assert!(
+                own.running.iter().all(|other| other.output_run != job.output_run),
+                "no two running jobs write one run"
+            );
             let shares = |other: &Job| job.inputs.iter().any(|run| other.inputs.contains(run));
             assert!(!own.running.iter().any(shares), "no two running jobs read one run");
             // A job of a keyspace that failed ends with its first step.

@@ -97,6 +97,10 @@ impl Core {
     fn flush_groups(&self, groups: Vec<Arc<SealedGroup>>) -> Result<bool> {
         let newest = &groups[groups.len() - 1];
         let (next_log, through) = (newest.next_log, newest.through);
+        assert!(
+            groups.is_sorted_by(|older, newer| older.through <= newer.through),
+            "memtables are flushed in the order of their seals (H4)"
+        );
         let clock = &self.options.env.clock;
         let start = clock.now();
         self.sync_for_feed(&groups)?;
@@ -201,6 +205,11 @@ impl Core {
             let change = changes.entry(id).or_insert_with(|| KeyspaceEdit::of_tree(id, Vec::new()));
             change.flushed_through = Some(through);
             if !files.is_empty() {
+                let before = tree.keyspaces[&id].flushed_through;
+                assert!(
+                    files.iter().all(|file| holds_writes_between(before, through, file)),
+                    "a flush holds each write since the last flush, up to its seal, once (H5)"
+                );
                 written.extend(files.iter().map(|file| file.number));
                 separated.push((id, segments.clone()));
                 change.tree.extend(new_level0_run(tree.next_run, flushed.1));
@@ -325,6 +334,13 @@ impl Core {
         }
         self.trim_archive();
     }
+}
+
+/// Whether all records of a table were written after `before`, and not after `through`. Number 0
+/// stands for records whose numbers no reader needs.
+fn holds_writes_between(before: SeqNo, through: SeqNo, file: &FileFacts) -> bool {
+    let is_new = file.smallest_seqno == 0 || file.smallest_seqno > before;
+    is_new && file.largest_seqno <= through
 }
 
 /// Returns the edits that make tables the newest run of level 0.

@@ -4,6 +4,7 @@
 //! files are unlinked when their last reader drops them. A crash between any two steps leaves the
 //! old tree or the new one.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,6 +14,7 @@ use crate::db::state::tree::Tree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::key::SeqNo;
+use crate::separated::SegmentId;
 use crate::version::{Edit, TableRef, TreeEdit, Version, check_order, check_structure};
 
 /// In builds with debug assertions, the largest number of keys for which each install checks the
@@ -40,6 +42,7 @@ impl Core {
             })?);
             change.dead_share = Some(own.dead_share.get());
         }
+        assert!(changes_each_once(&edit), "each keyspace of an edit has one tree after it");
         if names_files(&edit) && !planted(Fault::SkipDirSync) {
             let directory = self.names.directory();
             let trash = self.segment_files.trash();
@@ -69,6 +72,10 @@ impl Core {
             own.settled = false;
             self.background.rest.note_news();
             own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
+            debug_assert!(
+                Arc::ptr_eq(&own.keyspace.view.load().version, &own.version),
+                "readers see the tree that the manifest describes"
+            );
             old.mark_obsolete_files(&version);
             own.keyspace.growing.remove_obsolete();
             own.keyspace.gc_backoff.changed();
@@ -99,8 +106,10 @@ fn check_numbers(version: &Version, edit: &Edit) {
 }
 
 fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
+    assert_eq!(version.levels.len(), keyspace.num_levels, "a tree keeps its number of levels");
     check_structure(version, &*keyspace.comparator);
     if cfg!(debug_assertions) {
+        check_references(version);
         let entries: u64 = version.tables().map(|table| table.file.entries).sum();
         let ranges: u64 = version.tables().map(|table| table.file.range_deletes).sum();
         // The check compares every key with every range tombstone.
@@ -114,6 +123,32 @@ fn check_invariants(keyspace: &KeyspaceState, version: &Version) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Checks that each value segment counts the tables and the bytes that refer to it. Garbage
+/// collection takes what the counts leave for dead.
+fn check_references(version: &Version) {
+    let mut files = HashSet::new();
+    let mut referenced: HashMap<SegmentId, u64> = HashMap::new();
+    for TableRef { file, .. } in version.tables() {
+        if files.insert(file.number) {
+            for &(segment, bytes) in &*file.references {
+                *referenced.entry(segment).or_default() += bytes;
+            }
+        }
+    }
+    for segment in version.segments.iter() {
+        let id = segment.placement.segment;
+        let found = referenced.remove(&id).unwrap_or(0);
+        assert_eq!(segment.referenced(), found, "bytes of segment {id} that tables refer to");
+    }
+    assert!(referenced.is_empty(), "tables refer to segments that are not there: {referenced:?}");
+}
+
+fn changes_each_once(edit: &Edit) -> bool {
+    let mut ids: Vec<_> = edit.keyspaces.iter().map(|change| change.id).collect();
+    ids.sort_unstable();
+    ids.is_sorted_by(|a, b| a < b)
 }
 
 /// Returns whether the edit names files whose names may not be durable yet.

@@ -136,6 +136,10 @@ impl Core {
         if let Some((job, price)) = &best.for_reads {
             tree.keyspaces[&best.keyspace].keyspace.lost_time.subtract(job, *price);
         }
+        debug_assert!(
+            !tree.keyspaces[&best.keyspace].keyspace.has_failed(),
+            "a keyspace whose comparator fails is not compacted"
+        );
         Some(self.claim_of(&best, tree))
     }
 
@@ -223,6 +227,7 @@ impl Core {
         if planted(Fault::MovePastOlderRun) {
             inputs.truncate(1);
         }
+        debug_assert!(!inputs.is_empty(), "the policy picks jobs that have an input");
         let (output_run, before) = match pick.output {
             OutputRun::New => (next_run, None),
             OutputRun::InPlace => (next_run, inputs.first().copied()),
@@ -364,6 +369,7 @@ impl KeyspaceTree {
         // The visible part of a file is assumed to have the same share of its records as of its
         // bytes.
         let share = |whole: u64| (whole as u128 * bytes as u128 / file.len.max(1) as u128) as u64;
+        debug_assert!(bytes <= file.len, "a part of a table is no larger than the table");
         TableShape {
             lo: Arc::clone(&table.lo),
             hi: Arc::clone(table.hi.key()),

@@ -82,6 +82,10 @@ impl Core {
         let mut segments: Vec<_> =
             victims.iter().flat_map(|victim| victim.segments.iter().copied()).collect();
         segments.sort_unstable();
+        assert!(
+            segments.is_sorted_by(|a, b| a < b),
+            "a value segment lies in one file, and is rewritten once"
+        );
         let next_number = || self.new_file_number();
         let read = Cell::new(0);
         let note_read = |bytes| {
@@ -176,6 +180,17 @@ impl Core {
         let clock = &self.options.env.clock;
         let mut tree = self.lock_tree();
         let start = clock.now();
+        assert!(
+            rewritten
+                .placed
+                .iter()
+                .all(|(to, from)| to.segment == from.segment && to.file != from.file),
+            "a segment keeps its id when it moves to another file"
+        );
+        assert!(
+            rewritten.placed.iter().all(|(to, from)| to.records_len <= from.records_len),
+            "a rewrite adds no records to a segment"
+        );
         let mut placed = Vec::new();
         if let Some(own) = tree.keyspaces.get(&keyspace.id) {
             let still = rewritten.placed.iter().filter(|(_, from)| {
