@@ -208,6 +208,7 @@ impl WriteBatch {
         key: &[u8],
         value: &[u8],
     ) {
+        debug_assert!(kind.may_expire(), "only a put or a merge is stored with a stamp");
         let id = self.name_keyspace_of(keyspace, key);
         let Some(expiry) = &keyspace.settings.expiry else {
             self.add_stored(kind, id, operator, key, value, false);
@@ -460,11 +461,20 @@ impl WriteBatch {
 
     /// Removes all writes and mistakes after a mark, and what only these writes named.
     pub(crate) fn cut(&mut self, mark: BatchMark) {
+        assert!(
+            mark.bytes <= self.encoded.len() && mark.len <= self.len,
+            "a batch is cut back to what it once was"
+        );
+        debug_assert!(
+            self.stamped.is_sorted_by_key(|(end, _)| *end),
+            "stamps lie in the order of writes"
+        );
         self.encoded.truncate(mark.bytes);
         self.len = mark.len;
         self.largest_put = mark.largest_put;
         self.memtable_bytes = mark.memtable_bytes;
         self.stamped.truncate(self.stamped.partition_point(|(end, _)| *end <= mark.bytes));
+        debug_assert_eq!(self.operations().count(), self.len, "a batch is cut between two writes");
         self.registry.take_if(|registry| registry.at >= mark.bytes);
         self.keyspaces.retain(|(_, name)| name.at < mark.bytes);
         self.mistake = None;

@@ -53,6 +53,7 @@ fn end_of(expires: Expires) -> End {
 
 /// Replaces the pending stamp at the end of a stored value or operand.
 pub(crate) fn resolve_last(stored: &mut [u8], now: CommitTime, bucket: Bucket) {
+    debug_assert!(stored.len() >= STAMP_LEN, "a stamped value ends with its stamp");
     if let Some(stamp) = stored.last_chunk_mut::<STAMP_LEN>() {
         resolve(stamp, now, bucket);
     }

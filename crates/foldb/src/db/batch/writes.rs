@@ -80,6 +80,11 @@ impl Writes<'_> {
                 Err(at) => needs.insert(at, (operation.keyspace, bytes)),
             }
         }
+        debug_assert_eq!(
+            needs.iter().map(|need| need.1).sum::<usize>(),
+            batch.memtable_bytes(),
+            "the parts of a batch need what the batch needs"
+        );
         needs
     }
 }

@@ -156,11 +156,13 @@ pub(crate) fn look_into_memtable(
     sought: &Sought<'_>,
     visitor: &mut impl KeyVisitor,
 ) -> ControlFlow<()> {
+    debug_assert_eq!(sought.hash, key_hash(sought.key), "a filter knows the key by its hash");
     let cover = memtable.cover(sought.key, sought.seqno);
     if cover > 0 {
         visitor.cover(cover)?;
     }
     memtable.get(sought.hash, sought.key, sought.seqno, |header, version| {
+        debug_assert!(header.seqno <= sought.seqno, "a read sees no write after its moment");
         visitor.record(header, || memtable.value_of(version))
     })
 }
@@ -186,6 +188,7 @@ pub(crate) fn look_into_table<'t, R: BorrowMut<SortedReads<'t>>>(
     let mut flow = ControlFlow::Continue(());
     if admits {
         reads().borrow_mut().get(sought.key, sought.seqno, |header, value| {
+            debug_assert!(header.seqno <= sought.seqno, "a read sees no write after its moment");
             flow = visitor.record(header, || value.to_value());
             flow
         })?;

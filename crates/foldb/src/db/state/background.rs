@@ -102,7 +102,9 @@ enum End<'a> {
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         let mut state = self.background.lock();
-        *(self.count)(&mut state) -= 1;
+        let count = (self.count)(&mut state);
+        assert!(*count > 0, "a call that ends was counted when it began");
+        *count -= 1;
         match self.end {
             End::Nothing => {}
             End::Waiters => self.background.progress.notify_all(),

@@ -98,6 +98,10 @@ impl Buffers {
     pub(crate) fn add(&mut self, keyspace: Arc<KeyspaceState>) {
         let at = self.others.partition_point(|buffer| buffer.keyspace.id < keyspace.id);
         let capacity = first_capacity(self.write_buffer);
+        assert!(
+            self.get(keyspace.id).is_none(),
+            "a keyspace has one buffer, so that one memtable takes its writes"
+        );
         self.others.insert(at, Buffer::new(keyspace, capacity));
     }
 
@@ -107,6 +111,10 @@ impl Buffers {
             let buffer = self.others.remove(at);
             if let Some(memtable) = buffer.memtable {
                 self.begun.retain(|begun| *begun != id);
+                debug_assert!(
+                    self.elsewhere >= memtable.grown(),
+                    "what a keyspace holds was counted"
+                );
                 self.elsewhere -= memtable.grown();
                 memtable.memtable.release();
             }
@@ -251,6 +259,10 @@ impl Buffers {
             }
             track(&writer.memtable);
             buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
+            debug_assert!(
+                buffer.memtable.as_ref().is_none_or(|before| before.memtable.is_empty()),
+                "a memtable with writes is sealed before the next one begins"
+            );
             let before = buffer.memtable.replace(writer);
             if before.is_none() && id != DEFAULT_KEYSPACE {
                 self.begun.push(id);
@@ -425,6 +437,7 @@ impl SealedGroups {
 
     /// Removes the oldest groups after their flush.
     pub(crate) fn flushed(&self, count: usize) {
+        assert!(count <= self.len(), "only sealed memtables were flushed");
         for group in self.lock().drain(..count) {
             debug_assert!(
                 group.memtables.iter().all(|(_, held)| held.sealed_through() == group.through),

@@ -135,6 +135,7 @@ impl Chain {
     pub(crate) fn note_archived(&self, number: u64, archived: Archived) {
         let mut links = self.lock();
         if let Ok(at) = links.binary_search_by_key(&number, |link| link.number) {
+            debug_assert!(at + 1 < links.len(), "the log that takes the writes is not archived");
             links[at].archived = Some(archived);
             // An archived log was synced, and the handle would keep its file open.
             links[at].sync = None;

@@ -28,6 +28,10 @@ impl DisjointRanges {
             }
             meets
         });
+        debug_assert!(
+            ranges.is_sorted_by(|a, b| a.end.compare(comparator, &b.start).is_lt()),
+            "a search finds the only range around a key"
+        );
         DisjointRanges(ranges)
     }
 

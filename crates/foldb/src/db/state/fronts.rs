@@ -66,6 +66,7 @@ impl Front {
     /// Adds what a walk from the place on met, up to a farther place.
     pub(crate) fn extend(&mut self, keys: impl IntoIterator<Item = Key>, through: Edge) {
         self.keys.extend(keys);
+        debug_assert!(self.keys.len() <= MOST_SINCE + MOST_KEYS, "a front stays small");
         self.through = through;
     }
 

@@ -39,7 +39,10 @@ impl Logs {
 
     /// Takes the logs before `needed` out of the list.
     pub(crate) fn take_below(&self, needed: u64) -> Vec<KnownLog> {
-        self.lock().extract_if(.., |(log, _)| *log < needed).collect()
+        let mut known = self.lock();
+        let taken = known.extract_if(.., |(log, _)| *log < needed).collect();
+        assert!(!known.is_empty(), "the log that takes the writes is always needed");
+        taken
     }
 
     /// Returns the logs from `first` on.

@@ -207,6 +207,7 @@ impl Pauses {
 
     /// Notes that the memtable was sealed with `grown` bytes. The next one begins with none.
     pub(crate) fn sealed(&mut self, grown: usize) {
+        debug_assert!(grown >= self.looked_at, "a memtable only grows");
         self.carried += grown - self.looked_at;
         self.looked_at = 0;
         let left = LOOK_BYTES.saturating_sub(self.carried);

@@ -203,6 +203,11 @@ impl RecentWrites {
             let begin = self.add_bytes(key);
             let is_base = if kind == Kind::Merge { 0 } else { IS_BASE };
             let len = key.len() as u32 | is_base;
+            debug_assert!(
+                self.notes.back().is_none_or(|newest| newest.seqno < seqno)
+                    && seqno > self.notes_from,
+                "a search finds the notes after a sequence number, which rise"
+            );
             self.notes.push_back(Note { seqno, begin, len, keyspace });
         }
         self.writes_until_look -= 1;
@@ -231,6 +236,10 @@ impl RecentWrites {
             self.notes_from = oldest.seqno;
             self.notes.pop_front();
         }
+        debug_assert!(
+            self.notes.front().is_none_or(|oldest| begin + key.len() as u64 - oldest.begin <= RECENT_BYTES as u64),
+            "no key that is noted is written over"
+        );
         copy_short(&mut self.bytes[at..], key);
         begin
     }
@@ -243,6 +252,11 @@ impl RecentWrites {
             self.range_bytes -= oldest.range.bytes();
             self.ranges_from = oldest.seqno;
         }
+        debug_assert!(
+            self.ranges.back().is_none_or(|newest| newest.seqno < seqno)
+                && seqno > self.ranges_from,
+            "deleted ranges are noted in the order of their writes"
+        );
         self.ranges.push_back(RecentRange { seqno, keyspace, range });
     }
 

@@ -94,6 +94,7 @@ impl DatabaseTime {
     /// Gives a write its moment. The caller holds the writer lock.
     pub(crate) fn begin_write(&self) -> MomentOfWrite<'_> {
         // The order matters: see `Core::expired_through`.
+        debug_assert_eq!(self.moment_of_write(), NEVER, "one write at a time has a moment");
         self.writing.store(0, Ordering::SeqCst);
         // 0 says that the moment is not chosen yet.
         let moment = self.last_seen().max(1);
@@ -104,6 +105,7 @@ impl DatabaseTime {
     /// Lets nothing expire for good while writes are logged and not yet in memtables. The caller is
     /// an open, so no other write has its moment meanwhile.
     pub(crate) fn await_logged_writes(&self) -> MomentOfWrite<'_> {
+        debug_assert_eq!(self.moment_of_write(), NEVER, "one write at a time has a moment");
         let earliest = 1;
         self.writing.store(earliest, Ordering::SeqCst);
         MomentOfWrite { time: self, moment: earliest }
@@ -233,6 +235,7 @@ impl MomentOfWrite<'_> {
 
 impl Drop for MomentOfWrite<'_> {
     fn drop(&mut self) {
+        debug_assert_eq!(self.time.moment_of_write(), self.moment, "a write ends its own moment");
         self.time.writing.store(NEVER, Ordering::SeqCst);
     }
 }

@@ -141,6 +141,10 @@ impl ViewCell {
             loaded: number,
             installs: view.installs,
         });
+        debug_assert!(
+            self.loaded.load(Ordering::Acquire) < number,
+            "loads take effect in their order"
+        );
         self.loaded.store(number, Ordering::Release);
     }
 
@@ -174,6 +178,12 @@ impl ViewCell {
             next.sealed
                 .is_sorted_by(|newer, older| { newer.sealed_through() >= older.sealed_through() }),
             "a read meets sealed memtables from the newest to the oldest"
+        );
+        debug_assert!(
+            next.active
+                .iter()
+                .all(|active| next.sealed.iter().all(|sealed| !Arc::ptr_eq(sealed, active))),
+            "a read meets each memtable once"
         );
         self.view.store(Arc::new(next));
         scheduling_point();

@@ -112,6 +112,7 @@ impl<'a> Check<'a> {
             if self.is_broken_by(note) {
                 return Verdict::Broken;
             }
+            debug_assert!(self.through <= note.seqno, "a check goes through the writes in order");
             self.through = note.seqno;
         }
         if notes > NOTES_AT_ONCE { Verdict::Behind } else { Verdict::Hold }
@@ -292,6 +293,10 @@ impl ByHash {
 
     /// Returns the slot of a hash, or the free one for it.
     fn slot_of(&self, own: &KeyspaceClaims, hash: u64) -> usize {
+        debug_assert!(
+            self.slots.len().is_power_of_two() && self.slots.len() > own.number_of_keys(),
+            "a free slot ends each search"
+        );
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         while let Some(number) = (self.slots[at] & !ANY).checked_sub(1)

@@ -18,6 +18,7 @@ use crate::db::handle::keyspace::Keyspace;
 use crate::db::state::disjoint_ranges::DisjointRanges;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::recent_writes::EdgeRange;
+use crate::encoding::key_hash;
 use crate::key::{Comparator, KeyspaceId};
 use crate::memory::RoughCharge;
 use crate::range_tombstone::Edge;
@@ -199,6 +200,7 @@ impl Claims {
 
     /// Claims a key.
     pub(super) fn add_key(&mut self, keyspace: &Keyspace, key: &[u8], hash: u64, forbids: Forbids) {
+        debug_assert_eq!(hash, key_hash(key), "a check finds a key by its hash");
         let own = self.of(keyspace);
         let fits = u32::try_from(own.bytes_of_keys.len() + key.len()).is_ok();
         if !own.state().comparator.bytewise_equality() || !fits {
@@ -239,6 +241,10 @@ impl Claims {
             own.expect("the walk began with claims in its keyspace").ranges.push(range);
         }
         self.keyspaces.sort_by_key(KeyspaceClaims::id);
+        debug_assert!(
+            self.keyspaces.is_sorted_by(|before, next| before.id() < next.id()),
+            "a check searches the keyspaces by id, and each is there once"
+        );
         let settled = self.keyspaces.iter_mut().map(|own| {
             let ranges = std::mem::take(&mut own.ranges);
             let ranges = DisjointRanges::new(ranges, &*own.state().comparator);

@@ -184,6 +184,7 @@ impl Own {
                 self.layers.pop();
             }
         }
+        debug_assert!(self.end().bytes <= bytes, "what was undone is not read");
     }
 
     /// Applies the writes that the batch gained.
@@ -197,6 +198,17 @@ impl Own {
                 self.close();
             }
             self.extend(applying, through);
+        }
+        self.assert_layers_join();
+        debug_assert_eq!(self.end().bytes, through, "the transaction reads each of its writes");
+    }
+
+    /// Asserts that no write lies between two layers or in both.
+    fn assert_layers_join(&self) {
+        let mut start = Place::default();
+        for layer in &self.layers {
+            debug_assert_eq!(layer.start, start, "a layer begins where the layer below it ends");
+            start = layer.end;
         }
     }
 

@@ -26,7 +26,9 @@ use crate::db::state::writer_lock::WriterGuard;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
-use crate::key::{DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, NO_OPERATOR, OperatorId, SeqNo};
+use crate::key::{
+    DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, OperatorId, SeqNo,
+};
 use crate::limits;
 use crate::memtable::Folding;
 use crate::operation::{Operation, check_range, encode_range};
@@ -69,6 +71,7 @@ fn append_separable(
         header.encode(frame);
         writes.encode(frame);
     }
+    debug_assert_eq!(place, (log.number(), log.len()), "values lie where their positions say");
     log.append().inspect_err(|_| separable.forget_behind(mark))?;
     log.sync_handle().note_memory(separable.memory_bytes());
     Ok(())
@@ -354,6 +357,10 @@ impl Core {
             crate::numbering::note(first, last);
             writes.first_key().into_iter().for_each(crate::numbering::note_key);
         }
+        debug_assert!(
+            first <= last && last <= MAX_SEQNO,
+            "a write has at least one sequence number"
+        );
         let mut unpublished = Unpublished { core: self, mark: writer.log.mark(), writer };
         let logged = if options.disable_wal {
             unpublished.writer.unlogged = true;
@@ -432,6 +439,7 @@ impl Core {
             // A reader must learn of a keyspace before a write that names it.
             writer.log.append_owed()?;
         }
+        let frames = writer.log.frames();
         let header = BatchHeader { default_operator, first_seqno, count };
         if writes.may_be_separable(&writer.buffers) {
             append_separable(writer, writes, &header)?;
@@ -441,6 +449,7 @@ impl Core {
             writes.encode(record);
             writer.log.append()?;
         }
+        debug_assert!(writer.log.frames() > frames, "a write is acknowledged when the log has it");
         writer.log_used = true;
         self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
         Ok(())
@@ -481,6 +490,10 @@ impl Core {
             Writes::One(_, operation) => {
                 let phase = self.pins.begin_apply();
                 let mut floor = phase.floor().unwrap_or(first);
+                debug_assert!(
+                    floor <= first,
+                    "no reader has pinned a write that is not published (H2)"
+                );
                 if planted(Fault::FoldInPlaceUnderSnapshot) {
                     floor = 0;
                 }
@@ -507,6 +520,7 @@ impl Core {
     /// Notes writes for the commits of open transactions.
     #[inline(never)]
     fn note_recent(&self, recent: &mut RecentWrites, writes: Writes<'_>, first: SeqNo) {
+        debug_assert!(first > self.published(), "writes are noted before readers see them");
         let is_due = match writes {
             Writes::One(_, operation) => recent.note(operation, first),
             Writes::Batch(batch) => {
@@ -554,6 +568,7 @@ impl Core {
     /// elsewhere.
     fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
         self.logs.note_wait();
+        debug_assert!(frame <= log.written(), "only frames that are in the log are awaited");
         log.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))
     }
 }

@@ -129,8 +129,10 @@ fn the_check_takes_comparisons_for_claims_and_notes_and_not_for_their_product() 
             }
         }
     };
-    for (at, kind) in (20_000..).zip([Kind::Put, Kind::Merge]) {
+    let mut at = 20_000;
+    for kind in [Kind::Put, Kind::Merge] {
         for number in [ranges[0], keys[0]] {
+            at += 1;
             let (operator, key) = (NO_OPERATOR, &key(number)[..]);
             let broken =
                 Operation { kind, keyspace: id, operator, key, value: b"", stamped: false };
