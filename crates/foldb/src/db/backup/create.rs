@@ -9,6 +9,7 @@ use std::path::Path;
 use foldb_env::FileSystem;
 
 use super::Backups;
+use super::files::is_shared_name;
 use super::record::{Record, StoredFile};
 use crate::db::core::Core;
 use crate::db::handle::database::Db;
@@ -99,6 +100,10 @@ impl Backups {
         drop(moment);
         core.remove_unreferenced_tables();
         self.note_own(own.directory(), &mut record)?;
+        assert!(
+            record.files.iter().any(|file| file.is_own && file.name == "CURRENT"),
+            "a restored database has a manifest in force"
+        );
         self.install(&record)?;
         Ok(BackupInfo::of(&record))
     }
@@ -125,6 +130,10 @@ impl Backups {
         let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         let digest = Backups::read_through(fs, from, len, |_, _| Ok(()))?;
         let file = StoredFile { is_own: false, name, len, digest };
+        assert!(
+            is_shared_name(&file.shared_name()),
+            "a sweep knows the shared files of backups by their names"
+        );
         let to = self.place_of(record.id, &file);
         let found = self.fs.exists(&to).then(|| self.fs.len(&to).ok()).flatten();
         if found != Some(len) {

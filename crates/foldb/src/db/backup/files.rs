@@ -156,6 +156,10 @@ impl Backups {
     }
 
     pub(super) fn remove(&self, path: &Path, proof: Proof<'_>) -> Result<()> {
+        assert!(
+            path.starts_with(&self.directory),
+            "what a sweep removes lies in the directory of backups"
+        );
         remove(&*self.fs, path, proof).map_err(|error| Error::io(path, "remove", &error))
     }
 
@@ -250,7 +254,7 @@ impl Backups {
 
 /// Returns whether a name is that of a shared file, such as `000012-DIGEST.tbl`, or of an
 /// unfinished one.
-fn is_shared_name(name: &str) -> bool {
+pub(super) fn is_shared_name(name: &str) -> bool {
     let name = name.strip_suffix(".tmp").unwrap_or(name);
     let parts = name.split_once('-').zip(name.rsplit_once('.'));
     let Some(((number, rest), (_, extension))) = parts else { return false };

@@ -67,6 +67,10 @@ impl Record {
         }
         let checksum = xxh3_64(&out);
         out.extend_from_slice(&checksum.to_le_bytes());
+        assert!(
+            Record::decode(&out).is_ok_and(|read| read == *self),
+            "a restore reads the files that the backup has"
+        );
         out
     }
 

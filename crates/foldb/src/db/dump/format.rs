@@ -86,6 +86,10 @@ impl<W: Write> BlockWriter<W> {
         header.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         let mut writer = BlockWriter { to, offset: 0, whole: Xxh3Default::new() };
         writer.write_sealed(&[&header])?;
+        debug_assert_eq!(
+            writer.offset, HEADER_LEN as u64,
+            "a reader finds the first block by this"
+        );
         Ok(writer)
     }
 
@@ -104,6 +108,11 @@ impl<W: Write> BlockWriter<W> {
             payload.extend_from_slice(&number.to_le_bytes());
         }
         payload.extend_from_slice(&self.whole.digest128().to_le_bytes());
+        assert!(
+            decode_end(&payload)
+                .is_ok_and(|end| end.offset == self.offset && end.counts == *counts),
+            "the end of a dump tells what lies before it"
+        );
         self.block(BlockKind::End, &payload)?;
         self.to.flush().map_err(cannot_write)?;
         Ok(self.offset)

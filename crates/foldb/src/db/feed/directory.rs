@@ -87,6 +87,10 @@ impl Directory {
             next = Some(before).filter(is_known).map(|before| before.log);
         }
         chain.reverse();
+        assert!(
+            chain.is_sorted_by(|before, next| before < next),
+            "the feed reads the logs from old to new"
+        );
         self.settle(core, &chain)?;
         Ok(chain)
     }

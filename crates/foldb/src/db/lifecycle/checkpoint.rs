@@ -106,6 +106,15 @@ impl Moment {
             .map_err(|error| Error::io(directory, "sync the directory", &error))?;
         let mut edit = self.edit.clone();
         let number = edit.next_file.expect("a full description has the next file number");
+        assert!(
+            logs.is_sorted_by(|before, next| before.number < next.number),
+            "the close record of a copy names its logs in order"
+        );
+        assert!(
+            self.tables().iter().all(|(table, _)| *table < number)
+                && logs.iter().all(|log| log.number < number),
+            "the next file number is above those of all files"
+        );
         edit.next_file = Some(number + 1);
         let mut manifest = Manifest::begin(fs, names, number, database, &edit)?;
         manifest.trim()?;

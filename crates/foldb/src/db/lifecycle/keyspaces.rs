@@ -84,7 +84,8 @@ impl Core {
         if state.settings.expiry.is_some() {
             self.time.note_use();
         }
-        tree.keyspaces.insert(id, own);
+        let replaced = tree.keyspaces.insert(id, own);
+        assert!(replaced.is_none(), "no two keyspaces of a database have one id");
         self.background.rest.note_news();
         writer.buffers.add(Arc::clone(&state));
         self.keyspaces.add(&state);
@@ -114,6 +115,10 @@ impl Core {
         writer.buffers.remove(state.id);
         self.keyspaces.remove(name);
         state.mark_dropped();
+        assert!(
+            tree.keyspaces.contains_key(&state.id),
+            "a keyspace that a caller finds has a tree"
+        );
         if let Some(own) = tree.keyspaces.remove(&state.id) {
             own.version.mark_obsolete_files(&Version::empty(own.version.levels.len()));
             state.growing.remove_obsolete();

@@ -469,6 +469,11 @@ impl Replayer<'_, '_> {
             }
             self.done.last_seqno = self.done.last_seqno.max(seqno);
         }
+        debug_assert!(
+            header.count == 0
+                || self.done.last_seqno == header.first_seqno + SeqNo::from(header.count) - 1,
+            "each write of a batch has the next sequence number"
+        );
         operations.finish(header.count)
     }
 

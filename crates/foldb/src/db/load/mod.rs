@@ -200,6 +200,7 @@ impl SortedLoad {
         core.check_may_wait()?;
         let state = self.keyspace.shared_state();
         let files = state.guarded("a sorted load", || self.tables.finish(core, state))?;
+        assert!(!files.is_empty(), "the entries of a load are in its tables");
         let (tables, bytes) = (files.len() as u64, files.iter().map(|file| file.len).sum());
         let counts = place::Counts { puts: self.puts, merges: self.merges, user: self.bytes };
         let sequence_number = core.add_load(state, files, counts)?;

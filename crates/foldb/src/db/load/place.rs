@@ -61,6 +61,10 @@ impl Core {
             lo: files.first().map(|first| Arc::clone(&first.smallest)),
             hi: files.last().map(|last| last.end.clone()),
         };
+        assert!(
+            files.is_sorted_by(|before, next| before.number < next.number),
+            "a load numbers its tables in the order of their keys, so the first names the load"
+        );
         let mut files = files;
         let mut round = 1;
         loop {
@@ -144,6 +148,7 @@ impl Core {
         self.pins.publish(seqno);
         // A reader may hold a memtable and not know the load. No later write may fold into a record
         // that this reader can see.
+        assert_eq!(self.published(), seqno, "a load is published under the writer's lock");
         self.pins.pin();
         if writer.recent.is_on() {
             let range = EdgeRange { start: range.start(), end: range.end() };

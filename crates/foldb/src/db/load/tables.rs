@@ -99,6 +99,10 @@ impl LoadTables {
         let file =
             fs.create(&path).map_err(|error| Error::io(&path, "create the table", &error))?;
         drop(owned);
+        assert!(
+            self.created.last().is_none_or(|last| *last < number),
+            "each table of a load has a new number"
+        );
         self.created.push(number);
         let options = core.table_options(keyspace, 0);
         let options = TableBuilderOptions { file_number: number, path, ..options };
@@ -129,6 +133,7 @@ impl LoadTables {
         keyspace.check_exists()?;
         self.end_table(core, self.created.len() as u64)?;
         core.sync_tables(&self.later)?;
+        assert_eq!(self.finished.len(), self.created.len(), "a load installs each table it made");
         Ok(std::mem::take(&mut self.finished))
     }
 

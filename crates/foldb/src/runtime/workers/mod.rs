@@ -212,6 +212,7 @@ impl Workers {
         if state.started.is_empty() {
             self.start(&mut state)?;
         }
+        assert!(state.entry(id).is_none(), "a database joins the workers once");
         let (flush, order, compaction) = Default::default();
         let (poke, news, leaving) = (tenant.poke(), 0, false);
         state.tenants.push(Entry { id, tenant, poke, news, flush, order, compaction, leaving });
@@ -461,6 +462,7 @@ impl Drop for StepInHand<'_> {
         let mut state = self.workers.lock();
         if let Some(entry) = state.entry(self.id) {
             let lane = entry.lane(self.work);
+            assert!(lane.running > 0, "a step that ends had begun");
             lane.running -= 1;
             match self.found {
                 Some(true) => {}

@@ -139,6 +139,7 @@ impl Assembly {
 /// Returns buffers without memtables. The default keyspace is the first.
 fn buffers_of(keyspaces: &[Arc<KeyspaceState>], options: &Options) -> Buffers {
     let (first, is_shared) = (Arc::clone(&keyspaces[0]), options.runtime.is_some());
+    assert_eq!(first.id, DEFAULT_KEYSPACE, "the first keyspace is the default one");
     let mut buffers = Buffers::new(first, options.write_buffer_size, is_shared);
     keyspaces[1..].iter().for_each(|keyspace| buffers.add(Arc::clone(keyspace)));
     buffers

@@ -34,6 +34,14 @@ impl Core {
         }
         self.lock_tree().log = first_log;
         let keyspaces = self.keyspaces.all();
+        assert!(
+            replayed.groups.is_sorted_by(|older, newer| older.through <= newer.through),
+            "memtables are flushed in the order of their writes"
+        );
+        assert!(
+            replayed.groups.iter().all(|group| first_log <= group.log && group.log < next_log),
+            "the writes of an older log do not need the new one"
+        );
         let ends = replayed.groups.iter().skip(1).map(|group| group.log).chain([next_log]);
         for (group, next_log) in replayed.groups.iter().zip(ends) {
             let of = |own: &Arc<KeyspaceState>| (Arc::clone(own), group.memtables.get(&own.id));

@@ -214,6 +214,10 @@ impl InMemory {
         let Opening { options, names, fs, stored, restores, .. } = opening;
         let Listed { present, parts, logs, next_log, .. } = &mut self.listed;
         remove_unneeded(&**fs, names, present, stored)?;
+        assert!(
+            present.iter().filter_map(|kind| kind.number()).all(|number| number < *next_log),
+            "a new log takes the number of no other file"
+        );
         let log = names.log(*next_log);
         let writer = LogWriter::create(fs, &log, *next_log, stored.database, None)?;
         let mut files = BegunFiles::new(fs, names);
