@@ -178,7 +178,8 @@ impl HeldFiles {
 
 impl Drop for HeldFiles {
     fn drop(&mut self) {
-        self.pool.held.fetch_sub(self.tables, Ordering::Relaxed);
+        let held = self.pool.held.fetch_sub(self.tables, Ordering::Relaxed);
+        assert!(held >= self.tables, "a pool gets back what was held");
     }
 }
 

@@ -326,7 +326,8 @@ impl TableBuilder {
             index: self.write_top_index()?,
         };
         debug_assert!(
-            Properties::decode(&properties.encode()).is_ok_and(|read| read == properties),
+            Properties::decode(&properties.encode())
+                .is_ok_and(|read| read.encode() == properties.encode()),
             "an open reads the properties as they were written"
         );
         let len = self.writer.offset() + FOOTER_LEN as u64;

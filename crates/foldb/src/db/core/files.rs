@@ -33,7 +33,10 @@ impl Core {
                 // A flush adopted the log again. The name will be thrown away once more.
                 FileKind::Segment(number) if self.segment_files.is_in_use(number) => continue,
                 FileKind::Segment(number) => self.names.segment(number),
-                FileKind::Table(number) => self.names.table(number),
+                FileKind::Table(number) => {
+                    debug_assert!(!self.shows_table(number), "readers need no removed table");
+                    self.names.table(number)
+                }
                 _ => continue,
             };
             // A file that cannot be unlinked now is removed at the next open.
@@ -46,6 +49,14 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Returns whether the tree of a keyspace has a table.
+    fn shows_table(&self, number: u64) -> bool {
+        self.keyspaces
+            .all()
+            .iter()
+            .any(|own| own.view.load().version.tables().any(|table| table.file.number == number))
     }
 
     /// Unlinks tables that were not installed. The step writes them again when it is retried, and

@@ -88,10 +88,16 @@ impl Core {
 
     /// Returns one edit that describes the whole state.
     pub(crate) fn describe(&self, tree: &Tree) -> Edit {
+        let next_file = self.next_file.load(Ordering::Relaxed);
+        let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
+        assert!(
+            tables.map(|table| table.file.number).all(|number| number < next_file),
+            "the next file gets the number of no other file"
+        );
         Edit {
             database: Some(self.database),
             log: Some(tree.log),
-            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            next_file: Some(next_file),
             next_run: Some(tree.next_run),
             last_seqno: Some(self.last_seqno(tree)),
             next_keyspace: Some(tree.next_keyspace),

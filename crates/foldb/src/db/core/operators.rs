@@ -96,6 +96,11 @@ impl Core {
                 let mut tree = self.lock_tree();
                 self.append_edit(&mut tree, &edit)?;
                 self.registry.adopt(&definition)?;
+                debug_assert_eq!(
+                    self.registry.id_of(operator),
+                    Some(definition.id),
+                    "an operator keeps the id under which files name it"
+                );
                 definition.id
             }
         };

@@ -198,6 +198,10 @@ impl Core {
             self.check_writable()?;
             self.flush_all(&mut writer)?;
             self.keyspaces.check_comparators()?;
+            assert!(
+                !writer.unlogged && !self.sealed.any_unlogged(),
+                "a copy with a write has all writes before it"
+            );
             self.note_files()
         };
         let (noted, events) = holding_back(last);
