@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use foldb_env::scheduling_point;
+
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::clock_jumps::Jump;
@@ -42,13 +44,18 @@ impl Core {
     /// records; `None` if entries of the keyspace never expire. Operands in the other memtables
     /// need the values that they came to in time. A compaction passes no memtables.
     ///
-    /// A write may have its moment and not be in its memtable yet. So the order is: the time, that
-    /// moment, the memtables. A write whose moment this call does not see is in a memtable, or has
-    /// a later moment than this time.
+    /// A write may have its moment and not be in its memtable yet. So the order is: the stored
+    /// time, that moment, the snapshots, the memtables. A write whose moment this call does not see
+    /// is in a memtable, or has a later moment than this time. A snapshot that this call does not
+    /// see is from after the write, and has a later time too.
     ///
     /// ```text
     /// writer: moment 9 ........................ a.MERGE@9 in the memtable
     /// here:             time 12, no operand: drop a.PUT@0 (to 10), too early
+    ///
+    /// writer:   moment 9 ......................... ends
+    /// snapshot:                 at the time 9
+    /// here:        no snapshot              no write: drop b.PUT@0 (to 10), too early
     /// ```
     pub(crate) fn expired_through(
         &self,
@@ -57,8 +64,9 @@ impl Core {
     ) -> Option<Moment> {
         keyspace.settings.expiry?;
         self.store_time_now();
-        let through = self.droppable_through();
-        let through = through.min(self.time.moment_of_write());
+        let through = self.time.last_stored().min(self.time.moment_of_write());
+        scheduling_point();
+        let through = through.min(self.droppable_through());
         if planted(Fault::DropExpiredBelowMerge) {
             return Some(through);
         }

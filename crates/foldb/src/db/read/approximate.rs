@@ -71,9 +71,8 @@ impl Core {
     pub(crate) fn size_within(&self, keyspace: &KeyspaceState, bounds: &Bounds) -> Result<u64> {
         self.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
-        let view = keyspace.view.load_full();
-        let seqno =
-            self.read_seqno(keyspace, ReadSettings::default(), |core| Ok(core.published()))?;
+        let now = |core: &Core| Ok(core.published());
+        let (view, _, seqno) = self.begin_read(keyspace, ReadSettings::default(), now)?;
         let comparator = &*keyspace.comparator;
         let Some(range) = key_range(bounds, comparator) else { return Ok(0) };
         let memtables = view.memtables().map(|memtable| {
@@ -95,10 +94,8 @@ impl Core {
     ) -> Result<ApproximateCount> {
         self.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
-        // The view first, the sequence number second (H3).
-        let view = keyspace.view.load_full();
-        let seqno =
-            self.read_seqno(keyspace, ReadSettings::default(), |core| Ok(core.published()))?;
+        let now = |core: &Core| Ok(core.published());
+        let (view, _, seqno) = self.begin_read(keyspace, ReadSettings::default(), now)?;
         let comparator = &*keyspace.comparator;
         let mut count = ApproximateCount { estimate: 0, at_least: 0, at_most: 0 };
         let Some(range) = key_range(bounds, comparator) else { return Ok(count) };

@@ -153,9 +153,7 @@ impl Core {
     pub(crate) fn explain(&self, keyspace: &KeyspaceState, key: &[u8]) -> Result<Explained> {
         self.check_open()?;
         keyspace.check_key(key)?;
-        // The view first, the sequence number second (H3).
-        let view = keyspace.view.load_full();
-        let seqno = self.read_seqno(keyspace, ReadSettings::default(), Core::pin)?;
+        let (view, _, seqno) = self.begin_read(keyspace, ReadSettings::default(), Core::pin)?;
         let place = Place::Memtable { age: 0 };
         let mut finding = Finding { place, found: Vec::new(), admitting: 0 };
         let sought = Sought::new(key, seqno);

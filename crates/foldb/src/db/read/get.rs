@@ -109,11 +109,15 @@ impl Core {
         now: impl Fn(&Core) -> Result<SeqNo>,
     ) -> Result<(Guard<Arc<View>>, Option<ReadTime>, SeqNo)> {
         loop {
+            // A reset of the time between the two would hide what was written after it: that may
+            // have ended by the time before the reset.
+            let reading = keyspace.stamps.then(|| self.time.last_reading());
             // The view first, the sequence number second (H3).
             let (view, time) = self.view_in_time(keyspace, options);
             scheduling_point();
             let seqno = self.read_seqno(keyspace, options, &now)?;
-            if !keyspace.view.lacks_load(&view, seqno) {
+            let was_reset = reading.is_some_and(|reading| self.time.was_reset_since(reading));
+            if !was_reset && !keyspace.view.lacks_load(&view, seqno) {
                 return Ok((view, time, seqno));
             }
         }

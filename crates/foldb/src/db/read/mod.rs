@@ -13,3 +13,6 @@ pub(crate) mod operands;
 pub(crate) mod settings;
 pub(crate) mod tables;
 mod values;
+
+#[cfg(all(test, debug_assertions, feature = "internals"))]
+mod tests;

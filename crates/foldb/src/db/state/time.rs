@@ -156,6 +156,12 @@ impl DatabaseTime {
         Reading(self.seen.load(Ordering::SeqCst))
     }
 
+    /// Returns whether the time was reset since a reading.
+    #[inline]
+    pub(crate) fn was_reset_since(&self, reading: Reading) -> bool {
+        self.last_reading().resets() != reading.resets()
+    }
+
     /// Returns the last second that a call saw, without asking the clock.
     #[inline]
     pub(crate) fn last_seen(&self) -> Moment {

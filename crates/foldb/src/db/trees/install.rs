@@ -52,6 +52,7 @@ impl Core {
         edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
         edit.next_run = Some(tree.next_run);
         edit.last_seqno = Some(self.last_seqno(tree));
+        // A write between these two lines is in both after a kill: its replay counts it again.
         edit.totals = Some(self.totals.to_vec());
         for version in &versions {
             check_numbers(version, &edit);

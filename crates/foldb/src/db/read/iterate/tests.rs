@@ -1,6 +1,5 @@
 //! Random histories with long stretches of deleted keys: every iterator shows its own moment.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -244,60 +243,4 @@ fn an_iterator_from_before_a_drop_shows_what_was_dropped() {
     }
     assert_eq!(own.iter().unwrap().count(), 10);
     assert_eq!(before.count(), 80);
-}
-
-thread_local! {
-    /// What this thread does at its next scheduling point.
-    static AT_NEXT_POINT: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-}
-
-fn at_each_point() {
-    if let Some(act) = AT_NEXT_POINT.take() {
-        act();
-    }
-}
-
-/// An iterator loads its view. Before it takes its number, the memtable is sealed, keys are deleted
-/// in the next one, and a walk notes them. The iterator then shows the state before the deletes or
-/// after them, and no mixture.
-#[test]
-fn an_iterator_whose_memtable_is_sealed_while_it_is_made_shows_one_moment() {
-    let _first_in_this_process = foldb_env::at_scheduling_points(at_each_point);
-    let options = Options {
-        create_if_missing: true,
-        default: KeyspaceOptions::with_operator("stringappend:,"),
-        write_buffer_size: 64 << 10,
-        max_write_buffers: 4,
-        env: Env::in_memory(MemFs::new()),
-        ..Options::default()
-    };
-    let db = Arc::new(Db::open("db", options).unwrap());
-    for key in 0..40_u8 {
-        db.put([key], "base").unwrap();
-    }
-    db.compact(..).unwrap();
-    for key in 0..3_u8 {
-        db.delete([key]).unwrap();
-    }
-    db.merge([5], "more").unwrap();
-    let shown = |iter: Iter| -> Vec<(u8, Vec<u8>)> {
-        let entries = iter.map(|entry| entry.unwrap()).filter(|(key, _)| key[0] < 40);
-        entries.map(|(key, value)| (key[0], value.to_vec())).collect()
-    };
-    let before = shown(db.iter().unwrap());
-    let other = Arc::clone(&db);
-    AT_NEXT_POINT.set(Some(Box::new(move || {
-        for key in [100_u8, 101] {
-            other.put([key], vec![0; 40 << 10]).unwrap();
-        }
-        for key in 0..30_u8 {
-            other.delete([key]).unwrap();
-        }
-        assert_eq!(other.iter().unwrap().next().unwrap().unwrap().0, [30]);
-    })));
-    let iter = db.iter().unwrap();
-    assert!(AT_NEXT_POINT.take().is_none(), "the iterator has a point behind its view");
-    let (found, after) = (shown(iter), shown(db.iter().unwrap()));
-    assert_eq!(after.len(), 10);
-    assert!(found == before || found == after, "{found:?}");
 }
