@@ -319,3 +319,24 @@ impl Background {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::plant;
+
+    /// A caller looks, a step ends, and only then the caller waits: it must not sleep until the
+    /// next step.
+    #[test]
+    fn a_step_between_the_look_and_the_wait_ends_the_wait() {
+        let background = Background::default();
+        let seen = background.steps();
+        background.lock().steps += 1;
+        let wait = |at_most| background.wait_for_step_after(seen, Awaited::Nothing, Some(at_most));
+        assert!(wait(Duration::from_secs(60)).unwrap());
+        plant(Some(Fault::SleepThroughStep));
+        let slept = wait(Duration::from_millis(1));
+        plant(None);
+        assert!(!slept.unwrap(), "the planted fault sleeps");
+    }
+}
