@@ -111,6 +111,7 @@ mod repair {
     mod options;
     mod salvage;
     mod segments;
+    mod stops;
     mod witnesses;
 }
 

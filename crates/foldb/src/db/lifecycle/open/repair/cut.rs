@@ -4,19 +4,19 @@
 //! 7.log: 1 2 x 4 5    8.log: 6 7        7.log: 1 2    7.log.damaged: 1 2 x 4 5    8.log.cut: 6 7
 //! ```
 //!
-//! Later logs are renamed, so that a prefix of the writes survives (H11). One rename replaces the
-//! log, so a log of this name exists at every moment.
+//! Later logs are renamed, so that a prefix of the writes survives (H11). The newest is renamed
+//! first, and the cut log takes its place last: an open in between finds the damage or a prefix.
+//! One rename replaces the log, so a log of this name exists at every moment.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::files::logs_in;
+use crate::db::lifecycle::open::repair::aside::{keep, put_aside, sync_directory_of, with_ending};
 use crate::db::lifecycle::open::repair::{CutLog, LogCut};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, FileNames, is_there};
-use crate::files::{copy_file, is_no_link};
+use crate::files::{FileKind, FileNames, copy_file};
 
 /// Cuts a log and renames later ones.
 ///
@@ -45,18 +45,18 @@ pub(crate) fn cut_log(
     }
     let short = with_ending(&path, "short");
     copy_file(fs, &path, &short, cut.offset)?;
-    replace_log(fs, &path, &short)?;
+    keep(fs, &path, "damaged")?;
     let later: Vec<PathBuf> = logs_in(present)
         .into_iter()
         .filter(|&log| log > number)
         .map(|log| names.log(log))
         .collect();
-    for log in &later {
-        let renamed = fs.rename(log, &with_ending(log, "cut"));
-        renamed.map_err(|error| Error::io(log, "put aside", &error))?;
+    // An open drops and removes logs that do not follow the one before.
+    for log in later.iter().rev() {
+        put_aside(fs, log, "cut")?;
+        sync_directory_of(fs, log)?;
     }
-    let synced = fs.sync_dir(names.directory());
-    synced.map_err(|error| Error::io(names.directory(), "sync the directory", &error))?;
+    replace(fs, &path, &short)?;
     Ok(CutLog {
         file: path.clone(),
         offset: cut.offset,
@@ -65,24 +65,13 @@ pub(crate) fn cut_log(
     })
 }
 
-/// Replaces a damaged log, which stays under another name. A log of this name exists at every
-/// moment.
+/// Replaces a damaged log, which stays under another name.
 pub(crate) fn replace_log(fs: &dyn FileSystem, path: &Path, by: &Path) -> Result<()> {
-    let io = |doing: &'static str| move |error: std::io::Error| Error::io(path, doing, &error);
-    let whole = with_ending(path, "damaged");
-    if !is_there(fs, &whole)? {
-        let len = fs.len(path).map_err(io("look at"))?;
-        match fs.hard_link(path, &whole) {
-            Err(error) if is_no_link(&error) => copy_file(fs, path, &whole, len)?,
-            linked => linked.map_err(io("link"))?,
-        }
-    }
-    fs.rename(by, path).map_err(io("replace"))
+    keep(fs, path, "damaged")?;
+    replace(fs, path, by)
 }
 
-/// Appends an ending to a file name. Opens ignore files with such names.
-pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name: OsString = path.to_owned().into_os_string();
-    name.push(format!(".{ending}"));
-    name.into()
+fn replace(fs: &dyn FileSystem, path: &Path, by: &Path) -> Result<()> {
+    fs.rename(by, path).map_err(|error| Error::io(path, "replace", &error))?;
+    sync_directory_of(fs, path)
 }

@@ -24,9 +24,10 @@ use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::files::logs_in;
 use crate::db::lifecycle::open::repair::SkippedPart;
-use crate::db::lifecycle::open::repair::cut::{replace_log, with_ending};
+use crate::db::lifecycle::open::repair::aside::with_ending;
+use crate::db::lifecycle::open::repair::cut::replace_log;
 use crate::encoding::format::LOG;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::files::{FileKind, FileNames};
 use crate::key::{NO_OPERATOR, SeqNo};
 use crate::wal::{BatchHeader, FRAME_HEADER_LEN, LogGap, LogHeader, LogReader, LogWriter};
@@ -134,10 +135,7 @@ impl Mending<'_> {
         log.trim()?;
         log.sync_handle().sync_bytes()?;
         drop(log);
-        replace_log(&**self.fs, &path, &mended)?;
-        let directory = self.names.directory();
-        let synced = self.fs.sync_dir(directory);
-        synced.map_err(|error| Error::io(directory, "sync the directory", &error))
+        replace_log(&**self.fs, &path, &mended)
     }
 }
 

@@ -27,6 +27,7 @@
 //! The new manifest takes effect when `CURRENT` names it. Until then the tree is unchanged. Damaged
 //! tables are kept under another name.
 
+mod aside;
 mod copy;
 mod cut;
 mod logs;
@@ -47,8 +48,9 @@ use foldb_env::{FileSystem, OverlayFs};
 pub use self::options::{LogCut, RepairOptions};
 pub use self::report::{CutLog, LostRange, LostTable, RepairReport, SkippedPart};
 
+use self::aside::{sync_directory_of, with_ending};
 use self::copy::Copy;
-use self::cut::{cut_log, with_ending};
+use self::cut::cut_log;
 use self::logs::LogFacts;
 use self::mend::{Mending, heads, logs_from};
 use self::rebuild::{Rebuilt, Unclaimed, without_gaps};
@@ -454,9 +456,7 @@ impl Repair<'_> {
             feed_end: None,
             time: Some(stored.time).filter(|time| *time > 0),
         };
-        let directory = self.names.directory();
-        let synced = self.fs.sync_dir(directory);
-        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+        sync_directory_of(&*self.fs, &self.names.current())?;
         Manifest::create(&self.fs, &self.names, number, stored.database, &snapshot)?;
         for table in &self.report.lost_tables {
             self.put_aside(&table.file, "damaged")?;
