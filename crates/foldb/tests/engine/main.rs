@@ -159,6 +159,7 @@ mod writing {
     mod durability;
     mod failed_writes;
     mod full_disk;
+    mod full_disk_opens;
     mod full_disk_writes;
     mod limits;
     mod missing_and_damaged;

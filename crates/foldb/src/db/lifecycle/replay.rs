@@ -117,6 +117,9 @@ pub(crate) struct Replayed {
     pub(crate) tails: Vec<(PathBuf, u64, Tail)>,
     /// The logs that were read to their valid ends, in order.
     pub(crate) logs: Vec<ReplayedLog>,
+    /// The first log that was not applied, because its predecessor is incomplete. No later log was
+    /// applied either.
+    pub(crate) refused_from: Option<u64>,
     /// The last batch.
     pub(crate) end: ReplayEnd,
 }
@@ -232,6 +235,7 @@ pub(crate) fn replay_logs(mut replay: Replay<'_>, when_full: WhenFull<'_>) -> Re
             let end = ends.get(&header.predecessor).map_or(0, |end| end.offset);
             let left_out = stop_before(reader, &header, end, needed, &replay)?;
             replayer.done.tails.extend(left_out);
+            replayer.done.refused_from = Some(number);
             return Ok(replayer.finish());
         }
         (replayer.lineage, replayer.has_changes) = (None, false);

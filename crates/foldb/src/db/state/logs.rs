@@ -45,6 +45,13 @@ impl Logs {
         taken
     }
 
+    /// Takes the logs from `first` on out of the list, before the first log of this open.
+    pub(crate) fn take_from(&self, first: u64) -> Vec<KnownLog> {
+        let taken: Vec<_> = self.lock().extract_if(.., |(log, _)| *log >= first).collect();
+        assert!(taken.iter().all(|(_, sync)| sync.is_none()), "no log of this open is taken out");
+        taken
+    }
+
     /// Returns the logs from `first` on.
     pub(crate) fn since(&self, first: u64) -> Vec<KnownLog> {
         self.lock().iter().filter(|(log, _)| *log >= first).cloned().collect()

@@ -13,10 +13,10 @@ use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch};
 use crate::support::PATH;
 
 const MIB: u64 = 1 << 20;
-const DISK: u64 = 32 * MIB;
+pub(super) const DISK: u64 = 32 * MIB;
 /// Limit for the time until space comes back.
 const SOON: Duration = Duration::from_secs(30);
-const VALUE: usize = 700;
+pub(super) const VALUE: usize = 700;
 
 /// Keeps the names of the events about the disk.
 #[derive(Debug, Default)]
@@ -31,23 +31,23 @@ impl EventListener for Told {
 }
 
 /// A database with real workers on a disk of memory.
-fn options(fs: &MemFs) -> Options {
+pub(super) fn options(fs: &MemFs) -> Options {
     let env = Env { fs: Arc::new(fs.clone()), ..Env::system() };
     Options { create_if_missing: true, write_buffer_size: MIB as usize, env, ..Options::default() }
 }
 
-fn small_disk() -> MemFs {
+pub(super) fn small_disk() -> MemFs {
     let fs = MemFs::new();
     fs.set_capacity(Some(DISK));
     fs
 }
 
-fn key(n: usize) -> String {
+pub(super) fn key(n: usize) -> String {
     format!("{n:08}")
 }
 
 /// Returns a value of its own for each key, which does not compress.
-fn value(n: usize) -> Vec<u8> {
+pub(super) fn value(n: usize) -> Vec<u8> {
     let mut state = n as u64 | 1 << 40;
     let next = |_| {
         state =

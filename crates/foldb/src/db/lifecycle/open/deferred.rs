@@ -7,6 +7,13 @@
 //!
 //! Invariant: the old logs are durable before a write is logged after them. A power loss must not
 //! take an older write and leave a newer one.
+//!
+//! A log that replay refused is gone, durably, before a write is logged. The next replay would stop
+//! there again, and refuse the newer write too:
+//!
+//! ```text
+//! log 7: 1 2 3 (4 lost)    log 8: 5 6, refused    log 10, of this open: 4 5
+//! ```
 
 use std::sync::Arc;
 
@@ -15,22 +22,27 @@ use crate::db::lifecycle::replay::Replayed;
 use crate::db::state::buffers::SealedGroup;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::{Error, Result};
+use crate::files::{Proof, remove};
 
 impl Core {
     /// Keeps the logged writes, which were replayed log by log. The logs from `first_log` on stay
     /// needed. `next_log` takes the next writes.
     ///
     /// # Errors
-    /// `Io` if a log cannot be synced.
+    /// `Io` if a log cannot be synced, or one that replay refused cannot be removed.
     pub(crate) fn keep_replayed(
         &self,
         replayed: &Replayed,
         first_log: u64,
         next_log: u64,
     ) -> Result<()> {
-        for (path, ..) in &replayed.tails {
-            let synced = self.options.env.fs.open(path).and_then(|log| log.sync());
-            synced.map_err(|error| Error::io(path, "sync the log", &error))?;
+        if let Some(refused) = replayed.refused_from {
+            self.remove_refused(refused)?;
+        }
+        for (log, _) in self.logs.since(first_log) {
+            let path = self.names.log(log);
+            let synced = self.options.env.fs.open(&path).and_then(|log| log.sync());
+            synced.map_err(|error| Error::io(&path, "sync the log", &error))?;
         }
         self.lock_tree().log = first_log;
         let keyspaces = self.keyspaces.all();
@@ -72,5 +84,18 @@ impl Core {
             keyspace.view.hold(newest_first.flatten().cloned().collect());
         }
         Ok(())
+    }
+
+    /// Removes the logs that replay refused, durably. No sync ever covered them.
+    fn remove_refused(&self, first: u64) -> Result<()> {
+        let fs = &*self.options.env.fs;
+        for (log, _) in self.logs.take_from(first) {
+            let path = self.names.log(log);
+            let removed = remove(fs, &path, Proof::Listed);
+            removed.map_err(|error| Error::io(&path, "remove the log", &error))?;
+        }
+        let directory = self.names.directory();
+        let synced = fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))
     }
 }
