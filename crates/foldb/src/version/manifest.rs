@@ -122,6 +122,12 @@ impl Manifest {
         self.log.append()
     }
 
+    /// Returns whether an append failed, and its bytes could not be cleared yet. The next append
+    /// clears them first; an open before that may read the edit.
+    pub(crate) fn may_hold_failed_edit(&self) -> bool {
+        self.log.may_hold_failed_record()
+    }
+
     /// Makes the edits appended so far durable.
     ///
     /// # Errors

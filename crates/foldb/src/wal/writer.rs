@@ -262,6 +262,11 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Returns whether bytes of a failed append may still be in the file.
+    pub(crate) fn may_hold_failed_record(&self) -> bool {
+        self.left_behind.is_some()
+    }
+
     /// Marks the current end of the log, for [`LogWriter::retract`].
     #[inline]
     pub(crate) fn mark(&self) -> LogMark {

@@ -60,10 +60,9 @@ impl Core {
     }
 
     /// Unlinks tables that were not installed. The step writes them again when it is retried, and
-    /// repeated attempts must not fill the disk. After a failed sync the tables stay, because the
-    /// manifest may name them.
+    /// repeated attempts must not fill the disk. The tables stay if the manifest may name them.
     pub(crate) fn discard_uninstalled(&self, numbers: Vec<u64>) {
-        if !self.standing.is_poisoned() {
+        if !self.standing.may_have_failed_edit() {
             self.discard_tables(numbers);
         }
     }

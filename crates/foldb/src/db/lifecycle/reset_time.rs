@@ -66,8 +66,10 @@ impl Core {
             return Ok(before);
         }
         self.append_edit(&mut tree, &Edit { time: Some(moment), ..Edit::default() })?;
-        self.snapshots.reset(&self.time, moment);
+        // The fronts go first: a call with the new time must not find one that lacks the keys that
+        // come back. A call with the old time notices the reset before it keeps a front.
         self.fronts.forget_all(self.published());
+        self.snapshots.reset(&self.time, moment);
         tree.keyspaces.values_mut().for_each(|own| own.settled = false);
         drop((tree, writer));
         self.wake();

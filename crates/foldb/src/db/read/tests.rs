@@ -143,15 +143,15 @@ fn a_flush_drops_nothing_that_a_snapshot_beside_an_older_write_shows() {
     for points in 0.. {
         let (db, own, clock) = with_expiry(START);
         own.with(&lives(5)).put("k", "").unwrap();
-        // The moment of a write that goes on.
-        std::mem::forget(db.core().time.begin_write());
+        // The moment of a write that goes on. The action is `'static`, so the database is leaked.
+        let write = Box::leak(Box::new(Arc::clone(&db))).core().time.begin_write();
         clock.set_time_of_day(START + 10);
         let (sender, receiver) = std::sync::mpsc::channel();
         let other = Arc::clone(&db);
         let take = move || {
             let snapshot = std::thread::spawn(move || {
                 let snapshot = other.snapshot();
-                drop(other.core().time.begin_write());
+                drop(write);
                 snapshot
             });
             sender.send(snapshot.join().unwrap()).unwrap();

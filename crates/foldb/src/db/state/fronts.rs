@@ -14,6 +14,8 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
+use foldb_env::scheduling_point;
+
 use crate::db::state::recent_writes::{EdgeRange, RecentWrites};
 use crate::key::{Comparator, KeyspaceId, SeqNo};
 use crate::locks::rank::FRONTS;
@@ -151,6 +153,7 @@ struct Queues {
 
 impl Fronts {
     fn lock(&self) -> LockGuard<'_, Queues, FRONTS> {
+        scheduling_point();
         self.0.lock()
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Standing {
     read_only: bool,
     /// Why the database takes no writes until it is reopened.
     poison: OnceLock<Error>,
+    /// Whether the manifest may hold an edit that failed.
+    edit_in_doubt: AtomicBool,
     closed: AtomicBool,
     /// The outcome of the close, once it is done. Held while the close runs.
     outcome: Lock<Option<Result<()>>, CLOSE>,
@@ -26,8 +28,14 @@ impl Standing {
     /// `read_only`: [`crate::Db::open_read_only`] opened the database. The engine then writes
     /// nothing, and its file system rejects writes.
     pub(crate) fn new(process: Process, read_only: bool) -> Standing {
-        let (poison, closed, outcome) = (OnceLock::new(), AtomicBool::new(false), Lock::default());
-        Standing { process, read_only, poison, closed, outcome }
+        Standing {
+            process,
+            read_only,
+            poison: OnceLock::new(),
+            edit_in_doubt: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            outcome: Lock::default(),
+        }
     }
 
     /// Returns whether this process opened the database.
@@ -48,6 +56,18 @@ impl Standing {
 
     pub(crate) fn is_poisoned(&self) -> bool {
         self.poison.get().is_some()
+    }
+
+    /// Notes whether the manifest may hold an edit that failed: its bytes were written, and could
+    /// not be cleared.
+    pub(crate) fn note_edit_in_doubt(&self, is_in_doubt: bool) {
+        self.edit_in_doubt.store(is_in_doubt, Ordering::Release);
+    }
+
+    /// Returns whether the next open may find an edit that failed here, and the files that it
+    /// names. They must stay.
+    pub(crate) fn may_have_failed_edit(&self) -> bool {
+        self.is_poisoned() || self.edit_in_doubt.load(Ordering::Acquire)
     }
 
     /// Checks that this process opened the database. A fork has a copy of the memory, in which

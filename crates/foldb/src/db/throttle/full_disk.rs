@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
-use crate::db::state::patience::Patience;
+use crate::db::state::patience::{Patience, busy};
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
 use crate::error::{Error, ErrorKind, Result};
@@ -103,7 +103,7 @@ impl Core {
         let mut waited = None;
         while let Err(error) = writer.log.ask_for(writes.most_log_bytes()) {
             drop(writer);
-            self.wait_for_space(error, &mut waited)?;
+            self.wait_for_space(error, &mut waited, patience)?;
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
         }
@@ -113,8 +113,14 @@ impl Core {
     /// Waits a moment for background work that may free space. The caller holds no lock.
     ///
     /// # Errors
-    /// The error that is the reason of the wait, if no such work goes on.
-    pub(crate) fn wait_for_space(&self, error: Error, waited: &mut Waiting) -> Result<()> {
+    /// The error that is the reason of the wait, if no such work goes on; `Busy` if patience ends
+    /// first.
+    pub(crate) fn wait_for_space(
+        &self,
+        error: Error,
+        waited: &mut Waiting,
+        patience: Patience,
+    ) -> Result<()> {
         if error.kind() != ErrorKind::NoSpace || !self.reserve.is_open() || self.must_not_wait() {
             return Err(error);
         }
@@ -127,8 +133,12 @@ impl Core {
             self.reserve.note_used_up(done);
             return Err(error);
         }
+        let left = patience.left(&*self.options.env.clock).unwrap_or(WAIT);
+        if left.is_zero() {
+            return Err(busy("the disk is full, and no space for the delete came free in time"));
+        }
         if self.has_workers() {
-            self.background.wait_for_step(WAIT);
+            self.background.wait_for_step(WAIT.min(left));
         } else if !(self.step)(self)? {
             return Err(error);
         }

@@ -91,11 +91,12 @@ impl Core {
         self.standing.check_process()?;
         let mut writer = self.lock_writer_for(patience)?;
         self.standing.check_takes_writes()?;
-        if self.reserve.is_open() {
-            writer = self.admit_on_full_disk(writer, writes, patience)?;
-        }
         if writer.turn.is_some() {
             writer = self.let_pass(writer, patience)?;
+        }
+        // Behind the turn, in which the disk may have become full.
+        if self.reserve.is_open() {
+            writer = self.admit_on_full_disk(writer, writes, patience)?;
         }
         if let Some((keyspace, bytes)) = writes.need()
             && writer.buffers.is_ready(keyspace, bytes)
@@ -165,7 +166,7 @@ impl Core {
                     }
                 }
                 Err(error) if writes.only_delete() => {
-                    self.wait_for_space(error, &mut waited.for_space)?
+                    self.wait_for_space(error, &mut waited.for_space, patience)?
                 }
                 Err(error) => return Err(error),
             }

@@ -63,6 +63,25 @@ impl Conditional<'_> {
         time.is_some_and(|time| self.keyspace.core().time.last_reading() > time)
     }
 
+    /// Returns a later time at which a key is still there, or still absent, if the decision took
+    /// until another second. Otherwise a step whose decision takes that long would always lose.
+    fn time_of_same(
+        &self,
+        key: &[u8],
+        was_there: bool,
+        time: Option<Reading>,
+    ) -> Result<Option<Reading>> {
+        // Asks the clock, as the write does.
+        let now = self.time();
+        if now == time {
+            return Ok(time);
+        }
+        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
+        let is_reset = time.is_some_and(|time| core.time.was_reset_since(time));
+        let is_there = core.get(keyspace, key, ReadSettings::default())?.is_some();
+        Ok(if is_there == was_there && !is_reset { now } else { time })
+    }
+
     /// Returns the end of the value that was found, if a new value keeps it.
     fn end_to_keep(&self, key: &[u8], found: &Option<Value>) -> Result<Option<Expires>> {
         if !self.options.keep_end
@@ -104,6 +123,7 @@ impl Steps for Conditional<'_> {
             let time = self.time();
             let found = core.get(keyspace, key, ReadSettings::default())?;
             let end = self.end_to_keep(key, &found)?;
+            let was_there = found.is_some();
             let (next, result) = decide(found)?;
             let (kind, value) = match &next {
                 Next::Nothing => return Ok(result),
@@ -113,6 +133,7 @@ impl Steps for Conditional<'_> {
                     ((Kind::Merge, core.stored_operator(keyspace, operator)?), *operand)
                 }
             };
+            let time = self.time_of_same(key, was_there, time)?;
             let mut lost = false;
             let mut options = patience.limit(&options, clock);
             if matches!(next, Next::Put(_)) && end.is_some() {

@@ -482,6 +482,8 @@ impl Transaction {
                 Verdict::Lost if readings == MOST_READINGS => false,
                 Verdict::Lost => {
                     if readings >= READINGS_BEFORE_TURN {
+                        // The end of a turn inside another ends both.
+                        drop(turn.take());
                         turn = Some(core.take_turn(TURN_OF_READING, patience)?);
                     }
                     readings += 1;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The write looks into the notes under the writer lock: if its key or a smaller one was written
-//! since the front was brought up to date, the call begins again.
+//! since the front was brought up to date, the call begins again. So does a call that found nothing.
 
 use std::ops::Bound;
 
@@ -53,16 +53,18 @@ impl Conditional<'_> {
             let _turn = core.turn_after(losses, patience)?;
             let time = self.time();
             let mut front = self.front(bounds.0, patience)?;
-            let first = match self.first_of(&mut front, bounds) {
-                Ok(Some(first)) => first,
-                none => {
-                    if !self.is_later(time) {
-                        self.leave(front);
-                    }
-                    return none.map(|_| None);
+            let Some((key, value)) = self.first_of(&mut front, bounds)? else {
+                let is_known = self.catch_up(&mut front, patience)?;
+                let is_empty = is_known && !self.is_within(front.first(), bounds);
+                if is_known && !self.is_later(time) {
+                    self.leave(front);
                 }
+                if is_empty && !time.is_some_and(|time| core.time.was_reset_since(time)) {
+                    return Ok(None);
+                }
+                losses += 1;
+                continue;
             };
-            let (key, value) = first;
             front.take_first();
             let mut lost = false;
             let delete = (Kind::Delete, NO_OPERATOR);
@@ -88,17 +90,36 @@ impl Conditional<'_> {
     /// Returns the front of the range with this start, brought up to the present.
     fn front(&self, start: Bound<&[u8]>, patience: Patience) -> Result<Front> {
         let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
-        if let Some(mut front) = core.fronts.take(keyspace.id, start) {
-            if front.is_of(core.published()) {
-                return Ok(front);
-            }
-            let writer = core.lock_writer_for(patience)?;
-            let own = (keyspace.id, &*keyspace.comparator);
-            if front.catch_up(&writer.recent, own, core.published()) {
-                return Ok(front);
-            }
+        if let Some(mut front) = core.fronts.take(keyspace.id, start)
+            && self.catch_up(&mut front, patience)?
+        {
+            return Ok(front);
         }
         Ok(Front::new(Edge::at_start(start), core.published()))
+    }
+
+    /// Brings a front up to the present. A call that found no entry needs this too: it read the keys
+    /// one after another, and meanwhile another may have come:
+    ///
+    /// ```text
+    /// front     c                      c? nothing
+    /// others       e.PUT  c.DELETE                   a queue of at least one entry throughout
+    /// ```
+    ///
+    /// Returns `false` if it is not known what was written meanwhile.
+    fn catch_up(&self, front: &mut Front, patience: Patience) -> Result<bool> {
+        let (core, keyspace) = (self.keyspace.core(), self.keyspace.state());
+        if front.is_of(core.published()) {
+            return Ok(true);
+        }
+        let writer = core.lock_writer_for(patience)?;
+        let own = (keyspace.id, &*keyspace.comparator);
+        Ok(front.catch_up(&writer.recent, own, core.published()))
+    }
+
+    fn is_within(&self, key: Option<&Key>, bounds: KeyBounds<'_>) -> bool {
+        let comparator = &*self.keyspace.state().comparator;
+        key.is_some_and(|key| !Edge::at_end(bounds.1).is_before(comparator, key))
     }
 
     /// Leaves a front for the next call. If different bytes may be one key, a front would have to
@@ -163,3 +184,6 @@ impl Conditional<'_> {
         Ok(Some((first, value)))
     }
 }
+
+#[cfg(all(test, debug_assertions, feature = "internals"))]
+mod tests;

@@ -101,6 +101,28 @@ fn a_failed_write_does_not_come_back() {
     }
 }
 
+/// A flush whose edit failed, and could not be cleared, may be in force for the next open. So the
+/// tables that the edit names stay.
+#[test]
+fn the_tables_of_a_failed_edit_stay_while_the_manifest_may_hold_it() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.with(&SYNC).put("key", "1").unwrap();
+    fs.inject(Fault::on(Operation::Write).path("MANIFEST").torn_at(1 << 20));
+    for operation in [Operation::Write, Operation::Truncate] {
+        fs.inject(Fault::on(operation).path("MANIFEST").forever());
+    }
+    db.flush().unwrap_err();
+    for left in survivors(&fs) {
+        assert_eq!(text(&reopen(&left).unwrap(), "key").unwrap(), "1");
+    }
+    fs.clear_faults();
+    db.flush().unwrap();
+    for left in survivors(&fs) {
+        assert_eq!(text(&reopen(&left).unwrap(), "key").unwrap(), "1");
+    }
+}
+
 /// If a failed frame cannot be cleared, the log takes no more writes and gets no successor. A
 /// successor would follow a frame that no caller knows of, and replay would skip it with all its
 /// writes.

@@ -364,7 +364,7 @@ impl InForce<'_> {
             }
         };
         if let Err(error) = taken {
-            if core.standing.is_poisoned() && !self.is_fresh {
+            if core.standing.may_have_failed_edit() && !self.is_fresh {
                 // The manifest on the medium may name any of these files.
                 self.files.keep();
             }

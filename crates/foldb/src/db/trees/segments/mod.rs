@@ -45,10 +45,9 @@ impl Core {
         }
     }
 
-    /// Discards segments that were not installed. After a failed sync they stay, because the
-    /// manifest may name them.
+    /// Discards segments that were not installed. They stay if the manifest may name them.
     pub(crate) fn discard_segments(&self, tree: &Tree, id: KeyspaceId, segments: &[Placement]) {
-        if self.standing.is_poisoned() {
+        if self.standing.may_have_failed_edit() {
             return;
         }
         let own = tree.keyspaces.get(&id);
