@@ -74,28 +74,26 @@ impl KeyspaceState {
     }
 }
 
-impl Core {
-    /// Begins a read as [`Core::begin_read`] does, with a view that has every write up to its
-    /// number.
-    ///
-    /// A walk tells later ones which keys were deleted at its number. So a walk whose view lacks
-    /// writes up to its number would believe what its records do not show:
-    ///
-    /// ```text
-    /// a reader loads its view   table a.PUT.1, memtable a.MERGE.2
-    /// the memtable is sealed    the next one gets a.DEL.3, and another walk notes: a, at 3
-    /// the reader's number is 3  led past a.PUT.1, it would show a.MERGE.2 alone
-    /// ```
-    fn begin_walk(
-        &self,
-        keyspace: &KeyspaceState,
-        options: ReadSettings<'_>,
-    ) -> Result<(Arc<View>, Option<ReadTime>, SeqNo)> {
-        loop {
-            let (view, time, seqno) = self.begin_read(keyspace, options, Core::pin)?;
-            if Arc::ptr_eq(&view, &keyspace.view.load()) {
-                return Ok((Guard::into_inner(view), time, seqno));
-            }
+/// Begins a read as [`Core::begin_read`] does, with a view that has every write up to its
+/// number.
+///
+/// A walk tells later ones which keys were deleted at its number. So a walk whose view lacks
+/// writes up to its number would believe what its records do not show:
+///
+/// ```text
+/// a reader loads its view   table a.PUT.1, memtable a.MERGE.2
+/// the memtable is sealed    the next one gets a.DEL.3, and another walk notes: a, at 3
+/// the reader's number is 3  led past a.PUT.1, it would show a.MERGE.2 alone
+/// ```
+fn begin_walk(
+    core: &Core,
+    keyspace: &KeyspaceState,
+    options: ReadSettings<'_>,
+) -> Result<(Arc<View>, Option<ReadTime>, SeqNo)> {
+    loop {
+        let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
+        if Arc::ptr_eq(&view, &keyspace.view.load()) {
+            return Ok((Guard::into_inner(view), time, seqno));
         }
     }
 }
@@ -113,7 +111,7 @@ impl Handle {
         core.check_open()?;
         keyspace.check_ends(bounds.as_refs())?;
         // The view and the sequence number first, the memtables' key lists second (H17).
-        let (view, time, seqno) = core.begin_walk(keyspace, options)?;
+        let (view, time, seqno) = begin_walk(core, keyspace, options)?;
         let time = time.map(adapt);
         let fill_cache = options.fill_cache;
         let (handle, own) = (Arc::clone(handle), Arc::clone(keyspace));
