@@ -38,6 +38,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/foldb/src/db/core/archive.rs", "fs.rename(", "a log of the database to its archive"),
     ("crates/foldb/src/db/backup/create.rs", "fs.rename(", "files that this backup wrote"),
     ("crates/foldb/src/db/backup/restore.rs", "fs.rename(", "files that this restore wrote"),
+    ("crates/foldb/src/db/lifecycle/open/repair/aside.rs", "fs.rename(", "puts aside"),
     ("crates/foldb/src/db/lifecycle/open/repair/cut.rs", "fs.rename(", "puts aside"),
     ("crates/foldb/src/db/lifecycle/open/repair/mod.rs", "fs.rename(", "puts aside"),
     ("crates/cli/src/new_file.rs", "fs::remove_file(", "the file that this run wrote and locked"),
