@@ -40,7 +40,6 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/foldb/src/db/backup/restore.rs", "fs.rename(", "files that this restore wrote"),
     ("crates/foldb/src/db/lifecycle/open/repair/aside.rs", "fs.rename(", "puts aside"),
     ("crates/foldb/src/db/lifecycle/open/repair/cut.rs", "fs.rename(", "puts aside"),
-    ("crates/foldb/src/db/lifecycle/open/repair/mod.rs", "fs.rename(", "puts aside"),
     ("crates/cli/src/new_file.rs", "fs::remove_file(", "the file that this run wrote and locked"),
     ("crates/cli/src/new_file.rs", "fs::rename(", "the file that this run wrote and locked"),
     ("crates/cli/src/staging.rs", "fs::remove_file(", "the mark that this run wrote"),

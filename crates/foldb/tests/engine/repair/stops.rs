@@ -8,6 +8,7 @@ use foldb::env::{FileSystem, MemFs};
 use foldb::repair::{LogCut, RepairOptions};
 use foldb::{Db, ErrorKind, Options};
 
+use crate::support::segments::{put_all, separating};
 use crate::support::{PATH, options, watched};
 
 fn by_hand(fs: &MemFs) -> Options {
@@ -156,4 +157,68 @@ fn a_cut_replaces_no_file_of_an_earlier_one() {
     Db::repair(PATH, cut(&fs, &place)).unwrap();
     let left = contents(&fs, ".log");
     all.iter().for_each(|bytes| assert!(left.contains(bytes)));
+}
+
+/// Options that separate values and archive logs.
+fn archiving(fs: &MemFs) -> Options {
+    let separating = Options { disable_auto_compactions: true, ..separating(fs) };
+    Options { wal_retention_bytes: 1 << 30, ..separating }
+}
+
+/// A database without its manifest, with a damaged table.
+fn without_manifest() -> MemFs {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, archiving(&fs)).unwrap();
+    for (round, keys) in [0..100, 0..50].into_iter().enumerate() {
+        put_all(&db, keys, round);
+        db.sync().unwrap();
+        db.flush().unwrap();
+    }
+    db.put("logged", "in the log").unwrap();
+    drop(db);
+    for lost in ["CURRENT", "MANIFEST"] {
+        files(&fs, lost).iter().for_each(|file| fs.remove(file).unwrap());
+    }
+    fs.sync_dir(Path::new(PATH)).unwrap();
+    let table = files(&fs, ".tbl").pop().unwrap();
+    let mut bytes = fs.read(&table).unwrap();
+    bytes.iter_mut().rev().take(200).for_each(|byte| *byte ^= 1);
+    let file = fs.create(&table).unwrap();
+    file.write_at(&bytes, 0).unwrap();
+    file.sync().unwrap();
+    fs
+}
+
+/// The manifest was in force before the repair renamed the files that it does not name. The next
+/// open, or that of the next repair, removed them.
+#[test]
+fn a_repair_that_is_stopped_keeps_the_files_that_no_manifest_names() {
+    const ENDINGS: [&str; 3] = [".tbl", ".seg", ".arc"];
+    let whole = without_manifest().crash();
+    let before = ENDINGS.map(|ending| contents(&whole, ending));
+    assert!(before.iter().all(|files| !files.is_empty()));
+    let how: [fn(&MemFs); 2] = [
+        |fs| drop(Db::open(PATH, archiving(fs))),
+        |fs| drop(Db::repair(PATH, archiving(fs)).unwrap()),
+    ];
+    for step in 0.. {
+        let fs = whole.kill();
+        fs.inject(Fault::on_mutation().nth(step + 1).forever());
+        let done = Db::repair(PATH, archiving(&fs)).is_ok();
+        fs.clear_faults();
+        let survive = [MemFs::kill, MemFs::crash];
+        for (survive, next) in survive.iter().flat_map(|it| how.map(|next| (it, next))) {
+            let fs = survive(&fs);
+            next(&fs);
+            for (ending, before) in ENDINGS.iter().zip(&before) {
+                let left = contents(&fs, ending);
+                let lost = before.iter().position(|file| !left.contains(file));
+                assert_eq!(lost, None, "step {step}: a file {ending} is gone");
+            }
+        }
+        if done {
+            assert!(step > 10, "{step} steps");
+            return;
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Opens ignore files with such names. Invariant: no file replaces one that was kept before, and a
 //! copy gets its name only as a whole.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,46 @@ fn copy(fs: &dyn FileSystem, path: &Path, to: &Path) -> Result<()> {
         return Err(error);
     }
     fs.rename(&part, to).map_err(|error| Error::io(&part, "rename", &error))
+}
+
+/// Files that the new manifest does not name. The open removes them once it is in force.
+#[derive(Default)]
+pub(crate) struct Unnamed {
+    files: BTreeMap<PathBuf, &'static str>,
+}
+
+impl Unnamed {
+    /// Adds a file with the ending of its other name. The first ending of a file counts.
+    pub(crate) fn add(&mut self, file: PathBuf, ending: &'static str) {
+        self.files.entry(file).or_insert(ending);
+    }
+
+    /// Gives the files other names too, durably, before the new manifest is in force: a repair that
+    /// stops needs the old names when it is done again. Returns the files that cannot have two.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn link(self, fs: &dyn FileSystem) -> Result<Unnamed> {
+        let mut linkless = Unnamed::default();
+        for (file, ending) in self.files {
+            if !is_there(fs, &file)? {
+                continue;
+            }
+            match fs.hard_link(&file, &free_name(fs, &file, ending)?) {
+                Err(error) if is_no_link(&error) => linkless.add(file, ending),
+                linked => linked.map_err(|error| Error::io(&file, "link", &error))?,
+            }
+        }
+        Ok(linkless)
+    }
+
+    /// Renames the files, after the new manifest is in force.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn rename(&self, fs: &dyn FileSystem) -> Result<()> {
+        self.files.iter().try_for_each(|(file, ending)| put_aside(fs, file, ending))
+    }
 }
 
 /// Syncs the directory of a file.

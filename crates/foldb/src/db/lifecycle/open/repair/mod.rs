@@ -7,8 +7,8 @@
 //!   reads the newest readable manifest. If no manifest is readable, or tables are newer than one
 //!   that was replaced, the repair builds a manifest from the tables ([`rebuild`]). Unless the
 //!   manifest that `CURRENT` names was readable,
-//!   the repair renames tables and segments that the new manifest does not name. An open would
-//!   remove them.
+//!   the repair gives other names to tables and segments that the new manifest does not name. An
+//!   open would remove them.
 //! - *Tables.* The readable part of a damaged table is written to new tables, which replace it
 //!   ([`tables`]). For the lost keys of damaged and missing tables, the repair recovers the newest
 //!   separated values from the segments that these tables referred to ([`values`]). Other values,
@@ -48,7 +48,7 @@ use foldb_env::{FileSystem, OverlayFs};
 pub use self::options::{LogCut, RepairOptions};
 pub use self::report::{CutLog, LostRange, LostTable, RepairReport, SkippedPart};
 
-use self::aside::{sync_directory_of, with_ending};
+use self::aside::{Unnamed, sync_directory_of};
 use self::copy::Copy;
 use self::cut::cut_log;
 use self::logs::LogFacts;
@@ -58,9 +58,7 @@ use self::survey::Survey;
 pub(crate) use self::survey::bounds;
 use self::values::{LostPart, Sought};
 use crate::db::lifecycle::open::assembly::{keyspace_parts, keyspace_trees};
-use crate::db::lifecycle::open::files::{
-    MISSING_TABLE, archives_in, list_files, logs_in, next_number,
-};
+use crate::db::lifecycle::open::files::{MISSING_TABLE, list_files, logs_in, next_number};
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
@@ -172,24 +170,9 @@ fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Resul
     let report_to = &mut report;
     Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
         .run()?;
-    if !report.lost_nothing() {
-        put_archives_aside(&*options.env.fs, path)?;
-    }
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)
-}
-
-/// Renames the archived logs, because the open removes those that no change feed keeps. They may
-/// hold the only copy of lost writes.
-fn put_archives_aside(fs: &dyn FileSystem, path: &Path) -> Result<()> {
-    let names = FileNames::new(path);
-    for number in archives_in(&list_files(fs, &names)?) {
-        let archive = names.archive(number);
-        let renamed = fs.rename(&archive, &with_ending(&archive, "kept"));
-        renamed.map_err(|error| Error::io(&archive, "put aside", &error))?;
-    }
-    Ok(())
 }
 
 /// Replaces damaged logs by logs with their intact records, and reports what they lack. Returns
@@ -440,6 +423,8 @@ impl Repair<'_> {
         for (own, version) in trees.values_mut().zip(repaired) {
             own.version = Arc::new(version);
         }
+        let unnamed = self.unnamed(&trees, &referred_before);
+        let unnamed = unnamed.link(&*self.fs)?;
         let number = self.new_number();
         let stored = &self.stored;
         let snapshot = Edit {
@@ -458,18 +443,7 @@ impl Repair<'_> {
         };
         sync_directory_of(&*self.fs, &self.names.current())?;
         Manifest::create(&self.fs, &self.names, number, stored.database, &snapshot)?;
-        for table in &self.report.lost_tables {
-            self.put_aside(&table.file, "damaged")?;
-        }
-        if self.report.manifest.is_some() {
-            self.put_unknown_aside(&trees)?;
-        }
-        let referred: BTreeSet<u64> =
-            trees.values().flat_map(|own| segment_files_of(&own.version)).collect();
-        for &number in referred_before.difference(&referred) {
-            self.put_aside(&self.names.segment(number), "unknown")?;
-        }
-        Ok(())
+        unnamed.rename(&*self.fs)
     }
 
     fn new_number(&mut self) -> u64 {
@@ -596,17 +570,12 @@ impl Repair<'_> {
         }
     }
 
-    /// Renames an existing file so that no open removes it.
-    fn put_aside(&self, file: &Path, why: &str) -> Result<()> {
-        if !is_there(&*self.fs, file)? {
-            return Ok(());
-        }
-        let renamed = self.fs.rename(file, &with_ending(file, why));
-        renamed.map_err(|error| Error::io(file, "put aside", &error))
-    }
-
-    /// Renames files that the manifest does not name, because they may hold data.
-    fn put_unknown_aside(&self, trees: &BTreeMap<KeyspaceId, KeyspaceTree>) -> Result<()> {
+    /// Returns the files that may hold lost data and that the next open would remove.
+    fn unnamed(
+        &self,
+        trees: &BTreeMap<KeyspaceId, KeyspaceTree>,
+        referred_before: &BTreeSet<u64>,
+    ) -> Unnamed {
         let versions = || trees.values().map(|own| &own.version);
         let tables: HashSet<u64> = versions()
             .flat_map(|version| version.tables())
@@ -614,17 +583,31 @@ impl Repair<'_> {
             .collect();
         let segments: HashSet<u64> =
             versions().flat_map(|version| segment_files_of(version)).collect();
-        for kind in &self.present {
-            let path = match *kind {
-                FileKind::Table(number) if !tables.contains(&number) => self.names.table(number),
-                FileKind::Segment(number) if !segments.contains(&number) => {
-                    self.names.segment(number)
-                }
-                _ => continue,
-            };
-            self.put_aside(&path, "unknown")?;
+        let is_manifest_lost = self.report.manifest.is_some();
+        let may_lack_writes = !self.report.lost_nothing();
+        let mut unnamed = Unnamed::default();
+        for table in &self.report.lost_tables {
+            unnamed.add(table.file.clone(), "damaged");
         }
-        Ok(())
+        for kind in &self.present {
+            match *kind {
+                FileKind::Table(number) if is_manifest_lost && !tables.contains(&number) => {
+                    unnamed.add(self.names.table(number), "unknown");
+                }
+                FileKind::Segment(number)
+                    if !segments.contains(&number)
+                        && (is_manifest_lost || referred_before.contains(&number)) =>
+                {
+                    unnamed.add(self.names.segment(number), "unknown");
+                }
+                // It may hold the only copy of lost writes.
+                FileKind::Archive(number) if may_lack_writes => {
+                    unnamed.add(self.names.archive(number), "kept");
+                }
+                _ => {}
+            }
+        }
+        unnamed
     }
 }
 
