@@ -25,8 +25,8 @@ impl Core {
     ///
     /// # Errors
     /// If the append fails, for example on a full disk, nothing changed and the caller may retry.
-    /// If not even its bytes could be cleared, the files that the edit names stay
-    /// ([`Standing::may_have_failed_edit`](crate::db::state::standing::Standing::may_have_failed_edit)).
+    /// If not even its bytes could be cleared, the files that the edit names stay: see
+    /// `Standing::may_have_failed_edit`.
     /// If the sync fails, the database is poisoned. `Closed` if the database was closed, because
     /// the files may belong to another open.
     pub(crate) fn append_edit(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {

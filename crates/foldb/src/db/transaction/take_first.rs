@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The write looks into the notes under the writer lock: if its key or a smaller one was written
-//! since the front was brought up to date, the call begins again. So does a call that found nothing.
+//! since the front was brought up to date, the call begins again. A call that found nothing looks
+//! there too.
 
 use std::ops::Bound;
 
@@ -98,8 +99,8 @@ impl Conditional<'_> {
         Ok(Front::new(Edge::at_start(start), core.published()))
     }
 
-    /// Brings a front up to the present. A call that found no entry needs this too: it read the keys
-    /// one after another, and meanwhile another may have come:
+    /// Brings a front up to the present. A call that found no entry needs this too: it read the
+    /// keys one after another, and meanwhile another may have come:
     ///
     /// ```text
     /// front     c                      c? nothing
