@@ -123,9 +123,11 @@ impl Manifest {
     }
 
     /// Returns whether an append failed, and its bytes could not be cleared yet. The next append
-    /// clears them first; an open before that may read the edit.
-    pub(crate) fn may_hold_failed_edit(&self) -> bool {
+    /// clears them first; an open before that may read the edit. A file that only grows, and did
+    /// not grow, holds nothing of it.
+    pub(crate) fn may_hold_failed_edit(&self, fs: &dyn FileSystem) -> bool {
         self.log.may_hold_failed_record()
+            && fs.len(&self.path).map_or(true, |len| len > self.log.len())
     }
 
     /// Makes the edits appended so far durable.

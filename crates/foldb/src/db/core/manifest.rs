@@ -40,7 +40,8 @@ impl Core {
         self.standing.check_sound()?;
         let before = tree.manifest.len();
         let appended = tree.manifest.append(edit);
-        self.standing.note_edit_in_doubt(tree.manifest.may_hold_failed_edit());
+        let fs = &*self.options.env.fs;
+        self.standing.note_edit_in_doubt(tree.manifest.may_hold_failed_edit(fs));
         appended?;
         self.totals.add(Total::BytesManifest, tree.manifest.len() - before);
         Ok(())
