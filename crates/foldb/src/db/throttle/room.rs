@@ -445,8 +445,9 @@ impl Core {
         let unlogged = std::mem::take(&mut writer.unlogged);
         let next_log = writer.log.number();
         let group = SealedGroup { through, bytes, log_bytes, next_log, unlogged, log, memtables };
-        self.sealed.push(group);
+        // Noted first: a worker may flush the group as soon as it is there.
         self.background.memtables_sealed(log_bytes);
+        self.sealed.push(group);
         self.wake();
         Ok(())
     }
