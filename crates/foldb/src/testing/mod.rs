@@ -2,6 +2,8 @@
 //! calls different bytes equal, trees of in-memory tables, the examples on the pages about formats,
 //! and races played at scheduling points.
 
+#[cfg(all(debug_assertions, feature = "internals"))]
+pub(crate) mod expiring;
 pub(crate) mod history;
 pub(crate) mod orders;
 #[cfg(all(debug_assertions, feature = "internals"))]

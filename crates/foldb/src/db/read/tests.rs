@@ -1,16 +1,15 @@
 //! A read shows one moment, whatever happens at any of its scheduling points.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use foldb_env::{Env, ManualClock, MemFs};
+use foldb_env::{Env, MemFs};
 
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
 use crate::iterator::Iter;
-use crate::options::{KeyspaceOptions, Options, WriteOptions};
-use crate::settings::{Expires, Expiry};
+use crate::options::{KeyspaceOptions, Options};
+use crate::testing::expiring::{lives, open_at};
 use crate::testing::points::act_at_point;
 
 fn open(options: Options) -> Arc<Db> {
@@ -87,21 +86,6 @@ fn counts_beside_a_sorted_load_are_those_of_one_moment() {
     }
 }
 
-fn with_expiry(start: u64) -> (Arc<Db>, Keyspace, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::default());
-    clock.set_time_of_day(start);
-    let env = Env { clock: clock.clone(), ..Env::in_memory(MemFs::new()) };
-    let db = open(Options { env, ..Options::default() });
-    let expiry = Some(Expiry::per_write());
-    let own = db.create_keyspace("own", KeyspaceOptions { expiry, ..Default::default() }).unwrap();
-    (db, own, clock)
-}
-
-fn lives(seconds: u64) -> WriteOptions {
-    let expires = Some(Expires::After(Duration::from_secs(seconds)));
-    WriteOptions { expires, ..WriteOptions::default() }
-}
-
 /// The clock was ahead by mistake. While a key is read, the time is reset to the clock, and the key
 /// is put for a life that ends before the mistaken time. The key has a value at every moment.
 #[test]
@@ -116,7 +100,7 @@ fn a_read_beside_a_reset_of_the_time_shows_what_was_written_after_it() {
     ];
     for read in reads {
         for points in 0.. {
-            let (db, own, clock) = with_expiry(START);
+            let (db, own, clock) = open_at(START);
             own.with(&lives(2 * AHEAD)).put("k", "before").unwrap();
             clock.set_time_of_day(START + AHEAD);
             assert!(read(&own), "the time is that of the clock");
@@ -141,7 +125,7 @@ fn a_read_beside_a_reset_of_the_time_shows_what_was_written_after_it() {
 fn a_flush_drops_nothing_that_a_snapshot_beside_an_older_write_shows() {
     const START: u64 = 1_800_000_000;
     for points in 0.. {
-        let (db, own, clock) = with_expiry(START);
+        let (db, own, clock) = open_at(START);
         own.with(&lives(5)).put("k", "").unwrap();
         // The moment of a write that goes on. The action is `'static`, so the database is leaked.
         let write = Box::leak(Box::new(Arc::clone(&db))).core().time.begin_write();

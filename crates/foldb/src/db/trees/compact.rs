@@ -148,21 +148,13 @@ impl Core {
         };
         let slice = keyspace.guarded("a compaction", || {
             let slice = job.step(context)?;
-            if keyspace.custom_order
+            // The engine's own order is trusted in builds without debug assertions.
+            if (keyspace.custom_order || cfg!(debug_assertions))
                 && let Some(slice) = &slice
             {
                 let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default())?;
                 job.check_progress(&version, &after, &*keyspace.comparator)?;
             }
-            debug_assert!(
-                slice.iter().all(|slice| {
-                    let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default());
-                    after.is_ok_and(|after| {
-                        job.check_progress(&version, &after, &*keyspace.comparator).is_ok()
-                    })
-                }),
-                "each slice brings a compaction nearer to its end"
-            );
             Ok(slice)
         })?;
         let Some(slice) = slice else { return Ok(None) };

@@ -5,35 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{iter, thread};
 
-use foldb_env::{Env, ManualClock, MemFs};
+use foldb_env::{Env, MemFs};
 
 use crate::db::handle::database::Db;
-use crate::db::handle::keyspace::Keyspace;
-use crate::options::{KeyspaceOptions, Options, WriteOptions};
-use crate::settings::{Expires, Expiry};
+use crate::options::Options;
+use crate::testing::expiring::{lives, open_at};
 use crate::testing::points::act_at_point;
 
 const START: u64 = 1_800_000_000;
-
-fn open(env: Env) -> Arc<Db> {
-    let options = Options { create_if_missing: true, env, ..Options::default() };
-    Arc::new(Db::open("db", options).unwrap())
-}
-
-/// Opens a database with a keyspace whose writes say when their entries expire.
-fn with_expiry() -> (Arc<Db>, Keyspace, Arc<ManualClock>) {
-    let clock = Arc::new(ManualClock::default());
-    clock.set_time_of_day(START);
-    let db = open(Env { clock: clock.clone(), ..Env::in_memory(MemFs::new()) });
-    let expiry = Some(Expiry::per_write());
-    let own = db.create_keyspace("own", KeyspaceOptions { expiry, ..Default::default() }).unwrap();
-    (db, own, clock)
-}
-
-fn lives(seconds: u64) -> WriteOptions {
-    let expires = Some(Expires::After(Duration::from_secs(seconds)));
-    WriteOptions { expires, ..WriteOptions::default() }
-}
 
 /// Returns an action that runs on another thread, as far as the locks of this one let it go.
 fn beside(act: impl FnOnce() + Send + 'static) -> impl FnOnce() {
@@ -51,7 +30,9 @@ fn beside(act: impl FnOnce() + Send + 'static) -> impl FnOnce() {
 #[test]
 fn a_queue_that_is_never_empty_is_never_found_empty() {
     for points in 0.. {
-        let db = open(Env::in_memory(MemFs::new()));
+        let env = Env::in_memory(MemFs::new());
+        let options = Options { create_if_missing: true, env, ..Options::default() };
+        let db = Arc::new(Db::open("db", options).unwrap());
         for key in ["a", "b", "c"] {
             db.put(key, "").unwrap();
         }
@@ -77,7 +58,7 @@ fn a_queue_that_is_never_empty_is_never_found_empty() {
 #[test]
 fn what_a_reset_of_the_time_brings_back_is_taken_first() {
     for points in 0.. {
-        let (db, own, clock) = with_expiry();
+        let (db, own, clock) = open_at(START);
         for (key, seconds) in [("1", 100), ("2", 100), ("3", 1 << 20), ("4", 1 << 20)] {
             own.with(&lives(seconds)).put(key, "").unwrap();
         }
@@ -102,7 +83,7 @@ fn what_a_reset_of_the_time_brings_back_is_taken_first() {
 /// The decision of each attempt takes longer than a second, and no other write comes.
 #[test]
 fn an_update_may_take_longer_than_a_second() {
-    let (_db, own, clock) = with_expiry();
+    let (_db, own, clock) = open_at(START);
     own.with(&lives(1000)).put("key", "1").unwrap();
     let seconds = Mutex::new(START);
     let slow = |_: Option<&[u8]>| {
