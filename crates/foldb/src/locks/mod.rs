@@ -19,13 +19,14 @@
 //! ([`foldb_env::scheduling_point`]). With such points at all locks, threads that pause are resumed
 //! sooner, and 400 seeds no longer found the planted `NumberBeforeView`.
 //!
-//! The locks are the standard library's. Those of parking_lot keep state between the runs of a
-//! process, so a simulated machine would not repeat a run.
+//! The locks are the standard library's. Those of parking_lot share state within a process. So a
+//! simulated machine would not repeat a run, and a forked child could wait for its parent's threads.
 //!
 //! Invariant: while a thread waits for a lock, all locks that it holds have lower ranks. A thread
 //! that only tries may hold any lock. Builds without debug assertions keep no ranks at run time.
 
 mod held;
+mod queue;
 pub(crate) mod rank;
 
 use std::fmt;
@@ -38,6 +39,7 @@ use std::time::Duration;
 
 use self::held::Held;
 pub(crate) use self::held::check as check_rank;
+pub(crate) use self::queue::Queue;
 
 /// A value that one thread at a time uses.
 #[derive(Default)]

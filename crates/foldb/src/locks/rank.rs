@@ -35,6 +35,8 @@ ranks! {
     DROPPING
     /// Held while a write is logged, applied and published.
     WRITER
+    /// The writers that wait for a time slice.
+    WAITING_WRITERS
     /// Held to wait for the end of a transaction's turn.
     TURNS
     /// Held while the manifest is written and versions are made.

@@ -206,6 +206,42 @@ fn use_once(path: &std::path::Path) {
     db.close().unwrap();
 }
 
+/// Threads of the parent wait for each other's writes at the moment of the fork, and threads of the
+/// child wait for each other's, too. The queue of waiters was once part of the whole process.
+#[test]
+fn writers_of_a_child_wait_as_writers_of_its_parent_do() {
+    alone("forks::writers_of_a_child_wait_as_writers_of_its_parent_do", |base| {
+        let parents = Db::open(base.join("db"), small()).unwrap();
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (parents, ended) = (&parents, &ended);
+            for writer in 0..4_u64 {
+                scope.spawn(move || {
+                    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+                    while !ended.load(Ordering::Relaxed) {
+                        parents.with(&unlogged).put(key(writer), [7; 50]).unwrap();
+                    }
+                });
+            }
+            for n in 0..60 {
+                in_child(|| write_with_four_threads(&base.join(format!("of child {n}"))));
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+fn write_with_four_threads(path: &std::path::Path) {
+    let db = Db::open(path, small()).unwrap();
+    thread::scope(|scope| {
+        for writer in 0..4_u64 {
+            let db = &db;
+            scope.spawn(move || (0..2000).for_each(|_| db.put(key(writer), "7").unwrap()));
+        }
+    });
+    db.close().unwrap();
+}
+
 /// The child once wrote into the log that it shares with its parent, over acknowledged writes.
 #[test]
 fn no_acknowledged_write_of_a_killed_parent_is_lost_to_its_child() {

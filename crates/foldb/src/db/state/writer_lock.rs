@@ -36,8 +36,8 @@ use std::time::{Duration, Instant};
 
 use foldb_env::nap;
 
-use crate::locks::rank::WRITER;
-use crate::locks::{Lock, LockGuard, check_rank};
+use crate::locks::rank::{WAITING_WRITERS, WRITER};
+use crate::locks::{Lock, LockGuard, Queue, check_rank};
 use crate::user_code::{Holder, this_thread};
 
 /// Holds the lock. It has two words, so that a function returns it in registers. With a third one,
@@ -107,9 +107,7 @@ pub(crate) struct WriterLock<T> {
 struct Waiting {
     /// Waiters that press.
     pressing: AtomicU32,
-    /// Held by the first waiter in the queue; the other waiters sleep until they get it. It has no
-    /// rank: waiters hold it only here. It needs parking_lot's deadline and its fairness.
-    first: parking_lot::Mutex<()>,
+    queue: Queue<WAITING_WRITERS>,
     born: Instant,
     /// The thread whose time slice it is; 0 before the first one. A new thread with the value of an
     /// ended one is delayed by one slice at most.
@@ -169,7 +167,7 @@ impl<T> WriterLock<T> {
     pub(crate) fn new(state: T) -> WriterLock<T> {
         let waiting = Waiting {
             pressing: AtomicU32::new(0),
-            first: parking_lot::Mutex::new(()),
+            queue: Queue::new(),
             born: Instant::now(),
             owner: AtomicUsize::new(0),
             slice_began: AtomicU64::new(0),
@@ -259,10 +257,7 @@ impl<T> WriterLock<T> {
     /// Waits for a time slice, and begins it. If `queueing` ends before it comes, the waiter
     /// presses at once.
     fn queue(&self, queueing: Limit, holding: Limit) -> Option<WriterGuard<'_, T>> {
-        let first = match queueing.0 {
-            None => Some(self.waiting.first.lock()),
-            Some(end) => self.waiting.first.try_lock_until(end),
-        };
+        let first = self.waiting.queue.enter(queueing.0);
         if first.is_some() {
             let rest = queueing.at_most(self.waiting.rest_of_slice());
             if !rest.is_zero() {
@@ -270,9 +265,8 @@ impl<T> WriterLock<T> {
             }
         }
         let guard = self.press(holding)?;
-        if let Some(first) = first {
+        if first.is_some() {
             self.waiting.begin_slice();
-            parking_lot::MutexGuard::unlock_fair(first);
         }
         Some(guard)
     }
