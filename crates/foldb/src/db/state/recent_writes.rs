@@ -188,9 +188,12 @@ impl RecentWrites {
         *self = RecentWrites::with(self.sizes);
     }
 
-    /// Returns the number of writes that the notes reach back at the most.
+    /// Returns the number of writes that the notes reach back, if their keys are as long as those
+    /// of the notes now.
     pub(crate) fn reach(&self) -> usize {
-        self.sizes.keys
+        let Some(oldest) = self.notes.front() else { return self.sizes.keys };
+        let bytes = usize::try_from(self.end - oldest.begin).unwrap_or(usize::MAX);
+        self.sizes.keys.min(RECENT_BYTES * self.notes.len() / bytes.max(1))
     }
 
     /// Notes a write. Returns whether it is time to look whether transactions are still open.
@@ -367,4 +370,40 @@ impl RecentWrites {
 pub(crate) fn range_of(operation: &Operation<'_>) -> EdgeRange {
     let (start, end) = operation.range();
     EdgeRange { start: Edge::at_start(start), end: Edge::at_end(end) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::NO_OPERATOR;
+
+    /// A reading of claims catches up after a quarter of the reach. Long keys fill the ring of
+    /// their bytes long before there are as many notes as there may be.
+    #[test]
+    fn half_the_reach_of_writes_is_still_noted_however_long_their_keys_are() {
+        for key_len in [1, 8, 20, 100, 3000, 100_000] {
+            for writes_before in [1, 10, 1000, 150_000] {
+                let mut recent = RecentWrites::new();
+                recent.start(0);
+                let key = vec![7; key_len];
+                let put = Operation {
+                    kind: Kind::Put,
+                    keyspace: 0,
+                    operator: NO_OPERATOR,
+                    key: &key,
+                    value: b"",
+                    stamped: false,
+                };
+                let writes_before = writes_before.min(20_000_000 / key_len as u64);
+                (1..=writes_before).for_each(|seqno| drop(recent.note(&put, seqno)));
+                let reach = recent.reach() as u64;
+                assert!(reach >= 4 && reach <= 1 << 16, "{reach} writes");
+                for seqno in 1..=reach / 2 {
+                    recent.note(&put, writes_before + seqno);
+                }
+                let newer = recent.keys_since(writes_before).expect("they are all noted");
+                assert_eq!(newer.len() as u64, reach / 2, "keys of {key_len} bytes");
+            }
+        }
+    }
 }

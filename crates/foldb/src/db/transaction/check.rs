@@ -22,6 +22,7 @@
 //! A key that was absent at the snapshot, and is absent again, may look unchanged: what the
 //! transaction read is then true at its commit too.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -186,15 +187,14 @@ impl<'a> Check<'a> {
     /// `Corruption`, `Io`; `Busy` if patience ends.
     pub(super) fn read_records(&mut self, core: &Core, patience: Patience) -> Result<bool> {
         let published = core.published();
-        let (knows_range_deletes, reach) = {
+        let (knows_range_deletes, most_behind) = {
             let recent = &core.lock_writer_for(patience)?.recent;
-            (recent.knows_ranges_since(self.ranges_through), recent.reach())
+            (recent.knows_ranges_since(self.ranges_through), Cell::new(most_behind(recent)))
         };
         if !knows_range_deletes {
             self.ranges_through = published;
         }
         self.through = published;
-        let most_behind = reach as SeqNo / 4;
         let reading = Reading { core, patience, knows_range_deletes, most_behind };
         for at in 0..self.claims.keyspaces.len() {
             let keyspace = Arc::clone(self.claims.keyspaces[at].0.state());
@@ -218,14 +218,19 @@ struct Reading<'a> {
     /// for nothing.
     knows_range_deletes: bool,
     /// Writes after which the check must catch up, so that it does not lose the notes.
-    most_behind: SeqNo,
+    most_behind: Cell<SeqNo>,
+}
+
+/// Returns how many writes a check may be behind the notes before it catches up.
+fn most_behind(recent: &RecentWrites) -> SeqNo {
+    recent.reach() as SeqNo / 4
 }
 
 impl Reading<'_> {
     /// Catches up with the notes if they may be lost soon. Returns whether the claims still hold.
     #[inline]
     fn keep_up(&self, check: &mut Check<'_>) -> Result<bool> {
-        match self.core.published() - check.through > self.most_behind {
+        match self.core.published() - check.through > self.most_behind.get() {
             true => self.catch_up(check),
             false => Ok(true),
         }
@@ -236,10 +241,16 @@ impl Reading<'_> {
         loop {
             let verdict = {
                 let writer = self.core.lock_writer_for(self.patience)?;
+                self.most_behind.set(most_behind(&writer.recent));
                 check.catch_up(&writer.recent)
             };
             match verdict {
-                Verdict::Hold | Verdict::Lost => return Ok(true),
+                Verdict::Hold => return Ok(true),
+                Verdict::Lost => {
+                    // There is nothing left to lose.
+                    self.most_behind.set(SeqNo::MAX);
+                    return Ok(true);
+                }
                 Verdict::Broken => return Ok(false),
                 Verdict::Behind if !check.prepare() => return Ok(false),
                 Verdict::Behind => {}
