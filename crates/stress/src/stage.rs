@@ -242,16 +242,20 @@ fn fail_to_open(
     Ok(())
 }
 
-/// Returns the number of files in the directory. A log and its copy for the change feed are one:
-/// every open writes the same copies again.
+/// Returns the number of files in the directory that every failed open could remove. Left out are:
+///
+/// - the copy of a log for the change feed: every open writes the same copies again;
+/// - tables and segments: the manifest may hold the edit that names them, although it failed. The
+///   next good open removes what no manifest names.
 fn files(path: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(path) else { return 0 };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_copy = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| ending == "arc")
-            && path.with_extension("log").exists()
+    let counts = |path: &PathBuf| match path.extension().and_then(|ending| ending.to_str()) {
+        Some("arc") => !path.with_extension("log").exists(),
+        Some("tbl" | "seg") => false,
+        _ => true,
     };
-    paths.filter(|path| !is_copy(path)).count()
+    paths.filter(counts).count()
 }
 
 /// Makes every mapping of a file fail from now on, in builds with debug assertions.
