@@ -132,7 +132,6 @@ impl Steps for TransactionKeyspace<'_> {
         Ok(result)
     }
 
-    /// With serializable isolation the commit conflicts if an entry came before it.
     fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
         let first = self.range(range)?.at_front().next().transpose()?;
         if let Some((key, _)) = &first {
