@@ -20,7 +20,8 @@
 //! sooner, and 400 seeds no longer found the planted `NumberBeforeView`.
 //!
 //! The locks are the standard library's. Those of parking_lot share state within a process. So a
-//! simulated machine would not repeat a run, and a forked child could wait for its parent's threads.
+//! simulated machine would not repeat a run, and a forked child could wait for threads of its
+//! parent.
 //!
 //! Invariant: while a thread waits for a lock, all locks that it holds have lower ranks. A thread
 //! that only tries may hold any lock. Builds without debug assertions keep no ranks at run time.

@@ -1,8 +1,8 @@
 //! A queue of threads: the first goes on, the others sleep until they are first.
 //!
 //! A mutex that is passed on in the order of arrival would serve. That of parking_lot keeps its
-//! sleepers in a table of the whole process. A thread of a parent may hold that table at a fork, and
-//! then the child's writers wait for ever.
+//! sleepers in a table of the whole process. A thread of a parent may hold that table at a fork.
+//! The child's writers then wait for ever.
 //!
 //! Invariant: the queue has a first thread whenever threads wait in it.
 

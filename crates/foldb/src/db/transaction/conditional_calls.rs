@@ -105,9 +105,9 @@ impl<H: WritesKeyspace> With<'_, H, WriteOptions> {
     /// Deletes the first entry of a range, and returns it; `None` if the range has no entry. A
     /// call takes as long however many entries were taken before.
     ///
-    /// In a transaction, the commit conflicts if another write changed that entry. With serializable
-    /// isolation it also conflicts if another entry came before it. After an error the transaction
-    /// has no further write.
+    /// In a transaction, the commit conflicts if another write changed that entry. With
+    /// serializable isolation it also conflicts if another entry came before it. After an error the
+    /// transaction has no further write.
     ///
     /// # Errors
     /// As [`With::compare_and_swap`].
