@@ -64,6 +64,7 @@ impl FrameWriter {
                 out: PagedBytes::default(),
                 snappy: snappy::Encoder::default(),
                 zstd: zstd::Encoder::default(),
+                incompressible: 0,
             },
         }
     }
@@ -207,9 +208,32 @@ struct Compressor {
     out: PagedBytes,
     snappy: snappy::Encoder,
     zstd: zstd::Encoder,
+    /// Frames in a row that gained too little, or were not tried.
+    incompressible: u32,
 }
 
+/// After this many frames in a row that gained too little, few others are tried.
+const TRIED_IN_A_ROW: u32 = 8;
+/// Of those, one in this many is tried. If it gains, all are tried again.
+const TRIED_ONE_IN: u32 = 32;
+
 impl Compressor {
+    /// Compresses as [`Compressor::compress_one`] does. Values that are random or compressed
+    /// already look alike, so an attempt at each frame would be wasted time.
+    fn compress(&mut self, raw: &[u8], codec: Compression) -> Option<&[u8]> {
+        if codec == Compression::None {
+            return None;
+        }
+        let frames = self.incompressible;
+        self.incompressible = frames.saturating_add(1);
+        if frames >= TRIED_IN_A_ROW && !frames.is_multiple_of(TRIED_ONE_IN) {
+            return None;
+        }
+        let len = self.compress_one(raw, codec)?;
+        self.incompressible = 0;
+        Some(&self.out[..len])
+    }
+
     /// Frees the memory that only a large frame needed.
     fn rest(&mut self) {
         if self.out.len() > 4 * CHUNK {
@@ -218,9 +242,9 @@ impl Compressor {
     }
 
     /// Compresses `raw` with `codec` into a payload: its length, then its compressed bytes. Returns
-    /// `None` if that saves less than an eighth.
-    fn compress(&mut self, raw: &[u8], codec: Compression) -> Option<&[u8]> {
-        if codec == Compression::None || raw.len() > MAX_COMPRESSED {
+    /// the length of the payload, or `None` if that saves less than an eighth.
+    fn compress_one(&mut self, raw: &[u8], codec: Compression) -> Option<usize> {
+        if raw.len() > MAX_COMPRESSED {
             return None;
         }
         self.head.clear();
@@ -238,8 +262,8 @@ impl Compressor {
             Compression::Zstd => self.zstd.compress(raw, out)?,
             Compression::None => return None,
         };
-        let payload = &self.out[..head + len];
-        (payload.len() <= raw.len() - raw.len() / 8).then_some(payload)
+        let len = head + len;
+        (len <= raw.len() - raw.len() / 8).then_some(len)
     }
 }
 
@@ -249,5 +273,51 @@ fn worst_case(len: usize, codec: Compression) -> usize {
         Compression::Snappy => snappy::worst_case(len),
         Compression::Zstd => zstd::worst_case(len),
         Compression::None => len,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compressor() -> Compressor {
+        Compressor {
+            head: Vec::new(),
+            out: PagedBytes::default(),
+            snappy: snappy::Encoder::default(),
+            zstd: zstd::Encoder::default(),
+            incompressible: 0,
+        }
+    }
+
+    fn noise(rng: &mut fastrand::Rng) -> Vec<u8> {
+        std::iter::repeat_with(|| rng.u8(..)).take(4096).collect()
+    }
+
+    /// A frame that would gain shows whether the compressor tries at its place.
+    #[test]
+    fn behind_frames_that_gain_nothing_one_in_32_is_tried() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let tried = (0..256).filter(|&before| {
+            let mut own = compressor();
+            for _ in 0..before {
+                assert!(own.compress(&noise(&mut rng), Compression::Lz4).is_none());
+            }
+            own.compress(&[7; 4096], Compression::Lz4).is_some()
+        });
+        let expected = (0..8).chain((1..8).map(|n| 32 * n));
+        assert_eq!(tried.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn one_frame_that_gains_has_all_tried_again() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        let mut own = compressor();
+        for _ in 0..1000 {
+            assert!(own.compress(&noise(&mut rng), Compression::Lz4).is_none());
+            assert!(own.compress(&[7; 4096], Compression::None).is_none(), "not one of the frames");
+        }
+        let gained = (0..100).filter(|_| own.compress(&[7; 4096], Compression::Lz4).is_some());
+        assert!(gained.count() >= 100 - 31);
     }
 }
