@@ -41,9 +41,19 @@ pub(crate) struct Job {
     pub(crate) output_run: RunId,
     /// Place of a new output run: directly before (newer than) this run, or as its level's newest.
     pub(crate) before: Option<RunId>,
-    /// Tables that overlap nothing and have at least this many bytes move without being rewritten.
-    /// At 0 the whole job is such a move.
-    pub(crate) move_from: u64,
+    pub(crate) moves: Moves,
+}
+
+/// Which tables that overlap nothing move without being rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// No table: the job rewrites everything.
+    None,
+    /// Tables of at least this many bytes, or of half the keys at which a table ends. A rewrite
+    /// would change nothing in them.
+    Large(u64),
+    /// All tables: the whole job is a move.
+    All,
 }
 
 /// What a job needs from its surroundings.
@@ -211,7 +221,16 @@ impl Job {
             && file.range_deletes == 0
             && file.kept_apart == 0
             && !context.expired_through.is_some_and(|now| has_much_expired(file, now));
-        if self.move_from > 0 && !(settled && table.file.len >= self.move_from) {
+        let moves = match self.moves {
+            Moves::None => false,
+            Moves::Large(least) => {
+                let is_large =
+                    file.len >= least || file.entries >= context.memory.max_keys() as u64 / 2;
+                settled && is_large
+            }
+            Moves::All => true,
+        };
+        if !moves {
             return false;
         }
         let inside =

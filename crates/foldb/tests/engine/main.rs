@@ -80,6 +80,7 @@ mod folding {
 mod load {
     mod beside;
     mod crashes;
+    mod once;
     mod order;
     mod repair;
 }

@@ -236,8 +236,11 @@ impl<'a> Picker<'a> {
     /// Returns whether the draft is a move. A move changes the level, cuts no table, and carries no
     /// tombstone to the bottom. Small tables do not move: compactions must make them larger.
     fn can_move(&self, draft: &Draft, mut tables: Vec<&TableShape>) -> bool {
+        let (count, policy) = (tables.len() as u64, self.policy);
         let bytes: u64 = tables.iter().map(|table| table.bytes).sum();
-        let crumbs = bytes < tables.len() as u64 * (self.policy.target_file_size / 4);
+        let entries: u64 = tables.iter().map(|table| table.entries).sum();
+        let crumbs = bytes < count * (policy.target_file_size / 4)
+            && entries < count * (policy.most_table_keys / 4);
         let to_bottom = self.tree.deepest_level().is_none_or(|deepest| draft.to >= deepest);
         if draft.from == draft.to
             || (crumbs && draft.reason != Reason::UnusedTier)

@@ -1,5 +1,6 @@
 //! The settings of the policy, and what each level is under them.
 
+use crate::rewriting::memory::WorkMemory;
 use crate::settings::{CompactionPreset, Settings};
 
 /// Everything that the policy knows besides the tree.
@@ -29,6 +30,8 @@ pub(crate) struct Policy {
     pub level_multiplier: f64,
     /// Bytes of a table.
     pub target_file_size: u64,
+    /// Keys at which a table ends, however small it is.
+    pub most_table_keys: u64,
     /// Bytes of memtables that one flush writes.
     pub flush_bytes: u64,
 }
@@ -62,8 +65,14 @@ pub(crate) enum LevelKind {
 }
 
 impl Policy {
-    /// Makes the policy of a keyspace, with the keyspace's own preset and number of levels.
-    pub(crate) fn new(preset: CompactionPreset, num_levels: usize, settings: &Settings) -> Policy {
+    /// Makes the policy of a keyspace, with the keyspace's own preset and number of levels. Its
+    /// compactions have this memory.
+    pub(crate) fn new(
+        preset: CompactionPreset,
+        num_levels: usize,
+        settings: &Settings,
+        memory: &WorkMemory,
+    ) -> Policy {
         let Settings { tree, knobs, write_buffers, .. } = settings;
         let trigger = tree.level0_compaction_trigger;
         Policy {
@@ -79,6 +88,7 @@ impl Policy {
             level_base: tree.max_bytes_for_level_base,
             level_multiplier: tree.max_bytes_for_level_multiplier,
             target_file_size: tree.target_file_size,
+            most_table_keys: memory.max_keys() as u64,
             flush_bytes: write_buffers.bytes_of_a_flush(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::compaction::job::{FinishedSlice, Job, JobContext, assert_inputs_in_order};
+use crate::compaction::job::{FinishedSlice, Job, JobContext, Moves, assert_inputs_in_order};
 use crate::error::Result;
 use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, SeqNo};
 use crate::testing::history::{self, Event};
@@ -147,7 +147,7 @@ pub(super) fn merge(inputs: &[RunId], output_level: usize, output_run: RunId) ->
         output_level,
         output_run,
         before: None,
-        move_from: u64::MAX,
+        moves: Moves::None,
     }
 }
 
@@ -194,8 +194,8 @@ fn answer(scenario: &str) -> String {
                 let (lo, hi) = parse_bounds(rest);
                 job.range = KeyRange { lo: Some(lo), hi: Some(hi) };
             }
-            "move" if rest == "all" => job.move_from = 0,
-            "move" => job.move_from = numbers(rest)[0],
+            "move" if rest == "all" => job.moves = Moves::All,
+            "move" => job.moves = Moves::Large(numbers(rest)[0]),
             "snapshots" => snapshots = numbers(rest),
             "target" => target = numbers(rest)[0],
             _ => panic!("unknown command: {command}"),
@@ -270,7 +270,7 @@ struct Case {
     snapshots: Vec<SeqNo>,
     range: Option<(char, char)>,
     target: u64,
-    move_from: u64,
+    moves: Moves,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -300,7 +300,10 @@ fn case() -> impl Strategy<Value = Case> {
     let job = (0..3u8, any::<[prop::sample::Index; 2]>());
     let range = proptest::option::of((letter(), letter()));
     let snapshots = proptest::collection::btree_set(0..45u64, 0..3);
-    let sizes = (select(vec![1u64, 200, 600, 1 << 20]), select(vec![0, 1, 400, u64::MAX]));
+    let sizes = (
+        select(vec![1u64, 200, 600, 1 << 20]),
+        select(vec![Moves::All, Moves::Large(1), Moves::Large(400), Moves::None]),
+    );
     let orders: Vec<Arc<dyn Comparator>> = vec![Arc::new(BytewiseComparator), Arc::new(CaseBlind)];
     (events, runs, carves, job, range, snapshots, sizes, select(orders)).prop_map(
         |(events, runs, carves, job, range, snapshots, sizes, comparator)| {
@@ -354,7 +357,7 @@ fn case() -> impl Strategy<Value = Case> {
                 snapshots: snapshots.into_iter().collect(),
                 range: range.map(|(a, b)| (a.min(b), a.max(b))).filter(|(a, b)| a < b),
                 target: sizes.0,
-                move_from: sizes.1,
+                moves: sizes.1,
             }
         },
     )
@@ -391,7 +394,7 @@ fn job_of(case: &Case, version: &Version) -> Option<Job> {
         }
     };
     let range = case.range.map_or_else(KeyRange::all, |(lo, hi)| letters(lo, hi));
-    (!job.inputs.is_empty()).then_some(Job { range, move_from: case.move_from, ..job })
+    (!job.inputs.is_empty()).then_some(Job { range, moves: case.moves, ..job })
 }
 
 proptest! {

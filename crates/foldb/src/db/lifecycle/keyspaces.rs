@@ -75,7 +75,8 @@ impl Core {
         })?;
         let version = Arc::clone(&parts.version);
         let parts = KeyspaceParts { id, ..parts };
-        let state = KeyspaceState::new(parts, &self.settings, &self.keyspaces.default().tables);
+        let tables = &self.keyspaces.default().tables;
+        let state = KeyspaceState::new(parts, &self.settings, tables, &self.work_memory());
         let dead_share = DeadShare::new(1.0, 32 * self.settings.tree.target_file_size);
         let own = KeyspaceTree::new(Arc::clone(&state), version, self.published(), dead_share);
         let edit = Edit { next_keyspace: Some(next), ..Edit::of_keyspace(own.describe()) };

@@ -18,6 +18,7 @@ use crate::key::{
     check_key,
 };
 use crate::options::KeyspaceOptions;
+use crate::rewriting::memory::WorkMemory;
 use crate::segment::GrowingFiles;
 use crate::settings::Settings;
 use crate::settings::{KeyspaceSettings, LogAdoption};
@@ -106,14 +107,15 @@ impl KeyspaceParts {
 }
 
 impl KeyspaceState {
-    /// Makes a keyspace whose tables are opened through `tables`.
+    /// Makes a keyspace whose tables are opened through `tables`, and compacted in this memory.
     pub(crate) fn new(
         parts: KeyspaceParts,
         settings: &Settings,
         tables: &OpenTables,
+        memory: &WorkMemory,
     ) -> Arc<KeyspaceState> {
         let num_levels = parts.version.levels.len();
-        let policy = Policy::new(parts.settings.compaction, num_levels, settings);
+        let policy = Policy::new(parts.settings.compaction, num_levels, settings, memory);
         let adopt_logs = settings.segments.adopt_logs;
         let separable_from =
             parts.settings.value_separation_min.and_then(|least| match adopt_logs {

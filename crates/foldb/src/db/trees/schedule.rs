@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::compaction::job::Job;
+use crate::compaction::job::{Job, Moves};
 use crate::compaction::policy::{
     CutRange, Damage, JobKind, Loss, OutputRun, Pick, Policy, ReadJob, RunShape, RunningJob,
     Signals, TableShape, TreeShape, Urgency, Verdict,
@@ -216,7 +216,7 @@ impl Core {
         let keyspace = Arc::clone(&tree.keyspaces[&choice.keyspace].keyspace);
         let mut job = self.job_of(&choice.pick, tree.next_run);
         if choice.rewrites_all() {
-            job.move_from = u64::MAX;
+            job.moves = Moves::None;
         }
         Claim { keyspace, job }
     }
@@ -233,14 +233,14 @@ impl Core {
             OutputRun::InPlace => (next_run, inputs.first().copied()),
             OutputRun::Existing(run) => (run, None),
         };
-        let move_from = match pick.kind {
-            JobKind::Move => 0,
-            JobKind::Merge => self.settings.tree.target_file_size / 2,
+        let moves = match pick.kind {
+            JobKind::Move => Moves::All,
+            JobKind::Merge => Moves::Large(self.settings.tree.target_file_size / 2),
         };
         let range =
             KeyRange { lo: pick.range.lo.clone(), hi: pick.range.hi.clone().map(Upper::Excluded) };
         let output_level = pick.output_level;
-        Job { inputs, range, output_level, output_run, before, move_from }
+        Job { inputs, range, output_level, output_run, before, moves }
     }
 }
 

@@ -31,6 +31,7 @@ fn policy(preset: CompactionPreset, write_buffer: u64) -> Policy {
         level_base: 256 * MIB,
         level_multiplier: 10.0,
         target_file_size: write_buffer.clamp(8 * MIB, 64 * MIB),
+        most_table_keys: 1 << 40,
         flush_bytes: write_buffer * (buffers - 1),
     }
 }

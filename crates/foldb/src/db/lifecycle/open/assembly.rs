@@ -36,6 +36,7 @@ use crate::files::HeldFiles;
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::options::Options;
+use crate::rewriting::memory::WorkMemory;
 use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
 use crate::table::BlockCache;
@@ -192,12 +193,13 @@ pub(crate) fn keyspace_trees(
     stored: &Stored,
     settings: &Settings,
     tables: &OpenTables,
+    memory: &WorkMemory,
 ) -> BTreeMap<KeyspaceId, KeyspaceTree> {
     let trees = parts.into_iter().map(|parts| {
         let own = &stored.keyspaces[&parts.id];
         let version = Arc::clone(&parts.version);
         let dead_share = DeadShare::new(own.dead_share, 32 * settings.tree.target_file_size);
-        let keyspace = KeyspaceState::new(parts, settings, tables);
+        let keyspace = KeyspaceState::new(parts, settings, tables, memory);
         (keyspace.id, KeyspaceTree::new(keyspace, version, own.flushed_through, dead_share))
     });
     trees.collect()

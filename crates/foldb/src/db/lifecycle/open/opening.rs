@@ -211,7 +211,7 @@ struct InMemory {
 impl InMemory {
     /// Begins the files of this open. No manifest in force names them.
     fn begin(mut self, opening: &Opening<'_>) -> Result<Begun> {
-        let Opening { options, names, fs, stored, restores, .. } = opening;
+        let Opening { options, names, fs, stored, restores, runtime, .. } = opening;
         let Listed { present, parts, logs, next_log, .. } = &mut self.listed;
         remove_unneeded(&**fs, names, present, stored)?;
         assert!(
@@ -227,8 +227,8 @@ impl InMemory {
             files.push(mark.clone());
             fs.create(&mark).map_err(|error| Error::io(&mark, "create", &error))?;
         }
-        let parts = std::mem::take(parts);
-        let trees = keyspace_trees(parts, stored, &self.settings, &self.tables);
+        let (parts, memory) = (std::mem::take(parts), runtime.work_memory());
+        let trees = keyspace_trees(parts, stored, &self.settings, &self.tables, &memory);
         if logs.closed.is_none() {
             let now = options.env.clock.now();
             let logs = &self.replayed.logs;

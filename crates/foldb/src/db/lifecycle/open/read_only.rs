@@ -224,7 +224,8 @@ impl Looking {
         if !self.options.allow_unresolved_operators {
             check_operators(&parts, &stored.registry, &tables)?;
         }
-        let trees = keyspace_trees(parts, stored, &self.options.resolve(), &tables);
+        let (settings, memory) = (self.options.resolve(), self.runtime.work_memory());
+        let trees = keyspace_trees(parts, stored, &settings, &tables, &memory);
         for own in trees.values() {
             let tables = &own.keyspace.tables;
             for (number, file) in own.version.segments.files() {

@@ -419,7 +419,9 @@ impl Repair<'_> {
         }
         let referred_before: BTreeSet<u64> =
             parts.iter().flat_map(|own| segment_files_of(&own.version)).collect();
-        let mut trees = keyspace_trees(parts, &self.stored, &self.options.resolve(), &tables);
+        let memory = runtime_of(&self.options).work_memory();
+        let settings = self.options.resolve();
+        let mut trees = keyspace_trees(parts, &self.stored, &settings, &tables, &memory);
         for (own, version) in trees.values_mut().zip(repaired) {
             own.version = Arc::new(version);
         }
