@@ -60,6 +60,8 @@ pub(crate) struct SeparableValues {
     values: Vec<SeparableValue>,
     /// Bytes of their records.
     bytes: u64,
+    /// How many values there were before the newest write with values, and their bytes.
+    before_newest: (usize, u64),
 }
 
 impl SeparableValues {
@@ -99,20 +101,32 @@ impl SeparableValues {
         self.values.push(SeparableValue { seqno, position, checksum });
     }
 
-    /// Forgets the values noted after this mark, because their writes failed.
-    pub(crate) fn forget_behind(&mut self, (len, bytes): (usize, u64)) {
+    /// Begins a write: the values noted from now on belong to it.
+    pub(crate) fn begin_write(&mut self) {
+        self.before_newest = (self.values.len(), self.bytes);
+    }
+
+    /// Forgets the values of the newest write, because it failed.
+    pub(crate) fn forget_write(&mut self) {
+        let (len, bytes) = self.before_newest;
         debug_assert!(
             len <= self.values.len() && bytes <= self.bytes,
-            "only values after the mark are forgotten"
+            "only values of the newest write are forgotten"
         );
         self.values.truncate(len);
         self.bytes = bytes;
     }
 
-    /// Returns a mark for [`SeparableValues::forget_behind`], which forgets the values noted after
-    /// it.
-    pub(crate) fn mark(&self) -> (usize, u64) {
-        (self.values.len(), self.bytes)
+    /// Forgets the values of a write that the log had, and that was taken back. Its first sequence
+    /// number is `first`, and the next write gets it.
+    pub(crate) fn take_back(&mut self, first: SeqNo) {
+        if self.values.last().is_some_and(|newest| newest.seqno >= first) {
+            self.forget_write();
+        }
+        debug_assert!(
+            self.values.last().is_none_or(|newest| newest.seqno < first),
+            "a log has values of writes that are in it"
+        );
     }
 
     /// Returns the position of a write's value, if the value lies in this log.

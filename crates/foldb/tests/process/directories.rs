@@ -184,6 +184,50 @@ fn a_synced_write_that_fails_during_a_move_is_taken_back() {
     });
 }
 
+/// The write is taken back with what the engine knows of its value. A flush once looked for the
+/// value in the log, and poisoned the database.
+#[test]
+fn a_synced_put_of_a_large_value_that_fails_during_a_move_leaves_no_value() {
+    alone(
+        "directories::a_synced_put_of_a_large_value_that_fails_during_a_move_leaves_no_value",
+        |base| {
+            let (path, moved) = (base.join("db"), base.join("moved"));
+            let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+            let mut options = Options { visible_when_durable: true, ..small() };
+            options.default.value_separation_min = Some(1000);
+            let db = Db::open(&path, options.clone()).unwrap();
+            for next in ["small", "large", "unlogged", "flush"] {
+                db.put("first", "1").unwrap();
+                db.flush().unwrap(); // The next log has no durable name yet.
+                fs::rename(&path, &moved).unwrap();
+                let error = db.with(&synced).put("large", vec![7; 1_000_000]).unwrap_err();
+                assert_lost(&error, &path, Some(&moved));
+                fs::rename(&moved, &path).unwrap();
+                let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+                match next {
+                    "small" => db.put("next", "2").unwrap(),
+                    "large" => db.put("large", vec![8; 900_000]).unwrap(),
+                    "unlogged" => {
+                        db.with(&unlogged).put("large", vec![7; 1_000_000]).unwrap();
+                        (0..4).for_each(|n| db.put(key(n), vec![9; 1_000_000]).unwrap());
+                    }
+                    _ => {}
+                }
+                db.flush().unwrap();
+                db.verify().unwrap();
+                let large = db.get("large").unwrap();
+                let expected = match next {
+                    "small" => None,
+                    "large" => Some(vec![8; 900_000]),
+                    _ => Some(vec![7; 1_000_000]),
+                };
+                assert!(large.as_deref() == expected.as_deref(), "before a {next} write");
+            }
+            db.close().unwrap();
+        },
+    );
+}
+
 #[test]
 fn a_link_that_leads_elsewhere_is_told_and_the_new_directory_stays_whole() {
     alone(

@@ -44,7 +44,7 @@ fn append_separable(
     header: &BatchHeader,
 ) -> Result<()> {
     let WriterState { buffers, log, separable, .. } = writer;
-    let mark = separable.mark();
+    separable.begin_write();
     let place = (log.number(), log.len());
     let frame = log.begin();
     header.encode(frame);
@@ -66,13 +66,13 @@ fn append_separable(
     }
     if !is_one_frame(frame) {
         // A record of several frames would have frame headers inside its values.
-        separable.forget_behind(mark);
+        separable.forget_write();
         let frame = log.begin();
         header.encode(frame);
         writes.encode(frame);
     }
     debug_assert_eq!(place, (log.number(), log.len()), "values lie where their positions say");
-    log.append().inspect_err(|_| separable.forget_behind(mark))?;
+    log.append().inspect_err(|_| separable.forget_write())?;
     log.sync_handle().note_memory(separable.memory_bytes());
     Ok(())
 }
@@ -96,7 +96,18 @@ impl Drop for Unpublished<'_> {
         ));
         // If the record cannot be removed, the next open replays it. The write was never
         // acknowledged.
-        let _best_effort = self.writer.log.retract(self.mark);
+        let _best_effort = self.take_back();
+    }
+}
+
+impl Unpublished<'_> {
+    /// Removes the log record.
+    ///
+    /// # Errors
+    /// As [`LogWriter::retract`](crate::wal::LogWriter::retract).
+    fn take_back(&mut self) -> Result<()> {
+        self.writer.separable.take_back(self.core.published() + 1);
+        self.writer.log.retract(self.mark)
     }
 }
 
@@ -366,7 +377,7 @@ impl Core {
             unpublished.writer.unlogged = true;
             Ok(())
         } else {
-            match self.log(unpublished.writer, writes, default, first) {
+            match self.log(&mut unpublished, writes, default, first) {
                 Ok(()) if !options.sync => Ok(()),
                 logged => self.end_logging(logged, &mut unpublished, writes, default, options),
             }
@@ -390,15 +401,16 @@ impl Core {
 
     /// Syncs what was logged before it is applied, if nothing may be visible before it is durable.
     /// Writers wait meanwhile, because a later write must not become visible first. If the sync
-    /// fails, removes the records after `mark`: the next write gets their sequence numbers.
-    fn sync_before_publication(&self, writer: &mut WriterState, mark: LogMark) -> Result<()> {
+    /// fails, removes the record: the next write gets its sequence numbers.
+    fn sync_before_publication(&self, unpublished: &mut Unpublished<'_>) -> Result<()> {
         if !self.settings.visible_when_durable {
             return Ok(());
         }
-        let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
+        let log = &unpublished.writer.log;
+        let (sync, frame) = (Arc::clone(log.sync_handle()), log.frames());
         self.sync_through(&sync, frame).inspect_err(|_| {
             // If this fails too, the log takes no further record before it has succeeded.
-            let _tried_again = writer.log.retract(mark);
+            let _tried_again = unpublished.take_back();
         })
     }
 
@@ -427,17 +439,20 @@ impl Core {
 
     fn log(
         &self,
-        writer: &mut WriterState,
+        unpublished: &mut Unpublished<'_>,
         writes: Writes<'_>,
         default_operator: OperatorId,
         first_seqno: SeqNo,
     ) -> Result<()> {
         let count = u32::try_from(writes.count())
             .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
+        let Unpublished { mark, writer, .. } = unpublished;
         let before = writer.log.len();
         if writer.log.owes() {
-            // A reader must learn of a keyspace before a write that names it.
+            // A reader must learn of a keyspace before a write that names it. It still learns of it
+            // if the write is taken back.
             writer.log.append_owed()?;
+            *mark = writer.log.mark();
         }
         let frames = writer.log.frames();
         let header = BatchHeader { default_operator, first_seqno, count };
@@ -466,12 +481,11 @@ impl Core {
         default: OperatorId,
         options: &WriteOptions,
     ) -> Result<()> {
-        let Unpublished { mark, ref mut writer, .. } = *unpublished;
         if let Err(error) = logged {
-            self.retry_deletes(error, writer, writes)?;
-            self.log(writer, writes, default, self.pins.published() + 1)?;
+            self.retry_deletes(error, unpublished.writer, writes)?;
+            self.log(unpublished, writes, default, self.pins.published() + 1)?;
         }
-        if options.sync { self.sync_before_publication(writer, mark) } else { Ok(()) }
+        if options.sync { self.sync_before_publication(unpublished) } else { Ok(()) }
     }
 
     fn apply_and_publish(

@@ -62,11 +62,11 @@ fn a_separable_value_lies_where_it_was_noted() {
 fn values_of_failed_writes_are_forgotten() {
     let (mut values, mut frame) = (SeparableValues::default(), vec![0; 100]);
     values.put(&mut frame, &put(b"a", &[1; 300]), 5, (NUMBER, 1000));
-    let mark = values.mark();
+    values.begin_write();
     let bytes = values.bytes();
     values.put(&mut frame, &put(b"b", &[2; 300]), 6, (NUMBER, 1000));
     assert!(values.bytes() > bytes);
-    values.forget_behind(mark);
+    values.forget_write();
     assert_eq!((values.len(), values.bytes()), (1, bytes));
     assert!(values.position(5).is_some() && values.position(6).is_none());
 }
