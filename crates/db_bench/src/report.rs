@@ -119,7 +119,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a String does not fail");
 }
 
-fn counters(stats: &Stats) -> [(&'static str, u64); 26] {
+fn counters(stats: &Stats) -> [(&'static str, u64); 27] {
     [
         ("puts", stats.puts),
         ("deletes", stats.deletes),
@@ -139,6 +139,7 @@ fn counters(stats: &Stats) -> [(&'static str, u64); 26] {
         ("block_cache_hits", stats.block_cache_hits),
         ("block_cache_misses", stats.block_cache_misses),
         ("filter_negatives", stats.filter_negatives),
+        ("filters_left_out", stats.filters_left_out),
         ("memtable_bytes", stats.memtable_bytes),
         ("bytes_compaction_read", stats.bytes_compaction_read),
         ("bytes_manifest", stats.bytes_manifest),

@@ -103,11 +103,15 @@ impl FilePool {
         self.indexes.get() + self.filters.get()
     }
 
+    /// Returns whether an index or filter of this size fits beside those that are open.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed)
+    }
+
     /// Counts an index of other files together with those of tables; `None` if there is no room to
     /// keep it.
     pub(crate) fn charge_index(&self, bytes: usize) -> Option<Charge> {
-        let fits = self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed);
-        fits.then(|| Charge::new(&self.indexes, bytes))
+        self.has_room(bytes).then(|| Charge::new(&self.indexes, bytes))
     }
 
     /// Counts an index that is kept even without room. It must be small compared with its file.

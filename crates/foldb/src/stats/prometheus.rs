@@ -43,7 +43,7 @@ impl Stats {
         text
     }
 
-    fn counters(&self) -> [(&'static str, &'static str, u64); 31] {
+    fn counters(&self) -> [(&'static str, &'static str, u64); 32] {
         [
             ("puts", "Puts accepted.", self.puts),
             ("deletes", "Deletes accepted.", self.deletes),
@@ -81,6 +81,11 @@ impl Stats {
             ("block_cache_hits", "Blocks found in the cache.", self.block_cache_hits),
             ("block_cache_misses", "Blocks read and decoded.", self.block_cache_misses),
             ("filter_negatives", "Table lookups that a filter ruled out.", self.filter_negatives),
+            (
+                "filters_left_out",
+                "Table lookups whose filter had no room in memory.",
+                self.filters_left_out,
+            ),
             (
                 "clock_jumps_forward",
                 "Jumps of the machine's clock forward.",

@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use foldb_env::RandomAccessFile;
@@ -48,7 +49,13 @@ pub struct TableReader {
     filter: OnceLock<LoadedFilter>,
     /// Held while a thread loads the filter.
     loading: Lock<(), LOADING>,
+    /// How often the filter was left out, because it has no room in memory.
+    left_out: AtomicU32,
 }
+
+/// A filter without room is loaded after this many reads went on without it. Then the load, and the
+/// opens of the tables that it closes, cost less than those reads.
+const LOADED_AFTER: u32 = 256;
 
 /// A filter in memory.
 #[derive(Debug)]
@@ -144,6 +151,7 @@ impl TableReader {
             loaded_at: 0,
             filter_policy,
             filter: OnceLock::new(),
+            left_out: AtomicU32::new(0),
             loading: Lock::new(()),
         }))
     }
@@ -223,6 +231,16 @@ impl TableReader {
     #[inline]
     pub fn has_loaded_filter(&self) -> bool {
         self.filter.get().is_some()
+    }
+
+    /// Returns the bytes that the filter takes, about.
+    pub(crate) fn filter_bytes(&self) -> usize {
+        self.footer.filter.map_or(0, |handle| handle.len as usize)
+    }
+
+    /// Counts a read that would leave out the filter. Returns whether to load it now instead.
+    pub(crate) fn is_filter_due(&self) -> bool {
+        self.left_out.fetch_add(1, Ordering::Relaxed) >= LOADED_AFTER
     }
 
     /// Loads the filter, if it is not loaded yet.

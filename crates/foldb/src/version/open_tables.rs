@@ -5,7 +5,7 @@
 //! table while a reader uses it, the table stays open and counts until the reader drops it.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
@@ -69,6 +69,7 @@ struct Shared {
     segments: Arc<OpenSegments>,
     closed: Arc<Closed>,
     process: Process,
+    filters_left_out: AtomicU64,
 }
 
 impl OpenTables {
@@ -91,7 +92,18 @@ impl OpenTables {
         );
         let segments = Arc::new(segments);
         let process = Process::current();
-        let shared = Shared { fs, names, cache, pool, database, segments, closed, process };
+        let filters_left_out = AtomicU64::new(0);
+        let shared = Shared {
+            fs,
+            names,
+            cache,
+            pool,
+            database,
+            segments,
+            closed,
+            process,
+            filters_left_out,
+        };
         OpenTables {
             shared: Arc::new(shared),
             keyspace: DEFAULT_KEYSPACE,
@@ -145,17 +157,38 @@ impl OpenTables {
         }
     }
 
-    /// Returns whether a table may hold a key, of this hash.
+    /// Returns whether a table may hold a key, of this hash. A filter that has no room in memory is
+    /// not asked: the answer is then `true`. To load it would close other tables, and the next read
+    /// would load theirs again. After many such answers it is loaded all the same. So the filters
+    /// that reads ask most often are in memory.
     ///
     /// # Errors
     /// As [`TableReader::may_contain`].
     #[inline(always)]
     pub(crate) fn may_contain(&self, table: &TableReader, hash: u64, key: &[u8]) -> Result<bool> {
-        if !table.has_loaded_filter() {
-            table.load_filter()?;
-            self.shared.pool.trim();
+        if !table.has_loaded_filter() && !self.load_filter(table)? {
+            return Ok(true);
         }
         table.may_contain(hash, key)
+    }
+
+    /// Loads the filter of a table if it has room, or has lacked it long enough. Returns whether it
+    /// is loaded.
+    #[cold]
+    fn load_filter(&self, table: &TableReader) -> Result<bool> {
+        let shared = &*self.shared;
+        if !shared.pool.has_room(table.filter_bytes()) && !table.is_filter_due() {
+            shared.filters_left_out.fetch_add(1, Ordering::Relaxed);
+            return Ok(false);
+        }
+        table.load_filter()?;
+        shared.pool.trim();
+        Ok(true)
+    }
+
+    /// Returns how many lookups found a table whose filter had no room in memory.
+    pub(crate) fn filters_left_out(&self) -> u64 {
+        self.shared.filters_left_out.load(Ordering::Relaxed)
     }
 
     /// Stores the open table of a file, which [`OpenTables::get_owned`] returned earlier.

@@ -30,6 +30,7 @@ impl Core {
         stats.memtable_bytes = stats.keyspaces.iter().map(|own| own.memtable_bytes).sum();
         stats.block_cache_hits += self.cache.hits();
         stats.block_cache_misses += self.cache.misses();
+        stats.filters_left_out = self.keyspaces.default().tables.filters_left_out();
         stats.memory = self.runtime.memory();
         stats.block_cache_bytes = stats.memory.block_cache;
         stats.open_table_bytes = stats.memory.indexes + stats.memory.filters;

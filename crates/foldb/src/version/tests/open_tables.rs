@@ -46,3 +46,36 @@ fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
     drop((held, version));
     assert_eq!(bench.pool.memory_bytes(), 0, "closed tables are not counted");
 }
+
+/// A filter is larger than all else of a table in memory. If reads loaded filters that have no
+/// room, each read would close other tables, and reopen its own.
+#[test]
+fn a_filter_without_room_is_left_out_until_many_reads_lacked_it() {
+    let bench = Workbench::new();
+    let version = tree(&bench);
+    let table = version.tables().next().unwrap();
+    let open = bench.tables.get_owned(&table.file).unwrap();
+    let asks_absent_key = || {
+        let key = b"no such key";
+        bench.tables.may_contain(&open, crate::encoding::key_hash(key), key).unwrap()
+    };
+    let indexes = bench.pool.memory_bytes();
+    bench.pool.set_room(indexes);
+    let before_the_load = (0..1000).take_while(|_| asks_absent_key()).count();
+    assert_eq!(before_the_load, 256);
+    assert_eq!(bench.tables.filters_left_out(), 256);
+    assert!(bench.pool.memory_bytes() > indexes, "the filter is in memory");
+    assert!(!asks_absent_key());
+    assert_eq!(bench.tables.filters_left_out(), 256, "later reads ask it");
+}
+
+#[test]
+fn a_filter_with_room_is_loaded_at_once() {
+    let bench = Workbench::new();
+    let version = tree(&bench);
+    let table = version.tables().next().unwrap();
+    let open = bench.tables.get_owned(&table.file).unwrap();
+    let key = b"no such key";
+    assert!(!bench.tables.may_contain(&open, crate::encoding::key_hash(key), key).unwrap());
+    assert_eq!(bench.tables.filters_left_out(), 0);
+}
