@@ -53,9 +53,9 @@ pub struct TableReader {
     left_out: AtomicU32,
 }
 
-/// A filter without room is loaded after this many reads went on without it. Then the load, and the
-/// opens of the tables that it closes, cost less than those reads.
-const LOADED_AFTER: u32 = 256;
+/// A filter without room is loaded after one read without it for each so many bytes. Then the load,
+/// and the opens of the tables that it closes, cost less than those reads.
+const BYTES_A_READ: usize = 1024;
 
 /// A filter in memory.
 #[derive(Debug)]
@@ -240,7 +240,8 @@ impl TableReader {
 
     /// Counts a read that would leave out the filter. Returns whether to load it now instead.
     pub(crate) fn is_filter_due(&self) -> bool {
-        self.left_out.fetch_add(1, Ordering::Relaxed) >= LOADED_AFTER
+        let reads = self.left_out.fetch_add(1, Ordering::Relaxed) as usize;
+        reads > self.filter_bytes() / BYTES_A_READ
     }
 
     /// Loads the filter, if it is not loaded yet.
