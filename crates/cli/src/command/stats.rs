@@ -86,11 +86,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                 ("bytes_log", "written to the log", Bytes(stats.bytes_log)),
                 ("bytes_flush", "written by flushes", Bytes(stats.bytes_flush)),
                 ("bytes_compaction", "written by compactions", Bytes(stats.bytes_compaction)),
-                (
-                    "bytes_compaction_read",
-                    "read by compactions",
-                    Bytes(stats.bytes_compaction_read),
-                ),
+                ("bytes_compaction_read", "compactions read", Bytes(stats.bytes_compaction_read)),
                 ("bytes_segments", "written to value segments", Bytes(stats.bytes_segments)),
                 ("bytes_adopted", "in logs that became segments", Bytes(stats.bytes_adopted)),
                 (

@@ -82,7 +82,8 @@ pub struct Stats {
     /// Table lookups that a filter ruled out.
     pub filter_negatives: u64,
     /// Table lookups since the open that went without the filter, because the memory budget has no
-    /// room for it. If there are many, a larger [`crate::Options::memory_budget`] makes gets faster.
+    /// room for it. If there are many, a larger [`crate::Options::memory_budget`] makes gets
+    /// faster.
     pub filters_left_out: u64,
     /// Bytes that the open found after the ends of manifest and logs and dropped: see
     /// [`crate::events::DroppedTail`].
