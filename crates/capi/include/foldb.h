@@ -501,7 +501,7 @@ typedef void (*foldb_event_fn)(void *state, const char *name, const char *text);
 //
 // Any thread may call the function, several at the same time, and the database waits for it. It
 // may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function
-// that waits for background work; they fail with `FOLDB_INVALID_ARGUMENT`.
+// that waits for background work; they fail with `FOLDB_REENTRANT`.
 typedef struct {
   // `sizeof` of this struct. It tells the library which fields the program's header has.
   size_t size;
@@ -1679,9 +1679,11 @@ foldb_error_t *foldb_updates_changes(const foldb_updates_t *updates,
 
 // Adds the writes of the update to a batch, for keyspaces and operators of the same names in the
 // batch's database. Adds nothing if the update is no batch of writes. Fails with
-// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces.
+// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces. The batch is then as before:
+// make the keyspace, and call again.
 FOLDB_API FOLDB_CHECK_ERROR
-foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch, const foldb_updates_t *updates);
+foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch,
+                                      const foldb_updates_t *updates);
 
 // Frees updates. NULL is allowed.
 FOLDB_API

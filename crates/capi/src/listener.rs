@@ -21,7 +21,7 @@ pub type foldb_event_fn =
 ///
 /// Any thread may call the function, several at the same time, and the database waits for it. It
 /// may read from the database. It must not call `foldb_flush`, `foldb_compact` or another function
-/// that waits for background work; they fail with `FOLDB_INVALID_ARGUMENT`.
+/// that waits for background work; they fail with `FOLDB_REENTRANT`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct foldb_listener_t {

@@ -265,7 +265,7 @@ impl BatchUpdate {
     /// operators with the same names, versions and parameters.
     ///
     /// # Errors
-    /// `KeyspaceMissing`, `UnknownOperator`, `Closed`. The batch then has some of the writes.
+    /// `KeyspaceMissing`, `UnknownOperator`, `Closed`. The batch is then as before.
     ///
     /// # Example
     /// ```
@@ -293,6 +293,14 @@ impl BatchUpdate {
     /// # Ok::<(), foldb::Error>(())
     /// ```
     pub fn add_to(&self, batch: &mut WriteBatch, db: &Db) -> Result<()> {
+        let (mark, mistake) = (batch.mark(), batch.mistake().cloned());
+        self.add_all(batch, db).inspect_err(|_| {
+            batch.cut(mark);
+            mistake.into_iter().for_each(|mistake| batch.note_mistake(mistake));
+        })
+    }
+
+    fn add_all(&self, batch: &mut WriteBatch, db: &Db) -> Result<()> {
         for operation in self.operations() {
             let name = name_of(&self.keyspaces, operation.keyspace);
             let keyspace = db.keyspace(name)?;

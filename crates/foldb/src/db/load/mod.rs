@@ -185,7 +185,7 @@ impl SortedLoad {
     ///
     /// # Errors
     /// The first error that ended the load; `NoSpace`, `Io`, `KeyspaceDropped`, `ComparatorFailed`,
-    /// `Poisoned`, `Closed`; `InvalidArgument` inside a listener, operator or comparator. After an
+    /// `Poisoned`, `Closed`; `Reentrant` inside a listener, operator or comparator. After an
     /// error nothing was added. The one exception is `Poisoned` or `Io` of a failed sync: the next
     /// open then finds the whole load or nothing of it.
     pub fn finish(mut self) -> Result<LoadReport> {

@@ -115,3 +115,31 @@ fn an_operator_with_other_parameters_is_refused() {
     let copied = copy_all(&mut db.updates_since(&Position::BEGINNING).unwrap(), &copy);
     assert_error(copied, ErrorKind::UnknownOperator, None);
 }
+
+/// A follower makes the missing keyspace, and adds the update again.
+#[test]
+fn an_update_that_cannot_be_added_leaves_the_batch_as_it_was() {
+    let (fs, fs_of_copy) = (MemFs::new(), MemFs::new());
+    let (db, copy) = (open_keeping(&fs, 1), open_keeping(&fs_of_copy, 2));
+    let new = db.create_keyspace("new", KeyspaceOptions::default()).unwrap();
+    let mut both = WriteBatch::new();
+    both.put("a", "1").put_in(&new, "b", "2");
+    db.write(&both).unwrap();
+    db.sync().unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put("own", "0");
+    let mut refused = 0;
+    for update in db.updates_since(&Position::BEGINNING).unwrap() {
+        let Change::Batch(changes) = update.unwrap().change else { continue };
+        let error = changes.add_to(&mut batch, &copy).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::KeyspaceMissing);
+        assert_eq!(batch.len(), 1);
+        refused += 1;
+        copy.create_keyspace("new", KeyspaceOptions::default()).unwrap();
+        changes.add_to(&mut batch, &copy).unwrap();
+        assert_eq!(batch.len(), 3);
+    }
+    assert_eq!(refused, 1);
+    copy.write(&batch).unwrap();
+    assert_eq!(copy.keyspace("new").unwrap().get("b").unwrap().unwrap(), b"2");
+}
