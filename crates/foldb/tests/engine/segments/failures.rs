@@ -355,6 +355,40 @@ fn a_compaction_that_always_fails_stops_no_collection() {
     check_all(&db, 100, |_| Some(1));
 }
 
+/// A call first compacts the trees that hide dead values. A tree of another keyspace that cannot be
+/// compacted once ended the call.
+#[test]
+fn a_compaction_that_fails_in_one_keyspace_stops_no_collection_of_another() {
+    let fs = MemFs::new();
+    let told = Arc::new(Told::default());
+    let options = Options { listeners: vec![Arc::clone(&told) as _], ..by_hand(&fs) };
+    let separated = options.default.clone();
+    let db = Db::open(PATH, options).unwrap();
+    let other = db.create_keyspace("other", separated).unwrap();
+    for generation in 0..3 {
+        for n in 0..100 {
+            other.put(key(n), support::segments::value(n, generation)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let names = fs.list(Path::new(PATH)).unwrap().into_iter();
+    let unreadable: Vec<_> = names.filter(|name| name.ends_with(".tbl")).collect();
+    for generation in 0..3 {
+        put_all(&db, 0..100, generation);
+        db.flush().unwrap();
+    }
+    for name in unreadable {
+        fs.inject(Fault::on(Operation::Read).path(&name).forever());
+    }
+    let before = db.stats().segments.bytes;
+    let options = GcOptions { max_dead_fraction: 0.1, ..GcOptions::default() };
+    db.with(&options).collect_garbage().unwrap();
+    let after = db.stats().segments.bytes;
+    assert!(after <= before * 3 / 4, "{after} of {before} bytes are left");
+    assert!(!told.0.lock().unwrap().is_empty(), "a listener learns of the compaction");
+    check_all(&db, 100, |_| Some(2));
+}
+
 /// The reported errors of background work.
 #[derive(Debug, Default)]
 struct Told(Mutex<Vec<String>>);

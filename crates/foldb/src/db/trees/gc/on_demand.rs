@@ -13,6 +13,7 @@ use crate::db::throttle::give_way::Courtesy;
 use crate::db::trees::gc::step::{Collected, stopped};
 use crate::db::trees::gc::{GcOptions, GcProgress, GcReport};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::Event;
 use crate::gc::Bound;
 use crate::version::Version;
 
@@ -77,6 +78,9 @@ impl OnDemand<'_> {
             let _collecting = core.background.locks.collect();
             self.courtesy.resume();
             for keyspace in core.keyspaces.all() {
+                if keyspace.has_failed() {
+                    continue;
+                }
                 self.collect(&keyspace, &mut report)?;
             }
             core.remove_as_readers_let_go(&versions);
@@ -179,7 +183,8 @@ impl Core {
     }
 
     /// Compacts each tree that may hide more dead values than `fraction` allows. An error of
-    /// `between_slices` ends the compactions.
+    /// `between_slices` ends the compactions. A compaction that fails otherwise, for example at a
+    /// damaged table, stops neither those of other trees nor the collection.
     fn reveal_dead_values(
         &self,
         fraction: f64,
@@ -191,9 +196,15 @@ impl Core {
                 let own = tree.keyspaces.get(&keyspace.id);
                 own.is_some_and(|own| own.is_worth_compacting_first(fraction))
             };
-            if hides {
+            if !hides || keyspace.has_failed() {
+                continue;
+            }
+            between_slices()?;
+            let compacted = self.compact_range(&keyspace, CutRange::ALL, 0, between_slices);
+            if let Err(error) = compacted {
                 between_slices()?;
-                self.compact_range(&keyspace, CutRange::ALL, 0, between_slices)?;
+                self.check_writable()?;
+                self.events.tell(&Event::BackgroundError { error });
             }
         }
         Ok(())
