@@ -269,7 +269,9 @@ Status DBImpl::Get(const ReadOptions& options, const Slice& key, std::string* va
   foldb_error_t* error = foldb_get_with(db_, nullptr, Choose(options, passing_), BytesOf(key),
                                         key.size(), AssignValue, value, &found);
   if (error != nullptr) {
-    return TakeError(error);
+    const Status status = TakeError(error);
+    // An Env's missing file says nothing about the key.
+    return status.IsNotFound() ? Status::IOError(status.ToString()) : status;
   }
   return found ? Status::OK() : Status::NotFound(Slice());
 }

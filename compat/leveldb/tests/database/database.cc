@@ -325,6 +325,53 @@ void SyncedWrites() {
   delete db;
 }
 
+// Files that a read cannot find, while the test says so.
+class LosingEnv : public leveldb::EnvWrapper {
+ public:
+  LosingEnv() : EnvWrapper(Env::Default()) {}
+
+  Status NewRandomAccessFile(const std::string& name, leveldb::RandomAccessFile** file) override {
+    const Status status = target()->NewRandomAccessFile(name, file);
+    if (status.ok()) *file = new Table(this, *file);
+    return status;
+  }
+
+  std::atomic<bool> loses{false};
+
+ private:
+  struct Table : leveldb::RandomAccessFile {
+    Table(LosingEnv* own_env, leveldb::RandomAccessFile* own) : env(own_env), file(own) {}
+    Status Read(uint64_t offset, size_t n, Slice* result, char* scratch) const override {
+      if (env->loses) return Status::NotFound("table", "No such file or directory");
+      return file->Read(offset, n, result, scratch);
+    }
+
+    LosingEnv* const env;
+    const std::unique_ptr<leveldb::RandomAccessFile> file;
+  };
+};
+
+// A missing file is an error of the read. It does not say that the key is absent.
+void MissingTable() {
+  LosingEnv env;
+  Options options = Creating();
+  options.env = &env;
+  DB* db = nullptr;
+  Need(DB::Open(options, directory + "/losing", &db));
+  Need(db->Put(WriteOptions(), "k", "v"));
+  db->CompactRange(nullptr, nullptr);
+  delete db;
+  Need(DB::Open(options, directory + "/losing", &db));
+  env.loses = true;
+  std::string value;
+  const Status lost = db->Get(ReadOptions(), "k", &value);
+  CHECK(lost.IsIOError() && Has(lost, "No such file"));
+  env.loses = false;
+  CHECK(db->Get(ReadOptions(), "k", &value).ok() && value == "v");
+  CHECK(db->Get(ReadOptions(), "absent", &value).IsNotFound());
+  delete db;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -337,6 +384,7 @@ int main(int argc, char** argv) {
   Properties();
   NamedLikeBytewise();
   SyncedWrites();
+  MissingTable();
   std::puts("every database is as it should be");
   return 0;
 }
