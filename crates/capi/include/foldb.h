@@ -1679,11 +1679,10 @@ foldb_error_t *foldb_updates_changes(const foldb_updates_t *updates,
 
 // Adds the writes of the update to a batch, for keyspaces and operators of the same names in the
 // batch's database. Adds nothing if the update is no batch of writes. Fails with
-// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces. The batch is then as before:
-// make the keyspace, and call again.
+// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces. The batch is then as
+// before: make the keyspace, and call again.
 FOLDB_API FOLDB_CHECK_ERROR
-foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch,
-                                      const foldb_updates_t *updates);
+foldb_error_t *foldb_batch_add_update(foldb_batch_t *batch, const foldb_updates_t *updates);
 
 // Frees updates. NULL is allowed.
 FOLDB_API

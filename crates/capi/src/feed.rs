@@ -234,8 +234,8 @@ pub unsafe extern "C" fn foldb_updates_changes(
 
 /// Adds the writes of the update to a batch, for keyspaces and operators of the same names in the
 /// batch's database. Adds nothing if the update is no batch of writes. Fails with
-/// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces. The batch is then as before:
-/// make the keyspace, and call again.
+/// `FOLDB_KEYSPACE_MISSING` if that database lacks one of the keyspaces. The batch is then as
+/// before: make the keyspace, and call again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_batch_add_update(
     batch: *mut foldb_batch_t,
