@@ -11,6 +11,7 @@ use std::time::Duration;
 use foldb::custom::Comparator;
 use foldb::env::{MemFs, SystemThreads};
 use foldb::events::{Event, EventListener};
+use foldb::garbage::GcOptions;
 use foldb::internals::Knobs;
 use foldb::{
     CompactionPreset, Compression, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, LogAdoption,
@@ -550,6 +551,30 @@ fn no_caller_waits_for_the_garbage_of_a_keyspace_whose_comparator_failed() {
         assert!(db.stats().segments.dead_bytes > 40_000, "{:?}", db.stats().segments);
     });
     assert_error(db.wait_for_background(), ErrorKind::ComparatorFailed, None);
+}
+
+/// A collection on demand first compacts the trees that hide dead values. One that refuses each
+/// compaction, because its comparator failed, once ended the call for all keyspaces.
+#[test]
+fn a_keyspace_whose_comparator_failed_stops_no_collection_of_another() {
+    let value = |generation: u8| [generation; 1000];
+    let (db, keyspace) = with_a_failed_keyspace(|db, keyspace| {
+        for generation in 0..3 {
+            for n in 0..50u64 {
+                db.put(n.to_be_bytes(), value(generation)).unwrap();
+                keyspace.put(n.to_be_bytes(), value(generation)).unwrap();
+            }
+            db.flush().unwrap();
+        }
+    });
+    assert_error(keyspace.compact(..), ErrorKind::ComparatorFailed, None);
+    let before = db.stats().segments.bytes;
+    let options = GcOptions { max_dead_fraction: 0.1, ..GcOptions::default() };
+    let report = db.with(&options).collect_garbage().unwrap();
+    assert!(report.bytes_after <= before - 90_000, "{report:?}");
+    for n in 0..50u64 {
+        assert_eq!(db.get(n.to_be_bytes()).unwrap().unwrap(), value(2));
+    }
 }
 
 /// A batch filled before the failure was once written at each try, and never flushed.
