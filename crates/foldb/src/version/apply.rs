@@ -11,7 +11,7 @@ use crate::separated::SegmentId;
 use crate::table::{Piece, Surroundings};
 use crate::version::bounds::{KeyRange, Upper};
 use crate::version::edit::TreeEdit;
-use crate::version::file::FileMeta;
+use crate::version::file::{FileFacts, FileMeta};
 use crate::version::level::{Run, RunId, TableRef, Version};
 
 impl Version {
@@ -40,15 +40,19 @@ impl Version {
         comparator: &dyn Comparator,
         segment_files: &Arc<SegmentFiles>,
     ) -> Result<Version> {
-        let mut files: HashMap<u64, Arc<FileMeta>> = HashMap::new();
-        for table in self.tables() {
-            files.entry(table.file.number).or_insert_with(|| Arc::clone(&table.file));
-        }
+        let mut inserted: HashMap<u64, Arc<FileMeta>> = HashMap::new();
         let mut next = self.clone();
         for changes in edits {
             let before = next.tables_at_stake(changes);
             for change in changes {
-                next.change(change, &mut files, comparator, segment_files)?;
+                if let TreeEdit::Insert { file, .. } = change {
+                    inserted.entry(file.number).or_insert_with(|| {
+                        self.file(file, comparator).unwrap_or_else(|| {
+                            Arc::new(FileMeta::new(file.clone(), segment_files.trash()))
+                        })
+                    });
+                }
+                next.change(change, &inserted, comparator, segment_files)?;
             }
             next.settle_segments(before)?;
             for level in &mut next.levels {
@@ -61,17 +65,15 @@ impl Version {
     fn change(
         &mut self,
         change: &TreeEdit,
-        files: &mut HashMap<u64, Arc<FileMeta>>,
+        inserted: &HashMap<u64, Arc<FileMeta>>,
         comparator: &dyn Comparator,
         segment_files: &Arc<SegmentFiles>,
     ) -> Result<()> {
         match change {
             TreeEdit::NewRun { level, run, before } => self.create_run(*level, *run, *before),
             TreeEdit::Insert { run, file, lo, hi } => {
-                let file = files.entry(file.number).or_insert_with(|| {
-                    Arc::new(FileMeta::new(file.clone(), segment_files.trash()))
-                });
-                let table = TableRef { file: Arc::clone(file), lo: Arc::clone(lo), hi: hi.clone() };
+                let file = Arc::clone(&inserted[&file.number]);
+                let table = TableRef { file, lo: Arc::clone(lo), hi: hi.clone() };
                 Arc::make_mut(self.run_mut(*run)?).insert(comparator, table);
                 Ok(())
             }
@@ -80,6 +82,24 @@ impl Version {
                 self.segments.place(*placement, segment_files.get(placement.file))
             }
         }
+    }
+
+    /// Returns the object of a file that the tree shows. It looks only where the file's keys lie: a
+    /// tree may have very many tables.
+    pub(super) fn file(
+        &self,
+        facts: &FileFacts,
+        comparator: &dyn Comparator,
+    ) -> Option<Arc<FileMeta>> {
+        let extent =
+            KeyRange { lo: Some(Arc::clone(&facts.smallest)), hi: Some(facts.end.clone()) };
+        let tables = self.runs().flat_map(|(_, run)| run.overlapping(comparator, &extent));
+        let found = tables.map(|table| &table.file).find(|file| file.number == facts.number);
+        debug_assert!(
+            found.is_some() || self.tables().all(|table| table.file.number != facts.number),
+            "a table shows nothing beyond the keys of its file"
+        );
+        found.cloned()
     }
 
     /// Returns the files that the changes may add or remove, and whether this version has them.
@@ -181,12 +201,25 @@ impl Version {
 
     /// Marks the files that this version refers to and `next` does not.
     pub(crate) fn mark_obsolete_files(&self, next: &Version) {
-        let kept: HashSet<u64> = next.tables().map(|table| table.file.number).collect();
-        for table in self.tables() {
-            if !kept.contains(&table.file.number) {
-                table.file.mark_obsolete();
+        let mut gone: Vec<&Arc<FileMeta>> = self
+            .runs()
+            .flat_map(|(_, run)| run.differing(next.run(run.id).map(|run| &**run)))
+            .map(|table| &table.file)
+            .collect();
+        gone.sort_unstable_by_key(|file| Arc::as_ptr(file));
+        gone.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        if !gone.is_empty() {
+            let mut is_kept = vec![false; gone.len()];
+            for TableRef { file, .. } in next.tables() {
+                let place = gone.binary_search_by_key(&Arc::as_ptr(file), |file| Arc::as_ptr(file));
+                if let Ok(at) = place {
+                    is_kept[at] = true;
+                }
             }
+            let mut is_kept = is_kept.into_iter();
+            gone.retain(|_| is_kept.next() == Some(false));
         }
+        gone.into_iter().for_each(|file| file.mark_obsolete());
         debug_assert!(
             !next.tables().any(|table| table.file.is_obsolete()),
             "no table of the tree in force is marked for removal"

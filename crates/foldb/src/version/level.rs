@@ -127,10 +127,10 @@ impl Run {
     /// Returns the tables that have keys in a range.
     pub(crate) fn overlapping<'a>(
         &'a self,
-        comparator: &'a dyn Comparator,
-        range: &'a KeyRange,
-    ) -> impl Iterator<Item = &'a TableRef> {
-        self.tables.iter().filter(|table| range.overlaps(comparator, &table.lo, &table.hi))
+        comparator: &dyn Comparator,
+        range: &KeyRange,
+    ) -> std::slice::Iter<'a, TableRef> {
+        self.tables[self.overlapping_range(comparator, range)].iter()
     }
 
     /// Returns the indexes of the tables that have keys in a range. They are neighbours.
@@ -139,13 +139,25 @@ impl Run {
         comparator: &dyn Comparator,
         range: &KeyRange,
     ) -> Range<usize> {
-        if range.lo.is_none() && range.hi.is_none() {
-            return 0..self.tables.len();
+        let first = range.lo.as_ref().map_or(0, |lo| self.find(comparator, lo));
+        let begins = |table: &TableRef| {
+            range.hi.as_ref().is_none_or(|end| end.admits(comparator, &table.lo))
+        };
+        first..first + self.tables[first..].partition_point(begins)
+    }
+
+    /// Returns the tables between the first and the last that differ from those of a later state of
+    /// the run. Edits change a few neighbours of perhaps very many.
+    pub(crate) fn differing(&self, later: Option<&Run>) -> &[TableRef] {
+        let later = later.map_or(&[][..], |later| &later.tables);
+        if std::ptr::eq(&*self.tables, later) {
+            return &[];
         }
-        let overlaps = |table: &TableRef| range.overlaps(comparator, &table.lo, &table.hi);
-        let first = self.tables.iter().position(overlaps).unwrap_or(self.tables.len());
-        let count = self.tables[first..].iter().take_while(|table| overlaps(table)).count();
-        first..first + count
+        let is_same = |(a, b): &(&TableRef, &TableRef)| Arc::ptr_eq(&a.file, &b.file);
+        let before = self.tables.iter().zip(later).take_while(is_same).count();
+        let rest = (&self.tables[before..], &later[before..]);
+        let behind = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(is_same).count();
+        &rest.0[..rest.0.len() - behind]
     }
 
     /// Estimates the bytes of the run.

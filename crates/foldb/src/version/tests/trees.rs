@@ -1,13 +1,15 @@
 //! Tests of versions: carving, applying edits, describing a version, and the checks of its order.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proptest::prelude::*;
 
 use crate::ErrorKind;
 use crate::files::FileKind;
-use crate::key::BytewiseComparator;
+use crate::key::{BytewiseComparator, Comparator};
 use crate::segment::SegmentFiles;
 use crate::testing::tree::{Workbench, parse_bounds};
 use crate::version::{
@@ -134,6 +136,72 @@ fn files_are_marked_when_their_last_part_goes() {
     drop(first);
     assert_eq!(bench.segment_files.trash().empty(), [FileKind::Table(1)]);
     assert!(bench.segment_files.trash().empty().is_empty());
+}
+
+/// A file may be shown by parts in several runs. Its part in one run goes first.
+#[test]
+fn a_file_that_another_run_shows_is_not_marked() {
+    let bench = Workbench::new();
+    let first =
+        bench.draw("L0 r9: [b.PUT.9(9)]\n         L1 r5: [a.PUT.1(1) c.PUT.2(2)] [e.PUT.3(3)]");
+    let moved = first.run(5).unwrap().tables[1].clone();
+    let insert = TreeEdit::Insert {
+        run: 9,
+        file: moved.file.facts().clone(),
+        lo: Arc::clone(&moved.lo),
+        hi: moved.hi.clone(),
+    };
+    let second = bench.apply(&first, &[carve(5, "e..f"), insert]);
+    assert!(Arc::ptr_eq(&second.run(9).unwrap().tables[1].file, &moved.file), "one object");
+    first.mark_obsolete_files(&second);
+    assert!(!moved.file.is_obsolete());
+    let third = bench.apply(&second, &[carve(9, "e..f")]);
+    second.mark_obsolete_files(&third);
+    assert!(moved.file.is_obsolete());
+    assert_eq!(third.tables().filter(|table| table.file.is_obsolete()).count(), 0);
+}
+
+/// An edit of one table among many compares no others.
+#[test]
+fn an_edit_compares_few_of_very_many_tables() {
+    let bench = Workbench::new();
+    let tables: Vec<_> = (0..500).map(|n| format!("[k{n:04}.PUT.1(1)]")).collect();
+    let version = bench.draw(&format!("L1 r5: {}", tables.join(" ")));
+    let counting = Counting::default();
+    let range = KeyRange {
+        lo: Some(Key::from(&b"k0250"[..])),
+        hi: Some(Upper::Excluded(Key::from(&b"k0251"[..]))),
+    };
+    let run = version.run(5).unwrap();
+    assert_eq!(run.overlapping(&counting, &range).count(), 1);
+    assert_eq!(run.overlapping_range(&counting, &range), 250..251);
+    let facts = run.tables[250].file.facts().clone();
+    let found = version.file(&facts, &counting).unwrap();
+    assert!(Arc::ptr_eq(&found, &run.tables[250].file));
+    let compared = counting.0.load(Relaxed);
+    assert!(compared <= 3 * 20, "{compared} comparisons of 500 tables");
+}
+
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.0.fetch_add(1, Relaxed);
+        a.cmp(b)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        true
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
 }
 
 fn facts(number: u64, smallest: &str, largest: &str) -> FileFacts {
