@@ -27,8 +27,9 @@ impl Db {
     /// [`GcOptions::compact_first`] it does not flush.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. The collection skips a damaged segment file, and
-    /// collects beside a tree that cannot be compacted first. It reports both as an
+    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. After an error in one keyspace it still collects in
+    /// the others. The collection skips a damaged segment file, and collects beside a tree that
+    /// cannot be compacted first. It reports both as an
     /// [`crate::events::Event::BackgroundError`]. It skips keyspaces whose comparator failed.
     ///
     /// # Example

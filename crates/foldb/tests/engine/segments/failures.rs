@@ -389,6 +389,36 @@ fn a_compaction_that_fails_in_one_keyspace_stops_no_collection_of_another() {
     check_all(&db, 100, |_| Some(2));
 }
 
+#[test]
+fn a_collection_that_fails_in_one_keyspace_collects_in_the_others() {
+    let fs = MemFs::new();
+    let options = by_hand(&fs);
+    let separated = options.default.clone();
+    let db = Db::open(PATH, options).unwrap();
+    for generation in 0..2 {
+        put_all(&db, 0..100, generation);
+        db.flush().unwrap();
+    }
+    db.default_keyspace().compact(..).unwrap();
+    let unwritable = segment_files(&fs);
+    let other = db.create_keyspace("other", separated).unwrap();
+    for generation in 0..2 {
+        for n in 0..100 {
+            other.put(key(n), support::segments::value(n, generation)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    other.compact(..).unwrap();
+    let before = db.stats().segments.dead_bytes;
+    for name in unwritable {
+        fs.inject(Fault::on(Operation::Read).path(&name).forever());
+    }
+    let error = db.with(&none_dead()).collect_garbage().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    let after = db.stats().segments.dead_bytes;
+    assert!(after <= before * 2 / 3, "{after} of {before} bytes are dead");
+}
+
 /// The reported errors of background work.
 #[derive(Debug, Default)]
 struct Told(Mutex<Vec<String>>);

@@ -70,6 +70,8 @@ impl OnDemand<'_> {
                 revealed => revealed?,
             }
         }
+        // The first failure. The other keyspaces are collected all the same.
+        let mut failure = None;
         let mut report = GcReport { bytes_before: self.bytes_before, ..GcReport::default() };
         {
             // Waits until a background collection ends its step. During this wait that collection
@@ -81,9 +83,15 @@ impl OnDemand<'_> {
                 if keyspace.has_failed() {
                     continue;
                 }
-                self.collect(&keyspace, &mut report)?;
+                if let Err(error) = self.collect(&keyspace, &mut report) {
+                    core.check_writable()?;
+                    failure.get_or_insert(error);
+                }
             }
             core.remove_as_readers_let_go(&versions);
+        }
+        if let Some(error) = failure {
+            return Err(error);
         }
         report.cancelled = self.is_cancelled();
         report.bytes_after = core.keyspaces.segment_stats().bytes;
