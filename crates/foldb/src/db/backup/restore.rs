@@ -40,17 +40,17 @@ impl Backups {
         for file in first {
             self.copy_back(record.id, file, &target.names.directory().join(&file.name))?;
         }
-        self.sync(directory.as_ref())?;
+        self.sync(target.names.directory())?;
         // Without CURRENT there is no database. CLOSED says that there is one.
         last.sort_by_key(|file| file.name != "CURRENT");
         for file in last {
             let path = target.names.directory().join(&file.name);
             let next = target.names.directory().join(format!("{}.tmp", file.name));
             self.copy_back(record.id, file, &next)?;
-            self.sync(directory.as_ref())?;
+            self.sync(target.names.directory())?;
             let failed = |error: io::Error| Error::io(&path, "rename", &error);
             self.fs.rename(&next, &path).map_err(failed)?;
-            self.sync(directory.as_ref())?;
+            self.sync(target.names.directory())?;
         }
         target.is_whole = true;
         Ok(BackupInfo::of(&record))
