@@ -59,13 +59,7 @@ impl FrameWriter {
             used: 0,
             written: 0,
             synced: 0,
-            compressor: Compressor {
-                head: Vec::new(),
-                out: PagedBytes::default(),
-                snappy: snappy::Encoder::default(),
-                zstd: zstd::Encoder::default(),
-                incompressible: 0,
-            },
+            compressor: Compressor::default(),
         }
     }
 
@@ -202,6 +196,7 @@ impl FrameWriter {
 }
 
 /// The codecs' state, reused from frame to frame.
+#[derive(Default)]
 struct Compressor {
     head: Vec<u8>,
     /// Mapped pages: of a large frame only the written pages use memory.
@@ -280,16 +275,6 @@ fn worst_case(len: usize, codec: Compression) -> usize {
 mod tests {
     use super::*;
 
-    fn compressor() -> Compressor {
-        Compressor {
-            head: Vec::new(),
-            out: PagedBytes::default(),
-            snappy: snappy::Encoder::default(),
-            zstd: zstd::Encoder::default(),
-            incompressible: 0,
-        }
-    }
-
     fn noise(rng: &mut fastrand::Rng) -> Vec<u8> {
         std::iter::repeat_with(|| rng.u8(..)).take(4096).collect()
     }
@@ -299,7 +284,7 @@ mod tests {
     fn behind_frames_that_gain_nothing_one_in_32_is_tried() {
         let mut rng = fastrand::Rng::with_seed(1);
         let tried = (0..256).filter(|&before| {
-            let mut own = compressor();
+            let mut own = Compressor::default();
             for _ in 0..before {
                 assert!(own.compress(&noise(&mut rng), Compression::Lz4).is_none());
             }
@@ -312,7 +297,7 @@ mod tests {
     #[test]
     fn one_frame_that_gains_has_all_tried_again() {
         let mut rng = fastrand::Rng::with_seed(2);
-        let mut own = compressor();
+        let mut own = Compressor::default();
         for _ in 0..1000 {
             assert!(own.compress(&noise(&mut rng), Compression::Lz4).is_none());
             assert!(own.compress(&[7; 4096], Compression::None).is_none(), "not one of the frames");

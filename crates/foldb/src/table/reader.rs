@@ -53,8 +53,9 @@ pub struct TableReader {
     left_out: AtomicU32,
 }
 
-/// A filter without room is loaded after one read without it for each so many bytes. Then the load,
-/// and the opens of the tables that it closes, cost less than those reads.
+/// Reads leave out a filter that has no room. The next read loads it once there was such a read for
+/// each so many bytes of it. By then those reads have cost more than the load, and than the opens
+/// of the tables that it closes.
 const BYTES_A_READ: usize = 1024;
 
 /// A filter in memory.

@@ -1,6 +1,7 @@
-//! An order in which different bytes may be one key.
+//! Orders for tests: one in which different bytes may be one key, and one that counts.
 
 use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::key::Comparator;
 
@@ -23,5 +24,28 @@ impl Comparator for CaseBlind {
 
     fn bytewise_equality(&self) -> bool {
         false
+    }
+}
+
+/// Orders keys by their bytes, and counts the comparisons.
+#[derive(Debug, Default)]
+pub(crate) struct Counting(pub(crate) AtomicU64);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.counting"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.0.fetch_add(1, Relaxed);
+        a.cmp(b)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
     }
 }

@@ -192,8 +192,10 @@ impl RecentWrites {
     /// of the notes now.
     pub(crate) fn reach(&self) -> usize {
         let Some(oldest) = self.notes.front() else { return self.sizes.keys };
-        let bytes = usize::try_from(self.end - oldest.begin).unwrap_or(usize::MAX);
-        self.sizes.keys.min(RECENT_BYTES * self.notes.len() / bytes.max(1))
+        // Beyond the range of a `usize` of 32 bits.
+        let room_for = RECENT_BYTES as u64 * self.notes.len() as u64;
+        let writes = room_for / (self.end - oldest.begin).max(1);
+        usize::try_from(writes).map_or(self.sizes.keys, |writes| writes.min(self.sizes.keys))
     }
 
     /// Notes a write. Returns whether it is time to look whether transactions are still open.

@@ -47,36 +47,36 @@ fn tables_are_closed_when_memory_is_needed_but_not_under_a_reader() {
     assert_eq!(bench.pool.memory_bytes(), 0, "closed tables are not counted");
 }
 
+/// Opens a table with a filter of some KiB. Returns how often reads of absent keys were told that
+/// the table may hold them, before the first that was told the truth.
+fn asks_before_the_load(bench: &Workbench, room: impl Fn(usize) -> usize) -> (usize, usize) {
+    let records: Vec<_> = (0..4000).map(|n| format!("k{n:04}.PUT.1(1)")).collect();
+    let version = bench.draw(&format!("L1 r1: [{}]", records.join(" ")));
+    let table = version.tables().next().unwrap();
+    let open = bench.tables.get_owned(&table.file).unwrap();
+    bench.pool.set_room(room(bench.pool.memory_bytes()));
+    let key = b"no such key";
+    let hash = crate::encoding::key_hash(key);
+    let admits = || bench.tables.may_contain(&open, hash, key).unwrap();
+    let asks = (0..1000).take_while(|_| admits()).count();
+    assert!(!admits(), "a loaded filter stays");
+    (asks, open.filter_bytes())
+}
+
 /// A filter is larger than all else of a table in memory. If reads loaded filters that have no
 /// room, each read would close other tables, and reopen its own.
 #[test]
 fn a_filter_without_room_is_left_out_until_enough_reads_lacked_it() {
     let bench = Workbench::new();
-    let version = tree(&bench);
-    let table = version.tables().next().unwrap();
-    let open = bench.tables.get_owned(&table.file).unwrap();
-    let asks_absent_key = || {
-        let key = b"no such key";
-        bench.tables.may_contain(&open, crate::encoding::key_hash(key), key).unwrap()
-    };
-    let indexes = bench.pool.memory_bytes();
-    bench.pool.set_room(indexes);
-    let before_the_load = (0..1000).take_while(|_| asks_absent_key()).count();
-    let expected = open.filter_bytes() / 1024 + 1;
-    assert_eq!(before_the_load, expected);
-    assert_eq!(bench.tables.filters_left_out(), expected as u64);
-    assert!(bench.pool.memory_bytes() > indexes, "the filter is in memory");
-    assert!(!asks_absent_key());
-    assert_eq!(bench.tables.filters_left_out(), expected as u64, "later reads ask it");
+    let (asks, bytes) = asks_before_the_load(&bench, |indexes| indexes);
+    assert!(bytes > 4096, "{bytes} bytes");
+    assert_eq!(asks, bytes / 1024 + 1);
+    assert_eq!(bench.tables.filters_left_out(), asks as u64);
 }
 
 #[test]
 fn a_filter_with_room_is_loaded_at_once() {
     let bench = Workbench::new();
-    let version = tree(&bench);
-    let table = version.tables().next().unwrap();
-    let open = bench.tables.get_owned(&table.file).unwrap();
-    let key = b"no such key";
-    assert!(!bench.tables.may_contain(&open, crate::encoding::key_hash(key), key).unwrap());
-    assert_eq!(bench.tables.filters_left_out(), 0);
+    let (asks, _) = asks_before_the_load(&bench, |indexes| indexes + (1 << 20));
+    assert_eq!((asks, bench.tables.filters_left_out()), (0, 0));
 }

@@ -1,16 +1,16 @@
 //! Tests of versions: carving, applying edits, describing a version, and the checks of its order.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use proptest::prelude::*;
 
 use crate::ErrorKind;
 use crate::files::FileKind;
-use crate::key::{BytewiseComparator, Comparator};
+use crate::key::BytewiseComparator;
 use crate::segment::SegmentFiles;
+use crate::testing::orders::Counting;
 use crate::testing::tree::{Workbench, parse_bounds};
 use crate::version::{
     FileFacts, Key, KeyRange, RunId, TreeEdit, Upper, Version, check_order, check_structure,
@@ -180,28 +180,6 @@ fn an_edit_compares_few_of_very_many_tables() {
     assert!(Arc::ptr_eq(&found, &run.tables[250].file));
     let compared = counting.0.load(Relaxed);
     assert!(compared <= 3 * 20, "{compared} comparisons of 500 tables");
-}
-
-#[derive(Debug, Default)]
-struct Counting(AtomicU64);
-
-impl Comparator for Counting {
-    fn name(&self) -> &str {
-        "counting"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.0.fetch_add(1, Relaxed);
-        a.cmp(b)
-    }
-
-    fn bytewise_order(&self) -> bool {
-        true
-    }
-
-    fn bytewise_equality(&self) -> bool {
-        true
-    }
 }
 
 fn facts(number: u64, smallest: &str, largest: &str) -> FileFacts {

@@ -1,8 +1,7 @@
 //! The work of the check, in comparisons of keys.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use foldb_env::{Env, MemFs};
 
@@ -11,33 +10,11 @@ use crate::db::handle::database::Db;
 use crate::db::state::recent_writes::EdgeRange;
 use crate::db::transaction::claims::{Claims, Forbids};
 use crate::encoding::key_hash;
-use crate::key::{Comparator, Kind, NO_OPERATOR};
+use crate::key::{Kind, NO_OPERATOR};
 use crate::operation::Operation;
 use crate::options::{KeyspaceOptions, Options};
 use crate::range_tombstone::Edge;
-
-/// The order of the bytes, which counts its comparisons.
-#[derive(Debug, Default)]
-struct Counting(AtomicU64);
-
-impl Comparator for Counting {
-    fn name(&self) -> &str {
-        "test.counting"
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.0.fetch_add(1, Relaxed);
-        a.cmp(b)
-    }
-
-    fn bytewise_order(&self) -> bool {
-        false
-    }
-
-    fn bytewise_equality(&self) -> bool {
-        true
-    }
-}
+use crate::testing::orders::Counting;
 
 const RANGES: u32 = 2000;
 const KEYS: u32 = 2000;
