@@ -53,9 +53,9 @@ pub struct TableReader {
     left_out: AtomicU32,
 }
 
-/// Reads leave out a filter that has no room. The next read loads it once there was such a read for
-/// each so many bytes of it. By then those reads have cost more than the load, and than the opens
-/// of the tables that it closes.
+/// Bytes of a filter for which one read may go without it, if it has no room. A filter of 1 MiB is
+/// left out by about 1024 reads, then loaded. A load closes other tables, so it must not
+/// come with every read.
 const BYTES_A_READ: usize = 1024;
 
 /// A filter in memory.
