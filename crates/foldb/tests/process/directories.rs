@@ -278,3 +278,54 @@ fn listing(path: &Path) -> Vec<(String, Vec<u8>)> {
     files.sort();
     files
 }
+
+/// A dump that is cut off. `at_its_end` runs before the restore learns of that.
+struct CutDump<F> {
+    bytes: Vec<u8>,
+    at_its_end: Option<F>,
+}
+
+impl<F: FnOnce()> std::io::Read for CutDump<F> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let len = into.len().min(self.bytes.len());
+        into[..len].copy_from_slice(&self.bytes[..len]);
+        self.bytes.drain(..len);
+        if len == 0
+            && let Some(at_its_end) = self.at_its_end.take()
+        {
+            at_its_end();
+        }
+        Ok(len)
+    }
+}
+
+/// A restore that failed removed the database that its path led to by then.
+#[test]
+fn a_restore_that_fails_removes_no_other_database() {
+    alone("directories::a_restore_that_fails_removes_no_other_database", |base| {
+        let (one, two) = (base.join("one"), base.join("two"));
+        fs::create_dir(&one).unwrap();
+        fs::create_dir(&two).unwrap();
+        other(&two.join("db"));
+        let mut bytes = Vec::new();
+        Db::open(two.join("db"), small()).unwrap().dump(&mut bytes).unwrap();
+        bytes.truncate(bytes.len() - 10);
+        let count_of = |path: &Path| count(&Db::open(path, small()).unwrap());
+
+        std::env::set_current_dir(&one).unwrap();
+        let at_its_end = Some(|| std::env::set_current_dir(&two).unwrap());
+        let dump = CutDump { bytes: bytes.clone(), at_its_end };
+        Db::restore(dump, "db", small()).unwrap_err();
+        assert_eq!(count_of(&two.join("db")), 3000);
+        assert!(!one.join("db").exists(), "what the restore made is gone");
+
+        let (path, part) = (one.join("db"), one.join("part"));
+        let at_its_end = Some(|| {
+            fs::rename(&path, &part).unwrap();
+            fs::rename(two.join("db"), &path).unwrap();
+        });
+        Db::restore(CutDump { bytes, at_its_end }, &path, small()).unwrap_err();
+        assert_eq!(count_of(&path), 3000);
+        assert!(part.exists());
+    });
+}

@@ -84,13 +84,13 @@ impl Description {
     /// Creates a database of this description, marked as unfinished.
     ///
     /// # Errors
-    /// As [`Description::plan`] and [`Db::open`]. `created` tells whether a database exists by
-    /// then.
+    /// As [`Description::plan`] and [`Db::open`]. `created` gets the id of the database, if one
+    /// exists by then.
     pub(super) fn create(
         &self,
         path: &Path,
         options: &Options,
-        created: &mut bool,
+        created: &mut Option<u64>,
     ) -> Result<Created> {
         let planned = self.plan(options)?;
         let mut options =
@@ -102,8 +102,8 @@ impl Description {
         }
         options.default.merge_operator = None;
         let db = Db::open_to_restore(path, options.clone())?;
-        *created = true;
         let core = db.core();
+        *created = Some(core.database);
         adopt(core, &self.operators)?;
         let operators = core.ids_of(&self.operators);
         for own in &planned {

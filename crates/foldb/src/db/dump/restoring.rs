@@ -19,9 +19,10 @@ use crate::db::dump::record::{Described, Entry, check_end};
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::read_options::ReadOptions;
+use crate::db::lifecycle::destroy::destroy_own;
 use crate::encoding::ByteReader;
 use crate::error::{Error, Result};
-use crate::files::{Proof, refuse_inside, remove};
+use crate::files::{FileNames, Proof, refuse_inside, remove};
 use crate::fold::Definition;
 use crate::fold::stamp::Stamp;
 use crate::key::{Kind, NO_OPERATOR, OperatorId};
@@ -56,12 +57,14 @@ impl Db {
         path: impl AsRef<Path>,
         options: Options,
     ) -> Result<DumpReport> {
-        let path = path.as_ref();
+        // Looked up once: the program may change its working directory during the restore.
+        let names = FileNames::at(&*options.env.fs, path.as_ref())?;
+        let path = names.directory();
         refuse_inside(&*options.env.fs, path)?;
-        let mut created = false;
+        let mut created = None;
         restore(from, path, &options, &mut created).inspect_err(|_| {
-            if created {
-                let _best_effort = Db::destroy(path, &options);
+            if let Some(database) = created {
+                let _best_effort = destroy_own(database, path, &options);
             }
         })
     }
@@ -71,7 +74,7 @@ fn restore(
     from: impl Read,
     path: &Path,
     options: &Options,
-    created: &mut bool,
+    created: &mut Option<u64>,
 ) -> Result<DumpReport> {
     let mut dump = BlockReader::begin(BufReader::new(from))?;
     let mut description = Description::default();

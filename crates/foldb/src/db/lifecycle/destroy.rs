@@ -12,16 +12,47 @@ use crate::files::{
     remove, remove_empty,
 };
 use crate::options::Options;
-use crate::version::refuse_other_manifest;
+use crate::version::{Manifest, refuse_other_manifest};
 
 /// Removes a database: its own files, and the directory if nothing else is in it. Files that
 /// another engine wrote under the same names stay.
 pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
+    destroy_what(What::Any, path, options)
+}
+
+/// Removes the database with this id. Another database, which may have come to the path meanwhile,
+/// stays.
+pub(crate) fn destroy_own(database: u64, path: &Path, options: &Options) -> Result<()> {
+    destroy_what(What::Own(database), path, options)
+}
+
+/// Which databases are removed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Any,
+    /// The one with this id.
+    Own(u64),
+}
+
+impl What {
+    fn is_at(self, fs: &dyn FileSystem, names: &FileNames) -> Result<bool> {
+        match self {
+            What::Any => Ok(true),
+            What::Own(database) => {
+                let found = Manifest::recover(fs, names, None)?;
+                let id = found.and_then(|found| found.edits.iter().find_map(|edit| edit.database));
+                Ok(id == Some(database))
+            }
+        }
+    }
+}
+
+fn destroy_what(what: What, path: &Path, options: &Options) -> Result<()> {
     check_platform()?;
     let fs = &*options.env.fs;
     let names = FileNames::at(fs, path)?;
     let path = names.directory();
-    match destroy_known(fs, path) {
+    match destroy_known(fs, path, what) {
         // Another process removed the database first.
         Err(error) if error.kind() == ErrorKind::Io && matches!(fs.try_exists(path), Ok(false)) => {
             Ok(())
@@ -30,7 +61,7 @@ pub(crate) fn destroy(path: &Path, options: &Options) -> Result<()> {
     }
 }
 
-fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+fn destroy_known(fs: &dyn FileSystem, path: &Path, what: What) -> Result<()> {
     let names = FileNames::new(path);
     let failed = |error| Error::io(path, "read the directory", &error);
     if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
@@ -38,7 +69,7 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     }
     refuse_foreign(fs, &names)?;
     let found = Found::in_directory(fs, &names)?;
-    if found.names.is_empty() {
+    if found.names.is_empty() || !what.is_at(fs, &names)? {
         return Ok(());
     }
     if let Err(error) = found.refuse_unproven(fs, path)
@@ -58,6 +89,9 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path) -> Result<()> {
         locked => locked.map_err(|error| lock_error(&names, &error))?,
     };
     // Another process may have held the lock until now, so the directory is listed only now.
+    if !what.is_at(fs, &names)? {
+        return Ok(());
+    }
     refuse_other_manifest(fs, &names)?;
     let found = Found::in_directory(fs, &names)?;
     found.refuse_unproven(fs, path)?;

@@ -60,6 +60,9 @@ fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>
     let goes_on = !options.error_if_exists || !is_there(&*fs, &names.current())?;
     if purpose == Purpose::Use || !goes_on {
         refuse_unfinished_restore(&*fs, &names)?;
+    } else if !options.error_if_exists && !is_there(&*fs, &names.restoring())? {
+        let message = "another database came to the directory of a restore";
+        return Err(Error::new(ErrorKind::DatabaseExists, message).in_file(names.directory()));
     }
     if fs.exists(&names.current()) && !fs.exists(&names.lock()) {
         // A database that was ever open has a lock file. If these files belong to another program,
