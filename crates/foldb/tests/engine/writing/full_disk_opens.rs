@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use foldb::env::{Env, FileSystem, MemFs};
-use foldb::{Db, Options, WriteOptions};
+use foldb::feed::{Change, Position, UpdateOp};
+use foldb::repair::verify;
+use foldb::{Db, ErrorKind, Options, WriteOptions};
 
 use super::full_disk::{DISK, VALUE, key, options, small_disk, value};
 use crate::support::PATH;
@@ -103,4 +105,71 @@ fn deletes_hold_after_a_log_that_replay_refused() {
         let left: Vec<_> = (1..lost - 1).map(|n| key(n).into_bytes()).collect();
         assert!(keys == left, "{name}: {} keys, not {}", keys.len(), left.len());
     }
+}
+
+/// The open copied the logs for the feed before it had taken their writes over, and a full disk had
+/// no space for the copies.
+#[test]
+fn a_database_with_a_feed_opens_on_a_full_disk_after_a_kill() {
+    let kept = |fs: &MemFs| Options { wal_retention_bytes: 1 << 40, ..still(fs) };
+    // With the writes in memory, and with more writes than fit there.
+    for memory_budget in [256 << 20, 8 << 20] {
+        let fs = small_disk();
+        let kept = |fs: &MemFs| Options { memory_budget, ..kept(fs) };
+        let db = Db::open(PATH, kept(&fs)).unwrap();
+        db.create_keyspace("counts", Default::default()).unwrap();
+        let mut count = 0;
+        while db.stats().reserved_space == 0 {
+            for _ in 0..500 {
+                db.put(key(count), value(count)).unwrap();
+                count += 1;
+            }
+            db.flush().unwrap();
+        }
+        let position = db.position().unwrap();
+        let from = count;
+        while count < from + 3000 && db.put(key(count), value(count)).is_ok() {
+            count += 1;
+        }
+        let mut image = fs.kill();
+        drop(db);
+        for round in 0..3 {
+            image.set_capacity(Some(DISK));
+            let used = DISK - image.create("probe".as_ref()).unwrap().free_space().unwrap();
+            image.set_capacity(Some(used));
+            let db = Db::open(PATH, kept(&image))
+                .unwrap_or_else(|error| panic!("{memory_budget}, round {round}: {error}"));
+            assert_eq!(db.iter().unwrap().count(), count);
+            follow(&db, &position, from..count);
+            drop(db);
+            image = image.kill();
+        }
+        image.set_capacity(None);
+        let db = Db::open(PATH, kept(&image)).unwrap();
+        db.put(key(count), value(count)).unwrap();
+        db.flush().unwrap();
+        follow(&db, &position, from..count + 1);
+        db.close().unwrap();
+        let report = verify(PATH, kept(&image)).unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        let db = Db::open(PATH, kept(&image)).unwrap();
+        follow(&db, &position, from..count + 1);
+    }
+}
+
+/// Checks that the feed has exactly the puts of these keys after a position.
+fn follow(db: &Db, position: &Position, keys: std::ops::Range<usize>) {
+    let mut next = keys.start;
+    db.sync()
+        .or_else(|error| if error.kind() == ErrorKind::NoSpace { Ok(()) } else { Err(error) })
+        .unwrap();
+    for update in db.updates_since(position).unwrap() {
+        let Change::Batch(batch) = update.unwrap().change else { continue };
+        for op in batch.iter() {
+            let UpdateOp::Put { key: found, .. } = op else { panic!("{op:?}") };
+            assert_eq!(found, key(next).as_bytes());
+            next += 1;
+        }
+    }
+    assert_eq!(next, keys.end);
 }

@@ -13,6 +13,10 @@
 //! 000007.log: 1 2 3 (torn)     000007.arc: 1 2 3, synced     edit     000007.log removed
 //! ```
 //!
+//! A full disk has no space for the copy. The open then syncs the log, and the log is renamed once
+//! tables have its writes. A torn tail behind the last frame stays, and no reader of the feed reads
+//! so far.
+//!
 //! If that open is cut before its edit, replay still needs the log, and a power loss may take the
 //! frames of the log and leave the copy. So for a needed log only its replayed frames count:
 //!
@@ -309,6 +313,26 @@ pub(super) fn copy_replayed(
         begun.push(archive.clone());
         copy_file(fs, &names.log(log.number), &archive, log.len)?;
         link.archived = Some(Archived { bytes: log.len, since: now, age: Duration::ZERO });
+    }
+    Ok(())
+}
+
+/// Makes the replayed logs of the chain durable under their names. Their flush archives them.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn sync_replayed(
+    fs: &dyn FileSystem,
+    names: &FileNames,
+    recovered: &Recovered,
+    replayed: &[ReplayedLog],
+) -> Result<()> {
+    for log in replayed {
+        if recovered.links.iter().any(|link| link.number == log.number) {
+            let path = names.log(log.number);
+            let synced = fs.open(&path).and_then(|file| file.sync());
+            synced.map_err(|error| Error::io(&path, "sync the log", &error))?;
+        }
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use crate::db::lifecycle::open::begun::{BegunFiles, remove_unneeded};
 use crate::db::lifecycle::open::files::{
     check_log, check_tables, list_files, logs_in, next_number,
 };
-use crate::db::lifecycle::open::kept_logs::{Recovered, copy_replayed, recover};
+use crate::db::lifecycle::open::kept_logs::{Recovered, copy_replayed, recover, sync_replayed};
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::take_over::StoredLogs;
 use crate::db::lifecycle::open::with_comparators;
@@ -211,7 +211,7 @@ struct InMemory {
 impl InMemory {
     /// Begins the files of this open. No manifest in force names them.
     fn begin(mut self, opening: &Opening<'_>) -> Result<Begun> {
-        let Opening { options, names, fs, stored, restores, runtime, .. } = opening;
+        let Opening { options, names, fs, stored, restores, runtime, given_back, .. } = opening;
         let Listed { present, parts, logs, next_log, .. } = &mut self.listed;
         remove_unneeded(&**fs, names, present, stored)?;
         assert!(
@@ -230,9 +230,15 @@ impl InMemory {
         let (parts, memory) = (std::mem::take(parts), runtime.work_memory());
         let trees = keyspace_trees(parts, stored, &self.settings, &self.tables, &memory);
         if logs.closed.is_none() {
-            let now = options.env.clock.now();
-            let logs = &self.replayed.logs;
-            copy_replayed(&**fs, names, &mut self.kept, logs, now, &mut files)?;
+            let (kept, logs) = (&mut self.kept, &self.replayed.logs);
+            match given_back {
+                None => {
+                    let now = options.env.clock.now();
+                    copy_replayed(&**fs, names, kept, logs, now, &mut files)?;
+                }
+                // A full disk has no space for copies.
+                Some(_) => sync_replayed(&**fs, names, kept, logs)?,
+            }
         }
         Ok(Begun { files, found: self, log: writer, trees })
     }
@@ -350,16 +356,14 @@ impl InForce<'_> {
     fn take_over(mut self) -> Result<Arc<Core>> {
         let core = self.core;
         let (first_log, next_log) = (self.logs.first, self.next_log);
-        // The logs of the change feed go into its archive at once. What does not fit into memory
-        // needs tables, and the blocks of the reserve may do for them.
-        let defers = self.given_back.is_some()
-            && core.feed.is_none()
-            && self.replayed.applied_through.is_none();
+        // What does not fit into memory needs tables. The blocks of the reserve may do for them.
+        let defers = self.given_back.is_some() && self.replayed.applied_through.is_none();
+        let end = self.end;
         let taken = match defers {
-            true => core.defer(&self.replayed, first_log, next_log),
+            true => core.defer(&self.replayed, first_log, next_log, end, self.announced),
             false => {
                 self.replayed.join_groups();
-                let (last_seqno, end) = (self.last_seqno, self.end);
+                let last_seqno = self.last_seqno;
                 core.take_over(self.replayed, self.logs, last_seqno, next_log, end, self.announced)
             }
         };

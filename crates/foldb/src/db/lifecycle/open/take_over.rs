@@ -71,9 +71,17 @@ impl Core {
     }
 
     /// Keeps the logged writes in memory, for an open on a full disk.
-    pub(super) fn defer(&self, replayed: &Replayed, first_log: u64, next_log: u64) -> Result<()> {
+    pub(super) fn defer(
+        &self,
+        replayed: &Replayed,
+        first_log: u64,
+        next_log: u64,
+        predecessor: Option<Predecessor>,
+        announced: Option<Announced>,
+    ) -> Result<()> {
         self.keep_replayed(replayed, first_log, next_log)?;
-        self.begin_log(None, None)
+        self.begin_log(predecessor, announced.as_ref())?;
+        announced.map_or(Ok(()), |announced| self.announce_since(&announced))
     }
 
     /// Adds the logged writes to the trees as tables, in one edit with the number of the new log.
