@@ -58,7 +58,7 @@ impl NewFile {
                 TryLockError::Error(error) => failed(error),
             })?;
             // The run that held the lock may have renamed or removed the file.
-            if names(&unfinished, &file).map_err(failed)? {
+            if is_name_of(&unfinished, &file).map_err(failed)? {
                 file.set_len(0).map_err(failed)?;
                 return Ok(NewFile { to: to.to_owned(), unfinished, file, is_whole: false });
             }
@@ -73,6 +73,12 @@ impl NewFile {
         let failed =
             |error: io::Error| Exit::failed(format!("cannot finish {}: {error}", shown(&self.to)));
         self.file.sync_all().map_err(failed)?;
+        if !is_name_of(&self.unfinished, &self.file).map_err(failed)? {
+            return Err(Exit::failed(format!(
+                "{} was moved away or removed: begin again",
+                shown(&self.unfinished)
+            )));
+        }
         fs::rename(&self.unfinished, &self.to).map_err(failed)?;
         self.is_whole = true;
         let parent = self.to.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -95,9 +101,9 @@ fn check_regular(path: &Path) -> Outcome {
     }
 }
 
-/// Whether a path names an open file.
+/// Returns whether a path names an open file.
 #[cfg(unix)]
-fn names(path: &Path, file: &File) -> io::Result<bool> {
+pub(crate) fn is_name_of(path: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let open = file.metadata()?;
     match fs::symlink_metadata(path) {
@@ -107,15 +113,16 @@ fn names(path: &Path, file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether a path names an open file. Where files have no numbers, any file of this name counts.
+/// Returns whether a path names an open file. Where files have no numbers, any file of this name
+/// counts.
 #[cfg(not(unix))]
-fn names(path: &Path, _: &File) -> io::Result<bool> {
+pub(crate) fn is_name_of(path: &Path, _: &File) -> io::Result<bool> {
     path.try_exists()
 }
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if !self.is_whole {
+        if !self.is_whole && is_name_of(&self.unfinished, &self.file).unwrap_or(false) {
             let _best_effort = fs::remove_file(&self.unfinished);
         }
     }
@@ -132,6 +139,26 @@ mod tests {
             Err(Exit::Failed(message)) => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_run_whose_file_was_moved_away_leaves_that_of_another_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, unfinished) = (dir.path().join("dump"), dir.path().join("dump.unfinished"));
+        let begun = |text: &str| {
+            let mut new = NewFile::begin(&path).unwrap();
+            new.file.write_all(text.as_bytes()).unwrap();
+            new
+        };
+        let first = begun("first");
+        fs::rename(&unfinished, dir.path().join("moved")).unwrap();
+        let second = begun("second");
+        let Err(Exit::Failed(message)) = first.finish() else { panic!("it has no name") };
+        assert!(message.contains("was moved away"), "{message}");
+        assert_eq!(fs::read_to_string(&unfinished).unwrap(), "second");
+        second.finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
     }
 
     #[test]
@@ -169,11 +196,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let unfinished = dir.path().join("dump.unfinished");
         let open = File::create(&unfinished).unwrap();
-        assert!(names(&unfinished, &open).unwrap());
+        assert!(is_name_of(&unfinished, &open).unwrap());
         fs::rename(&unfinished, dir.path().join("dump")).unwrap();
-        assert!(!names(&unfinished, &open).unwrap());
+        assert!(!is_name_of(&unfinished, &open).unwrap());
         File::create(&unfinished).unwrap();
-        assert!(!names(&unfinished, &open).unwrap());
+        assert!(!is_name_of(&unfinished, &open).unwrap());
     }
 
     #[cfg(unix)]

@@ -3,6 +3,9 @@
 //! Work goes into `DST.unfinished/db`. The last step renames this to `DST`, so a directory of that
 //! name is complete. A file beside it says that the work is unfinished. After a kill, the next run
 //! recognises that file, removes the rest of the earlier run, and begins again.
+//!
+//! Invariant: a run renames and removes only the directory that has its own mark. If another
+//! program moved that away, another run may work at the path.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -10,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Outcome};
 use crate::location::shown;
+use crate::new_file::is_name_of;
 
 /// The file that marks a directory as the rest of an unfinished run.
 const MARK: &str = "UNFINISHED";
@@ -85,6 +89,12 @@ impl Staging {
     /// Fails if something has the name by now.
     pub(crate) fn finish(mut self) -> Outcome {
         sync_directory(&self.path())?;
+        if !self.is_in_place() {
+            return Err(Exit::failed(format!(
+                "{} was moved away or removed: begin again",
+                shown(&self.outer)
+            )));
+        }
         check_free(&self.to)?;
         let name = shown(&self.to);
         fs::rename(self.path(), &self.to).map_err(|error| {
@@ -95,8 +105,14 @@ impl Staging {
         sync_directory(parent.unwrap_or(Path::new(".")))
     }
 
+    /// Returns whether the path still leads to the directory with the mark of this run.
+    fn is_in_place(&self) -> bool {
+        let mark = self.outer.join(MARK);
+        self.mark.as_ref().is_some_and(|file| is_name_of(&mark, file).unwrap_or(false))
+    }
+
     fn remove(&mut self) {
-        if self.mark.is_some() {
+        if self.is_in_place() {
             // Files of others in the outer directory stay.
             let _best_effort = fs::remove_dir_all(self.path());
             let _best_effort = fs::remove_file(self.outer.join(MARK));
@@ -211,6 +227,31 @@ mod tests {
         assert!(staging.path().join("file").exists());
         staging.finish().unwrap();
         assert!(!outer.exists() && !to.join("old").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_run_whose_directory_was_moved_away_leaves_that_of_another_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (to, from) = (dir.path().join("to"), dir.path().join("from"));
+        let (outer, moved) = (dir.path().join("to.unfinished"), dir.path().join("moved"));
+        let begun = || {
+            let staging = Staging::begin(&to, &from).unwrap();
+            fill(&staging);
+            staging
+        };
+        let (first, second) = (begun(), {
+            fs::rename(&outer, &moved).unwrap();
+            begun()
+        });
+        drop(first);
+        assert!(outer.join("db/file").exists() && moved.join("db/file").exists());
+        fs::rename(&outer, dir.path().join("second")).unwrap();
+        let third = begun();
+        assert!(message(second.finish()).contains("was moved away"));
+        assert!(!to.exists());
+        third.finish().unwrap();
+        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "content");
     }
 
     #[test]
