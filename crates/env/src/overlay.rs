@@ -97,6 +97,17 @@ impl OverlayFs {
     }
 }
 
+/// The lock of a file below. It has no place: a path through the place's handle would lead past the
+/// changes.
+#[derive(Debug)]
+struct LockBelow(Box<dyn FileLock>);
+
+impl FileLock for LockBelow {
+    fn is_held(&self) -> bool {
+        self.0.is_held()
+    }
+}
+
 impl FileSystem for OverlayFs {
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
         self.below.absolute(path)
@@ -239,7 +250,7 @@ impl FileSystem for OverlayFs {
         if let Ok(Place::Below(path)) = place {
             match self.below.lock(&path) {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
-                locked => return locked,
+                locked => return locked.map(|lock| Box::new(LockBelow(lock)) as Box<dyn FileLock>),
             }
         }
         self.prepare(path)?;

@@ -95,7 +95,8 @@ pub enum ErrorKind {
     Reentrant,
     /// The directory of the open database was moved or removed, or another one was put in its
     /// place. Nothing was written to the other one. Put the directory back, or close the database
-    /// and open it where it is now.
+    /// and open it where it is now. A call that fills or empties a directory, such as a checkpoint
+    /// or a backup, fails so too: remove what it left in the moved directory, and call again.
     DirectoryLost,
     /// The change feed cannot continue at this position. A log after it was removed, or it belongs
     /// to another history of the database. Copy the database anew, and follow from the position of

@@ -2,8 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use foldb::repair::verify;
+use foldb::backup::Backups;
+use foldb::env::mem::Operation;
+use foldb::env::{Env, PosixFs, WatchedFs};
+use foldb::repair::{RepairOptions, verify};
 use foldb::{Db, Error, ErrorKind, Options, WriteOptions};
 
 use crate::{alone, count, key, small};
@@ -327,5 +332,160 @@ fn a_restore_that_fails_removes_no_other_database() {
         Db::restore(CutDump { bytes, at_its_end }, &path, small()).unwrap_err();
         assert_eq!(count_of(&path), 3000);
         assert!(part.exists());
+    });
+}
+
+/// Puts another directory in the place of one, at a certain call.
+struct Swap<'a> {
+    call: Operation,
+    ending: &'static str,
+    place: &'a Path,
+    moved: &'a Path,
+    by: &'a Path,
+    is_due: Arc<AtomicBool>,
+}
+
+impl Swap<'_> {
+    /// Options with a file system that swaps the directories before the first call of the kind,
+    /// for a name with the ending, after [`Swap::arm`].
+    fn options(&self) -> Options {
+        let [place, moved, by] = [self.place, self.moved, self.by].map(Path::to_owned);
+        let (call, ending, is_due) = (self.call, self.ending, Arc::clone(&self.is_due));
+        let watch = move |operation: Operation, path: &Path| {
+            let is_it = operation == call && path.to_string_lossy().ends_with(ending);
+            if is_it && is_due.swap(false, Ordering::Relaxed) {
+                fs::rename(&place, &moved).unwrap();
+                fs::rename(&by, &place).unwrap();
+            }
+            Ok(())
+        };
+        let watched = Arc::new(WatchedFs::new(Arc::new(PosixFs), Arc::new(watch)));
+        Options { env: Env { fs: watched, ..small().env }, ..small() }
+    }
+
+    fn arm(&self) {
+        self.is_due.store(true, Ordering::Relaxed);
+    }
+}
+
+type Call<'a> = &'a dyn Fn(&Swap<'_>) -> Result<(), Error>;
+type OnBackups<'a> = &'a dyn Fn(&Path, &Options) -> Result<(), Error>;
+
+/// The calls that write a whole directory reached it by its path until their end, and a failed one
+/// then emptied it: another database that came to the path lost its files.
+#[test]
+fn what_fills_a_directory_changes_no_other_that_came_to_its_path() {
+    alone("directories::what_fills_a_directory_changes_no_other_that_came_to_its_path", |base| {
+        let (place, moved, by) = (base.join("place"), base.join("moved"), base.join("by"));
+        let (source, backups) = (base.join("source"), base.join("backups"));
+        other(&source);
+        Backups::at(&backups, &small()).create(&Db::open(&source, small()).unwrap()).unwrap();
+        let checkpoint: Call<'_> = &|swap| {
+            let db = Db::open(&source, swap.options())?;
+            swap.arm();
+            db.checkpoint(&place).map(drop)
+        };
+        let restore: Call<'_> = &|swap| {
+            swap.arm();
+            Backups::at(&backups, &swap.options()).restore(None, &place).map(drop)
+        };
+        let repair: Call<'_> = &|swap| {
+            swap.arm();
+            let copy_to = Some(place.clone());
+            let how = RepairOptions { copy_to, ..swap.options().into() };
+            Db::repair(&source, how).map(drop)
+        };
+        let destroy: Call<'_> = &|swap| {
+            other(&place);
+            swap.arm();
+            Db::destroy(&place, &swap.options())
+        };
+        for (name, run, call, ending) in [
+            ("checkpoint", checkpoint, Operation::Create, ".log"),
+            ("checkpoint, at its end", checkpoint, Operation::Rename, "CURRENT"),
+            ("restore of a backup", restore, Operation::Create, ".log"),
+            ("restore of a backup, at its end", restore, Operation::Rename, "CURRENT"),
+            ("copy of a repair", repair, Operation::Create, ".log"),
+            ("repair of the copy", repair, Operation::Rename, "CURRENT"),
+            ("destroy", destroy, Operation::Remove, "CLOSED"),
+        ] {
+            other(&by);
+            let before = listing(&by);
+            let is_due = Arc::default();
+            let swap = Swap { call, ending, place: &place, moved: &moved, by: &by, is_due };
+            let error = run(&swap).unwrap_err();
+            assert!(moved.exists(), "{name}: the directory moved");
+            assert_eq!(error.kind(), ErrorKind::DirectoryLost, "{name}: {error}");
+            assert!(listing(&place) == before, "{name}: {error}");
+            assert_sound(&place, 3000);
+            fs::remove_dir_all(&place).unwrap();
+            fs::remove_dir_all(&moved).unwrap();
+        }
+        assert_sound(&source, 3000);
+    });
+}
+
+/// A create of a backup swept the directory that its path led to by then.
+#[test]
+fn a_backup_changes_no_other_directory_that_came_to_its_path() {
+    alone("directories::a_backup_changes_no_other_directory_that_came_to_its_path", |base| {
+        let (place, moved, by) = (base.join("place"), base.join("moved"), base.join("by"));
+        let source = base.join("source");
+        other(&source);
+        let create = |directory: &Path, options: &Options| {
+            let db = Db::open(&source, small()).unwrap();
+            Backups::at(directory, options).create(&db).map(drop)
+        };
+        let delete =
+            |directory: &Path, options: &Options| Backups::at(directory, options).delete(1);
+        let calls: [(OnBackups<'_>, _, _); 4] = [
+            (&create, Operation::Create, ".log"),
+            (&create, Operation::Rename, ".tbl"),
+            (&create, Operation::Rename, ".backup"),
+            (&delete, Operation::Remove, ".backup"),
+        ];
+        for (run, call, ending) in calls {
+            create(&by, &small()).unwrap();
+            create(&by, &small()).unwrap();
+            // A leftover that a sweep removes.
+            let leftover = by.join("000009.own");
+            fs::create_dir(&leftover).unwrap();
+            fs::copy(by.join("000001.own/CURRENT"), leftover.join("CURRENT")).unwrap();
+            create(&place, &small()).unwrap();
+            Db::open(&source, small()).unwrap().put(key(1), [7; 100]).unwrap();
+            let is_due = Arc::default();
+            let swap = Swap { call, ending, place: &place, moved: &moved, by: &by, is_due };
+            swap.arm();
+            let error = run(&place, &swap.options()).unwrap_err();
+            assert!(moved.exists(), "the directory moved");
+            assert_eq!(error.kind(), ErrorKind::DirectoryLost, "{call:?} {ending}: {error}");
+            assert!(place.join("000009.own/CURRENT").exists(), "{call:?} {ending}");
+            let check = Backups::at(&place, &small()).verify().unwrap();
+            assert!(check.backups == 2 && check.faults.is_empty(), "{call:?} {ending}: {check:?}");
+            fs::remove_dir_all(&place).unwrap();
+            fs::remove_dir_all(&moved).unwrap();
+        }
+    });
+}
+
+/// A dry run keeps its changes in memory. It reached the directory through the lock's handle, and
+/// looked for them under another path.
+#[test]
+fn a_dry_run_of_a_repair_on_a_disk_reads_what_it_would_write() {
+    alone("directories::a_dry_run_of_a_repair_on_a_disk_reads_what_it_would_write", |base| {
+        let path = base.join("db");
+        other(&path);
+        for lost in [None, Some("CURRENT")] {
+            if let Some(lost) = lost {
+                fs::remove_file(path.join(lost)).unwrap();
+            }
+            let before = listing(&path);
+            let how = RepairOptions { dry_run: true, ..small().into() };
+            let report = Db::repair(&path, how).unwrap();
+            assert_eq!(report.manifest.is_some(), lost.is_some(), "{report:?}");
+            assert!(listing(&path) == before, "without {lost:?}");
+        }
+        Db::repair(&path, small()).unwrap();
+        assert_sound(&path, 3000);
     });
 }

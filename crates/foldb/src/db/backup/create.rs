@@ -72,17 +72,17 @@ impl Backups {
         let core = db.core();
         core.check_writable()?;
         refuse_inside(&*self.fs, &self.directory)?;
-        let _lock = self.lock()?;
-        self.sweep()?;
-        let id = self.last_id()?.checked_add(1).ok_or_else(|| {
+        let (held, _lock) = self.lock()?;
+        held.sweep()?;
+        let id = held.last_id()?.checked_add(1).ok_or_else(|| {
             let message = "a backup has the largest id, so no later one can be made: use another \
                            directory";
             Error::invalid_argument(message).in_file(&self.directory)
         })?;
-        let created = self.create_as(id, core);
+        let created = held.create_as(id, core);
         if created.is_err() {
             // A full disk gets its space back. The next create tries again.
-            let _best_effort = self.sweep();
+            let _best_effort = held.sweep();
         }
         created
     }
@@ -138,7 +138,7 @@ impl Backups {
         let found = self.fs.exists(&to).then(|| self.fs.len(&to).ok()).flatten();
         if found != Some(len) {
             let unfinished = self.shared_directory().join(format!("{}.tmp", file.shared_name()));
-            let copied = self.copy(fs, from, &unfinished, len)?;
+            let copied = Backups::copy((fs, from), (&*self.fs, &unfinished), len)?;
             self.compare(&file, from, len, copied)?;
             self.fs.rename(&unfinished, &to).map_err(|error| Error::io(&to, "rename", &error))?;
             record.new_files += 1;
@@ -148,9 +148,10 @@ impl Backups {
         Ok(())
     }
 
-    /// Notes the files in the backup's own directory.
+    /// Notes the files in the backup's own directory. Files of others may lie there too.
     fn note_own(&self, own: &Path, record: &mut Record) -> Result<()> {
         let mut names = self.list_of(own)?;
+        names.retain(|name| StoredFile::is_name(name, true));
         names.sort();
         for name in names {
             let path = own.join(&name);

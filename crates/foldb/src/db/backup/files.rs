@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::record::StoredFile;
 use super::{Backups, DELETED, id_in};
+use crate::db::lifecycle::open::held_by;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{
     Content, FileKind, FileNames, Identity, LOST_AND_FOUND, Proof, is_linked_directory, is_there,
@@ -22,10 +23,11 @@ const ENDINGS: [&str; 4] = [".backup", ".backup.tmp", ".own", DELETED];
 
 impl Backups {
     /// Locks the directory against other processes that change it. Creates it if it is missing.
+    /// Returns these backups, as long as the directory is in its place: see [`held_by`].
     ///
     /// # Errors
     /// `Locked`; `DatabaseExists` or `InvalidArgument` for a directory with other files in it.
-    pub(super) fn lock(&self) -> Result<Box<dyn FileLock>> {
+    pub(super) fn lock(&self) -> Result<(Backups, Box<dyn FileLock>)> {
         let failed =
             |doing: &'static str| move |error: io::Error| Error::io(&self.directory, doing, &error);
         self.fs.create_dir_all(&self.directory).map_err(failed("create the directory"))?;
@@ -38,11 +40,17 @@ impl Backups {
             }
             _ => Error::io(&path, "lock", &error),
         })?;
-        let shared = self.shared_directory();
-        self.fs
+        let held = Backups {
+            fs: held_by(&*lock, &self.fs, &self.directory),
+            directory: self.directory.clone(),
+        };
+        // Another directory may have come to the path before the lock.
+        held.refuse_others()?;
+        let shared = held.shared_directory();
+        held.fs
             .create_dir_all(&shared)
             .map_err(|error| Error::io(&shared, "create the directory", &error))?;
-        Ok(lock)
+        Ok((held, lock))
     }
 
     /// Refuses a directory that is not one of backups. A directory with the record of a backup is
@@ -101,7 +109,7 @@ impl Backups {
     /// Removes no shared file while a record cannot be read, because that record may name it.
     /// Files that foldb did not write stay.
     ///
-    /// REQUIRES: the directory is locked.
+    /// REQUIRES: the directory is locked, and these backups are those of [`Backups::lock`].
     pub(super) fn sweep(&self) -> Result<()> {
         let ids = self.ids()?;
         let names = self.names()?;
@@ -196,18 +204,15 @@ impl Backups {
         Ok(digest.digest128())
     }
 
-    /// Copies the first `len` bytes of a file of `fs`, durably except for the name. Returns their
-    /// digest.
+    /// Copies the first `len` bytes of a file, durably except for the name. Returns their digest.
     pub(super) fn copy(
-        &self,
-        fs: &dyn FileSystem,
-        from: &Path,
-        to: &Path,
+        (from_fs, from): (&dyn FileSystem, &Path),
+        (to_fs, to): (&dyn FileSystem, &Path),
         len: u64,
     ) -> Result<u128> {
         let failed = |doing: &'static str| move |error: io::Error| Error::io(to, doing, &error);
-        let copy = self.fs.create(to).map_err(failed("create"))?;
-        let digest = Backups::read_through(fs, from, len, |bytes, offset| {
+        let copy = to_fs.create(to).map_err(failed("create"))?;
+        let digest = Backups::read_through(from_fs, from, len, |bytes, offset| {
             copy.write_at(bytes, offset).map_err(failed("write"))?;
             // A sync of a database's log might wait for a larger sync (H23).
             copy.sync().map_err(failed("sync"))

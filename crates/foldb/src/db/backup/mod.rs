@@ -117,19 +117,19 @@ impl Backups {
     /// backup. `Locked` while another process changes the directory; `Io`.
     pub fn delete(&self, id: u64) -> Result<()> {
         self.find(Some(id))?;
-        let _lock = self.lock()?;
+        let (held, _lock) = self.lock()?;
         let path = self.record_path(id);
-        let content = Content::read_record(&*self.fs, &path).ok_or_else(|| {
+        let content = Content::read_record(&*held.fs, &path).ok_or_else(|| {
             let message = "this is no record of a backup, so it stays: remove it by hand if it is \
                            a damaged one";
             Error::invalid_argument(message).in_file(&path)
         })?;
-        if self.last_id()? == id {
-            self.keep_id(id)?;
+        if held.last_id()? == id {
+            held.keep_id(id)?;
         }
-        self.remove(&path, Proof::Content(&content))?;
-        self.sync(&self.directory)?;
-        self.sweep()
+        held.remove(&path, Proof::Content(&content))?;
+        held.sync(&held.directory)?;
+        held.sweep()
     }
 
     /// Notes, durably, that an id was given, so that no later backup gets it.

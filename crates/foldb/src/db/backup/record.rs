@@ -44,6 +44,16 @@ pub(super) struct StoredFile {
 }
 
 impl StoredFile {
+    /// Returns whether a backup has files of this name.
+    pub(super) fn is_name(name: &str, is_own: bool) -> bool {
+        matches!(
+            (FileKind::parse(name), is_own),
+            (Some(FileKind::Table(_) | FileKind::Segment(_)), false)
+                | (Some(FileKind::Log(_) | FileKind::Manifest(_)), true)
+                | (Some(FileKind::Current | FileKind::Closed), true)
+        )
+    }
+
     /// Returns its name in the directory of shared files.
     pub(super) fn shared_name(&self) -> String {
         let (stem, extension) = self.name.split_once('.').unwrap_or((&self.name, ""));
@@ -101,14 +111,8 @@ impl Record {
         for _ in 0..bytes.u64("number of files")? {
             let is_own = bytes.u8("place")? == 1;
             let name = bytes.length_delimited("name")?;
-            let name = std::str::from_utf8(name).ok().filter(|name| {
-                matches!(
-                    (FileKind::parse(name), is_own),
-                    (Some(FileKind::Table(_) | FileKind::Segment(_)), false)
-                        | (Some(FileKind::Log(_) | FileKind::Manifest(_)), true)
-                        | (Some(FileKind::Current | FileKind::Closed), true)
-                )
-            });
+            let name = std::str::from_utf8(name).ok();
+            let name = name.filter(|name| StoredFile::is_name(name, is_own));
             let name =
                 name.ok_or_else(|| Error::corruption("a file of a backup has a bad name"))?;
             let name = name.to_owned();

@@ -38,27 +38,29 @@ impl Backups {
         let (mut last, first): (Vec<&StoredFile>, Vec<&StoredFile>) =
             record.files.iter().partition(|file| matches!(&file.name[..], "CURRENT" | "CLOSED"));
         for file in first {
-            self.copy_back(record.id, file, &target.names.directory().join(&file.name))?;
+            self.copy_back(record.id, file, &target, &file.name)?;
         }
-        self.sync(target.names.directory())?;
+        target.sync()?;
         // Without CURRENT there is no database. CLOSED says that there is one.
         last.sort_by_key(|file| file.name != "CURRENT");
         for file in last {
             let path = target.names.directory().join(&file.name);
-            let next = target.names.directory().join(format!("{}.tmp", file.name));
-            self.copy_back(record.id, file, &next)?;
-            self.sync(target.names.directory())?;
+            let next = format!("{}.tmp", file.name);
+            self.copy_back(record.id, file, &target, &next)?;
+            target.sync()?;
             let failed = |error: io::Error| Error::io(&path, "rename", &error);
-            self.fs.rename(&next, &path).map_err(failed)?;
-            self.sync(target.names.directory())?;
+            let next = target.names.directory().join(next);
+            target.fs.rename(&next, &path).map_err(failed)?;
+            target.sync()?;
         }
         target.is_whole = true;
         Ok(BackupInfo::of(&record))
     }
 
-    fn copy_back(&self, id: u64, file: &StoredFile, to: &Path) -> Result<()> {
+    fn copy_back(&self, id: u64, file: &StoredFile, target: &Target, name: &str) -> Result<()> {
         let from = self.place_of(id, file);
-        let digest = self.copy(&*self.fs, &from, to, file.len)?;
+        let to = target.names.directory().join(name);
+        let digest = Backups::copy((&*self.fs, &from), (&*target.fs, &to), file.len)?;
         let len = self.fs.len(&from).map_err(|error| Error::io(&from, "look at", &error))?;
         self.compare(file, &from, len, digest)
     }

@@ -22,6 +22,8 @@
 //! `CURRENT` is written last, when all other files are durable. So a crash leaves a whole database
 //! or none. The checkpoint holds `LOCK` until then, so no other open creates a database in the
 //! directory.
+//!
+//! If another directory comes to the path meanwhile, the checkpoint fails and leaves that alone.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use foldb_env::{FileLock, FileSystem};
 
 use crate::db::core::Core;
-use crate::db::lifecycle::open::lock;
+use crate::db::lifecycle::open::{Locked, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::holding_back;
 use crate::files::copy_file;
@@ -235,7 +237,10 @@ impl Core {
 
 /// The directory of a checkpoint in progress. Dropping an unfinished one empties it again.
 pub(crate) struct Target {
-    fs: Arc<dyn FileSystem>,
+    /// Reaches the directory while it is locked and in its place.
+    pub(crate) fs: Arc<dyn FileSystem>,
+    /// Reaches what comes to the path, for the directory itself.
+    outside: Arc<dyn FileSystem>,
     pub(crate) names: FileNames,
     /// Whether the checkpoint created the directory.
     is_new: bool,
@@ -258,18 +263,19 @@ impl Target {
         }
         fs.create_dir_all(directory)
             .map_err(|error| Error::io(directory, "create the directory", &error))?;
-        let lock = lock(&**fs, &names).and_then(|lock| {
+        let locked = lock(fs, &names).and_then(|locked| {
             // The lock keeps other opens out from here on, but the directory may have been used
             // before.
-            refuse_used(&**fs, directory, |name| name != "LOCK").map(|()| lock)
+            refuse_used(&*locked.fs, directory, |name| name != "LOCK").map(|()| locked)
         });
-        let lock = lock.inspect_err(|_| {
+        let Locked { lock, fs: held } = locked.inspect_err(|_| {
             if is_new {
                 let _best_effort = remove_empty(&**fs, directory);
             }
         })?;
         Ok(Target {
-            fs: Arc::clone(fs),
+            fs: held,
+            outside: Arc::clone(fs),
             names,
             is_new,
             is_whole: false,
@@ -277,6 +283,13 @@ impl Target {
             report: CheckpointReport::default(),
             links: true,
         })
+    }
+
+    /// Makes the names in the directory durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let directory = self.names.directory();
+        let synced = self.fs.sync_dir(directory);
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))
     }
 
     /// Writes the files of the checkpoint, durably.
@@ -366,10 +379,10 @@ impl Drop for Target {
                 let _best_effort = remove(&*self.fs, &directory.join(name), Proof::Written);
             }
         }
-        let _best_effort = remove(&*self.fs, &self.names.lock(), Proof::Written);
+        let removed = remove(&*self.fs, &self.names.lock(), Proof::Written);
         self.lock = None;
-        if self.is_new {
-            let _best_effort = remove_empty(&*self.fs, directory);
+        if self.is_new && removed.is_ok() {
+            let _best_effort = remove_empty(&*self.outside, directory);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use foldb_env::FileSystem;
 
-use crate::db::lifecycle::open::{check_platform, lock_error};
+use crate::db::lifecycle::open::{check_platform, held_by, lock_error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{
     Content, FileKind, FileNames, Identity, Proof, is_linked_directory, is_there, refuse_foreign,
@@ -49,8 +50,8 @@ impl What {
 
 fn destroy_what(what: What, path: &Path, options: &Options) -> Result<()> {
     check_platform()?;
-    let fs = &*options.env.fs;
-    let names = FileNames::at(fs, path)?;
+    let fs = &options.env.fs;
+    let names = FileNames::at(&**fs, path)?;
     let path = names.directory();
     match destroy_known(fs, path, what) {
         // Another process removed the database first.
@@ -61,7 +62,8 @@ fn destroy_what(what: What, path: &Path, options: &Options) -> Result<()> {
     }
 }
 
-fn destroy_known(fs: &dyn FileSystem, path: &Path, what: What) -> Result<()> {
+fn destroy_known(outside: &Arc<dyn FileSystem>, path: &Path, what: What) -> Result<()> {
+    let fs = &**outside;
     let names = FileNames::new(path);
     let failed = |error| Error::io(path, "read the directory", &error);
     if !fs.try_exists(path).map_err(failed)? || !fs.is_dir(path) {
@@ -88,6 +90,8 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path, what: What) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         locked => locked.map_err(|error| lock_error(&names, &error))?,
     };
+    let held = held_by(&*lock, outside, path);
+    let fs = &*held;
     // Another process may have held the lock until now, so the directory is listed only now.
     if !what.is_at(fs, &names)? {
         return Ok(());
@@ -117,6 +121,7 @@ fn destroy_known(fs: &dyn FileSystem, path: &Path, what: What) -> Result<()> {
         }
     }
     drop(lock);
+    let fs = &**outside;
     // A link stays, with the empty directory that it leads to.
     if found.is_all && !is_linked_directory(fs, path) {
         match remove_empty(fs, path) {

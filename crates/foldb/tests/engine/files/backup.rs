@@ -581,3 +581,32 @@ fn what_another_call_removes_meanwhile_is_no_error() {
     fs.inject(Fault::on(Operation::Look).path(".own").forever());
     assert_error(backups(&fs).create(&db), ErrorKind::Io, None);
 }
+
+/// A file that another program puts into the directory of a backup in progress, as file managers
+/// do, made the create panic.
+#[test]
+fn a_file_of_another_program_in_the_directory_of_a_new_backup_stays_out_of_it() {
+    let fs = MemFs::new();
+    let db = create(&fs).unwrap();
+    fill(&db, 0, 50).unwrap();
+    for name in [".DS_Store", "000001.tbl", "LOCK", "000007.log.damaged"] {
+        let inner = fs.clone();
+        let watch = move |operation: Operation, path: &Path| {
+            if operation == Operation::Create && path.extension().is_some_and(|it| it == "log") {
+                inner.create(&path.with_file_name(name))?.write_at(b"theirs", 0)?;
+            }
+            Ok(())
+        };
+        let env = Env { fs: watched(&fs, &Arc::new(watch)), ..Env::in_memory(fs.clone()) };
+        let made = Backups::at(DIR, &Options { env, ..with(&fs) }).create(&db).unwrap();
+        let theirs = format!("{DIR}/{:06}.own/{name}", made.id);
+        assert_eq!(fs.read(theirs.as_ref()).unwrap(), b"theirs");
+        assert!(backups(&fs).verify().unwrap().faults.is_empty());
+        check_backup(&fs, made.id, 50, name);
+        backups(&fs).create(&db).unwrap();
+        backups(&fs).delete(made.id).unwrap();
+        if name == ".DS_Store" {
+            assert_eq!(fs.read(theirs.as_ref()).unwrap(), b"theirs");
+        }
+    }
+}

@@ -40,7 +40,7 @@ mod verify;
 mod writable;
 
 pub(crate) use files::missing_log;
-pub(crate) use place::{lock, lock_error};
+pub(crate) use place::{Locked, held_by, lock, lock_error};
 pub(crate) use platform::check as check_platform;
 pub(crate) use read_only::{Shown, open_read_only};
 pub(crate) use repair::repair;

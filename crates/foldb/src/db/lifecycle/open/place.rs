@@ -7,8 +7,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use foldb_env::{FileLock, FileSystem};
+use foldb_env::{FileLock, FileSystem, HeldFs};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{Content, FileKind, FileNames, Proof, may_be_there, remove, remove_empty};
@@ -139,9 +140,32 @@ pub(crate) fn missing(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<&
     Ok((!is_there).then_some("the directory holds no database"))
 }
 
+/// A locked directory.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    pub(crate) lock: Box<dyn FileLock>,
+    /// The file system for the holder of the lock: see [`held_by`].
+    pub(crate) fs: Arc<dyn FileSystem>,
+}
+
 /// Takes the lock of an existing directory.
-pub(crate) fn lock(fs: &dyn FileSystem, names: &FileNames) -> Result<Box<dyn FileLock>> {
-    fs.lock(&names.lock()).map_err(|error| lock_error(names, &error))
+pub(crate) fn lock(fs: &Arc<dyn FileSystem>, names: &FileNames) -> Result<Locked> {
+    let lock = fs.lock(&names.lock()).map_err(|error| lock_error(names, &error))?;
+    let fs = held_by(&*lock, fs, names.directory());
+    Ok(Locked { lock, fs })
+}
+
+/// Returns the file system for the holder of a directory's lock. Its calls fail with
+/// `DirectoryLost` if another directory came to the path, and change nothing there.
+pub(crate) fn held_by(
+    lock: &dyn FileLock,
+    fs: &Arc<dyn FileSystem>,
+    directory: &Path,
+) -> Arc<dyn FileSystem> {
+    match lock.place() {
+        Some(place) => Arc::new(HeldFs::new(Arc::clone(fs), directory, place)),
+        None => Arc::clone(fs),
+    }
 }
 
 pub(crate) fn lock_error(names: &FileNames, error: &io::Error) -> Error {

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use foldb_env::{FileSystem, HeldFs, UnmappedFs};
+use foldb_env::{FileSystem, UnmappedFs};
 
 use crate::db::core::Core;
 use crate::db::lifecycle::open::opening::Opening;
-use crate::db::lifecycle::open::place::Place;
+use crate::db::lifecycle::open::place::{Place, held_by};
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
@@ -74,9 +74,8 @@ fn open_for(path: &Path, options: Options, purpose: Purpose) -> Result<Arc<Core>
     }
     let raw = Arc::clone(&fs);
     let mut place = Place::take(&*raw, &names, &options)?;
-    let held = place.lock.as_ref().and_then(|lock| lock.place());
-    let fs = match held {
-        Some(held) => Arc::new(HeldFs::new(fs, names.directory(), held)),
+    let fs = match &place.lock {
+        Some(lock) => held_by(&**lock, &fs, names.directory()),
         None => fs,
     };
     options.env.fs = Arc::clone(&fs);

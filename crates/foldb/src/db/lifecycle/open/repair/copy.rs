@@ -5,25 +5,28 @@
 //! Files that are written to later (logs, manifests, `CURRENT`) are copied. During the repair the
 //! original database is locked and does not change.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use foldb_env::{FileLock, FileSystem};
+use foldb_env::FileSystem;
 
 use crate::db::lifecycle::open::files::list_files;
-use crate::db::lifecycle::open::lock;
+use crate::db::lifecycle::open::{Locked, lock};
 use crate::error::{Error, Result};
 use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
 use crate::files::{copy_file, is_no_link, refuse_used};
 
 /// A copy in progress. Dropping it before [`Copy::keep`] removes it.
 pub(crate) struct Copy {
+    /// Reaches the directory of the copy while it is in its place.
     fs: Arc<dyn FileSystem>,
-    directory: PathBuf,
+    /// Reaches what comes to the path, for the directory itself.
+    outside: Arc<dyn FileSystem>,
+    names: FileNames,
     is_new: bool,
     is_kept: bool,
     /// The lock of the original database.
-    _lock: Option<Box<dyn FileLock>>,
+    _original: Option<Locked>,
 }
 
 impl Copy {
@@ -34,8 +37,8 @@ impl Copy {
     pub(crate) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<Copy> {
         let names = FileNames::new(from);
         let present = list_files(&**fs, &names)?;
-        let lock = match present.contains(&FileKind::Lock) {
-            true => Some(lock(&**fs, &names)?),
+        let original = match present.contains(&FileKind::Lock) {
+            true => Some(lock(fs, &names)?),
             false => None,
         };
         refuse_inside(&**fs, to)?;
@@ -44,10 +47,23 @@ impl Copy {
             refuse_used(&**fs, to, |_| true)?;
         }
         fs.create_dir_all(to).map_err(|error| Error::io(to, "create the directory", &error))?;
-        let (fs, directory) = (Arc::clone(fs), to.to_owned());
-        let copy = Copy { fs, directory, is_new, is_kept: false, _lock: lock };
-        let mut links = true;
         let target = FileNames::new(to);
+        // Held until the copy is complete. Then the repair takes it.
+        let Locked { lock: _lock, fs: held } = lock(fs, &target).inspect_err(|_| {
+            if is_new {
+                let _best_effort = remove_empty(&**fs, to);
+            }
+        })?;
+        let copy = Copy {
+            fs: held,
+            outside: Arc::clone(fs),
+            names: target.clone(),
+            is_new,
+            is_kept: false,
+            _original: original,
+        };
+        refuse_used(&*copy.fs, to, |name| name != "LOCK")?;
+        let mut links = true;
         for kind in present {
             let (from, to, links) = match kind {
                 FileKind::Table(number) => (names.table(number), target.table(number), &mut links),
@@ -96,14 +112,16 @@ impl Drop for Copy {
         if self.is_kept {
             return;
         }
-        for name in self.fs.list(&self.directory).unwrap_or_default() {
-            if FileKind::parse(&name).is_some() {
-                let path = self.directory.join(name);
-                let _best_effort = remove(&*self.fs, &path, Proof::Written);
+        let directory = self.names.directory();
+        // LOCK goes last: it shows that the directory is still the one of the copy.
+        for name in self.fs.list(directory).unwrap_or_default() {
+            if FileKind::parse(&name).is_some_and(|kind| kind != FileKind::Lock) {
+                let _best_effort = remove(&*self.fs, &directory.join(name), Proof::Written);
             }
         }
-        if self.is_new {
-            let _best_effort = remove_empty(&*self.fs, &self.directory);
+        let removed = remove(&*self.fs, &self.names.lock(), Proof::Written);
+        if self.is_new && removed.is_ok() {
+            let _best_effort = remove_empty(&*self.outside, directory);
         }
     }
 }

@@ -62,7 +62,7 @@ use crate::db::lifecycle::open::files::{MISSING_TABLE, list_files, logs_in, next
 use crate::db::lifecycle::open::platform;
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::surroundings::runtime_of;
-use crate::db::lifecycle::open::{lock, open};
+use crate::db::lifecycle::open::{Locked, lock, open};
 use crate::db::state::keyspace::KeyspaceParts;
 use crate::db::state::tree::KeyspaceTree;
 use crate::encoding::format::{LOG, MANIFEST};
@@ -130,9 +130,10 @@ fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Resul
     };
     options.validate()?;
     let names = FileNames::new(path);
-    let fs = Arc::clone(&options.env.fs);
-    check_is_database(&*fs, path)?;
-    let locked = lock(&*fs, &names)?;
+    check_is_database(&*options.env.fs, path)?;
+    let Locked { lock: locked, fs } = lock(&options.env.fs, &names)?;
+    let mut held = options.clone();
+    held.env.fs = Arc::clone(&fs);
     let mut report = RepairReport::default();
     let mut present = list_files(&*fs, &names)?;
     refuse_other_formats(&*fs, &names, &present)?;
@@ -149,9 +150,9 @@ fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Resul
             match manifest_without_current(&*fs, &names, &present) {
                 Some(recovered) => (recovered, 0),
                 None => {
-                    let database = identity(&*fs, &names, &present, &options)?;
+                    let database = identity(&*fs, &names, &present, &held)?;
                     mend(&fs, &names, logs_from(&present, 0), database, &mut report)?;
-                    let survey = Survey::take(&fs, &names, &present, &options)?;
+                    let survey = Survey::take(&fs, &names, &present, &held)?;
                     let known = survey.next_number()?;
                     let rebuilt = older_or_rebuilt(&*fs, &names, &present, survey, &mut report)?;
                     unclaimed = rebuilt.unclaimed;
@@ -161,15 +162,14 @@ fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Resul
         }
         Err(error) => return Err(error),
     };
-    let mut stored = Stored::recover(recovered, &options, &names)?;
+    let mut stored = Stored::recover(recovered, &held, &names)?;
     stored.next_file = next_number(&present, stored.next_file.max(known), &names)?;
     let logs = logs_from(&present, stored.log);
     if mend(&fs, &names, logs.clone(), stored.database, &mut report)? {
         adopt_operators(&*fs, &names, &logs, &stored)?;
     }
     let report_to = &mut report;
-    Repair { options: options.clone(), names, fs, present, stored, unclaimed, report: report_to }
-        .run()?;
+    Repair { options: held, names, fs, present, stored, unclaimed, report: report_to }.run()?;
     drop(locked);
     open(path, options)?.close()?;
     Ok(report)

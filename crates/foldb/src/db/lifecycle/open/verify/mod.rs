@@ -51,14 +51,15 @@ pub(crate) fn verify(
     let names = FileNames::at(&*options.env.fs, path)?;
     let present = check_is_database(&*options.env.fs, names.directory())?;
     // A directory without write permission may have no lock file, and then has no writer.
-    let _locked = match present.contains(&FileKind::Lock) {
-        true => match lock(&*options.env.fs, &names) {
+    let locked = match present.contains(&FileKind::Lock) {
+        true => match lock(&options.env.fs, &names) {
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
             locked => locked.ok(),
         },
         false => None,
     };
-    options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
+    let held = locked.as_ref().map_or(&options.env.fs, |locked| &locked.fs);
+    options.env.fs = Arc::new(ReadOnlyFs::new(Arc::clone(held)));
     let fs = Arc::clone(&options.env.fs);
     let runtime = runtime_of(&options);
     let mut work = Verification {
