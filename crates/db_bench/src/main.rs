@@ -20,6 +20,7 @@ mod help;
 mod histogram;
 mod keys;
 mod plan;
+mod rate;
 mod recorder;
 mod report;
 mod session;

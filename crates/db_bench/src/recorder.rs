@@ -154,6 +154,14 @@ impl Recorder {
         }
     }
 
+    /// Begins an operation whose time leaves out what came before.
+    #[inline]
+    pub(crate) fn begins(&mut self) {
+        if let Some(times) = &mut self.times {
+            times.last_operation = Instant::now();
+        }
+    }
+
     /// Counts bytes of keys and values.
     #[inline]
     pub(crate) fn bytes(&mut self, bytes: usize) {

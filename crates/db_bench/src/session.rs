@@ -19,6 +19,7 @@ use crate::header;
 use crate::histogram::Operation;
 use crate::keys::Draws;
 use crate::plan::Plan;
+use crate::rate::OfferedRates;
 use crate::recorder::{Keep, Pace, Progress, Recorder};
 use crate::report::{Totals, statistics_lines, stats_lines};
 use crate::values::ValueSource;
@@ -118,13 +119,14 @@ impl Session {
 
         let start = Barrier::new(counted + background);
         let running = AtomicUsize::new(counted);
+        let rates = OfferedRates::begin(&plan.flags);
         let work = |index: usize| -> foldb::Result<Totals> {
             let draws = Draws::new(plan.seed, first_thread + index as u64);
             let values = values.values(sizes.value_size);
             let progress = progress(plan, db);
             start.wait();
             let recorder = Recorder::start(index, keep(plan), progress);
-            let mut task = Task::new(db, &sizes, draws, values, recorder);
+            let mut task = Task::new(db, &sizes, draws, values, &rates, recorder);
             if index < background {
                 task.run_in_background(benchmark, &running)?;
             } else {

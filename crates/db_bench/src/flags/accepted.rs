@@ -180,8 +180,6 @@ pub(super) const VALUED: &[&str] = &[
     "backup_dir",
     "backup_rate_limit",
     "base_background_compactions",
-    "benchmark_read_rate_limit",
-    "benchmark_write_rate_limit",
     "blob_cache_numshardbits",
     "blob_cache_size",
     "blob_compaction_readahead_size",

@@ -88,6 +88,10 @@ honoured! {
         "Threads, each doing the whole number of operations.";
     duration: u64 = 0, "workload",
         "Seconds that random-order benchmarks run instead of a number of operations; 0: off.";
+    benchmark_write_rate_limit: u64 = 0, "workload",
+        "Bytes of keys and values that all threads together write a second; 0: no limit.";
+    benchmark_read_rate_limit: u64 = 0, "workload",
+        "Reads or seeks that all threads together begin a second; 0: no limit.";
     seed: i64 = 0, "workload",
         "Base of the random generators' seeds; 0: from the clock, and printed.";
     key_size: u64 = 16, "workload",

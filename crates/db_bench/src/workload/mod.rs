@@ -20,6 +20,7 @@ use crate::benchmark::Benchmark;
 use crate::budget::Budget;
 use crate::flags::Flags;
 use crate::keys::{Draws, Key};
+use crate::rate::OfferedRates;
 use crate::recorder::Recorder;
 use crate::values::Values;
 
@@ -124,6 +125,8 @@ pub(crate) struct Task<'a> {
     sizes: &'a Sizes,
     draws: Draws,
     values: Values<'a>,
+    /// Rates that the thread shares with the others.
+    rates: &'a OfferedRates,
     /// Counts and times.
     pub recorder: Recorder,
 }
@@ -135,9 +138,10 @@ impl<'a> Task<'a> {
         sizes: &'a Sizes,
         draws: Draws,
         values: Values<'a>,
+        rates: &'a OfferedRates,
         recorder: Recorder,
     ) -> Task<'a> {
-        Task { db, sizes, draws, values, recorder }
+        Task { db, sizes, draws, values, rates, recorder }
     }
 
     /// Runs a counted thread's part of `benchmark`.
@@ -188,6 +192,25 @@ impl<'a> Task<'a> {
     ) -> Result<()> {
         let merge = benchmark == Benchmark::ReadWhileMerging;
         self.write_while(merge, || counted.load(Ordering::Acquire) > 0)
+    }
+
+    /// Waits until a write of this many entries is due.
+    #[inline]
+    fn await_write(&mut self, entries: u64) {
+        if let Some(rate) = &self.rates.writes {
+            let entry = (self.sizes.key_size + self.sizes.value_size) as u64;
+            rate.wait(entry * entries);
+            self.recorder.begins();
+        }
+    }
+
+    /// Waits until this many reads are due.
+    #[inline]
+    fn await_reads(&mut self, reads: u64) {
+        if let Some(rate) = &self.rates.reads {
+            rate.wait(reads);
+            self.recorder.begins();
+        }
     }
 
     fn key(&self) -> Key {

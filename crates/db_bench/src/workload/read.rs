@@ -41,6 +41,7 @@ impl Task<'_> {
         let (mut key, mut found) = (self.key(), 0_u64);
         while budget.take(1) {
             let number = self.draws.key(count);
+            self.await_reads(1);
             if let Some(value) = self.db.get(key.set(number))? {
                 found += 1;
                 self.recorder.bytes(self.sizes.key_size + value.len());
@@ -59,6 +60,7 @@ impl Task<'_> {
         let mut found = 0_u64;
         while budget.take(self.sizes.batch) {
             self.draws.skip();
+            self.await_reads(self.sizes.batch);
             let (draws, num) = (&mut self.draws, self.sizes.num);
             for value in self.db.multi_get(keys.iter_mut().map(|key| key.set(draws.below(num))))? {
                 if let Some(value) = value? {
@@ -78,6 +80,7 @@ impl Task<'_> {
         let (mut key, mut found) = (self.key(), 0_u64);
         while budget.take(1) {
             let target = key.set(self.draws.below(self.sizes.num));
+            self.await_reads(1);
             let mut iter = self.db.iter()?;
             let mut valid = iter.seek(target)?;
             found += u64::from(valid && iter.key() == target);

@@ -35,6 +35,7 @@ impl Task<'_> {
         let (mut bytes, mut batch) = (self.key(), WriteBatch::new());
         while budget.take(self.sizes.batch) {
             each_batch(self);
+            self.await_write(self.sizes.batch);
             if self.sizes.batch == 1 {
                 let number = key(self);
                 self.db.with(&self.sizes.write).put(bytes.set(number), self.values.next())?;
@@ -97,6 +98,7 @@ impl Task<'_> {
         let mut key = self.key();
         while budget.take(1) {
             let number = self.draws.key(self.sizes.merge_keys);
+            self.await_write(1);
             self.db.with(&self.sizes.write).merge(key.set(number), self.values.next())?;
             self.recorder.bytes(self.sizes.key_size + self.sizes.value_size);
             self.recorder.finished(1, Operation::Merge);
@@ -111,6 +113,7 @@ impl Task<'_> {
         let mut key = self.key();
         while go_on() {
             let key = key.set(self.draws.key(self.sizes.num));
+            self.await_write(1);
             let value = self.values.next();
             if merge {
                 self.db.with(&self.sizes.write).merge(key, value)?;

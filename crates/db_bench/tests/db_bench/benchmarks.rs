@@ -194,6 +194,23 @@ fn duration_ends_random_benchmarks() {
 }
 
 #[test]
+fn threads_together_keep_to_the_offered_rates() {
+    // 4 threads of 250 writes of 116 bytes, then as many reads.
+    let stdout = Bench::new().run(&[
+        "--benchmarks=fillrandom,readrandom",
+        "--num=250",
+        "--threads=4",
+        "--benchmark_write_rate_limit=580000",
+        "--benchmark_read_rate_limit=5000",
+    ]);
+    for benchmark in ["fillrandom", "readrandom"] {
+        let result = result(&stdout, benchmark);
+        assert_eq!(result.operations, 1000);
+        assert!(result.rate < 6000, "at most 5000 a second: {result:?}");
+    }
+}
+
+#[test]
 fn meta_benchmarks_print_their_lines() {
     let stdout = Bench::new().run(&[
         "--benchmarks=fillrandom,compact,waitforcompaction,open,crc32c,stats",
