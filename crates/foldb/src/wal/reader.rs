@@ -48,6 +48,19 @@ pub(crate) struct LogReader {
     read_ahead: usize,
     /// Where the next frame of a record begins that [`LogReader::begin`] read in part.
     rest: Option<u64>,
+    /// The last record that [`LogReader::run_to_end`] passed.
+    last: Option<PassedRecord>,
+}
+
+/// A record that a reader has passed.
+#[derive(Clone, Copy, Debug)]
+struct PassedRecord {
+    /// Where it begins, with the frames before it and their digest.
+    offset: u64,
+    frames: u64,
+    digest: u64,
+    /// The first bytes of its header.
+    sum: [u8; 4],
 }
 
 /// The end of a log.
@@ -110,6 +123,7 @@ impl LogReader {
             appended: 0,
             read_ahead: WINDOW,
             rest: None,
+            last: None,
         })
     }
 
@@ -239,11 +253,32 @@ impl LogReader {
         Err(Error::corruption(missing).at(&self.path, self.offset))
     }
 
-    /// Reads on to the last whole record that the file has now.
+    /// Reads on to the last whole record that the file has now. A writer in another process may
+    /// have taken back the record at which the last call ended. Then it does not count any more.
     pub(crate) fn run_to_end(&mut self) -> Result<()> {
         self.look_again()?;
-        while self.skip()? {}
-        Ok(())
+        if let Some(last) = self.last
+            && self.sum_at(last.offset)? != Some(last.sum)
+        {
+            (self.offset, self.frames, self.digest) = (last.offset, last.frames, last.digest);
+            self.last = None;
+        }
+        loop {
+            let LogReader { offset, frames, digest, .. } = *self;
+            if !self.skip()? {
+                return Ok(());
+            }
+            let sum = self.sum_at(offset)?;
+            self.last = sum.map(|sum| PassedRecord { offset, frames, digest, sum });
+        }
+    }
+
+    /// Returns the first bytes of the header at `offset`, if the file has one there.
+    fn sum_at(&mut self, offset: u64) -> Result<Option<[u8; 4]>> {
+        if offset + HEADER_LEN as u64 > self.len {
+            return Ok(None);
+        }
+        Ok(self.bytes(offset, HEADER_LEN)?.first_chunk().copied())
     }
 
     /// Reads the next intact record, past damage, for a repair. Sets `gap` to what lies between the

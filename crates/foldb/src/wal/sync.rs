@@ -36,6 +36,8 @@ pub(crate) struct LogSync {
     fs: Arc<dyn FileSystem>,
     /// Last frame passed to the operating system.
     written: AtomicU64,
+    /// Last frame that no failed write takes back. What keeps frames reads only these.
+    settled: AtomicU64,
     /// Last frame known to be on the medium.
     synced: AtomicU64,
     /// Bytes of memory of the list that says where values lie in the log.
@@ -88,6 +90,7 @@ impl LogSync {
             path: path.to_owned(),
             fs: Arc::clone(fs),
             written: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
             synced: AtomicU64::new(0),
             noted: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
@@ -157,9 +160,23 @@ impl LogSync {
         self.written.store(frame, Ordering::Release);
     }
 
-    /// Returns the number of the last frame of the last appended record.
+    /// Returns the number of the last frame of the last appended record. The write may still fail:
+    /// see [`LogSync::settled`].
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
+    }
+
+    /// Notes that the frames up to this one are never taken back.
+    #[inline]
+    pub(super) fn settle(&self, frame: u64) {
+        debug_assert!(frame <= self.written(), "a frame is written before it is settled");
+        self.settled.store(frame, Ordering::Release);
+    }
+
+    /// Returns the number of the last frame that is never taken back. Readers of the database see
+    /// the writes up to it.
+    pub(crate) fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
     }
 
     /// Returns the number of the last frame that is known to be durable.

@@ -6,8 +6,17 @@
 //! An append that fails may leave whole frames after the log's end. A reader would take these
 //! frames for the next records. So the writer clears them, durably, before it writes there again.
 //!
-//! A record that describes what has happened already, such as a keyspace's creation, may fail too.
-//! The log then *owes* it, and takes no batch before it.
+//! A write that fails after its append is *taken back*: its frames leave the log. Until the writer
+//! has published the write, its frames are not *settled*, and nothing that keeps frames may read
+//! them (H28):
+//!
+//! ```text
+//! append frame 6    sync fails    frame 6 taken back    no write to this log any more
+//! append frame 6    sync          publish               frame 6 settled
+//! ```
+//!
+//! Another process may have read them nevertheless. So the next write goes to a new log, which
+//! names the frames that this one has.
 
 use std::io;
 use std::path::Path;
@@ -45,8 +54,8 @@ pub(crate) struct LogWriter {
     digest: u64,
     /// End of the bytes that a failed append may have left after `offset`.
     left_behind: Option<u64>,
-    /// Records that could not be appended. They come before the next batch.
-    owed: Vec<Vec<u8>>,
+    /// Whether frames were taken back.
+    has_retracted: bool,
     /// The frame being built: header space, then payload. It is reused for the next record.
     buffer: Vec<u8>,
 }
@@ -145,7 +154,7 @@ impl LogWriter {
             frames,
             digest,
             left_behind: None,
-            owed: Vec::new(),
+            has_retracted: false,
             buffer: Vec::new(),
         }
     }
@@ -178,9 +187,17 @@ impl LogWriter {
         &mut self.buffer
     }
 
-    /// Appends the record begun. After an error nothing was appended, and the next record goes to
-    /// the same offset.
+    /// Appends the record begun, which nothing takes back. After an error nothing was appended, and
+    /// the next record goes to the same offset.
     pub(crate) fn append(&mut self) -> Result<()> {
+        self.append_unsettled()?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Appends the record begun, as [`LogWriter::append`]. The caller then settles it, or takes it
+    /// back with [`LogWriter::retract`].
+    pub(crate) fn append_unsettled(&mut self) -> Result<()> {
         if self.left_behind.is_some() {
             self.clear_attempt()?;
         }
@@ -233,33 +250,16 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Appends the record begun. If that fails, the log owes the record.
-    pub(crate) fn append_or_owe(&mut self) {
-        self.owed.push(self.buffer[HEADER_LEN..].to_vec());
-        let _tried_again_before_a_batch = self.append_owed();
-    }
-
-    /// Returns whether there are records that must come before the next batch.
+    /// Notes that what was appended so far is never taken back.
     #[inline]
-    pub(crate) fn owes(&self) -> bool {
-        !self.owed.is_empty()
+    pub(crate) fn settle(&mut self) {
+        self.sync.settle(self.frames);
     }
 
-    /// Appends the records that the log owes.
-    ///
-    /// # Errors
-    /// As [`LogWriter::append`]. The log then still owes what it could not append.
-    #[cold]
-    pub(crate) fn append_owed(&mut self) -> Result<()> {
-        let owed = std::mem::take(&mut self.owed);
-        for (index, record) in owed.iter().enumerate() {
-            self.begin().extend_from_slice(record);
-            if let Err(error) = self.append() {
-                self.owed = owed[index..].to_vec();
-                return Err(error);
-            }
-        }
-        Ok(())
+    /// Returns whether records were taken back. No write may follow in this log.
+    #[inline]
+    pub(crate) fn has_retracted(&self) -> bool {
+        self.has_retracted
     }
 
     /// Returns whether bytes of a failed append may still be in the file.
@@ -281,6 +281,8 @@ impl LogWriter {
         assert!(mark.offset <= self.offset, "only records after the mark are removed");
         // An append that panicked may have written its frame without counting it.
         assert!(mark.frames <= self.frames, "only frames after the mark are removed");
+        assert!(self.sync.settled() <= mark.frames, "no settled frame is removed");
+        self.has_retracted = true;
         let end = self.left_behind.unwrap_or(self.offset).max(mark.offset + 1);
         (self.offset, self.frames, self.digest) = (mark.offset, mark.frames, mark.digest);
         self.sync.note_written(self.frames);

@@ -53,6 +53,7 @@ mod feed {
     mod losses;
     mod reading;
     mod support;
+    mod taken_back;
     mod verification;
 }
 

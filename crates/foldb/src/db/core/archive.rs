@@ -18,6 +18,8 @@ use crate::db::state::announced::Announced;
 use crate::db::state::buffers::SealedGroup;
 use crate::db::state::chain::{Archived, Link};
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::state::keyspaces::Keyspaces;
+use crate::db::state::writer::WriterState;
 use crate::encoding::checksum;
 use crate::error::Result;
 use crate::files::FileKind;
@@ -28,13 +30,14 @@ use crate::wal::{
 
 impl Core {
     /// Begins a log for the feed: appends its place in the history, if logs are kept. Returns its
-    /// link of the chain. `announced`: the keyspaces that the log before it announced, if they may
-    /// not be all.
+    /// link of the chain. The log lists only keyspaces that the log before it has announced: a
+    /// follower at the end of that log takes them for known. `owed`: which these are, if they are
+    /// not the ones that exist.
     pub(crate) fn begin_lineage(
         &self,
         log: &mut LogWriter,
         predecessor: Option<Predecessor>,
-        announced: Option<&Announced>,
+        owed: Option<&Announced>,
     ) -> Result<Option<Link>> {
         if self.feed.is_none() {
             return Ok(None);
@@ -47,9 +50,9 @@ impl Core {
             "a log follows an older one, so each walk to the predecessors ends"
         );
         let last_seqno = self.published();
-        let keyspaces = match announced {
+        let keyspaces = match owed {
             Some(announced) => announced.listed.clone(),
-            None => self.keyspaces.all().iter().map(|keyspace| named(keyspace)).collect(),
+            None => named_all(&self.keyspaces),
         };
         encode_lineage(&Lineage { id, predecessor, last_seqno, keyspaces }, log.begin());
         log.append()?;
@@ -71,43 +74,59 @@ impl Core {
         }
     }
 
-    /// Logs that a keyspace was created, if logs are kept. If the append fails, the log takes no
-    /// batch before the record.
-    pub(crate) fn log_created(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
-        if self.feed.is_some() {
-            encode_created(&named(keyspace), log.begin());
-            self.append_now_or_later(log);
-        }
+    /// Logs that a keyspace was created, if logs are kept. If the append fails, the log owes the
+    /// record ([`WriterState::owed`]).
+    pub(crate) fn log_created(&self, writer: &mut WriterState, keyspace: &KeyspaceState) {
+        let encode = |record: &mut Vec<u8>| encode_created(&named(keyspace), record);
+        self.announce(writer, encode, |before| before.drop_id(keyspace.id));
     }
 
     /// Logs that a keyspace was dropped, if logs are kept; see [`Core::log_created`].
-    pub(crate) fn log_dropped(&self, log: &mut LogWriter, keyspace: &KeyspaceState) {
-        if self.feed.is_some() {
-            encode_dropped(keyspace.id, log.begin());
-            self.append_now_or_later(log);
-        }
+    pub(crate) fn log_dropped(&self, writer: &mut WriterState, keyspace: &KeyspaceState) {
+        let encode = |record: &mut Vec<u8>| encode_dropped(keyspace.id, record);
+        self.announce(writer, encode, |before| before.create(named(keyspace)));
     }
 
-    /// Logs which keyspaces were dropped and created after what was announced.
-    pub(crate) fn announce_since(&self, announced: &Announced) -> Result<()> {
-        let (known, existing) = (&announced.listed, self.keyspaces.all());
-        let mut writer = self.lock_writer()?;
-        for gone in known.iter().filter(|own| existing.iter().all(|other| other.id != own.id)) {
-            encode_dropped(gone.id, writer.log.begin());
-            self.append_now_or_later(&mut writer.log);
+    /// Logs a change of the keyspaces. `undo` makes those that exist now the ones before it.
+    fn announce(
+        &self,
+        writer: &mut WriterState,
+        encode: impl FnOnce(&mut Vec<u8>),
+        undo: impl FnOnce(&mut Announced),
+    ) {
+        if self.feed.is_none() {
+            return;
         }
-        for keyspace in existing {
-            if known.iter().all(|own| own.id != keyspace.id) {
-                self.log_created(&mut writer.log, &keyspace);
-            }
+        if writer.owed.is_some() {
+            // If this fails, the next batch tries again.
+            let _best_effort = self.append_owed(writer);
+            return;
         }
-        Ok(())
+        let before = writer.log.len();
+        encode(writer.log.begin());
+        if writer.log.append().is_err() {
+            let mut announced = Announced { listed: named_all(&self.keyspaces) };
+            undo(&mut announced);
+            writer.owed = Some(announced);
+        }
+        self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
     }
 
-    fn append_now_or_later(&self, log: &mut LogWriter) {
+    /// Appends the records that the log owes.
+    ///
+    /// # Errors
+    /// As [`LogWriter::append`]. The log then still owes what it could not append.
+    #[cold]
+    pub(crate) fn append_owed(&self, writer: &mut WriterState) -> Result<()> {
+        let WriterState { log, owed, .. } = writer;
+        let Some(announced) = owed else { return Ok(()) };
         let before = log.len();
-        log.append_or_owe();
+        let appended = announced.append_rest(log, named_all(&self.keyspaces));
         self.totals.add_exclusive(Total::BytesLog, log.len() - before);
+        if appended.is_ok() {
+            *owed = None;
+        }
+        appended
     }
 
     /// Makes the logs of groups durable before their flush, if logs are kept.
@@ -158,6 +177,11 @@ impl Core {
         removed.into_iter().for_each(|number| trash.throw(FileKind::Archive(number)));
         self.remove_unreferenced_tables();
     }
+}
+
+/// Returns what the feed says of the keyspaces that exist.
+fn named_all(keyspaces: &Keyspaces) -> Vec<NamedKeyspace> {
+    keyspaces.all().iter().map(|keyspace| named(keyspace)).collect()
 }
 
 /// Returns what the feed says of a keyspace.

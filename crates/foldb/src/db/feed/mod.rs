@@ -15,7 +15,8 @@
 //!
 //! Invariants:
 //!
-//! - The feed yields no batch that readers cannot see yet, and none twice.
+//! - The feed yields no batch that readers cannot see yet, and none twice. So it yields none that a
+//!   failed write takes back (H28). A read-only handle cannot know that of unsynced batches.
 //! - Unless asked, it yields no batch that a power loss can take back: only frames that are synced.
 //! - Numbers without a logged batch become [`Change::Unlogged`]. A missing log, or one of another
 //!   history, is `PositionLost`. So a follower never misses a change silently.

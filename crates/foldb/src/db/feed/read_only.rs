@@ -14,7 +14,8 @@ impl ReadOnlyDb {
     /// position: it gets each later write exactly once. The feed may announce a keyspace again that
     /// the snapshot has.
     ///
-    /// A power loss takes the position back together with unsynced writes before it.
+    /// A power loss takes the position back together with unsynced writes before it. So does a
+    /// synced write before it that fails ([`crate::Options::visible_when_durable`]).
     ///
     /// # Errors
     /// - `InvalidArgument` if the database keeps no logs.

@@ -6,8 +6,12 @@
 //! ```
 //!
 //! A reader holds no lock between two calls, and keeps one file open. The chain says how far it may
-//! read, and the reader asks again only there. If the oldest log was removed meanwhile, the chain
-//! says so.
+//! read, and the reader asks again only there: those frames are settled, so no failed write takes
+//! them back. If the oldest log was removed meanwhile, the chain says so.
+//!
+//! A read-only handle sees in a log also frames that the writer, in another process, may take back.
+//! It yields such a write only with `include_unsynced`. The writer then goes on in another log,
+//! which names the frames that are left, so the position of the write is `PositionLost`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,8 +40,10 @@ use crate::wal::{BatchHeader, LogReader, LogRecord, NamedKeyspace};
 pub struct UpdatesOptions {
     /// Also yield batches that are not synced yet. A power loss may take them back, and their
     /// numbers then come again for other writes. The position of such a batch is then
-    /// [`crate::ErrorKind::PositionLost`]. Default: false: a batch appears once a sync, a switch to
-    /// another log and its flush, or a clean close has made it durable.
+    /// [`crate::ErrorKind::PositionLost`]. So it is in a [`crate::ReadOnlyDb`] if the batch was a
+    /// synced write that failed, and [`crate::Options::visible_when_durable`] took it back.
+    /// Default: false: a batch appears once a sync, a switch to another log and its flush, or a
+    /// clean close has made it durable.
     pub include_unsynced: bool,
 }
 
@@ -325,21 +331,21 @@ impl Updates {
                 return Ok(Some(update));
             }
             // Logged writes up to this number are in frames that the reader may read.
-            let settled = core.feed.as_ref().map_or(0, |chain| chain.durable());
+            let durable = core.feed.as_ref().map_or(0, |chain| chain.durable());
             let seen = self.see(core)?;
             self.through = seen.through;
             if let Some(update) = self.read_through(core, seen.through)? {
                 return Ok(Some(update));
             }
             match self.see(core)?.next {
-                Some((log, lineage)) if self.held.is_none() => {
+                Some((log, lineage)) => {
                     self.at = Position { log, lineage, frame: 0, ..self.at };
                     self.reader = None;
                     self.through = 0;
                     self.is_first = true;
                 }
-                _ if self.at.frame < seen.through || self.held.is_some() => return Ok(None),
-                _ => return Ok(self.unlogged_through(settled)),
+                None if self.at.frame < seen.through => return Ok(None),
+                None => return Ok(self.unlogged_through(durable)),
             }
         }
     }
@@ -376,7 +382,6 @@ impl Updates {
                     self.passed = self.at;
                     return Ok(Some(Update { position: self.at, change }));
                 }
-                Taken::NotYet => return Ok(None),
             }
         }
     }
@@ -394,7 +399,18 @@ impl Updates {
             }
             read => read,
         }
-        .inspect_err(|_| self.reader = None)
+        .or_else(|error| {
+            self.reader = None;
+            let is_gone =
+                error.kind() == ErrorKind::Corruption && self.is_taken_back(core, last)?;
+            if is_gone { Ok(None) } else { Err(error) }
+        })
+    }
+
+    /// Returns whether the writer, in another process, took frames back that the reader was allowed
+    /// to read. Settled frames are never taken back.
+    fn is_taken_back(&mut self, core: &Core, last: u64) -> Result<bool> {
+        Ok(self.directory.is_some() && self.see(core)?.through < last)
     }
 
     fn try_next_record(&mut self, core: &Core, last: u64) -> Result<Option<u64>> {
@@ -435,11 +451,10 @@ impl Updates {
 
     fn batch(&mut self, core: &Core, header: BatchHeader, operations: &[u8]) -> Result<Taken> {
         let (seqno, last) = (self.at.seqno, last_of(&header));
-        // Another process publishes the writes that a read-only handle follows.
-        if last > core.published() && !core.standing.is_read_only() {
-            // The write is logged and not applied yet. If it panics, it never is.
-            return Ok(Taken::NotYet);
-        }
+        debug_assert!(
+            last <= core.published() || core.standing.is_read_only(),
+            "the feed yields no batch that readers cannot see yet"
+        );
         if header.first_seqno <= seqno {
             return Err(lost("a crash took back the writes before it"));
         }
@@ -499,8 +514,6 @@ enum Taken {
     Yield(SeqNo, Change),
     /// This change comes before the record.
     Before(SeqNo, Change),
-    /// Readers of the database cannot see it yet.
-    NotYet,
 }
 
 impl Known {

@@ -15,9 +15,10 @@
 //! newer than `flushed_through` says. The logs have every write before a sorted load in the tree,
 //! because the load synced them and then changed the tree. Writers continue, and their later frames
 //! are not copied. A moment has an unlogged write before each later logged one: see
-//! [`Core::note_moment`]. The checkpoint waits for the write in progress, so that later reads of
-//! the database see everything that the checkpoint has. No file vanishes before it is linked or
-//! copied: the versions keep the tables, and the open readers keep the logs.
+//! [`Core::note_moment`]. The end of a log is its last settled frame. So readers of the database
+//! see everything that the checkpoint has, and no failed write takes its frames back. No file
+//! vanishes before it is linked or copied: the versions keep the tables, and the open readers keep
+//! the logs.
 //!
 //! `CURRENT` is written last, when all other files are durable. So a crash leaves a whole database
 //! or none. The checkpoint holds `LOCK` until then, so no other open creates a database in the
@@ -185,8 +186,6 @@ impl Core {
                 self.flush()?;
             }
             let moment = self.note_files()?;
-            // This waits for the write in progress: the last frame may belong to a write that no
-            // reader sees yet, and its writer holds the lock.
             if !self.has_unlogged()? && Some(self.lock_tree().log) == moment.edit.log {
                 return Ok(moment);
             }
@@ -223,7 +222,7 @@ impl Core {
                 let message = "the disk is full; free some space, and try again";
                 return Err(Error::new(ErrorKind::NoSpace, message));
             };
-            let last = sync.written();
+            let last = sync.settled();
             // The tree is locked, so the log is still needed and exists.
             let log = LogReader::open(&*self.options.env.fs, &self.names.log(number), number)?;
             logs.push((log, last));

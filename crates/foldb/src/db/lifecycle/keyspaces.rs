@@ -90,7 +90,7 @@ impl Core {
         self.background.rest.note_news();
         writer.buffers.add(Arc::clone(&state));
         self.keyspaces.add(&state);
-        self.log_created(&mut writer.log, &state);
+        self.log_created(&mut writer, &state);
         Ok(state)
     }
 
@@ -124,7 +124,7 @@ impl Core {
             own.version.mark_obsolete_files(&Version::empty(own.version.levels.len()));
             state.growing.remove_obsolete();
         }
-        self.log_dropped(&mut writer.log, &state);
+        self.log_dropped(&mut writer, &state);
         drop((tree, writer));
         self.remove_unreferenced_tables();
         Ok(())

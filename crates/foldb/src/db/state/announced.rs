@@ -9,13 +9,22 @@
 //! ```
 //!
 //! So a follower learns of the keyspace in log 9 even if it cannot compare with log 7.
+//!
+//! Invariant: the list at the beginning of a log says no more than the log before it announced.
+//! What exists beyond that follows as records. A log that ends without records that it owes leaves
+//! them to the next one (`WriterState::owed`).
+
+use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::key::KeyspaceId;
-use crate::wal::{Lineage, LogReader, LogRecord, NamedKeyspace, Predecessor};
+use crate::wal::{
+    Lineage, LogReader, LogRecord, LogWriter, NamedKeyspace, Predecessor, encode_created,
+    encode_dropped,
+};
 
 /// The keyspaces that a log announced.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Announced {
     /// Those of the log's list, with the creations and without the drops after it.
     pub(crate) listed: Vec<NamedKeyspace>,
@@ -33,6 +42,33 @@ impl Announced {
 
     pub(crate) fn drop_id(&mut self, id: KeyspaceId) {
         self.listed.retain(|own| own.id != id);
+    }
+
+    /// Appends records of what was dropped and created since. A keyspace that came and went needs
+    /// none, because no logged write names it.
+    ///
+    /// # Errors
+    /// As [`LogWriter::append`]. The records before it were appended.
+    pub(crate) fn append_rest(
+        &mut self,
+        log: &mut LogWriter,
+        existing: Vec<NamedKeyspace>,
+    ) -> Result<()> {
+        let ids = |listed: &[NamedKeyspace]| -> BTreeSet<_> {
+            listed.iter().map(|keyspace| keyspace.id).collect()
+        };
+        let (known, now) = (ids(&self.listed), ids(&existing));
+        for &id in known.difference(&now) {
+            encode_dropped(id, log.begin());
+            log.append()?;
+            self.drop_id(id);
+        }
+        for keyspace in existing.into_iter().filter(|own| !known.contains(&own.id)) {
+            encode_created(&keyspace, log.begin());
+            log.append()?;
+            self.listed.push(keyspace);
+        }
+        Ok(())
     }
 
     /// Reads a log up to its end.

@@ -31,7 +31,7 @@ pub(crate) struct Link {
     pub(crate) predecessor: Option<Predecessor>,
     /// The last sequence number before the log.
     pub(crate) last_seqno: SeqNo,
-    /// Tells which frames are written and synced; `None` if all of them are.
+    /// Tells which frames are settled and synced; `None` if all of them are.
     pub(crate) sync: Option<Arc<LogSync>>,
     pub(crate) archived: Option<Archived>,
 }
@@ -185,7 +185,8 @@ impl Chain {
         self.lock().front().map(Link::begin)
     }
 
-    /// Returns what a reader at this position may read next. `durable`: only synced frames.
+    /// Returns what a reader at this position may read next: never a frame that may be taken back.
+    /// `durable`: only synced frames.
     ///
     /// # Errors
     /// `PositionLost` if a log was removed that the reader still needs, or if the position is not
@@ -195,7 +196,7 @@ impl Chain {
         let links: Vec<&Link> = links.iter().collect();
         see_in(&links, at, |link, end| {
             let sync = link.sync.as_ref();
-            let most = end.or(sync.map(|sync| sync.written()));
+            let most = end.or(sync.map(|sync| sync.settled()));
             let synced = sync.filter(|_| durable).map(|sync| sync.synced());
             let through = most.unwrap_or(at.frame);
             Frames { through: synced.map_or(through, |synced| synced.min(through)), most }

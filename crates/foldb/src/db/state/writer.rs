@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::db::state::announced::Announced;
 use crate::db::state::buffers::Buffers;
 use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::transactions::Turn;
@@ -16,6 +17,10 @@ pub(crate) struct WriterState {
     pub(crate) log: LogWriter,
     /// Whether the log holds a batch.
     pub(crate) log_used: bool,
+    /// The keyspaces that the log has announced, if those that exist are others. Then the log
+    /// *owes* records of what was created and dropped, and takes no batch before them. If it ends
+    /// without them, the next log owes them.
+    pub(crate) owed: Option<Announced>,
     /// Positions of the values in the log that a flush may adopt.
     pub(crate) separable: SeparableValues,
     /// Whether the memtables hold writes that are in no log.
@@ -41,6 +46,7 @@ impl WriterState {
             buffers,
             log,
             log_used,
+            owed: None,
             separable,
             unlogged,
             filling_since,

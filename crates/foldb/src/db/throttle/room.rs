@@ -100,7 +100,7 @@ impl Core {
         }
         if let Some((keyspace, bytes)) = writes.need()
             && writer.buffers.is_ready(keyspace, bytes)
-            && !self.log_is_long(&writer)
+            && !self.log_is_due(&writer)
             && writer.since_look < self.look_every()
         {
             if let Writes::Batch(_) = writes {
@@ -273,8 +273,8 @@ impl Core {
         // A long log is replaced even if all its writes went to keyspaces that were dropped since.
         let is_used = writer.log_used || !writer.buffers.is_empty();
         // While the reserve is open, its space holds the log of few deletes at a time.
-        let is_long = self.log_is_long(writer) || self.log_fills_reserve(writer);
-        if is_full || is_used && is_long {
+        let is_due = self.log_is_due(writer) || self.log_fills_reserve(writer);
+        if is_full || is_used && is_due {
             Seal::Due
         } else if self.should_seal_early(writer) {
             Seal::Early
@@ -414,10 +414,12 @@ impl Core {
         Ok(())
     }
 
-    fn log_is_long(&self, writer: &WriterState) -> bool {
+    /// Returns whether the next write begins a new log.
+    fn log_is_due(&self, writer: &WriterState) -> bool {
         let limit = self.settings.wal_limit;
         let active = writer.log.len();
-        active > limit / 4 && active + self.background.sealed_log_bytes() > limit
+        let is_long = active > limit / 4 && active + self.background.sealed_log_bytes() > limit;
+        is_long || writer.log.has_retracted()
     }
 
     /// Seals all memtables that are not empty, together, and begins a new log.
@@ -428,7 +430,7 @@ impl Core {
         if writer.log_used {
             // A later reader of the log would treat the frame of a failed write as its last frame.
             writer.log.clear_attempt()?;
-            let (next, defined) = self.next_log(&writer.log)?;
+            let (next, defined) = self.next_log(writer)?;
             writer.defined = defined;
             let sealed = std::mem::replace(&mut writer.log, next);
             assert!(sealed.number() < writer.log.number(), "the next writes go to a later log");
@@ -490,15 +492,16 @@ impl Core {
         Ok(())
     }
 
-    /// Creates the log after `last`. The log begins with the operator definitions that its records
-    /// may need. Also returns their number.
-    fn next_log(&self, last: &LogWriter) -> Result<(LogWriter, usize)> {
+    /// Creates the log after the writer's. The log begins with the operator definitions that its
+    /// records may need. Also returns their number.
+    fn next_log(&self, writer: &WriterState) -> Result<(LogWriter, usize)> {
+        let WriterState { log: last, owed, .. } = writer;
         let number = self.new_file_number();
         let path = self.names.log(number);
         let fs = &self.options.env.fs;
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
         let mut defined = 0;
-        let begun = self.begin_lineage(&mut log, self.end_of(last), None);
+        let begun = self.begin_lineage(&mut log, self.end_of(last), owed.as_ref());
         let begun = begun.and_then(|link| {
             self.define_operators(&mut log, &mut defined)?;
             Ok(link)

@@ -72,7 +72,7 @@ fn append_separable(
         writes.encode(frame);
     }
     debug_assert_eq!(place, (log.number(), log.len()), "values lie where their positions say");
-    log.append().inspect_err(|_| separable.forget_write())?;
+    log.append_unsettled().inspect_err(|_| separable.forget_write())?;
     log.sync_handle().note_memory(separable.memory_bytes());
     Ok(())
 }
@@ -393,6 +393,7 @@ impl Core {
             self.apply_and_publish(unpublished.writer, writes, default, first);
             debug_assert_eq!(self.published(), last, "the whole write is visible at one moment");
             scheduling_point();
+            unpublished.writer.log.settle();
         }
         // No panic: the write is published.
         std::mem::forget(unpublished);
@@ -401,7 +402,7 @@ impl Core {
 
     /// Syncs what was logged before it is applied, if nothing may be visible before it is durable.
     /// Writers wait meanwhile, because a later write must not become visible first. If the sync
-    /// fails, removes the record: the next write gets its sequence numbers.
+    /// fails, removes the record: the next write gets its sequence numbers, in a new log.
     fn sync_before_publication(&self, unpublished: &mut Unpublished<'_>) -> Result<()> {
         if !self.settings.visible_when_durable {
             return Ok(());
@@ -447,13 +448,13 @@ impl Core {
         let count = u32::try_from(writes.count())
             .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
         let Unpublished { mark, writer, .. } = unpublished;
-        let before = writer.log.len();
-        if writer.log.owes() {
+        if writer.owed.is_some() {
             // A reader must learn of a keyspace before a write that names it. It still learns of it
             // if the write is taken back.
-            writer.log.append_owed()?;
+            self.append_owed(writer)?;
             *mark = writer.log.mark();
         }
+        let before = writer.log.len();
         let frames = writer.log.frames();
         let header = BatchHeader { default_operator, first_seqno, count };
         if writes.may_be_separable(&writer.buffers) {
@@ -462,7 +463,7 @@ impl Core {
             let record = writer.log.begin();
             header.encode(record);
             writes.encode(record);
-            writer.log.append()?;
+            writer.log.append_unsettled()?;
         }
         debug_assert!(writer.log.frames() > frames, "a write is acknowledged when the log has it");
         writer.log_used = true;

@@ -55,15 +55,17 @@ struct Pending {
 }
 
 impl Core {
-    /// Begins the log of an open with what its records may need.
+    /// Begins the log of an open with what its records may need. `announced`: the keyspaces that
+    /// the log before it announced, if they may not be the ones that exist.
     fn begin_log(
         &self,
         predecessor: Option<Predecessor>,
-        announced: Option<&Announced>,
+        announced: Option<Announced>,
     ) -> Result<()> {
         let mut writer = self.lock_writer()?;
-        let WriterState { log, defined, .. } = &mut *writer;
-        let link = self.begin_lineage(log, predecessor, announced)?;
+        writer.owed = announced;
+        let WriterState { log, defined, owed, .. } = &mut *writer;
+        let link = self.begin_lineage(log, predecessor, owed.as_ref())?;
         self.define_operators(log, defined)?;
         self.logs.push(log);
         self.note_link(link);
@@ -94,7 +96,7 @@ impl Core {
         predecessor: Option<Predecessor>,
         announced: Option<Announced>,
     ) -> Result<()> {
-        self.begin_log(predecessor, announced.as_ref())?;
+        self.begin_log(predecessor, announced)?;
         let mut pending = self.nothing_pending();
         let memtables = std::mem::take(&mut replayed.memtables);
         let written = match replayed.applied_through {
@@ -119,9 +121,7 @@ impl Core {
         self.install_flushed(flushed, log, last_seqno)?;
         self.assert_taken_over(log, last_seqno);
         // A reader takes a log with these records for one whose open succeeded.
-        if let Some(announced) = announced {
-            self.announce_since(&announced)?;
-        }
+        let _tried_again_before_a_batch = self.append_owed(&mut *self.lock_writer()?);
         Ok(())
     }
 

@@ -1,0 +1,214 @@
+//! Writes that are taken back: with `visible_when_durable`, the record of a synced write whose sync
+//! fails leaves the log again. While the directory is elsewhere, such a sync fails, and later ones
+//! succeed. No follower and no copy may keep the write or miss the next one.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+
+use foldb::env::mem::Operation;
+use foldb::env::{DirectoryLost, Env, MemFs, Watch};
+use foldb::feed::{Position, UpdatesOptions};
+use foldb::{Db, ErrorKind, Options, WriteOptions};
+
+use super::support::{keeping, open_keeping, since, told};
+use crate::support::{PATH, assert_error, reopen, watched};
+
+const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
+const ALL: UpdatesOptions = UpdatesOptions { include_unsynced: true };
+
+/// A directory that one sync does not find. Before the sync fails, a test looks at the database.
+#[derive(Default)]
+struct Away {
+    is_next: AtomicBool,
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Watch for Away {
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        if operation != Operation::SyncDir || !self.is_next.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        meanwhile.into_iter().for_each(|look| look());
+        Err(DirectoryLost { opened: path.to_owned(), now: None }.into())
+    }
+}
+
+/// Opens a database whose synced writes are visible when they are durable. Its log has no durable
+/// name yet, so the next sync looks for the directory.
+fn open_with(fs: &MemFs, watch: &Arc<impl Watch + 'static>) -> Db {
+    let env = Env { fs: watched(fs, watch), ..keeping(fs, 1).env };
+    let options = Options { env, visible_when_durable: true, ..keeping(fs, 1) };
+    let db = Db::open(PATH, options).unwrap();
+    db.with(&SYNC).put("a", "1").unwrap();
+    db.flush().unwrap();
+    db
+}
+
+/// Makes a synced write that is taken back. `look` runs while it is in the log.
+fn lose(db: &Db, disk: &Away, value: &str, look: impl FnOnce() + Send + 'static) {
+    *disk.meanwhile.lock().unwrap() = Some(Box::new(look));
+    disk.is_next.store(true, Ordering::Relaxed);
+    assert_error(db.with(&SYNC).put("b", value), ErrorKind::DirectoryLost, None);
+    assert_eq!(db.get("b").unwrap(), None);
+}
+
+/// The follower had read the write, and once yielded it after another write had taken its number.
+#[test]
+fn a_follower_never_gets_a_write_that_was_taken_back() {
+    for include_unsynced in [false, true] {
+        let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
+        let db = open_with(&fs, &disk);
+        let how = UpdatesOptions { include_unsynced };
+        let mut updates = db.with(&how).updates_since(&Position::BEGINNING).unwrap();
+        assert_eq!(told(&mut updates), ["default:a=1"]);
+        let updates = Arc::new(Mutex::new(updates));
+        let follower = Arc::clone(&updates);
+        let look = move || assert!(told(&mut follower.lock().unwrap()).is_empty());
+        lose(&db, &disk, "a lost value", look);
+        let mut updates = updates.lock().unwrap();
+        assert!(told(&mut updates).is_empty());
+        db.with(&SYNC).put("b", "kept").unwrap();
+        db.with(&SYNC).put("c", "3").unwrap();
+        assert_eq!(told(&mut updates), ["default:b=kept", "default:c=3"]);
+        assert_eq!(updates.position(), db.position().unwrap());
+        assert_eq!(
+            since(&db, &Position::BEGINNING),
+            ["default:a=1", "default:b=kept", "default:c=3"]
+        );
+    }
+}
+
+/// Another process cannot know that the write will be taken back. Its position is lost then.
+#[test]
+fn a_position_behind_a_write_that_was_taken_back_is_lost() {
+    for closes in [false, true] {
+        let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
+        let db = open_with(&fs, &disk);
+        let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
+        let updates =
+            Arc::new(Mutex::new(beside.with(&ALL).updates_since(&Position::BEGINNING).unwrap()));
+        assert_eq!(told(&mut updates.lock().unwrap()), ["default:a=1"]);
+        let follower = Arc::clone(&updates);
+        let look = move || assert_eq!(told(&mut follower.lock().unwrap()), ["default:b=lost"]);
+        lose(&db, &disk, "lost", look);
+        let position = updates.lock().unwrap().position();
+        if !closes {
+            db.with(&SYNC).put("b", "kept").unwrap();
+            db.with(&SYNC).put("c", "3").unwrap();
+            let error = updates.lock().unwrap().next().unwrap();
+            assert_error(error, ErrorKind::PositionLost, None);
+            assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+            assert_error(beside.updates_since(&position), ErrorKind::PositionLost, None);
+        }
+        db.close().unwrap();
+        let db = open_keeping(&fs, 2);
+        db.with(&SYNC).put("d", "4").unwrap();
+        assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+    }
+}
+
+/// A follower in another process had seen the write in the log, and did not yield it. It once
+/// waited for ever where the write had been.
+#[test]
+fn a_read_only_follower_goes_on_after_a_write_that_was_taken_back() {
+    for value in ["lost", "kept", "a lost value"] {
+        let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
+        let db = open_with(&fs, &disk);
+        let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
+        let updates = Arc::new(Mutex::new(beside.updates_since(&Position::BEGINNING).unwrap()));
+        assert_eq!(told(&mut updates.lock().unwrap()), ["default:a=1"]);
+        let follower = Arc::clone(&updates);
+        lose(&db, &disk, value, move || {
+            assert!(told(&mut follower.lock().unwrap()).is_empty());
+        });
+        let mut updates = updates.lock().unwrap();
+        assert!(told(&mut updates).is_empty());
+        let position = updates.position();
+        // Without the last sync, which shows only when the next write comes.
+        let mut all = beside.with(&ALL).updates_since(&position).unwrap();
+        assert!(told(&mut all).is_empty());
+        for n in 0..5 {
+            db.with(&SYNC).put("b", format!("{n}")).unwrap();
+        }
+        let expected: Vec<_> = (0..5).map(|n| format!("default:b={n}")).collect();
+        assert_eq!(told(&mut updates), expected[..4]);
+        assert_eq!(told(&mut all), expected);
+        db.close().unwrap();
+        assert_eq!(told(&mut updates), expected[4..]);
+    }
+}
+
+/// The checkpoint noted the end of the log while the write was there, and then found the frame
+/// damaged, or copied the write.
+#[test]
+fn a_checkpoint_has_no_write_that_was_taken_back() {
+    /// Which thread goes on, by what the calls of the other threads reach.
+    #[derive(Default)]
+    struct Turns {
+        is_armed: AtomicBool,
+        /// The flush holds the tree, so the checkpoint waits for it.
+        flushes: Option<Arc<Barrier>>,
+        /// The checkpoint has noted the end of the log.
+        noted: Option<Arc<Barrier>>,
+    }
+    impl Watch for Turns {
+        fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+            if !self.is_armed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let is = |ending: &str| path.to_string_lossy().contains(ending);
+            match operation {
+                Operation::Write
+                    if is("MANIFEST") && std::thread::current().name() == Some("flush") =>
+                {
+                    self.flushes.as_ref().unwrap().wait();
+                    std::thread::sleep(Duration::from_millis(300));
+                }
+                Operation::Open if is(".log") && std::thread::current().name() == Some("copy") => {
+                    self.noted.as_ref().unwrap().wait();
+                    self.noted.as_ref().unwrap().wait();
+                }
+                Operation::SyncDir if std::thread::current().name() == Some("write") => {
+                    self.noted.as_ref().unwrap().wait();
+                    return Err(DirectoryLost { opened: path.to_owned(), now: None }.into());
+                }
+                _ => {}
+            }
+            Ok(())
+        }
+    }
+    let barrier = || Some(Arc::new(Barrier::new(2)));
+    let turns = Turns { flushes: barrier(), noted: barrier(), ..Turns::default() };
+    let (fs, disk) = (MemFs::new(), Arc::new(turns));
+    let db = open_with(&fs, &disk);
+    db.put("x", "1").unwrap();
+    disk.is_armed.store(true, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let start = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        start("flush").spawn_scoped(scope, || db.flush().unwrap()).unwrap();
+        disk.flushes.as_ref().unwrap().wait();
+        let copy = start("copy").spawn_scoped(scope, || db.checkpoint("copy")).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let lost = start("write")
+            .spawn_scoped(scope, || {
+                let lost = db.with(&SYNC).put("b", "lost");
+                // Until here the copy holds the tree.
+                disk.noted.as_ref().unwrap().wait();
+                lost
+            })
+            .unwrap();
+        assert_error(lost.join().unwrap(), ErrorKind::DirectoryLost, None);
+        copy.join().unwrap().unwrap();
+    });
+    disk.is_armed.store(false, Ordering::Relaxed);
+    db.with(&SYNC).put("b", "kept").unwrap();
+    let copy = Db::open("copy", keeping(&fs, 5)).unwrap();
+    assert_eq!(copy.get("x").unwrap().as_deref(), Some(&b"1"[..]));
+    assert_eq!(copy.get("b").unwrap(), None);
+    drop(db);
+    assert_eq!(reopen(&fs.kill()).unwrap().get("b").unwrap().as_deref(), Some(&b"kept"[..]));
+}
