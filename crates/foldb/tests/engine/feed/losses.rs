@@ -380,3 +380,45 @@ fn a_log_that_ends_without_its_records_leaves_them_to_the_next_one() {
         assert_eq!(found, [&expected[..], &["default:a=2"]].concat(), "{flushes} flushes");
     }
 }
+
+/// A power loss takes the record of a creation with its whole log. The log before it was removed or
+/// cannot be read, so nothing tells what followers at its end know. Such a follower once missed the
+/// keyspace.
+#[test]
+fn a_follower_that_may_not_know_of_a_keyspace_has_lost_its_position() {
+    for (is_damaged, creates) in [(false, false), (false, true), (true, true)] {
+        let fs = MemFs::new();
+        let kept = if is_damaged { 1 << 40 } else { 1 };
+        let keeping = |seed| Options { wal_retention_bytes: kept, ..keeping(&fs, seed) };
+        let db = Db::open(PATH, keeping(1)).unwrap();
+        db.with(&SYNC).put("a", "1").unwrap();
+        db.with(&SYNC).put("a", "2").unwrap();
+        let position = db.position().unwrap();
+        db.flush().unwrap();
+        if creates {
+            db.create_keyspace("x", foldb::KeyspaceOptions::default()).unwrap();
+        }
+        fs.sync_dir(Path::new(PATH)).unwrap();
+        let fs = fs.crash();
+        let archives = files(&fs, ".arc");
+        assert_eq!(archives.len(), usize::from(is_damaged));
+        for archive in archives {
+            let path = Path::new(PATH).join(archive);
+            let mut bytes = fs.read(&path).unwrap();
+            let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+            bytes[last] ^= 1;
+            fs.create(&path).unwrap().write_at(&bytes, 0).unwrap();
+        }
+        let keeping =
+            |seed| Options { wal_retention_bytes: kept, ..super::support::keeping(&fs, seed) };
+        let db = Db::open(PATH, keeping(2)).unwrap();
+        db.with(&SYNC).put("a", "3").unwrap();
+        match creates {
+            true => drop(assert_error(db.updates_since(&position), ErrorKind::PositionLost, None)),
+            // Nothing was ever announced.
+            false => assert_eq!(since(&db, &position), ["default:a=3"]),
+        }
+        let oldest = db.oldest_position().unwrap();
+        assert_eq!(since(&db, &oldest), ["default:a=3"]);
+    }
+}

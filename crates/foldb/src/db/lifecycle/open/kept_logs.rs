@@ -45,9 +45,9 @@ use crate::wal::{Lineage, LogReader, LogRecord, Predecessor};
 pub(crate) struct Recovered {
     /// Oldest first.
     pub(crate) links: Vec<Link>,
-    /// The end of the newest one, which the next log follows.
+    /// The end that the next log follows: of the newest one, or of a log that was removed.
     pub(crate) end: Option<Predecessor>,
-    /// The keyspaces that were announced there, if the log of the end is kept.
+    /// The keyspaces that were announced there. `None` only if nothing was, or without an end.
     pub(crate) announced: Option<Announced>,
     /// Why earlier logs, which are in the directory, are not in the chain.
     pub(crate) shortened: Option<Error>,
@@ -61,6 +61,14 @@ pub(crate) const MISSING_ARCHIVE: &str = "the archived log is missing, but older
 /// replay, it ends with `stored_end`, which the manifest names. Replay needs the logs from
 /// `first_log` on.
 ///
+/// The next log must announce what a follower at that end has not heard of. So if the log of the
+/// end was removed or cannot be read, and keyspaces were ever created, there is no end: its
+/// followers get `PositionLost`.
+///
+/// ```text
+/// log 7, removed    log 9: created x, lost    log 11: does a follower at the end of 7 know x?
+/// ```
+///
 /// A log that cannot be read ends the walk: the chain begins after it, and followers at earlier
 /// positions get `PositionLost`. The open goes on, because tables hold what the log had. It raises
 /// an event ([`Recovered::shortened`]).
@@ -70,11 +78,12 @@ pub(crate) fn recover(
     present: &[FileKind],
     replayed: &mut [ReplayedLog],
     (first_log, stored_end): (u64, Option<Predecessor>),
+    has_had_keyspaces: bool,
     now: Duration,
 ) -> Recovered {
     let mut links = Vec::new();
     let (mut announced, mut newest_log) = (None, None);
-    let (end, mut before) = match newest(replayed, first_log) {
+    let (mut end, mut before) = match newest(replayed, first_log) {
         Newest::Log(log, lineage) => {
             let link = link(log.number, lineage, None);
             let before = link.predecessor;
@@ -129,6 +138,9 @@ pub(crate) fn recover(
                 shortened = Some(error);
             }
         }
+    }
+    if announced.is_none() && has_had_keyspaces {
+        end = None;
     }
     Recovered { links, end, announced, shortened }
 }
@@ -358,7 +370,7 @@ mod tests {
         encode_lineage(&lineage, log.begin());
         log.append().unwrap();
         let (present, flushed) = ([FileKind::Log(7)], (9, Some(itself)));
-        let kept = recover(&*fs, &names, &present, &mut [], flushed, Duration::ZERO);
+        let kept = recover(&*fs, &names, &present, &mut [], flushed, false, Duration::ZERO);
         let numbers: Vec<_> = kept.links.iter().map(|link| link.number).collect();
         assert_eq!(numbers, [7]);
         assert!(kept.shortened.is_none());

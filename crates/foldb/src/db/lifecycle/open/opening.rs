@@ -40,7 +40,7 @@ use crate::events::{DroppedTail, Event};
 use crate::faults::{Fault, planted};
 use crate::files::{FileKind, FileNames};
 use crate::files::{FoundReserve, find_reserve};
-use crate::key::{KeyspaceId, MAX_SEQNO, SeqNo};
+use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, MAX_SEQNO, SeqNo};
 use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
@@ -162,7 +162,9 @@ impl Listed {
         if settings.wal_retention.is_on() {
             let now = options.env.clock.now();
             let flushed = (stored.log, stored.feed_end);
-            kept = recover(&**fs, names, &self.present, &mut replayed.logs, flushed, now);
+            let has_had_keyspaces = stored.next_keyspace > DEFAULT_KEYSPACE + 1;
+            let logs = &mut replayed.logs;
+            kept = recover(&**fs, names, &self.present, logs, flushed, has_had_keyspaces, now);
         }
         let last_seqno = stored.last_seqno_with(&replayed);
         let dropped = dropped_tails(stored, &replayed.tails, last_seqno);
@@ -344,7 +346,7 @@ struct InForce<'a> {
     next_log: u64,
     replayed: Replayed,
     last_seqno: SeqNo,
-    /// The end of the newest log that the change feed keeps, and the keyspaces announced there.
+    /// The end that the new log of the change feed follows, and the keyspaces announced there.
     end: Option<Predecessor>,
     announced: Option<Announced>,
     is_fresh: bool,
