@@ -24,7 +24,7 @@ use crate::wal::{
 };
 
 /// The keyspaces that a log announced.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Announced {
     /// Those of the log's list, with the creations and without the drops after it.
     pub(crate) listed: Vec<NamedKeyspace>,

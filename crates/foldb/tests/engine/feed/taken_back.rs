@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use foldb::env::mem::Operation;
+use foldb::env::mem::{Fault, Operation};
 use foldb::env::{DirectoryLost, Env, MemFs, Watch};
-use foldb::feed::{Position, UpdatesOptions};
+use foldb::feed::{Position, Updates, UpdatesOptions};
 use foldb::{Db, ErrorKind, Options, WriteOptions};
 
-use super::support::{keeping, open_keeping, since, told};
-use crate::support::{PATH, assert_error, reopen, watched};
+use super::support::{keeping, line, open_keeping, since, told};
+use crate::support::{PATH, assert_error, only_appends, reopen, watched};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 const ALL: UpdatesOptions = UpdatesOptions { include_unsynced: true };
@@ -211,4 +211,105 @@ fn a_checkpoint_has_no_write_that_was_taken_back() {
     assert_eq!(copy.get("b").unwrap(), None);
     drop(db);
     assert_eq!(reopen(&fs.kill()).unwrap().get("b").unwrap().as_deref(), Some(&b"kept"[..]));
+}
+
+/// A follower, and what it was told since the beginning.
+struct Follower {
+    begin: Box<dyn Fn() -> Updates + Send>,
+    updates: Updates,
+    seen: Vec<String>,
+    /// Whether it may be told of writes that are taken back. It then loses its position.
+    may_lose: bool,
+}
+
+impl Follower {
+    fn new(may_lose: bool, begin: impl Fn() -> Updates + Send + 'static) -> Follower {
+        let (updates, begin) = (begin(), Box::new(begin));
+        Follower { begin, updates, seen: Vec::new(), may_lose }
+    }
+
+    fn look(&mut self) {
+        while let Some(update) = self.updates.next() {
+            match update {
+                Ok(update) => self.seen.push(line(&update)),
+                Err(error) if error.kind() == ErrorKind::PositionLost && self.may_lose => {
+                    self.updates = (self.begin)();
+                    self.seen.clear();
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+/// Writes, writes that are taken back, and records of keyspaces that fail, in any order. Every
+/// follower ends with the same updates as a new one, whenever it looked.
+#[test]
+fn followers_agree_after_any_failures() {
+    for seed in 0..80u64 {
+        let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
+        let db = Arc::new(open_with(&fs, &disk));
+        let beside = Arc::new(Db::open_read_only(PATH, keeping(&fs, 9)).unwrap());
+        let mut followers = Vec::new();
+        for include_unsynced in [false, true] {
+            let how = UpdatesOptions { include_unsynced };
+            let (own, others, its_how) = (Arc::clone(&db), Arc::clone(&beside), how.clone());
+            followers.push(Follower::new(false, move || {
+                own.with(&how).updates_since(&Position::BEGINNING).unwrap()
+            }));
+            followers.push(Follower::new(include_unsynced, move || {
+                others.with(&its_how).updates_since(&Position::BEGINNING).unwrap()
+            }));
+        }
+        let followers = Arc::new(Mutex::new(followers));
+        let mut state = seed;
+        let mut draw = |most: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        let mut lost = 0;
+        for n in 0..30 {
+            match draw(10) {
+                0..3 => db.put("k", format!("{n}")).unwrap(),
+                3..5 => db.with(&SYNC).put("k", format!("{n}")).unwrap(),
+                5 => db.flush().unwrap(),
+                6 | 7 => {
+                    db.put("k", format!("{n}")).unwrap();
+                    db.flush().unwrap(); // The next log has no durable name yet.
+                    (0..draw(3)).for_each(|m| db.put("k", format!("{n}.{m}")).unwrap());
+                    let (followers, who) = (Arc::clone(&followers), draw(16));
+                    lose(&db, &disk, &"lost".repeat(1 + draw(3) as usize), move || {
+                        let mut followers = followers.lock().unwrap();
+                        let asked = |(index, _): &(usize, &mut Follower)| who >> index & 1 == 1;
+                        let asked = followers.iter_mut().enumerate().filter(asked);
+                        asked.for_each(|(_, follower)| follower.look());
+                    });
+                    lost += 1;
+                }
+                8 => {
+                    if draw(2) == 0 && !only_appends() {
+                        fs.inject(Fault::on(Operation::Write).path(".log").nth(1));
+                    }
+                    match db.keyspace("x") {
+                        Ok(_) => db.drop_keyspace("x").unwrap(),
+                        Err(_) => drop(db.create_keyspace("x", Default::default()).unwrap()),
+                    }
+                    fs.clear_faults();
+                }
+                _ => followers.lock().unwrap()[draw(4) as usize].look(),
+            }
+        }
+        // A follower in another process learns of a sync when the next write comes.
+        db.with(&SYNC).put("last", "1").unwrap();
+        let expected = since(&db, &Position::BEGINNING);
+        assert!(!expected.iter().any(|line| line.contains("lost")), "{expected:?}");
+        db.with(&SYNC).put("last", "2").unwrap();
+        for (index, follower) in followers.lock().unwrap().iter_mut().enumerate() {
+            follower.look();
+            let seen = &follower.seen[..follower.seen.len().min(expected.len())];
+            assert_eq!(seen, expected, "seed {seed}, follower {index}, {lost} lost");
+        }
+    }
 }
