@@ -176,7 +176,13 @@ impl Directory {
                 None => return Ok((0, 0)),
             },
         };
-        log.run_to_end()?;
+        if log.run_to_end().is_err() {
+            // The writer renamed the file, or put another one in its place. Where a file is known
+            // by its name only, the open reader cannot read it any more.
+            let Some(again) = core.open_kept_log(number)? else { return Ok((0, 0)) };
+            *log = again;
+            log.run_to_end()?;
+        }
         Ok((log.frames(), log.max_synced()))
     }
 }

@@ -389,11 +389,12 @@ impl Updates {
     /// Reads the next record up to a frame of the log. Returns the record's last frame.
     ///
     /// Another process may have renamed the file, or put another one in its place. Where a file is
-    /// known by its name only, the open reader then misses frames. So it opens the log once more.
+    /// known by its name only, the open reader then misses frames or fails. So it opens the log
+    /// again.
     fn next_record(&mut self, core: &Core, last: u64) -> Result<Option<u64>> {
         let is_new = self.reader.is_none();
         match self.try_next_record(core, last) {
-            Err(error) if error.kind() == ErrorKind::Corruption && !is_new => {
+            Err(_) if !is_new => {
                 self.reader = None;
                 self.try_next_record(core, last)
             }
