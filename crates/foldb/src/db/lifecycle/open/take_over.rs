@@ -82,8 +82,9 @@ impl Core {
         announced: Option<Announced>,
     ) -> Result<()> {
         self.keep_replayed(replayed, first_log, next_log)?;
-        self.begin_log(predecessor, announced.as_ref())?;
-        announced.map_or(Ok(()), |announced| self.announce_since(&announced))
+        self.begin_log(predecessor, announced)?;
+        let _tried_again_before_a_batch = self.append_owed(&mut *self.lock_writer()?);
+        Ok(())
     }
 
     /// Adds the logged writes to the trees as tables, in one edit with the number of the new log.
