@@ -15,6 +15,12 @@ pub trait Threads: Debug + Send + Sync {
     /// Starts a named thread running `body`, or returns `None`. With `None` the owner of the
     /// database steps background work on its own thread.
     fn spawn(&self, name: &str, body: ThreadBody) -> io::Result<Option<Thread>>;
+
+    /// Returns whether [`Threads::spawn`] starts threads. The engine asks before there is work for
+    /// one.
+    fn has_threads(&self) -> bool {
+        true
+    }
 }
 
 /// A thread that was started.
@@ -120,6 +126,10 @@ pub struct Stepped;
 impl Threads for Stepped {
     fn spawn(&self, _name: &str, _body: ThreadBody) -> io::Result<Option<Thread>> {
         Ok(None)
+    }
+
+    fn has_threads(&self) -> bool {
+        false
     }
 }
 

@@ -366,6 +366,11 @@ impl Memtable {
         self.released.store(true, Ordering::Release);
     }
 
+    /// Notes that a replayed memtable takes writes again.
+    pub(crate) fn resume(&self) {
+        self.released.store(false, Ordering::Release);
+    }
+
     /// Returns whether [`Memtable::advance_order`] has work to do.
     pub(crate) fn wants_order(&self) -> bool {
         self.chains.wants_order() && !self.unordered.load(Ordering::Relaxed)

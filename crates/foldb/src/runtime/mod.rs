@@ -30,7 +30,7 @@ pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 /// the same runtime.
 ///
 /// It is for processes with many databases: a hundred of them use as many threads, table handles
-/// and bytes as one. The threads start with the first database and end when the last database and
+/// and bytes as one. The threads start with the first work for them and end when the last database and
 /// the last clone are dropped. A database leaves when it is closed.
 ///
 /// Each database also has its own three file handles (lock, log, manifest) and a log window of up
@@ -71,7 +71,7 @@ impl Drop for Inner {
 }
 
 impl Runtime {
-    /// Makes a runtime without databases. Its threads start with the first one.
+    /// Makes a runtime without databases. Its threads start when one of them has work for them.
     ///
     /// # Errors
     /// `InvalidArgument`, naming the option, its value and the range.

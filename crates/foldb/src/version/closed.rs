@@ -2,29 +2,42 @@
 //!
 //! ```text
 //! CLOSED: magic "end/fold" | version u32 | database u64 | manifest (extent) | logs u32 | extents |
-//!         checksum u64
+//!         [last seqno u64 | totals u32 | u64 ...] | checksum u64
 //! extent: number u64 | length u64 | frames u64 | digest u64
-//!   digest:   of the frames' checksums, see `wal::format::digest_with`
-//!   logs:     ascending; exactly those that hold writes which are in no table
-//!   checksum: XXH3-64 of all before it
+//!   digest:     of the frames' checksums, see `wal::format::digest_with`
+//!   logs:       ascending; all logs from the first one with writes that are in no table on
+//!   last seqno: of all writes; older databases leave it out, with the totals
+//!   totals:     the statistics at the close
+//!   checksum:   XXH3-64 of all before it
 //! ```
 //!
 //! A log has no end mark, so a reader takes damage at the end of a log for a torn tail. After a
 //! clean close no log has a torn tail, and this file says where each log ends. The close writes
 //! this file last, when everything that the file describes is durable. A rename gives the file its
-//! name, so the file exists whole or not at all. The next open removes the file durably before
-//! another manifest takes effect.
+//! name, so the file exists whole or not at all.
 //!
-//! Invariant: while the file exists, manifest and logs match it. Any difference is damage.
+//! The next open changes no file that the record describes. Before it begins a log, it removes the
+//! record. That removal is durable by the first sync of the log, because both are changes of one
+//! directory. Before another manifest takes effect, the removal is durable too. A power loss may
+//! bring the record back, beside a log that follows the last one of the record:
+//!
+//! ```text
+//! CLOSED: log 7 ends at frame 3    000007.log: 1 2 3    000009.log, after 7 as of 3: 4 (5 lost)
+//! ```
+//!
+//! Such a record is *outdated*. It counts as removed, and the logs are read as after a kill.
+//!
+//! Invariant: while the file exists and is not outdated, manifest and logs match it. Any difference
+//! is damage.
 
 use foldb_env::FileSystem;
 
-use crate::encoding::format::{CLOSED, FORMAT_VERSION, MAGIC_LEN};
+use crate::encoding::format::{CLOSED, FORMAT_VERSION, LOG, MAGIC_LEN};
 use crate::encoding::{ByteReader, checksum};
 use crate::error::{Error, ErrorKind, Result};
-use crate::files::FileNames;
-use crate::files::{Proof, remove};
-use crate::wal::Extent;
+use crate::files::{FileKind, FileNames, Proof, remove};
+use crate::key::SeqNo;
+use crate::wal::{Extent, LogHeader, LogReader};
 
 /// Where the manifest's extent begins.
 const MANIFEST_AT: u64 = 20;
@@ -36,10 +49,20 @@ pub(crate) struct CloseRecord {
     pub(crate) manifest: Extent,
     /// Ascending.
     pub(crate) logs: Vec<Extent>,
+    /// What the close knew; `None` in a database of an older foldb, whose manifest has it.
+    pub(crate) known: Option<Known>,
+}
+
+/// What a close knew of the whole database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) last_seqno: SeqNo,
+    pub(crate) totals: Vec<u64>,
 }
 
 impl CloseRecord {
-    /// Reads the record. Returns `None` if the database was not closed cleanly, or is open.
+    /// Reads the record. Returns `None` if the database was not closed cleanly, if it is open, or
+    /// if the record is outdated.
     ///
     /// # Errors
     /// `Corruption` if the record is damaged; `Unsupported` for another format version; `Io` if a
@@ -51,18 +74,46 @@ impl CloseRecord {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(&path, "read", &error)),
         };
-        CloseRecord::decode(&content).map(Some).map_err(|error| match error.kind() {
+        let record = CloseRecord::decode(&content).map_err(|error| match error.kind() {
             ErrorKind::Corruption => error.at(&path, 0),
             _ => error.in_file(&path),
-        })
+        })?;
+        let is_outdated = record.is_outdated(fs, names)?;
+        Ok((!is_outdated).then_some(record))
+    }
+
+    /// Returns whether a log follows the last one of the record. A log of an open that failed
+    /// follows no log.
+    fn is_outdated(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<bool> {
+        let Some(last) = self.logs.last() else { return Ok(false) };
+        let directory = names.directory();
+        let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
+        let newer = list.iter().filter_map(|name| match FileKind::parse(name) {
+            Some(FileKind::Log(number)) if number > last.number => Some(number),
+            _ => None,
+        });
+        // A log whose header cannot be read has no write, or replay reports it.
+        let follows = |number| -> Result<bool> {
+            let mut log = LogReader::open(fs, &names.log(number), number)?.for_its_head();
+            let mut record = Vec::new();
+            let has_header = log.next(&mut record)?;
+            Ok(has_header && LogHeader::of_record(&record, &LOG)?.predecessor == last.number)
+        };
+        Ok(newer.into_iter().any(|number| follows(number).unwrap_or(false)))
     }
 
     /// Writes the record, durably. All bytes that it describes must be durable already.
+    /// `are_named`: whether the names of all its files are, too.
     ///
     /// # Errors
     /// `NoSpace` or `Io` if a write or sync fails. The next open then finds a database that was not
     /// closed.
-    pub(crate) fn write(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        fs: &dyn FileSystem,
+        names: &FileNames,
+        are_named: bool,
+    ) -> Result<()> {
         let (next, path) = (names.closed_temporary(), names.closed());
         let failed = |doing| {
             let path = path.clone();
@@ -72,9 +123,10 @@ impl CloseRecord {
         file.write_at(&self.encode(), 0).map_err(failed("write"))?;
         file.sync().map_err(failed("sync"))?;
         file.close().map_err(failed("close"))?;
-        // First sync the names of the logs in the record and of the temporary file. A power loss
-        // may keep a later change of the directory and lose an earlier one.
-        fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
+        if !are_named {
+            // A power loss may keep a later change of the directory and lose an earlier one.
+            fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
+        }
         fs.rename(&next, &path).map_err(failed("rename"))?;
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
     }
@@ -133,6 +185,11 @@ impl CloseRecord {
             MANIFEST_AT as usize + EXTENT_LEN * (1 + self.logs.len()) + size_of::<u32>(),
             "a record of the close holds the extents of the manifest and of each log"
         );
+        if let Some(Known { last_seqno, totals }) = &self.known {
+            out.extend_from_slice(&last_seqno.to_le_bytes());
+            out.extend_from_slice(&(totals.len() as u32).to_le_bytes());
+            totals.iter().for_each(|total| out.extend_from_slice(&total.to_le_bytes()));
+        }
         out.extend_from_slice(&checksum(0, &out).to_le_bytes());
         out
     }
@@ -153,13 +210,17 @@ impl CloseRecord {
         let manifest = extent(&mut bytes)?;
         let count = bytes.u32("number of logs")?;
         let logs = (0..count).map(|_| extent(&mut bytes)).collect::<Result<Vec<_>>>()?;
+        let known = match bytes.remaining() > size_of::<u64>() {
+            true => Some(known(&mut bytes)?),
+            false => None,
+        };
         if bytes.remaining() != size_of::<u64>() {
             return Err(Error::corruption(format!(
                 "expected a checksum after {count} logs, found {} bytes",
                 bytes.remaining()
             )));
         }
-        Ok(CloseRecord { database, manifest, logs })
+        Ok(CloseRecord { database, manifest, logs, known })
     }
 }
 
@@ -170,6 +231,13 @@ fn put_extent(extent: &Extent, out: &mut Vec<u8>) {
     for word in [extent.number, extent.len, extent.frames, extent.digest] {
         out.extend_from_slice(&word.to_le_bytes());
     }
+}
+
+fn known(bytes: &mut ByteReader<'_>) -> Result<Known> {
+    let last_seqno = bytes.u64("last sequence number")?;
+    let count = bytes.u32("number of totals")?;
+    let totals = (0..count).map(|_| bytes.u64("total")).collect::<Result<Vec<_>>>()?;
+    Ok(Known { last_seqno, totals })
 }
 
 fn extent(bytes: &mut ByteReader<'_>) -> Result<Extent> {

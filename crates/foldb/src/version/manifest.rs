@@ -61,6 +61,18 @@ impl Manifest {
         Manifest { log: LogWriter::unwritable(fs, &path, number), path, base_len: 0 }
     }
 
+    /// Returns the manifest that a clean close left with this extent. It takes no edits: the next
+    /// edit begins another one.
+    pub(crate) fn closed(fs: &Arc<dyn FileSystem>, names: &FileNames, extent: &Extent) -> Manifest {
+        let path = names.manifest(extent.number);
+        Manifest { log: LogWriter::closed(fs, &path, extent), path, base_len: extent.len }
+    }
+
+    /// Returns whether an earlier open closed the manifest.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.log.is_closed()
+    }
+
     /// Begins manifest `number` with an edit that describes the whole database. It also writes the
     /// next `CURRENT`. Neither file takes effect before [`Manifest::put_in_force`]. After an error
     /// neither file exists.

@@ -18,7 +18,7 @@ mod order;
 mod tests;
 
 pub(crate) use bounds::{Key, KeyRange, Upper};
-pub(crate) use closed::CloseRecord;
+pub(crate) use closed::{CloseRecord, Known as CloseKnown};
 pub(crate) use edit::{Edit, TreeEdit};
 #[cfg(test)]
 pub(crate) use file::FileMeta;

@@ -5,6 +5,7 @@
 
 #[cfg(any(test, feature = "internals"))]
 pub(crate) mod decoders;
+mod ended;
 pub(crate) mod format;
 mod lineage;
 mod reader;

@@ -444,7 +444,7 @@ impl LogReader {
     }
 
     /// Checks the end like [`LogReader::end`]. After a clean close, `closed` describes the frames
-    /// of the file.
+    /// of the file. Zeroes may follow them: a power loss may take back that the close cut the file.
     ///
     /// # Errors
     /// As [`LogReader::end`], and `Corruption` if the frames differ from `closed`.
@@ -453,7 +453,7 @@ impl LogReader {
         let Some(closed) = closed else { return Ok(end) };
         let (number, len) = (self.number, end.offset);
         let found = Extent { number, len, frames: end.frames, digest: end.digest };
-        if found == *closed && self.len == closed.len {
+        if found == *closed && end.tail.bytes == 0 {
             return Ok(end);
         }
         Err(Error::corruption(format!(

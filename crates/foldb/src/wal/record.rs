@@ -38,6 +38,8 @@ pub(crate) struct LogHeader {
     /// Number of the preceding log; 0 for none.
     pub(crate) predecessor: u64,
     pub(crate) predecessor_len: u64,
+    /// Whether a clean close ended the preceding log, so that all of it was durable.
+    pub(crate) predecessor_closed: bool,
     pub(crate) predecessor_frames: u64,
 }
 
@@ -65,12 +67,17 @@ pub(crate) enum LogRecord<'a> {
     Dropped(KeyspaceId),
 }
 
+/// The bit of the predecessor's length that says that a clean close ended the predecessor.
+const PREDECESSOR_CLOSED: u64 = 1 << 63;
+
 impl LogHeader {
     /// Bytes of one, its tag included.
     pub(crate) const LEN: usize = 53;
 
     pub(crate) fn encode(&self, format: &FileFormat, out: &mut Vec<u8>) {
         let start = out.len();
+        debug_assert!(self.predecessor_len < PREDECESSOR_CLOSED, "no log has so many bytes");
+        let closed = if self.predecessor_closed { PREDECESSOR_CLOSED } else { 0 };
         out.push(TAG_HEADER);
         out.extend_from_slice(format.magic());
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -78,7 +85,7 @@ impl LogHeader {
             self.database,
             self.log,
             self.predecessor,
-            self.predecessor_len,
+            self.predecessor_len | closed,
             self.predecessor_frames,
         ] {
             out.extend_from_slice(&word.to_le_bytes());
@@ -107,11 +114,15 @@ impl LogHeader {
     fn decode(bytes: &mut ByteReader<'_>, format: &FileFormat) -> Result<LogHeader> {
         format.check_magic(bytes.take(MAGIC_LEN, "magic")?)?;
         format.check_version(bytes.u32("format version")?)?;
+        let (database, log) = (bytes.u64("database")?, bytes.u64("log number")?);
+        let predecessor = bytes.u64("predecessor")?;
+        let len = bytes.u64("predecessor length")?;
         Ok(LogHeader {
-            database: bytes.u64("database")?,
-            log: bytes.u64("log number")?,
-            predecessor: bytes.u64("predecessor")?,
-            predecessor_len: bytes.u64("predecessor length")?,
+            database,
+            log,
+            predecessor,
+            predecessor_len: len & !PREDECESSOR_CLOSED,
+            predecessor_closed: len & PREDECESSOR_CLOSED != 0,
             predecessor_frames: bytes.u64("predecessor frames")?,
         })
     }

@@ -203,6 +203,11 @@ impl LogSync {
         self.synced.fetch_min(frame, Ordering::AcqRel);
     }
 
+    /// Returns whether the log's name is durable, and all frames written so far are.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.lock().named && self.synced() == self.written()
+    }
+
     /// Makes the log's bytes durable, whatever the state of the logs before it. A caller that gives
     /// the file another name makes that name durable.
     ///

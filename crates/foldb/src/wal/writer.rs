@@ -17,6 +17,9 @@
 //!
 //! Another process may have read them nevertheless. So the next write goes to a new log, which
 //! names the frames that this one has.
+//!
+//! A log of an earlier open that closed cleanly is *closed*. It takes no record: its owner begins
+//! the log after it first. A database that is opened and only read so begins no log.
 
 use std::io;
 use std::path::Path;
@@ -28,6 +31,7 @@ use crate::encoding::format::{FileFormat, LOG};
 use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::files::{Proof, remove};
+use crate::wal::ended::EndedFile;
 use crate::wal::format::{Extent, FrameHeader, HEADER_LEN, Part, digest_with, longest_payload};
 use crate::wal::record::LogHeader;
 use crate::wal::separable::{SealedLog, SeparableValues};
@@ -35,7 +39,7 @@ use crate::wal::sync::LogSync;
 
 /// Bytes of the first reservation of a log's blocks. Each further reservation doubles the total,
 /// but adds at most the step.
-const FIRST_RESERVATION: u64 = 256 << 10;
+const FIRST_RESERVATION: u64 = 16 << 10;
 const RESERVATION_STEP: u64 = 16 << 20;
 /// A reservation may take at most the disk's free space divided by this number.
 const SHARE_OF_FREE_SPACE: u64 = 32;
@@ -56,6 +60,7 @@ pub(crate) struct LogWriter {
     left_behind: Option<u64>,
     /// Whether frames were taken back.
     has_retracted: bool,
+    is_closed: bool,
     /// The frame being built: header space, then payload. It is reused for the next record.
     buffer: Vec<u8>,
 }
@@ -113,6 +118,7 @@ impl LogWriter {
             log: number,
             predecessor: predecessor.map_or(0, |log| log.number),
             predecessor_len: predecessor.map_or(0, |log| log.offset),
+            predecessor_closed: predecessor.is_some_and(|log| log.is_closed),
             predecessor_frames: predecessor.map_or(0, |log| log.frames),
         };
         header.encode(format, log.begin());
@@ -130,6 +136,23 @@ impl LogWriter {
     /// Makes the placeholder for the log of a read-only database. It takes no record.
     pub(crate) fn unwritable(fs: &Arc<dyn FileSystem>, path: &Path, number: u64) -> LogWriter {
         LogWriter::begin_in(Arc::new(UnwritableFile), fs, path, number, None)
+    }
+
+    /// Makes the writer of a log that a clean close left with this extent.
+    pub(crate) fn closed(fs: &Arc<dyn FileSystem>, path: &Path, extent: &Extent) -> LogWriter {
+        let Extent { number, len, frames, digest } = *extent;
+        let mut log = LogWriter::begin_in(Arc::new(EndedFile), fs, path, number, None);
+        (log.offset, log.reserved, log.frames, log.digest) = (len, len, frames, digest);
+        log.is_closed = true;
+        log.sync.note_written(frames);
+        log.settle();
+        log.sync.note_durable();
+        log
+    }
+
+    /// Returns whether an earlier open closed the log. The next record needs the log after it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     fn begin_in(
@@ -155,6 +178,7 @@ impl LogWriter {
             digest,
             left_behind: None,
             has_retracted: false,
+            is_closed: false,
             buffer: Vec::new(),
         }
     }
@@ -201,6 +225,7 @@ impl LogWriter {
         if self.left_behind.is_some() {
             self.clear_attempt()?;
         }
+        debug_assert!(!self.is_closed, "only the open that created a log appends to it");
         debug_assert!(self.left_behind.is_none(), "a frame begins where the last whole one ends");
         let payload = self.buffer.len() - HEADER_LEN;
         if payload <= longest_payload() {

@@ -66,6 +66,7 @@ mod files {
     mod foreign;
     mod format;
     mod looks;
+    mod open_costs;
     mod verify;
 }
 

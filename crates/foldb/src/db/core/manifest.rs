@@ -38,6 +38,9 @@ impl Core {
     pub(crate) fn append_unsynced(&self, tree: &mut Tree, edit: &Edit) -> Result<()> {
         self.check_lock()?;
         self.standing.check_sound()?;
+        if tree.manifest.is_closed() {
+            self.begin_manifest(tree)?;
+        }
         let before = tree.manifest.len();
         let appended = tree.manifest.append(edit);
         let fs = &*self.options.env.fs;
@@ -83,6 +86,7 @@ impl Core {
         let snapshot = self.describe(tree);
         let fs = &self.options.env.fs;
         let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
+        self.last_close.end();
         next.put_in_force(&**fs, &self.names).inspect_err(|error| self.standing.poison(error))?;
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());

@@ -32,6 +32,7 @@ use crate::db::state::chain::Chain;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::keyspaces::Keyspaces;
+use crate::db::state::last_close::LastClose;
 use crate::db::state::logs::Logs;
 use crate::db::state::ownership::Ownership;
 use crate::db::state::reserve::Reserve;
@@ -77,6 +78,7 @@ pub(crate) struct Core {
     pub(crate) tree: TreeLock,
     pub(crate) next_file: AtomicU64,
     pub(crate) logs: Logs,
+    pub(crate) last_close: LastClose,
 
     /// The logs of the change feed; `None` if logs are not kept for it.
     pub(crate) feed: Option<Chain>,

@@ -104,7 +104,7 @@ impl Core {
                 definition.id
             }
         };
-        if !self.standing.is_read_only() {
+        if !self.standing.is_read_only() && !writer.log.is_closed() {
             // An earlier attempt may have registered the operator in the manifest, but not in the
             // log.
             let WriterState { log, defined, .. } = &mut *writer;

@@ -102,14 +102,14 @@ impl Db {
     ///   feature `untested-platform` is on.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
         let db = Db::of(open::open(path.as_ref(), options)?);
-        db.core().join_runtime()?;
+        db.core().join_runtime();
         Ok(db)
     }
 
     /// Opens a database that a restore fills.
     pub(crate) fn open_to_restore(path: &Path, options: Options) -> Result<Db> {
         let db = Db::of(open::open_to_restore(path, options)?);
-        db.core().join_runtime()?;
+        db.core().join_runtime();
         Ok(db)
     }
 

@@ -41,7 +41,7 @@ use crate::files::copy_file;
 use crate::files::is_no_link;
 use crate::files::refuse_used;
 use crate::files::{FileKind, FileNames, Proof, is_there, refuse_inside, remove, remove_empty};
-use crate::version::{CloseRecord, Edit, Manifest, Version};
+use crate::version::{CloseKnown, CloseRecord, Edit, Manifest, Version};
 use crate::wal::{Extent, LogReader};
 
 /// How often a moment is noted. The last round holds the writer lock.
@@ -123,8 +123,10 @@ impl Moment {
         manifest.trim()?;
         manifest.put_in_force(&**fs, names)?;
         // The copy is as complete as a cleanly closed database.
-        let closed = CloseRecord { database, manifest: manifest.extent(), logs };
-        closed.write(&**fs, names)?;
+        let known = edit.last_seqno.zip(edit.totals);
+        let known = known.map(|(last_seqno, totals)| CloseKnown { last_seqno, totals });
+        let closed = CloseRecord { database, manifest: manifest.extent(), logs, known };
+        closed.write(&**fs, names, true)?;
         Ok(closed.logs)
     }
 }

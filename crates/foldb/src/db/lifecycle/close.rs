@@ -12,8 +12,11 @@ use crate::db::core::Core;
 use crate::db::state::tree::Tree;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
-use crate::version::{CloseRecord, Edit};
+use crate::version::{CloseKnown, CloseRecord, Edit};
 use crate::wal::{Extent, LogWriter};
+
+/// The extents of the needed logs, and whether the names of these logs are durable.
+type Settled = (Vec<Extent>, bool);
 
 impl Core {
     /// Closes the database when the last handle is dropped.
@@ -80,32 +83,42 @@ impl Core {
         // After a failed sync it is unknown what is durable, so the close must not record that
         // everything is.
         self.standing.check_sound()?;
+        // A worker may not have stored the last second yet.
+        let time = Some(self.time.last_seen()).filter(|time| *time > self.time.last_stored());
+        if self.last_close.is_in_force() && time.is_none() {
+            // Nothing was written since, and the record of that close still holds.
+            return Ok(());
+        }
         let settled = self.settle_logs(log, tree.log)?;
-        let edit = Edit {
-            totals: Some(self.totals.to_vec()),
-            last_seqno: Some(self.published()),
-            next_file: Some(self.next_file.load(Ordering::Relaxed)),
-            // A worker may not have stored the last second yet.
-            time: Some(self.time.last_seen()).filter(|time| *time > 0),
-            ..Edit::default()
-        };
-        self.append_unsynced(tree, &edit)?;
-        tree.manifest.trim()?;
+        // The manifest of an earlier open stays as it is. The record knows the rest.
+        if !tree.manifest.is_closed() || time.is_some() {
+            let edit = Edit {
+                totals: Some(self.totals.to_vec()),
+                last_seqno: Some(self.published()),
+                next_file: Some(self.next_file.load(Ordering::Relaxed)),
+                time,
+                ..Edit::default()
+            };
+            self.append_unsynced(tree, &edit)?;
+            tree.manifest.trim()?;
+        }
         // Without a record, the next open reads the logs as after a kill.
-        let Some(logs) = settled else { return Ok(()) };
-        let closed =
-            CloseRecord { database: self.database, manifest: tree.manifest.extent(), logs };
+        let Some((logs, are_named)) = settled else { return Ok(()) };
+        let (manifest, database) = (tree.manifest.extent(), self.database);
+        let known = Some(CloseKnown { last_seqno: self.published(), totals: self.totals.to_vec() });
+        let closed = CloseRecord { database, manifest, logs, known };
         if planted(Fault::NoCloseRecord) {
             return Ok(());
         }
-        closed.write(&*self.options.env.fs, &self.names)
+        closed.write(&*self.options.env.fs, &self.names, are_named)
     }
 
-    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents;
-    /// `None` if an open on a full disk still needs logs from before it. It has synced these.
-    fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Option<Vec<Extent>>> {
+    /// Syncs the logs from `first` on and releases their reserved space. Returns their extents, and
+    /// whether their names are durable; `None` if an open on a full disk still needs logs from
+    /// before it. It has synced these.
+    fn settle_logs(&self, active: &mut LogWriter, first: u64) -> Result<Option<Settled>> {
         active.trim()?;
-        let (mut extents, mut are_all) = (Vec::new(), true);
+        let (mut extents, mut are_all, mut are_named) = (Vec::new(), true, true);
         for (_, sync) in self.logs.since(first) {
             let Some(sync) = sync else {
                 are_all = false;
@@ -118,7 +131,11 @@ impl Core {
                 }
                 None => active.extent(),
             };
-            sync.sync_bytes()?;
+            // A log that a power loss makes longer again is longer by zeroes.
+            if !sync.is_durable() {
+                sync.sync_bytes()?;
+                are_named = false;
+            }
             extents.push(extent);
         }
         debug_assert_eq!(
@@ -126,6 +143,6 @@ impl Core {
             Some(active.number()),
             "the close record ends with the log that took the last writes"
         );
-        Ok(are_all.then_some(extents))
+        Ok(are_all.then_some((extents, are_named)))
     }
 }

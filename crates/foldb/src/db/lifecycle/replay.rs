@@ -15,6 +15,9 @@
 //! A frame of log 8 or of a later log may say that its log was synced. Then 4 was synced before,
 //! and its loss is damage.
 //!
+//! A log that follows a closed log says so, because a clean close syncs. If the closed log is not
+//! whole, that is damage too.
+//!
 //! A log whose creation failed half-way holds no writes and has no successor. The writer continued
 //! in the log before it, and the next log follows that log:
 //!
@@ -55,7 +58,7 @@ use crate::wal::{
     BatchHeader, Lineage, LogEnd, LogHeader, LogReader, LogRecord, Predecessor, Tail,
 };
 
-pub(crate) use filling::{Memtables, WhenFull};
+pub(crate) use filling::{Memtables, Unsealed, WhenFull};
 pub(crate) use operations::begin_record;
 
 /// What the caller can do about a damaged log.
@@ -108,6 +111,8 @@ pub(crate) struct ReplayKeyspace {
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
     pub(crate) memtables: Memtables,
+    /// The right to write to these memtables, if there is one for each keyspace.
+    pub(crate) unsealed: Unsealed,
     /// The last write that was applied, if later ones did not fit into memory.
     pub(crate) applied_through: Option<SeqNo>,
     /// The memtables of each log with writes, oldest first, if the logs get memtables of their own.
@@ -295,7 +300,7 @@ fn refuse_writes(log: &mut LogReader) -> Result<()> {
 ///
 /// # Errors
 /// `Corruption` if one of these logs says that it was synced, because the predecessor was synced
-/// before it.
+/// before it; or if the predecessor was closed.
 fn stop_before(
     mut log: LogReader,
     header: &LogHeader,
@@ -303,11 +308,18 @@ fn stop_before(
     later: Logs<'_>,
     replay: &Replay<'_>,
 ) -> Result<Vec<(PathBuf, u64, Tail)>> {
-    let (mut was_synced, first) = says_synced(&mut log)?;
+    let (is_synced, first) = says_synced(&mut log)?;
+    let mut was_synced = is_synced || header.predecessor_closed;
     let mut left_out = vec![first];
+    let mut record = Vec::new();
     for log in later {
-        let (is_synced, holds) = says_synced(&mut log?)?;
-        was_synced |= is_synced;
+        let mut log = log?;
+        let header = match log.next(&mut record)? {
+            true => LogHeader::of_record(&record, &LOG).ok(),
+            false => None,
+        };
+        let (is_synced, holds) = says_synced(&mut log)?;
+        was_synced |= is_synced || header.is_some_and(|header| header.predecessor_closed);
         left_out.push(holds);
     }
     if !was_synced {
@@ -315,7 +327,7 @@ fn stop_before(
     }
     let path = replay.names.log(header.predecessor);
     Err(Error::corruption(format!(
-        "expected {} frames in {} bytes, because a later log was synced after them{ADVICE}",
+        "expected {} frames in {} bytes, because a later log says that they were synced{ADVICE}",
         header.predecessor_frames, header.predecessor_len
     ))
     .at(&path, predecessor_end))
@@ -510,8 +522,8 @@ impl Replayer<'_, '_> {
         }
     }
 
-    fn finish(mut self) -> Replayed {
-        (self.done.memtables, self.done.applied_through) = self.filling.finish();
-        self.done
+    fn finish(self) -> Replayed {
+        let (memtables, applied_through, unsealed) = self.filling.finish();
+        Replayed { memtables, applied_through, unsealed, ..self.done }
     }
 }

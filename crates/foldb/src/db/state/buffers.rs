@@ -60,6 +60,16 @@ impl Buffer {
     fn new(keyspace: Arc<KeyspaceState>, capacity: usize) -> Buffer {
         Buffer { keyspace, memtable: None, capacity, pauses: Pauses::default() }
     }
+
+    /// Takes a memtable, which readers see from now on. Returns the one before it.
+    fn hold(&mut self, mut writer: MemtableWriter) -> Option<MemtableWriter> {
+        if !self.keyspace.comparator.bytewise_equality() {
+            let keyspace = Arc::clone(&self.keyspace);
+            writer.on_failure(move |panic| keyspace.note_misplaced(&panic));
+        }
+        self.keyspace.view.begin(Arc::clone(&writer.memtable));
+        self.memtable.replace(writer)
+    }
 }
 
 /// The memtables of all keyspaces.
@@ -252,21 +262,29 @@ impl Buffers {
             let keyspace = &buffer.keyspace;
             let least = MemtableWriter::capacity_for(bytes, &*keyspace.comparator);
             let capacity = buffer.capacity.max(least);
-            let mut writer = MemtableWriter::create(arenas, capacity, &keyspace.comparator);
-            if !keyspace.comparator.bytewise_equality() {
-                let keyspace = Arc::clone(keyspace);
-                writer.on_failure(move |panic| keyspace.note_misplaced(&panic));
-            }
+            let writer = MemtableWriter::create(arenas, capacity, &keyspace.comparator);
             track(&writer.memtable);
-            buffer.keyspace.view.begin(Arc::clone(&writer.memtable));
             debug_assert!(
                 buffer.memtable.as_ref().is_none_or(|before| before.memtable.is_empty()),
                 "a memtable with writes is sealed before the next one begins"
             );
-            let before = buffer.memtable.replace(writer);
+            let before = buffer.hold(writer);
             if before.is_none() && id != DEFAULT_KEYSPACE {
                 self.begun.push(id);
             }
+        }
+    }
+
+    /// Goes on with a memtable that a replay filled.
+    pub(crate) fn resume(&mut self, id: KeyspaceId, writer: MemtableWriter) {
+        let Some(buffer) = self.get_mut(id) else { return };
+        assert!(buffer.memtable.is_none(), "one memtable takes the writes of a keyspace");
+        let grown = writer.grown();
+        writer.memtable.resume();
+        buffer.hold(writer);
+        if id != DEFAULT_KEYSPACE {
+            self.begun.push(id);
+            self.elsewhere += grown;
         }
     }
 

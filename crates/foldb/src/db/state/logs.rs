@@ -7,7 +7,7 @@ use crate::locks::rank::LOGS;
 use crate::locks::{Lock, LockGuard};
 use crate::wal::{LogSync, LogWriter};
 
-/// The number of a log, and the handle that syncs it if it was begun since the open.
+/// The number of a log, and the handle that syncs it. Logs from before a kill have no handle.
 pub(crate) type KnownLog = (u64, Option<Arc<LogSync>>);
 
 /// The logs of a database, ascending.
@@ -20,8 +20,7 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Begins with the logs of earlier opens.
-    pub(crate) fn of(earlier: Vec<u64>) -> Logs {
-        let known = earlier.into_iter().map(|log| (log, None)).collect();
+    pub(crate) fn of(known: Vec<KnownLog>) -> Logs {
         Logs { known: Lock::new(known), waits: AtomicU64::new(0) }
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod fronts;
 pub(crate) mod gc_backoff;
 pub(crate) mod keyspace;
 pub(crate) mod keyspaces;
+pub(crate) mod last_close;
 pub(crate) mod logs;
 pub(crate) mod lost_time;
 pub(crate) mod ownership;

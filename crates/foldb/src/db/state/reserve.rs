@@ -21,6 +21,8 @@ pub(crate) struct Reserve {
     looked_at: AtomicU64,
 }
 
+/// A smaller reserve is not worth a file.
+pub(crate) const LEAST: u64 = 256 << 10;
 /// Milliseconds between two looks of refused writes.
 const LOOK_EVERY: u64 = 50;
 
@@ -55,6 +57,13 @@ impl Reserve {
 
     pub(crate) fn set_open(&self, is_open: bool) {
         self.is_open.store(is_open, Ordering::Release);
+    }
+
+    /// Returns whether a reserve of this many bytes is worth a file, and larger than the one held by
+    /// a quarter.
+    pub(crate) fn is_outgrown_by(&self, bytes: u64) -> bool {
+        let held = self.bytes();
+        bytes >= LEAST && bytes >= held + held / 4
     }
 
     /// Asks a worker to look whether the file is large enough.

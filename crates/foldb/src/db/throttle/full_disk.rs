@@ -27,6 +27,7 @@ use std::time::Duration;
 use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
 use crate::db::state::patience::{Patience, busy};
+use crate::db::state::reserve::LEAST;
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
 use crate::error::{Error, ErrorKind, Result};
@@ -35,8 +36,6 @@ use crate::files::{empty_reserve, make_reserve};
 
 /// The part of the database's bytes that the reserve takes.
 const PART: u64 = 8;
-/// A smaller reserve is not worth a file.
-const LEAST: u64 = 256 << 10;
 /// The bytes of logs at which the database is worth a reserve.
 pub(crate) const FIRST_LOOK: u64 = PART * LEAST;
 /// The part of an open reserve that deletes leave to flushes and to the next open of the database.
@@ -101,13 +100,21 @@ impl Core {
         patience: Patience,
     ) -> Result<WriterGuard<'a, WriterState>> {
         let mut waited = None;
-        while let Err(error) = writer.log.ask_for(writes.most_log_bytes()) {
+        while let Err(error) = self.ask_log_for(&mut writer, writes.most_log_bytes()) {
             drop(writer);
             self.wait_for_space(error, &mut waited, patience)?;
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
         }
         Ok(writer)
+    }
+
+    /// Reserves space for a record in the log, which it begins after a clean close.
+    fn ask_log_for(&self, writer: &mut WriterState, bytes: u64) -> Result<()> {
+        if writer.log.is_closed() {
+            self.begin_log_after_close(writer)?;
+        }
+        writer.log.ask_for(bytes)
     }
 
     /// Waits a moment for background work that may free space. The caller holds no lock.
@@ -301,26 +308,37 @@ impl Core {
     /// Makes the reserve as large as the database needs it, if that was asked for and the disk has
     /// space.
     pub(crate) fn fit_reserve(&self) {
-        let most = self.settings.space_reserve;
-        if most == 0 || !self.reserve.take_due() || self.reserve.is_open() {
+        if self.settings.space_reserve == 0 || !self.reserve.take_due() {
             return;
         }
+        let Some(wanted) = self.wanted_reserve() else { return };
         let held = self.reserve.bytes();
-        let grows = |bytes: u64| bytes >= LEAST && bytes >= held + held / 4;
-        if !grows(most) || self.standing.is_read_only() || self.standing.is_poisoned() {
-            return;
-        }
-        let wanted = most.min(self.stored_bytes() / PART);
-        let Some(free) = self.free_space().filter(|_| grows(wanted)) else { return };
+        let Some(free) = self.free_space() else { return };
         let bytes = wanted.min((free + held).saturating_sub(LEAST));
         let owned = self.ownership.hold();
-        if owned.is_none() || !grows(bytes) || self.reserve.is_open() {
+        if owned.is_none() || !self.reserve.is_outgrown_by(bytes) || self.reserve.is_open() {
             return;
         }
         let fs = &*self.options.env.fs;
         let made = make_reserve(fs, &self.names, bytes).map(|()| bytes);
         let made = made.or_else(|_| make_reserve(fs, &self.names, held).map(|()| held));
         self.reserve.set_bytes(made.unwrap_or(0));
+    }
+
+    /// Returns whether the database needs a larger reserve than it has.
+    pub(crate) fn reserve_is_due(&self) -> bool {
+        self.wanted_reserve().is_some()
+    }
+
+    /// Returns how large a reserve the database needs, if it has a smaller one.
+    fn wanted_reserve(&self) -> Option<u64> {
+        let most = self.settings.space_reserve;
+        let may_grow = self.reserve.is_outgrown_by(most) && !self.reserve.is_open();
+        if !may_grow || self.standing.is_read_only() || self.standing.is_poisoned() {
+            return None;
+        }
+        let wanted = most.min(self.stored_bytes() / PART);
+        Some(wanted).filter(|wanted| self.reserve.is_outgrown_by(*wanted))
     }
 
     /// Returns about how many bytes the files of the database have.

@@ -30,6 +30,7 @@ use crate::faults::{Fault, planted};
 use crate::files::{Proof, remove};
 use crate::memtable::Memtable;
 use crate::runtime::{Balance, Work};
+use crate::version::CloseRecord;
 use crate::wal::LogWriter;
 
 /// How long a write past its deadline still waits for the writer lock. A deadline limits the wait
@@ -454,6 +455,18 @@ impl Core {
         Ok(())
     }
 
+    /// Begins the log after one that a clean close left. The caller holds the writer lock.
+    #[cold]
+    pub(crate) fn begin_log_after_close(&self, writer: &mut WriterState) -> Result<()> {
+        debug_assert!(writer.log.is_closed(), "a log of this open takes records");
+        self.check_open()?;
+        let (next, defined) = self.next_log(writer)?;
+        writer.defined = defined;
+        std::mem::replace(&mut writer.log, next).seal(Arc::default());
+        writer.log_used = false;
+        Ok(())
+    }
+
     /// Returns the bytes written between two checks of the memory budget.
     #[inline]
     fn look_every(&self) -> u64 {
@@ -499,6 +512,11 @@ impl Core {
         let number = self.new_file_number();
         let path = self.names.log(number);
         let fs = &self.options.env.fs;
+        if last.is_closed() {
+            // The record must not describe a database whose logs go on.
+            self.last_close.end();
+            CloseRecord::invalidate(&**fs, &self.names)?;
+        }
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
         let mut defined = 0;
         let begun = self.begin_lineage(&mut log, self.end_of(last), owed.as_ref());

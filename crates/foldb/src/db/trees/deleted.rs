@@ -55,7 +55,7 @@ impl Core {
     }
 
     /// Returns whether the deletes in a keyspace's memtables hide enough bytes of its tables.
-    fn is_much_deleted(&self, keyspace: &Arc<KeyspaceState>) -> bool {
+    pub(crate) fn is_much_deleted(&self, keyspace: &Arc<KeyspaceState>) -> bool {
         let view = keyspace.view.load_full();
         let memtables: Vec<_> = view.memtables().collect();
         let deletes: u64 = memtables.iter().map(|memtable| memtable.deletes()).sum();

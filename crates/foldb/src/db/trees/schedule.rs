@@ -168,6 +168,23 @@ impl Core {
         }
     }
 
+    /// Looks for a job before the first worker does. Returns whether there is none, not even one for
+    /// an idle database. A worker need not look then before there is news.
+    pub(crate) fn begins_at_rest(&self) -> bool {
+        if self.settings.disable_auto_compactions {
+            return true;
+        }
+        let (mut tree, seen) = (self.lock_tree(), self.background.rest.news());
+        let is_used = self.time.is_used();
+        let expires = is_used && tree.keyspaces.values().any(KeyspaceTree::has_ends);
+        let asks = Asks { for_reads: false, is_idle: true, lacks_space: false };
+        let is_at_rest = !expires
+            && self.pick(&mut tree, asks).is_none()
+            && self.pick_revealing(&tree, true).is_none();
+        self.background.rest.note_look(seen, is_at_rest);
+        is_at_rest
+    }
+
     /// Returns the next job that compacts a range into one run of the deepest level. `None` if the
     /// range is done or the keyspace was dropped. The last jobs also rewrite tables with operands
     /// whose numbers are below `operands_below`.

@@ -107,6 +107,15 @@ impl Tenant for Core {
         self.background.requests.seal.raise();
     }
 
+    fn has_work(&self) -> bool {
+        let is_due = self.sealed.len() > 0 || self.reserve_is_due() || self.is_gc_due();
+        is_due
+            || self.works_when_idle(Work::Flush)
+            || self.settings.scrub_io_budget > 0
+            || self.background.requests.see_deletes.is_raised()
+            || !self.begins_at_rest()
+    }
+
     fn log_bytes(&self) -> usize {
         self.logs.memory_bytes()
     }
@@ -114,11 +123,9 @@ impl Tenant for Core {
 
 impl Core {
     /// Registers the database with the workers of its runtime.
-    pub(crate) fn join_runtime(self: &Arc<Core>) -> Result<()> {
+    pub(crate) fn join_runtime(self: &Arc<Core>) {
         let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
-        self.runtime.workers().add(self.member, tenant).map_err(|error| {
-            Error::io(self.names.directory(), "start a background thread for", &error)
-        })?;
+        self.runtime.workers().add(self.member, tenant);
         let (workers, poke) = (Arc::downgrade(self.runtime.workers()), self.poke());
         self.segment_files.trash().listen(move || {
             if let Some(workers) = workers.upgrade() {
@@ -126,7 +133,6 @@ impl Core {
             }
         });
         self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
-        Ok(())
     }
 
     /// Ends all background work and leaves the runtime.

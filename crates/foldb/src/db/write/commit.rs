@@ -448,6 +448,10 @@ impl Core {
         let count = u32::try_from(writes.count())
             .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
         let Unpublished { mark, writer, .. } = unpublished;
+        if writer.log.is_closed() {
+            self.begin_log_after_close(writer)?;
+            *mark = writer.log.mark();
+        }
         if writer.owed.is_some() {
             // A reader must learn of a keyspace before a write that names it. It still learns of it
             // if the write is taken back.

@@ -14,6 +14,10 @@
 //! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
 //! ```
 //!
+//! The threads start when a tenant first has work for them: a program that opens a database, reads a
+//! key and closes it starts none. If the system cannot start one then, callers do the work on their
+//! own threads, and the next wake-up tries again.
+//!
 //! Workers ask a tenant to sort only when [`Tenant::wants_order`] is true. They ask for other work
 //! again if the tenant was woken, or did a step, since it last answered "nothing to do". After a
 //! failed step it is asked again a second later. A worker catches the panic of a step and tells the
@@ -24,8 +28,8 @@ mod tests;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use foldb_env::{Process, Thread, Threads, scheduling_point};
@@ -78,6 +82,9 @@ pub(crate) trait Tenant: Send + Sync {
     /// Asks the tenant to seal its memtables, because memory is needed.
     fn request_seal(&self);
 
+    /// Returns whether a worker would find work now, or has to look from time to time.
+    fn has_work(&self) -> bool;
+
     /// Returns the bytes of memory that its logs use.
     fn log_bytes(&self) -> usize;
 
@@ -101,7 +108,10 @@ pub(crate) struct Workers {
     work: Condition,
     /// Signalled when a worker has finished a step for a tenant.
     left: Condition,
+    /// Whether there are threads, or there will be when there is work.
     running: AtomicBool,
+    /// Itself, for the threads that it starts.
+    own: Weak<Workers>,
     /// Whether a tenant was poked and its poke is not noted yet.
     poked: AtomicBool,
     /// The process that has the threads.
@@ -171,13 +181,14 @@ impl Workers {
     }
 
     pub(crate) fn new(limit: usize, threads: Arc<dyn Threads>) -> Arc<Workers> {
-        Arc::new(Workers {
+        Arc::new_cyclic(|own| Workers {
             limit: limit.max(1),
+            running: AtomicBool::new(threads.has_threads()),
             threads,
             state: Lock::default(),
             work: Condition::default(),
             left: Condition::default(),
-            running: AtomicBool::new(false),
+            own: Weak::clone(own),
             poked: AtomicBool::new(false),
             process: Process::current(),
         })
@@ -194,46 +205,43 @@ impl Workers {
         self.process.is_current()
     }
 
-    /// Returns whether there are threads. Without threads tenants do their own steps.
+    /// Returns whether there are threads, or will be when there is work. Without threads tenants do
+    /// their own steps.
     pub(crate) fn are_running(&self) -> bool {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Begins to work for a tenant. The first one starts the threads, if the system has any.
-    ///
-    /// # Errors
-    /// The error of the operating system if it starts no thread at all.
-    pub(crate) fn add(
-        self: &Arc<Workers>,
-        id: u64,
-        tenant: Arc<dyn Tenant>,
-    ) -> std::io::Result<()> {
+    /// Begins to work for a tenant. Starts the threads if it has work for them.
+    pub(crate) fn add(&self, id: u64, tenant: Arc<dyn Tenant>) {
+        let has_work = self.are_running() && tenant.has_work();
         let mut state = self.lock();
-        if state.started.is_empty() {
-            self.start(&mut state)?;
-        }
         assert!(state.entry(id).is_none(), "a database joins the workers once");
         let (flush, order, compaction) = Default::default();
         let (poke, news, leaving) = (tenant.poke(), 0, false);
         state.tenants.push(Entry { id, tenant, poke, news, flush, order, compaction, leaving });
+        if has_work {
+            self.start(&mut state);
+        }
         drop(state);
         self.work.notify_all();
-        Ok(())
     }
 
-    fn start(self: &Arc<Workers>, state: &mut State) -> std::io::Result<()> {
+    /// Starts the threads, unless they were started. If the system starts none, tenants do their
+    /// own steps until a later call succeeds.
+    fn start(&self, state: &mut State) {
+        if !state.started.is_empty() || state.shutdown || !self.threads.has_threads() {
+            return;
+        }
+        let Some(own) = self.own.upgrade() else { return };
         for _ in 0..self.limit {
-            let workers = Arc::clone(self);
+            let workers = Arc::clone(&own);
             match self.threads.spawn("foldb-background", Box::new(move || workers.run())) {
                 Ok(Some(thread)) => state.started.push(thread),
-                Ok(None) => break,
                 // Fewer threads do the same work.
-                Err(_) if !state.started.is_empty() => break,
-                Err(error) => return Err(error),
+                Ok(None) | Err(_) => break,
             }
         }
         self.running.store(!state.started.is_empty(), Ordering::Relaxed);
-        Ok(())
     }
 
     /// Starts a separate thread beside the workers, for work that waits for them.
@@ -270,9 +278,12 @@ impl Workers {
         if !self.are_of_this_process() {
             return;
         }
-        if let Some(entry) = self.lock().entry(id) {
+        let mut state = self.lock();
+        if let Some(entry) = state.entry(id) {
             entry.news += 1;
+            self.start(&mut state);
         }
+        drop(state);
         if planted(Fault::LoseWakeUp) {
             return;
         }
@@ -284,12 +295,15 @@ impl Workers {
         if !self.are_of_this_process() {
             return;
         }
-        if let Some(entry) = self.lock().entry(id) {
+        let mut state = self.lock();
+        if let Some(entry) = state.entry(id) {
             entry.news += 1;
             for lane in [&mut entry.flush, &mut entry.compaction] {
                 lane.not_before = None;
             }
+            self.start(&mut state);
         }
+        drop(state);
         self.work.notify_all();
     }
 
@@ -300,7 +314,7 @@ impl Workers {
         }
         // Once this thread has had the lock, a worker that already looked is waiting and gets the
         // signal.
-        drop(self.lock());
+        self.start(&mut self.lock());
         self.work.notify_one();
     }
 
@@ -311,7 +325,9 @@ impl Workers {
         poke.store(true, Ordering::SeqCst);
         self.poked.store(true, Ordering::SeqCst);
         if let Some(mut state) = self.state.try_lock() {
-            self.note_pokes(&mut state);
+            if self.note_pokes(&mut state) {
+                self.start(&mut state);
+            }
             drop(state);
             self.work.notify_all();
         }
@@ -330,10 +346,13 @@ impl Workers {
 
     /// Asks a tenant to seal its memtables.
     pub(crate) fn request_seal(&self, id: u64) {
-        if let Some(entry) = self.lock().entry(id) {
+        let mut state = self.lock();
+        if let Some(entry) = state.entry(id) {
             entry.tenant.request_seal();
             entry.news += 1;
+            self.start(&mut state);
         }
+        drop(state);
         self.work.notify_all();
     }
 

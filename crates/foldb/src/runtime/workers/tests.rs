@@ -42,6 +42,9 @@ impl Tenant for Fake {
         Arc::default()
     }
     fn request_seal(&self) {}
+    fn has_work(&self) -> bool {
+        true
+    }
     fn log_bytes(&self) -> usize {
         0
     }
@@ -50,7 +53,7 @@ impl Tenant for Fake {
 fn workers(threads: usize, tenants: &[(f64, f64)]) -> Arc<Workers> {
     let workers = Workers::new(threads, Arc::new(Stepped));
     for (id, &(flush, compaction)) in (1..).zip(tenants) {
-        workers.add(id, Arc::new(Fake { flush, compaction, order: false })).unwrap();
+        workers.add(id, Arc::new(Fake { flush, compaction, order: false }));
     }
     workers
 }
@@ -59,7 +62,7 @@ fn workers(threads: usize, tenants: &[(f64, f64)]) -> Arc<Workers> {
 fn a_tenant_sorts_when_it_wants_to_after_flushes_and_before_compactions() {
     let workers = Workers::new(3, Arc::new(Stepped));
     let tenant = Fake { flush: 1.0, compaction: 1.0, order: true };
-    workers.add(1, Arc::new(tenant)).unwrap();
+    workers.add(1, Arc::new(tenant));
     let steps = begun(&workers, 3);
     assert_eq!(steps, [(1, Work::Flush), (1, Work::Order), (1, Work::Compaction)]);
     for step in steps {

@@ -75,6 +75,7 @@ fn a_header_names_its_predecessor() {
         log: 9,
         predecessor: NUMBER,
         predecessor_len: first.len(),
+        predecessor_closed: false,
         predecessor_frames: 2,
     };
     assert_eq!(header, expected);
@@ -87,6 +88,7 @@ fn log_header_and_definition_round_trip() {
         log: 1,
         predecessor: 2,
         predecessor_len: 3,
+        predecessor_closed: true,
         predecessor_frames: 4,
     };
     let mut bytes = Vec::new();

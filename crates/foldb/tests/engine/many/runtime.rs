@@ -140,11 +140,12 @@ fn threads_end_with_the_last_user() {
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(options_of).unwrap();
-    assert_eq!(threads.begun.load(SeqCst), 0, "they start with the first database");
+    assert_eq!(threads.begun.load(SeqCst), 0, "they start with the first work");
     let first = Db::open(directory.path().join("first"), options(&runtime)).unwrap();
     let second = Db::open(directory.path().join("second"), options(&runtime)).unwrap();
     drop(runtime);
     first.put("key", "value").unwrap();
+    first.flush().unwrap();
     first.close().unwrap();
     drop(first);
     assert_eq!(threads.alive.load(SeqCst), 3);

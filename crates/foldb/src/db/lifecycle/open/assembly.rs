@@ -20,7 +20,8 @@ use crate::db::state::chain::Chain;
 use crate::db::state::fronts::Fronts;
 use crate::db::state::keyspace::{KeyspaceParts, KeyspaceState};
 use crate::db::state::keyspaces::Keyspaces;
-use crate::db::state::logs::Logs;
+use crate::db::state::last_close::LastClose;
+use crate::db::state::logs::{KnownLog, Logs};
 use crate::db::state::ownership::Ownership;
 use crate::db::state::reserve::Reserve;
 use crate::db::state::snapshots::SnapshotList;
@@ -62,8 +63,12 @@ pub(crate) struct Assembly {
     pub(crate) log: LogWriter,
     pub(crate) manifest: Manifest,
     pub(crate) next_file: u64,
+    /// The first log that is needed.
+    pub(crate) first_log: u64,
     /// Logs on disk from earlier opens.
-    pub(crate) logs: Vec<u64>,
+    pub(crate) logs: Vec<KnownLog>,
+    /// Whether the record of the last clean close stays in force.
+    pub(crate) is_as_closed: bool,
     /// The logs of the change feed; `None` if logs are not kept for it.
     pub(crate) feed: Option<Chain>,
     /// The bytes after the valid ends of the manifest and the logs.
@@ -77,7 +82,6 @@ pub(crate) struct Assembly {
 impl Assembly {
     pub(crate) fn into_core(self) -> Arc<Core> {
         let Assembly { options, stored, trees, last_seqno, .. } = self;
-        let log_number = self.log.number();
         let operators = stored.registry.cached_resolver();
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
@@ -99,7 +103,7 @@ impl Assembly {
                 manifest: self.manifest,
                 next_run: stored.next_run,
                 next_keyspace: stored.next_keyspace,
-                log: log_number,
+                log: self.first_log,
                 last_loaded: 0,
                 unwritten_since: None,
                 keyspaces: trees,
@@ -107,6 +111,7 @@ impl Assembly {
             }),
             next_file: AtomicU64::new(self.next_file),
             logs: Logs::of(self.logs),
+            last_close: LastClose::new(self.is_as_closed),
             feed: self.feed,
             cache: self.cache,
             member: self.member,

@@ -2,7 +2,10 @@
 //! log.
 //!
 //! An open never repairs: a missing or damaged file is an error that names it. It never appends to
-//! a file that an earlier open created. The logged writes become tables, which the first edit of a
+//! a file that an earlier open created.
+//!
+//! After a clean close with little in the logs, the open changes no file: it goes on with the
+//! manifest and the logs of that close ([`resume`]). Otherwise the logged writes become tables, which the first edit of a
 //! new manifest adds to the trees. The same edit says that the old logs are no longer needed (H5).
 //! So after a crash at any moment, the next open either replays the old logs or finds their writes
 //! in tables.
@@ -18,6 +21,7 @@
 //! - [`begun`]: the files of an open, which are removed if it fails;
 //! - [`assembly`]: puts the database together from its parts;
 //! - [`opening`]: builds the database from the manifest and the logs;
+//! - [`resume`]: goes on after a clean close, without a change of any file;
 //! - [`take_over`]: makes tables of the logged writes;
 //! - [`read_only`]: a database for reading, also while another process writes to it;
 //! - [`repair`]: rebuilds a database from the files that are left;
@@ -33,6 +37,7 @@ mod place;
 mod platform;
 mod read_only;
 mod repair;
+mod resume;
 mod stored;
 mod surroundings;
 mod take_over;

@@ -5,6 +5,8 @@
 //!   Opening    the lock is held, the manifest was read
 //!   Listed     what the directory and the manifest list; nothing was written
 //!   InMemory   the logs were replayed; nothing was written
+//!   Core       after a clean close, if little is in the logs: still nothing was written
+//!
 //!   Begun      a log and copies of logs exist, which no manifest names
 //!   InForce    a new manifest has the old state; the replayed writes are in the old logs
 //!   Core       one edit has added their tables, and named the new log
@@ -73,22 +75,24 @@ impl Opening<'_> {
 
     fn assemble(mut self) -> Result<Arc<Core>> {
         let listed = Listed::of(&mut self)?;
-        let replayed = listed.replay(&mut self)?;
-        let begun = replayed.begin(&self)?;
-        begun.put_in_force(self)?.take_over()
+        let found = listed.replay(&mut self)?;
+        if let Some(files) = found.resumable(&self) {
+            return Ok(found.resume(self, &files));
+        }
+        found.begin(&self)?.put_in_force(self)?.take_over()
     }
 }
 
 /// What the directory and the manifest list. Nothing was written.
-struct Listed {
-    present: Vec<FileKind>,
+pub(super) struct Listed {
+    pub(super) present: Vec<FileKind>,
     parts: Vec<KeyspaceParts>,
-    segment_files: Arc<SegmentFiles>,
-    logs: StoredLogs,
+    pub(super) segment_files: Arc<SegmentFiles>,
+    pub(super) logs: StoredLogs,
     /// The log that takes new writes. The manifest of this open has the number after it.
-    next_log: u64,
+    pub(super) next_log: u64,
     /// The number of the database in the runtime.
-    member: u64,
+    pub(super) member: u64,
 }
 
 impl Listed {
@@ -181,9 +185,12 @@ impl Listed {
         if !options.allow_unresolved_operators {
             check_operators(&self.parts, &stored.registry, &tables)?;
         }
-        let listed = self;
+        let mut listed = self;
+        let (parts, memory) = (std::mem::take(&mut listed.parts), runtime.work_memory());
+        let trees = keyspace_trees(parts, stored, &settings, &tables, &memory);
         Ok(InMemory {
             listed,
+            trees,
             replayed,
             settings,
             reserve,
@@ -191,30 +198,29 @@ impl Listed {
             last_seqno,
             dropped,
             cache,
-            tables,
         })
     }
 }
 
 /// The database as the manifest and the logs have it, in memory. Nothing was written.
-struct InMemory {
-    listed: Listed,
-    replayed: Replayed,
-    settings: Settings,
-    reserve: Reserve,
+pub(super) struct InMemory {
+    pub(super) listed: Listed,
+    pub(super) trees: BTreeMap<KeyspaceId, KeyspaceTree>,
+    pub(super) replayed: Replayed,
+    pub(super) settings: Settings,
+    pub(super) reserve: Reserve,
     /// The logs that the change feed keeps.
     kept: Recovered,
-    last_seqno: SeqNo,
-    dropped: Vec<DroppedTail>,
-    cache: Arc<BlockCache>,
-    tables: OpenTables,
+    pub(super) last_seqno: SeqNo,
+    pub(super) dropped: Vec<DroppedTail>,
+    pub(super) cache: Arc<BlockCache>,
 }
 
 impl InMemory {
     /// Begins the files of this open. No manifest in force names them.
     fn begin(mut self, opening: &Opening<'_>) -> Result<Begun> {
-        let Opening { options, names, fs, stored, restores, runtime, given_back, .. } = opening;
-        let Listed { present, parts, logs, next_log, .. } = &mut self.listed;
+        let Opening { options, names, fs, stored, restores, given_back, .. } = opening;
+        let Listed { present, logs, next_log, .. } = &self.listed;
         remove_unneeded(&**fs, names, present, stored)?;
         assert!(
             present.iter().filter_map(|kind| kind.number()).all(|number| number < *next_log),
@@ -229,8 +235,6 @@ impl InMemory {
             files.push(mark.clone());
             fs.create(&mark).map_err(|error| Error::io(&mark, "create", &error))?;
         }
-        let (parts, memory) = (std::mem::take(parts), runtime.work_memory());
-        let trees = keyspace_trees(parts, stored, &self.settings, &self.tables, &memory);
         if logs.closed.is_none() {
             let (kept, logs) = (&mut self.kept, &self.replayed.logs);
             match given_back {
@@ -242,7 +246,7 @@ impl InMemory {
                 Some(_) => sync_replayed(&**fs, names, kept, logs)?,
             }
         }
-        Ok(Begun { files, found: self, log: writer, trees })
+        Ok(Begun { files, found: self, log: writer })
     }
 }
 
@@ -251,7 +255,6 @@ struct Begun {
     files: BegunFiles,
     found: InMemory,
     log: LogWriter,
-    trees: BTreeMap<KeyspaceId, KeyspaceTree>,
 }
 
 impl Begun {
@@ -270,7 +273,7 @@ impl Begun {
             next_keyspace: Some(stored.next_keyspace),
             operators: stored.registry.resolver().dynamic_definitions().cloned().collect(),
             totals: Some(stored.totals.to_vec()),
-            keyspaces: self.trees.values().map(KeyspaceTree::describe).collect(),
+            keyspaces: self.found.trees.values().map(KeyspaceTree::describe).collect(),
             dropped: Vec::new(),
             feed_end: stored.feed_end,
             time: Some(stored.time).filter(|time| *time > 0),
@@ -285,7 +288,15 @@ impl Begun {
         let manifest = self.new_manifest(&opening)?;
         let Opening { options, names, lock, stored, given_back, runtime, .. } = opening;
         let InMemory {
-            listed, replayed, settings, reserve, kept, last_seqno, dropped, cache, ..
+            listed,
+            trees,
+            replayed,
+            settings,
+            reserve,
+            kept,
+            last_seqno,
+            dropped,
+            cache,
         } = self.found;
         let Listed { present, logs, next_log, member, segment_files, .. } = listed;
         let is_fresh = stored.fresh;
@@ -298,7 +309,7 @@ impl Begun {
             settings,
             names,
             stored,
-            trees: self.trees,
+            trees,
             cache,
             runtime,
             member,
@@ -308,7 +319,9 @@ impl Begun {
             log: self.log,
             manifest,
             next_file: next_log + 2,
-            logs: logs.on_disk.clone(),
+            first_log: next_log,
+            logs: logs.on_disk.iter().map(|log| (*log, None)).collect(),
+            is_as_closed: false,
             feed,
             dropped,
             reserve,

@@ -202,7 +202,9 @@ impl Looking {
             Error::new(ErrorKind::DatabaseMissing, "the database was removed during the open")
                 .in_file(self.names.directory())
         })?;
-        Ok((Stored::recover(recovered, &self.options, &self.names)?, closed))
+        let mut stored = Stored::recover(recovered, &self.options, &self.names)?;
+        stored.absorb_close(closed.as_ref());
+        Ok((stored, closed))
     }
 
     /// Builds the trees, with every table open. The tables count as open tables. No table is closed
@@ -283,7 +285,9 @@ impl Looking {
             segment_files,
             last_seqno,
             next_file,
+            first_log: next_file,
             logs: Vec::new(),
+            is_as_closed: false,
             feed: None,
             dropped,
             reserve: Reserve::of(0, u64::MAX),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::counters::Totals;
 use crate::db::lifecycle::replay::Replayed;
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
+use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileNames, MAX_FILE_NUMBER};
 use crate::fold::stamp::Moment;
@@ -15,7 +16,7 @@ use crate::key::{Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, Operat
 use crate::options::{KeyspaceOptions, Options, check_comparator};
 use crate::segment::SegmentFiles;
 use crate::settings::{KeyspaceSettings, MAX_LEVELS};
-use crate::version::{Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
+use crate::version::{CloseRecord, Edit, KeyspaceEdit, Recovered, TreeEdit, Version};
 use crate::wal::{Predecessor, Tail};
 
 /// The stored state of a database.
@@ -36,6 +37,8 @@ pub(crate) struct Stored {
     /// The last second of the database's time.
     pub(crate) time: Moment,
     pub(crate) registry: Arc<Registry>,
+    /// The number of operators that the manifest defines.
+    operators: usize,
     pub(crate) totals: Arc<Totals>,
     pub(crate) keyspaces: BTreeMap<KeyspaceId, StoredKeyspace>,
     /// The names of all existing keyspaces.
@@ -75,6 +78,7 @@ impl Stored {
             last_seqno: 0,
             time: 0,
             registry: Arc::new(Registry::new(options.operators.clone())),
+            operators: 0,
             totals: Arc::default(),
             taken: HashSet::from([default.name.clone()]),
             keyspaces: BTreeMap::from([(DEFAULT_KEYSPACE, default)]),
@@ -94,9 +98,28 @@ impl Stored {
         for edit in recovered.edits {
             stored.absorb(edit).map_err(|error| error.in_file(&path))?;
         }
+        stored.operators = stored.registry.resolver().dynamic_definitions().count();
         stored.registry.settle_upgrades();
         stored.next_file = stored.next_file.max(recovered.number + 1);
         Ok(stored)
+    }
+
+    /// Takes over what the record of a clean close knows.
+    pub(crate) fn absorb_close(&mut self, closed: Option<&CloseRecord>) {
+        if let Some(known) = closed.and_then(|closed| closed.known.as_ref()) {
+            self.last_seqno = self.last_seqno.max(known.last_seqno);
+            self.totals.restore(&known.totals);
+        }
+    }
+
+    /// Returns whether the manifest describes these keyspaces as this open would, and all operators
+    /// that it knows.
+    pub(crate) fn describes(&self, trees: &BTreeMap<KeyspaceId, KeyspaceTree>) -> bool {
+        let is_described = |own: &StoredKeyspace| {
+            trees.get(&own.id).is_some_and(|tree| own.is_as(&tree.keyspace.describe()))
+        };
+        let operators = self.registry.resolver().dynamic_definitions().count();
+        operators == self.operators && self.keyspaces.values().all(is_described)
     }
 
     /// Returns the last sequence number of the database, logged writes included.
@@ -203,6 +226,15 @@ impl StoredKeyspace {
         if !change.tree.is_empty() {
             self.tree.push(change.tree);
         }
+    }
+
+    /// Returns whether the manifest has this description of the keyspace.
+    fn is_as(&self, now: &KeyspaceEdit) -> bool {
+        self.comparator == now.comparator
+            && self.num_levels == now.num_levels
+            && self.default_operator == now.default_operator
+            && self.filter_policy == now.filter_policy
+            && (now.settings.is_none() || self.settings == now.settings)
     }
 
     /// Returns the initial parts of the keyspace.

@@ -18,6 +18,7 @@
 //! ```
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::db::core::Core;
@@ -239,36 +240,47 @@ impl Core {
     /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
     pub(super) fn remove_leftovers(&self, present: &[FileKind], log: u64, manifest: u64) {
         self.remove_logs_below(log);
+        let unneeded = self.leftovers(present, manifest);
+        if unneeded.is_empty() {
+            return;
+        }
         let fs = &*self.options.env.fs;
         let Some(identity) = Identity::of(fs, &self.names) else { return };
+        for (kind, path) in unneeded {
+            // The next open tries again to remove what cannot be removed now.
+            let removed = remove(fs, &path, Proof::Named(&identity));
+            if let (FileKind::Table(number), Err(_)) = (kind, removed) {
+                self.segment_files.trash().note_gone(number);
+            }
+        }
+    }
+
+    /// Returns the files among these, logs aside, that nothing refers to.
+    fn leftovers(&self, present: &[FileKind], manifest: u64) -> Vec<(FileKind, PathBuf)> {
         let tree = self.lock_tree();
         let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
         let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
         let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
         let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
         let kept = |log| self.feed.as_ref().is_some_and(|feed| feed.find(log).is_some());
-        for kind in present {
-            let path = match *kind {
-                FileKind::Table(number) if !used.contains(&number) => self.names.table(number),
-                FileKind::Segment(number) if !segments.contains(&number) => {
-                    self.names.segment(number)
-                }
-                FileKind::Manifest(number) if number != manifest => self.names.manifest(number),
-                FileKind::Archive(number) if !kept(number) => self.names.archive(number),
+        let mut unneeded = Vec::new();
+        for &kind in present {
+            let is_needed = match kind {
+                FileKind::Table(number) => used.contains(&number),
+                FileKind::Segment(number) => segments.contains(&number),
+                FileKind::Manifest(number) => number == manifest,
+                FileKind::Archive(number) => kept(number),
                 FileKind::Temporary => {
-                    for path in self.names.temporaries() {
-                        let _best_effort = remove(fs, &path, Proof::Named(&identity));
-                    }
+                    unneeded.extend(self.names.temporaries().map(|path| (kind, path)));
                     continue;
                 }
-                _ => continue,
+                _ => true,
             };
-            // The next open tries again to remove what cannot be removed now.
-            let removed = remove(fs, &path, Proof::Named(&identity));
-            if let (FileKind::Table(number), Err(_)) = (kind, removed) {
-                self.segment_files.trash().note_gone(*number);
+            if !is_needed {
+                unneeded.push((kind, self.names.of(kind)));
             }
         }
+        unneeded
     }
 }
 

@@ -123,7 +123,11 @@ impl OpenAt<'_> {
                     Error::new(ErrorKind::DatabaseExists, "the directory already holds a database");
                 return Err(error.in_file(names.directory()));
             }
-            Some(recovered) => Stored::recover(recovered, options, names)?,
+            Some(recovered) => {
+                let mut stored = Stored::recover(recovered, options, names)?;
+                stored.absorb_close(closed.as_ref());
+                stored
+            }
             None => Stored::create(options),
         };
         let opening = Opening {

@@ -4,6 +4,7 @@
 //! that came last.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::db::state::buffers::{first_capacity, next_capacity};
@@ -148,9 +149,26 @@ impl<'a> Filling<'a> {
     }
 
     /// Returns the memtables that were not passed on, and the last write that was applied, if later
-    /// ones were not.
-    pub(super) fn finish(mut self) -> (Memtables, Option<SeqNo>) {
+    /// ones were not. Also returns the right to write to the memtables, if each keyspace has one.
+    pub(super) fn finish(mut self) -> (Memtables, Option<SeqNo>, Unsealed) {
+        let mut unsealed = Unsealed::default();
+        if self.full.is_empty() {
+            for (id, (writer, _)) in std::mem::take(&mut self.open) {
+                self.full.insert(id, vec![Arc::clone(&writer.memtable)]);
+                unsealed.0.insert(id, writer);
+            }
+        }
         self.seal_all();
-        (self.full, self.applied_through)
+        (self.full, self.applied_through, unsealed)
+    }
+}
+
+/// The memtables that an open may go on to fill.
+#[derive(Default)]
+pub(crate) struct Unsealed(pub(crate) BTreeMap<KeyspaceId, MemtableWriter>);
+
+impl fmt::Debug for Unsealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }

@@ -138,7 +138,16 @@ fn every_fixture_opens_in_memory() {
     }
 }
 
-/// The makers of the fixtures still make databases with the same contents, in the same files.
+/// Returns the names of files without the numbers, sorted.
+fn kinds(names: &[String]) -> Vec<String> {
+    let kind = |name: &String| name.replace(|c: char| c.is_ascii_digit(), "");
+    let mut kinds: Vec<String> = names.iter().map(kind).collect();
+    kinds.sort_unstable();
+    kinds
+}
+
+/// The makers of the fixtures still make databases with the same contents, in as many files of each
+/// kind.
 #[test]
 fn fixtures_regenerated_are_the_same_databases() {
     if skipped_where_files_only_grow("the fixtures have adopted logs") {
@@ -148,7 +157,7 @@ fn fixtures_regenerated_are_the_same_databases() {
         let made = (fixture.generate)();
         let made_files = files(&made);
         let names: Vec<String> = made_files.keys().cloned().collect();
-        assert_eq!(names, fixture.files(), "{}", fixture.name);
+        assert_eq!(kinds(&names), kinds(&fixture.files()), "{}", fixture.name);
         assert_eq!(made_files, files(&(fixture.generate)()), "{}", fixture.name);
         let options = Options { env: Env::in_memory(made), ..Options::default() };
         (fixture.assert_holds)(&Db::open(IN_MEMORY, options).unwrap());
