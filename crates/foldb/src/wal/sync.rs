@@ -44,6 +44,8 @@ pub(crate) struct LogSync {
     noted: AtomicUsize,
     /// Whether tables hold all its writes, so that its file may be unlinked.
     is_retired: AtomicBool,
+    /// Whether bytes of a failed append may lie behind the frames.
+    has_remains: AtomicBool,
     /// The log's extent, once it takes no more writes.
     sealed: OnceLock<Extent>,
     progress: Lock<SyncProgress, LOG_SYNC>,
@@ -94,6 +96,7 @@ impl LogSync {
             synced: AtomicU64::new(0),
             noted: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
+            has_remains: AtomicBool::new(false),
             sealed: OnceLock::new(),
             progress: Lock::new(SyncProgress {
                 leads: false,
@@ -203,9 +206,16 @@ impl LogSync {
         self.synced.fetch_min(frame, Ordering::AcqRel);
     }
 
-    /// Returns whether the log's name is durable, and all frames written so far are.
+    /// Notes that bytes of a failed append may lie behind the frames.
+    pub(super) fn note_remains(&self) {
+        self.has_remains.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the log's name and all frames written so far are durable, with nothing but
+    /// zeroes behind them, whatever part of a trim is durable.
     pub(crate) fn is_durable(&self) -> bool {
-        self.lock().named && self.synced() == self.written()
+        let has_remains = self.has_remains.load(Ordering::Acquire);
+        !has_remains && self.lock().named && self.synced() == self.written()
     }
 
     /// Makes the log's bytes durable, whatever the state of the logs before it. A caller that gives

@@ -312,6 +312,7 @@ impl LogWriter {
         (self.offset, self.frames, self.digest) = (mark.offset, mark.frames, mark.digest);
         self.sync.note_written(self.frames);
         self.left_behind = Some(end);
+        self.sync.note_remains();
         self.clear_attempt()
     }
 
@@ -319,6 +320,7 @@ impl LogWriter {
     #[cold]
     fn leave_behind(&mut self, end: u64) {
         self.left_behind = Some(end);
+        self.sync.note_remains();
         // If clearing fails here, the next append tries again, and fails if that fails too.
         let _tried_again = self.clear_attempt();
     }
@@ -417,6 +419,9 @@ impl LogWriter {
     /// Releases the reserved space after the last frame, with the frames that a failed append left
     /// there.
     pub(crate) fn trim(&mut self) -> Result<()> {
+        if self.left_behind.is_some() {
+            self.sync.note_remains();
+        }
         self.sync.trim(self.offset)?;
         self.reserved = self.offset;
         Ok(())

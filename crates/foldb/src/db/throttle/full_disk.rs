@@ -325,9 +325,9 @@ impl Core {
         self.reserve.set_bytes(made.unwrap_or(0));
     }
 
-    /// Returns whether the database needs a larger reserve than it has.
+    /// Returns whether the database needs a larger reserve than it has, and can look for space.
     pub(crate) fn reserve_is_due(&self) -> bool {
-        self.wanted_reserve().is_some()
+        self.wanted_reserve().is_some() && self.free_space().is_some()
     }
 
     /// Returns how large a reserve the database needs, if it has a smaller one.

@@ -124,8 +124,6 @@ impl Tenant for Core {
 impl Core {
     /// Registers the database with the workers of its runtime.
     pub(crate) fn join_runtime(self: &Arc<Core>) {
-        let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
-        self.runtime.workers().add(self.member, tenant);
         let (workers, poke) = (Arc::downgrade(self.runtime.workers()), self.poke());
         self.segment_files.trash().listen(move || {
             if let Some(workers) = workers.upgrade() {
@@ -133,6 +131,9 @@ impl Core {
             }
         });
         self.lock_tree().keyspaces.values().for_each(|own| self.set_pace(own));
+        // Last, because it looks for work. That look clears a pace that no work would end.
+        let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
+        self.runtime.workers().add(self.member, tenant);
     }
 
     /// Ends all background work and leaves the runtime.
