@@ -65,8 +65,8 @@ pub unsafe extern "C" fn foldb_runtime_options_free(options: *mut foldb_runtime_
 pub struct foldb_runtime_t(pub(crate) Runtime);
 
 /// Makes a runtime for `foldb_options_set_runtime`. NULL options are the defaults. The runtime's
-/// threads start with the first work for them. They end once the last database is closed and all handles
-/// and options with the runtime are freed. Stores the handle in `*runtime`.
+/// threads start when there is work for them. They end once the last database is closed and all
+/// handles and options with the runtime are freed. Stores the handle in `*runtime`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_runtime_new(
     options: *const foldb_runtime_options_t,

@@ -5,12 +5,14 @@
 
 mod comparator;
 mod filter_policy;
+mod list;
 mod range;
 
 pub use comparator::{BytewiseComparator, Comparator};
 pub(crate) use comparator::{check_ends, check_key, shown};
 pub use filter_policy::FilterPolicy;
 pub(crate) use filter_policy::GuardedPolicy;
+pub(crate) use list::KeyList;
 pub use range::AsKeyRange;
 pub(crate) use range::KeyBounds;
 

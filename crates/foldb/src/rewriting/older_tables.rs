@@ -78,10 +78,11 @@ impl OlderTables {
         let (mut records, mut keys) = (0, Vec::new());
         for table in self.reached_by(tombstone).flatten() {
             let samples = &table.file.samples;
-            let inside =
-                |key: &&Key| tombstone.contains(comparator, key) && table.contains(comparator, key);
+            let inside = |key: &&[u8]| {
+                tombstone.contains(comparator, key) && table.contains(comparator, key)
+            };
             let before = keys.len();
-            keys.extend(samples.iter().filter(inside).cloned());
+            keys.extend(samples.iter().filter(inside).map(Key::from));
             let (some, all) = ((keys.len() - before) as u64, samples.len().max(1) as u64);
             records += table.file.entries * some / all;
         }

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, planted};
 use crate::files::FileNames;
 use crate::files::{Proof, remove};
-use crate::key::{Kind, RecordHeader, SeqNo};
+use crate::key::{KeyList, Kind, RecordHeader, SeqNo};
 use crate::memory::Charge;
 use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::rewriting::folding::RecordSink;
@@ -262,7 +262,7 @@ impl<'a> TableOutput<'a> {
     }
 
     /// Returns an evenly spaced selection of these keys, in order.
-    fn thinned_out(&self, mut keys: Vec<Key>) -> Arc<[Key]> {
+    fn thinned_out(&self, mut keys: Vec<Key>) -> KeyList {
         keys.sort_by(|a, b| self.options.comparator.compare(a, b));
         let step = keys.len().div_ceil(SAMPLES).max(1);
         keys.into_iter().step_by(step).collect()
@@ -367,7 +367,7 @@ pub(crate) fn facts(number: u64, summary: TableSummary) -> FileFacts {
         },
         smallest_seqno: summary.smallest_seqno,
         largest_seqno: summary.largest_seqno,
-        samples: summary.samples.into(),
+        samples: summary.samples.into_iter().collect(),
         references: summary.references.into(),
         expiry: summary.expiry,
     }

@@ -30,8 +30,8 @@ pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 /// the same runtime.
 ///
 /// It is for processes with many databases: a hundred of them use as many threads, table handles
-/// and bytes as one. The threads start with the first work for them and end when the last database and
-/// the last clone are dropped. A database leaves when it is closed.
+/// and bytes as one. The threads start when there is work for them. They end when the last database
+/// and the last clone are dropped. A database leaves when it is closed.
 ///
 /// Each database also has its own three file handles (lock, log, manifest) and a log window of up
 /// to 256 KiB. Under fast writes it has a second window.

@@ -68,28 +68,43 @@ impl CloseRecord {
     /// `Corruption` if the record is damaged; `Unsupported` for another format version; `Io` if a
     /// read fails.
     pub(crate) fn read(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<CloseRecord>> {
+        let Some(record) = CloseRecord::read_any(fs, names)? else { return Ok(None) };
+        let directory = names.directory();
+        let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
+        let present: Vec<FileKind> = list.iter().filter_map(|name| FileKind::parse(name)).collect();
+        Ok((!record.is_outdated(fs, names, &present)).then_some(record))
+    }
+
+    /// Does the same as [`CloseRecord::read`] if these are the files of the directory.
+    pub(crate) fn read_among(
+        present: &[FileKind],
+        fs: &dyn FileSystem,
+        names: &FileNames,
+    ) -> Result<Option<CloseRecord>> {
+        let record = CloseRecord::read_any(fs, names)?;
+        Ok(record.filter(|record| !record.is_outdated(fs, names, present)))
+    }
+
+    /// Reads the record, outdated or not.
+    fn read_any(fs: &dyn FileSystem, names: &FileNames) -> Result<Option<CloseRecord>> {
         let path = names.closed();
         let content = match fs.read(&path) {
             Ok(content) => content,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(&path, "read", &error)),
         };
-        let record = CloseRecord::decode(&content).map_err(|error| match error.kind() {
+        CloseRecord::decode(&content).map(Some).map_err(|error| match error.kind() {
             ErrorKind::Corruption => error.at(&path, 0),
             _ => error.in_file(&path),
-        })?;
-        let is_outdated = record.is_outdated(fs, names)?;
-        Ok((!is_outdated).then_some(record))
+        })
     }
 
     /// Returns whether a log follows the last one of the record. A log of an open that failed
     /// follows no log.
-    fn is_outdated(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<bool> {
-        let Some(last) = self.logs.last() else { return Ok(false) };
-        let directory = names.directory();
-        let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
-        let newer = list.iter().filter_map(|name| match FileKind::parse(name) {
-            Some(FileKind::Log(number)) if number > last.number => Some(number),
+    fn is_outdated(&self, fs: &dyn FileSystem, names: &FileNames, present: &[FileKind]) -> bool {
+        let Some(last) = self.logs.last() else { return false };
+        let mut newer = present.iter().filter_map(|kind| match *kind {
+            FileKind::Log(number) if number > last.number => Some(number),
             _ => None,
         });
         // A log whose header cannot be read has no write, or replay reports it.
@@ -99,7 +114,7 @@ impl CloseRecord {
             let has_header = log.next(&mut record)?;
             Ok(has_header && LogHeader::of_record(&record, &LOG)?.predecessor == last.number)
         };
-        Ok(newer.into_iter().any(|number| follows(number).unwrap_or(false)))
+        newer.any(|number| follows(number).unwrap_or(false))
     }
 
     /// Writes the record, durably. All bytes that it describes must be durable already.

@@ -58,7 +58,7 @@ use crate::encoding::put_varint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
 use crate::fold::stamp::Moment;
-use crate::key::{KeyspaceId, SeqNo};
+use crate::key::{KeyList, KeyspaceId, SeqNo};
 use crate::segment::Placement;
 use crate::table::expiry::TableExpiry;
 use crate::version::bounds::{Key, KeyRange, Upper};
@@ -354,7 +354,10 @@ impl FileFacts {
         write_key(out, &self.smallest);
         write_upper(out, &self.end);
         put_varint(out, self.samples.len() as u64);
-        self.samples.iter().for_each(|sample| write_key(out, sample));
+        self.samples.iter().for_each(|sample| {
+            put_varint(out, sample.len() as u64);
+            out.extend_from_slice(sample);
+        });
         put_varint(out, self.references.len() as u64);
         for &(segment, bytes) in &*self.references {
             put_varint(out, segment);
@@ -377,15 +380,13 @@ impl FileFacts {
             smallest: body.length_delimited("smallest key")?.into(),
             end: read_upper(body)?.ok_or_else(|| Error::corruption("a table without an end"))?,
             loaded: None,
-            samples: Arc::default(),
+            samples: KeyList::default(),
             references: Arc::default(),
             expiry: None,
         };
-        let mut samples: Vec<Key> = Vec::new();
-        for _ in 0..body.varint("number of samples")? {
-            samples.push(body.length_delimited("sample")?.into());
-        }
-        facts.samples = samples.into();
+        let samples = 0..body.varint("number of samples")?;
+        let mut samples = samples.map(|_| body.length_delimited("sample"));
+        facts.samples = samples.by_ref().collect::<Result<_>>()?;
         let mut references = Vec::new();
         for _ in 0..body.varint("number of references")? {
             references.push((body.varint("segment")?, body.varint("bytes")?));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::files::Trash;
 use crate::fold::stamp::Moment;
-use crate::key::{RecordHeader, SeqNo};
+use crate::key::{KeyList, RecordHeader, SeqNo};
 use crate::separated::SegmentId;
 use crate::table::expiry::TableExpiry;
 use crate::version::bounds::{Key, Upper};
@@ -42,7 +42,7 @@ pub(crate) struct FileFacts {
     pub(crate) loaded: Option<u64>,
     /// Keys evenly spaced by bytes, to estimate how many bytes of the file lie in a range. For a
     /// file with only range tombstones, samples of the keys that the tombstones delete.
-    pub(crate) samples: Arc<[Key]>,
+    pub(crate) samples: KeyList,
     /// The value segments that the file's records refer to. The number is the total bytes of those
     /// value records.
     pub(crate) references: Arc<[(SegmentId, u64)]>,

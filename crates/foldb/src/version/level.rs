@@ -57,7 +57,7 @@ impl TableRef {
         if range.lo.is_none() && range.hi.is_none() && self.is_whole() {
             return self.file.len;
         }
-        let inside = |key: &Key| self.contains(comparator, key) && range.contains(comparator, key);
+        let inside = |key: &[u8]| self.contains(comparator, key) && range.contains(comparator, key);
         let samples = self.file.samples.len().max(1) as u64;
         let share = self.file.samples.iter().filter(|sample| inside(sample)).count() as u64;
         self.file.len * share.clamp(1, samples) / samples

@@ -22,13 +22,15 @@ pub(super) fn bytes_below(table: &TableShape, key: &[u8], cmp: &dyn Comparator) 
     if table.ends_before(key, cmp) {
         return table.bytes;
     }
-    let first = table.samples.partition_point(|s| cmp.compare(s, &table.lo).is_le());
-    let end = table.samples.partition_point(|s| cmp.compare(s, &table.hi).is_lt());
-    let samples = &table.samples[first..end.max(first)];
-    let stretch = samples.partition_point(|s| cmp.compare(s, key).is_le());
-    let lo = if stretch == 0 { &table.lo } else { &samples[stretch - 1] };
-    let hi = samples.get(stretch).unwrap_or(&table.hi);
-    let share = (stretch as f64 + position(lo, hi, key, cmp)) / (samples.len() + 1) as f64;
+    let samples = &table.samples;
+    let first = samples.partition_point(|s| cmp.compare(s, &table.lo).is_le());
+    let end = samples.partition_point(|s| cmp.compare(s, &table.hi).is_lt()).max(first);
+    // The first sample above the key.
+    let next = samples.partition_point(|s| cmp.compare(s, key).is_le()).clamp(first, end);
+    let lo = if next == first { None } else { samples.get(next - 1) }.unwrap_or(&table.lo);
+    let hi = if next == end { None } else { samples.get(next) }.unwrap_or(&table.hi);
+    let stretch = (next - first) as f64;
+    let share = (stretch + position(lo, hi, key, cmp)) / (end - first + 1) as f64;
     (table.bytes as f64 * share) as u64
 }
 
@@ -60,7 +62,7 @@ mod tests {
             hi: hi.as_bytes().into(),
             hi_included: true,
             bytes: 1000,
-            samples: samples.iter().map(|s| Key::from(s.as_bytes())).collect(),
+            samples: samples.iter().collect(),
             deletes: 0,
             entries: 10,
             released: false,

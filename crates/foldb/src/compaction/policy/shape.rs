@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::key::Comparator;
+use crate::key::{Comparator, KeyList};
 
 /// A shared user key.
 pub(super) type Key = Arc<[u8]>;
@@ -57,7 +57,7 @@ pub(crate) struct TableShape {
     pub bytes: u64,
     /// Keys evenly spaced by bytes inside the file, in order: about 32 at most, perhaps none. Those
     /// outside the bounds are ignored.
-    pub samples: Arc<[Key]>,
+    pub samples: KeyList,
     /// Estimated tombstones inside the bounds.
     pub deletes: u64,
     /// Estimated records inside the bounds, tombstones included.

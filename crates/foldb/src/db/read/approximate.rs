@@ -257,7 +257,7 @@ fn lies_whole_in(table: &TableRef, bounds: &Bounds, comparator: &dyn Comparator)
 
 /// Returns the number of keys that the table certainly has.
 fn sampled_keys(table: &TableRef) -> u64 {
-    let samples: BTreeSet<&[u8]> = table.file.samples.iter().map(|sample| &**sample).collect();
+    let samples: BTreeSet<&[u8]> = table.file.samples.iter().collect();
     let ends = 1 + u64::from(table.file.smallest != *table.file.end.key());
     ends.max(samples.len() as u64).min(table.file.entries)
 }

@@ -59,8 +59,8 @@ impl Reserve {
         self.is_open.store(is_open, Ordering::Release);
     }
 
-    /// Returns whether a reserve of this many bytes is worth a file, and larger than the one held by
-    /// a quarter.
+    /// Returns whether a reserve of this many bytes is worth a file, and larger by a quarter than
+    /// the present one.
     pub(crate) fn is_outgrown_by(&self, bytes: u64) -> bool {
         let held = self.bytes();
         bytes >= LEAST && bytes >= held + held / 4

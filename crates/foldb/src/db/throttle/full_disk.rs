@@ -30,6 +30,7 @@ use crate::db::state::patience::{Patience, busy};
 use crate::db::state::reserve::LEAST;
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
+use crate::db::throttle::room::begin_log_after_close;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::files::{empty_reserve, make_reserve};
@@ -100,21 +101,19 @@ impl Core {
         patience: Patience,
     ) -> Result<WriterGuard<'a, WriterState>> {
         let mut waited = None;
-        while let Err(error) = self.ask_log_for(&mut writer, writes.most_log_bytes()) {
+        let ask = |writer: &mut WriterState| {
+            if writer.log.is_closed() {
+                begin_log_after_close(self, writer)?;
+            }
+            writer.log.ask_for(writes.most_log_bytes())
+        };
+        while let Err(error) = ask(&mut writer) {
             drop(writer);
             self.wait_for_space(error, &mut waited, patience)?;
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
         }
         Ok(writer)
-    }
-
-    /// Reserves space for a record in the log, which it begins after a clean close.
-    fn ask_log_for(&self, writer: &mut WriterState, bytes: u64) -> Result<()> {
-        if writer.log.is_closed() {
-            self.begin_log_after_close(writer)?;
-        }
-        writer.log.ask_for(bytes)
     }
 
     /// Waits a moment for background work that may free space. The caller holds no lock.
@@ -311,7 +310,7 @@ impl Core {
         if self.settings.space_reserve == 0 || !self.reserve.take_due() {
             return;
         }
-        let Some(wanted) = self.wanted_reserve() else { return };
+        let Some(wanted) = wanted_reserve(self) else { return };
         let held = self.reserve.bytes();
         let Some(free) = self.free_space() else { return };
         let bytes = wanted.min((free + held).saturating_sub(LEAST));
@@ -323,22 +322,6 @@ impl Core {
         let made = make_reserve(fs, &self.names, bytes).map(|()| bytes);
         let made = made.or_else(|_| make_reserve(fs, &self.names, held).map(|()| held));
         self.reserve.set_bytes(made.unwrap_or(0));
-    }
-
-    /// Returns whether the database needs a larger reserve than it has, and can look for space.
-    pub(crate) fn reserve_is_due(&self) -> bool {
-        self.wanted_reserve().is_some() && self.free_space().is_some()
-    }
-
-    /// Returns how large a reserve the database needs, if it has a smaller one.
-    fn wanted_reserve(&self) -> Option<u64> {
-        let most = self.settings.space_reserve;
-        let may_grow = self.reserve.is_outgrown_by(most) && !self.reserve.is_open();
-        if !may_grow || self.standing.is_read_only() || self.standing.is_poisoned() {
-            return None;
-        }
-        let wanted = most.min(self.stored_bytes() / PART);
-        Some(wanted).filter(|wanted| self.reserve.is_outgrown_by(*wanted))
     }
 
     /// Returns about how many bytes the files of the database have.
@@ -375,4 +358,15 @@ impl Core {
         let more = if self.reserve.is_open() { MORE_SEALED } else { 0 };
         self.settings.write_buffers.most + more
     }
+}
+
+/// Returns how large a reserve the database needs, if it has a smaller one.
+pub(crate) fn wanted_reserve(core: &Core) -> Option<u64> {
+    let (most, reserve) = (core.settings.space_reserve, &core.reserve);
+    let may_grow = reserve.is_outgrown_by(most) && !reserve.is_open();
+    if !may_grow || core.standing.is_read_only() || core.standing.is_poisoned() {
+        return None;
+    }
+    let wanted = most.min(core.stored_bytes() / PART);
+    Some(wanted).filter(|wanted| reserve.is_outgrown_by(*wanted))
 }

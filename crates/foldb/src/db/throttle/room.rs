@@ -455,18 +455,6 @@ impl Core {
         Ok(())
     }
 
-    /// Begins the log after one that a clean close left. The caller holds the writer lock.
-    #[cold]
-    pub(crate) fn begin_log_after_close(&self, writer: &mut WriterState) -> Result<()> {
-        debug_assert!(writer.log.is_closed(), "a log of this open takes records");
-        self.check_open()?;
-        let (next, defined) = self.next_log(writer)?;
-        writer.defined = defined;
-        std::mem::replace(&mut writer.log, next).seal(Arc::default());
-        writer.log_used = false;
-        Ok(())
-    }
-
     /// Returns the bytes written between two checks of the memory budget.
     #[inline]
     fn look_every(&self) -> u64 {
@@ -539,4 +527,16 @@ impl Core {
         self.totals.add_exclusive(Total::BytesLog, log.len());
         Ok((log, defined))
     }
+}
+
+/// Begins the log after one that a clean close left. The caller holds the writer lock.
+#[cold]
+pub(crate) fn begin_log_after_close(core: &Core, writer: &mut WriterState) -> Result<()> {
+    debug_assert!(writer.log.is_closed(), "a log of this open takes records");
+    core.check_open()?;
+    let (next, defined) = core.next_log(writer)?;
+    writer.defined = defined;
+    std::mem::replace(&mut writer.log, next).seal(Arc::default());
+    writer.log_used = false;
+    Ok(())
 }

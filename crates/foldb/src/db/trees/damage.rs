@@ -164,9 +164,9 @@ fn key_after(key: &[u8], version: &Version, comparator: &dyn Comparator) -> Opti
         return Some([key, &[0]].concat().into());
     }
     let known = version.tables().flat_map(|table| {
-        let ends = [&table.lo, table.hi.key()];
+        let ends: [&[u8]; 2] = [&table.lo, table.hi.key()];
         ends.into_iter().chain(table.file.samples.iter())
     });
     let behind = known.filter(|known| comparator.compare(known, key).is_gt());
-    behind.min_by(|a, b| comparator.compare(a, b)).cloned()
+    behind.min_by(|a, b| comparator.compare(a, b)).map(Key::from)
 }

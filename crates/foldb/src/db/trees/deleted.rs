@@ -92,7 +92,7 @@ fn hidden_of(
     memtables: &[&Arc<Memtable>],
     keyspace: &KeyspaceState,
 ) -> u64 {
-    let samples = || std::iter::once(&table.lo).chain(table.file.samples.iter());
+    let samples = || std::iter::once(&*table.lo).chain(table.file.samples.iter());
     let is_hidden = |key: &[u8]| {
         let mut sets = memtables.iter().filter_map(|memtable| memtable.range_tombstones());
         sets.any(|set| set.cover(&*keyspace.comparator, key, MAX_SEQNO) > 0)

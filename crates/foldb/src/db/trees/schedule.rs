@@ -168,23 +168,6 @@ impl Core {
         }
     }
 
-    /// Looks for a job before the first worker does. Returns whether there is none, not even one for
-    /// an idle database. A worker need not look then before there is news.
-    pub(crate) fn begins_at_rest(&self) -> bool {
-        if self.settings.disable_auto_compactions {
-            return true;
-        }
-        let (mut tree, seen) = (self.lock_tree(), self.background.rest.news());
-        let is_used = self.time.is_used();
-        let expires = is_used && tree.keyspaces.values().any(KeyspaceTree::has_ends);
-        let asks = Asks { for_reads: false, is_idle: true, lacks_space: false };
-        let is_at_rest = !expires
-            && self.pick(&mut tree, asks).is_none()
-            && self.pick_revealing(&tree, true).is_none();
-        self.background.rest.note_look(seen, is_at_rest);
-        is_at_rest
-    }
-
     /// Returns the next job that compacts a range into one run of the deepest level. `None` if the
     /// range is done or the keyspace was dropped. The last jobs also rewrite tables with operands
     /// whose numbers are below `operands_below`.
@@ -259,6 +242,23 @@ impl Core {
         let output_level = pick.output_level;
         Job { inputs, range, output_level, output_run, before, moves }
     }
+}
+
+/// Looks for a job before the first worker does. Returns whether there is none, not even one for an
+/// idle database. Then no worker need look before there is news.
+pub(super) fn begins_at_rest(core: &Core) -> bool {
+    if core.settings.disable_auto_compactions {
+        return true;
+    }
+    let (mut tree, seen) = (core.lock_tree(), core.background.rest.news());
+    let is_used = core.time.is_used();
+    let expires = is_used && tree.keyspaces.values().any(KeyspaceTree::has_ends);
+    let asks = Asks { for_reads: false, is_idle: true, lacks_space: false };
+    let is_at_rest = !expires
+        && core.pick(&mut tree, asks).is_none()
+        && core.pick_revealing(&tree, true).is_none();
+    core.background.rest.note_look(seen, is_at_rest);
+    is_at_rest
 }
 
 /// Returns all keyspaces, beginning after the last one served.
@@ -392,7 +392,7 @@ impl KeyspaceTree {
             hi: Arc::clone(table.hi.key()),
             hi_included: matches!(table.hi, Upper::Included(_)),
             bytes,
-            samples: Arc::clone(&file.samples),
+            samples: file.samples.clone(),
             // Records that range tombstones delete count as deleted one by one.
             deletes: share(file.deletes + file.range_deleted).max(file.range_deletes.min(1)),
             entries: share(file.entries + file.range_deleted).max(file.range_deletes.min(1)),

@@ -6,6 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::throttle::full_disk::wanted_reserve;
+use crate::db::trees::schedule::begins_at_rest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::runtime::{Tenant, Work};
@@ -108,12 +110,13 @@ impl Tenant for Core {
     }
 
     fn has_work(&self) -> bool {
-        let is_due = self.sealed.len() > 0 || self.reserve_is_due() || self.is_gc_due();
+        let lacks_reserve = wanted_reserve(self).is_some() && self.free_space().is_some();
+        let is_due = self.sealed.len() > 0 || lacks_reserve || self.is_gc_due();
         is_due
             || self.works_when_idle(Work::Flush)
             || self.settings.scrub_io_budget > 0
             || self.background.requests.see_deletes.is_raised()
-            || !self.begins_at_rest()
+            || !begins_at_rest(self)
     }
 
     fn log_bytes(&self) -> usize {

@@ -23,6 +23,7 @@ use crate::db::state::patience::Patience;
 use crate::db::state::recent_writes::RecentWrites;
 use crate::db::state::writer::WriterState;
 use crate::db::state::writer_lock::WriterGuard;
+use crate::db::throttle::room::begin_log_after_close;
 use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::Operator;
@@ -449,7 +450,7 @@ impl Core {
             .map_err(|_| Error::invalid_argument("a batch holds at most 2^32 - 1 writes"))?;
         let Unpublished { mark, writer, .. } = unpublished;
         if writer.log.is_closed() {
-            self.begin_log_after_close(writer)?;
+            begin_log_after_close(self, writer)?;
             *mark = writer.log.mark();
         }
         if writer.owed.is_some() {

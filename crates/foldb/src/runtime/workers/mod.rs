@@ -14,9 +14,9 @@
 //! b         ready  1.0  ◄──  ready  0.2      the next free thread flushes b, whose writers wait
 //! ```
 //!
-//! The threads start when a tenant first has work for them: a program that opens a database, reads a
-//! key and closes it starts none. If the system cannot start one then, callers do the work on their
-//! own threads, and the next wake-up tries again.
+//! The threads start when a tenant first has work for them: a program that opens a database, reads
+//! a key and closes it starts none. If the system cannot start one then, callers do the work on
+//! their own threads, and the next wake-up tries again.
 //!
 //! Workers ask a tenant to sort only when [`Tenant::wants_order`] is true. They ask for other work
 //! again if the tenant was woken, or did a step, since it last answered "nothing to do". After a

@@ -37,7 +37,7 @@ fn facts() -> impl Strategy<Value = FileFacts> {
             end,
             kept_apart: numbers[5] & 1,
             loaded: (numbers[2] & 1 == 1).then_some(numbers[2]),
-            samples: samples.into(),
+            samples: samples.into_iter().collect(),
             references: (0..numbers[3] % 3).map(|n| (numbers[4] ^ n, numbers[5])).collect(),
             expiry: (numbers[0] % 3 == 0).then(|| TableExpiry {
                 merged_since: numbers[1] as u32,

@@ -35,7 +35,7 @@ fn table(number: u64, records: u64, keys: [&str; 2], seqnos: [u64; 2]) -> FileFa
         largest_seqno: seqnos[1],
         kept_apart: 0,
         loaded: None,
-        samples: Arc::new([key(keys[0])]),
+        samples: std::iter::once(key(keys[0])).collect(),
         references: Arc::default(),
         expiry: None,
     }

@@ -11,13 +11,13 @@
 //! Levels that are not drawn are empty.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use crate::compaction::policy::shape::Key;
 use crate::compaction::policy::{
     CutRange, Damage, JobKind, OutputRun, Pick, RunShape, RunningJob, TableShape, TreeShape,
     Verdict,
 };
+use crate::key::KeyList;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -87,7 +87,7 @@ fn parse_table(table: &str) -> TableShape {
         hi: Key::from(hi.trim_end_matches(')').as_bytes()),
         hi_included: !hi.ends_with(')'),
         bytes,
-        samples: Arc::from([]),
+        samples: KeyList::default(),
         deletes: entries * deletes / 100,
         entries,
         released,

@@ -8,6 +8,7 @@ use crate::compaction::policy::shape::Key;
 use crate::compaction::policy::{
     CutRange, DeadShare, JobKind, OutputRun, Pick, RunShape, TableShape, TreeShape,
 };
+use crate::key::KeyList;
 
 /// One record. `seqno` is even for a put and odd for a tombstone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ struct Table {
 #[derive(Debug)]
 struct File {
     records: Vec<Record>,
-    samples: Arc<[Key]>,
+    samples: KeyList,
 }
 
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@
 //! a file that an earlier open created.
 //!
 //! After a clean close with little in the logs, the open changes no file: it goes on with the
-//! manifest and the logs of that close ([`resume`]). Otherwise the logged writes become tables, which the first edit of a
-//! new manifest adds to the trees. The same edit says that the old logs are no longer needed (H5).
-//! So after a crash at any moment, the next open either replays the old logs or finds their writes
-//! in tables.
+//! manifest and the logs of that close ([`resume`]). Otherwise the logged writes become tables,
+//! which the first edit of a new manifest adds to the trees. The same edit says that the old logs
+//! are no longer needed (H5). So after a crash at any moment, the next open either replays the old
+//! logs or finds their writes in tables.
 //!
 //! An open that fails removes its files, so that repeated attempts do not fill the disk.
 //!

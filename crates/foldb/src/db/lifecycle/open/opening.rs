@@ -24,9 +24,7 @@ use crate::db::lifecycle::open::assembly::{
     Assembly, check_operators, dropped_tails, keyspace_parts, keyspace_trees, replayed_keyspaces,
 };
 use crate::db::lifecycle::open::begun::{BegunFiles, remove_unneeded};
-use crate::db::lifecycle::open::files::{
-    check_log, check_tables, list_files, logs_in, next_number,
-};
+use crate::db::lifecycle::open::files::{check_log, check_tables, logs_in, next_number};
 use crate::db::lifecycle::open::kept_logs::{Recovered, copy_replayed, recover, sync_replayed};
 use crate::db::lifecycle::open::stored::Stored;
 use crate::db::lifecycle::open::take_over::StoredLogs;
@@ -58,6 +56,8 @@ pub(crate) struct Opening<'a> {
     /// Taken when the open succeeds.
     pub(crate) lock: &'a mut Option<Box<dyn FileLock>>,
     pub(crate) stored: Stored,
+    /// The files of the directory.
+    pub(crate) present: Vec<FileKind>,
     /// The record of a clean close, if the database has one.
     pub(crate) closed: Option<CloseRecord>,
     pub(crate) runtime: Runtime,
@@ -97,8 +97,8 @@ pub(super) struct Listed {
 
 impl Listed {
     fn of(opening: &mut Opening<'_>) -> Result<Listed> {
-        let Opening { options, names, fs, stored, closed, runtime, .. } = opening;
-        let present = list_files(&**fs, names)?;
+        let Opening { options, names, stored, closed, runtime, .. } = opening;
+        let present = std::mem::take(&mut opening.present);
         if stored.fresh
             && present.iter().any(|kind| matches!(kind, FileKind::Table(_) | FileKind::Segment(_)))
         {

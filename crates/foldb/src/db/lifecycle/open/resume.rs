@@ -111,29 +111,27 @@ impl InMemory {
             lock: lock.take(),
         }
         .into_core();
-        core.go_on_with(replayed.unsealed);
+        go_on_with(&core, replayed.unsealed);
         core.remove_leftovers(&present, logs.first, files.manifest.number);
         core
     }
 }
 
-impl Core {
-    /// Fills the memtables on that a replay filled.
-    fn go_on_with(&self, unsealed: Unsealed) {
-        let mut writer = self.writer.lock();
-        if !unsealed.0.is_empty() {
-            writer.filling_since = Some(self.options.env.clock.now());
-        }
-        for (id, memtable) in unsealed.0 {
-            writer.buffers.resume(id, memtable);
-        }
-        // A seal replaces the log.
-        writer.log_used = true;
-        drop(writer);
-        let is_due = !self.settings.disable_auto_compactions
-            && self.keyspaces.all().iter().any(|keyspace| self.is_much_deleted(keyspace));
-        if is_due {
-            self.background.requests.see_deletes.raise();
-        }
+/// Lets writes go to the memtables that a replay filled.
+fn go_on_with(core: &Core, unsealed: Unsealed) {
+    let mut writer = core.writer.lock();
+    if !unsealed.0.is_empty() {
+        writer.filling_since = Some(core.options.env.clock.now());
+    }
+    for (id, memtable) in unsealed.0 {
+        writer.buffers.resume(id, memtable);
+    }
+    // So a seal begins the next log.
+    writer.log_used = true;
+    drop(writer);
+    let is_due = !core.settings.disable_auto_compactions
+        && core.keyspaces.all().iter().any(|keyspace| core.is_much_deleted(keyspace));
+    if is_due {
+        core.background.requests.see_deletes.raise();
     }
 }

@@ -308,7 +308,7 @@ impl StoredKeyspace {
             _ => None,
         });
         for (file, lo, hi) in inserted {
-            let samples = file.samples.windows(2).map(|pair| (&*pair[0], &*pair[1]));
+            let samples = file.samples.iter().zip(file.samples.iter().skip(1));
             let ends: [(&[u8], &[u8]); 2] = [(lo, hi.key()), (&file.smallest, file.end.key())];
             let mut ascending = ends.into_iter().chain(samples);
             let is_turned = |(a, b): &(&[u8], &[u8])| comparator.compare(a, b).is_gt();

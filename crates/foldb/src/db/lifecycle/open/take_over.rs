@@ -121,22 +121,10 @@ impl Core {
         let others = others.filter(|keyspace| !has_tables.contains(&keyspace.id));
         flushed.extend(others.map(|keyspace| (keyspace, Written::default())));
         self.install_flushed(flushed, log, last_seqno)?;
-        self.assert_taken_over(log, last_seqno);
+        assert_taken_over(self, log, last_seqno);
         // A reader takes a log with these records for one whose open succeeded.
         let _tried_again_before_a_batch = self.append_owed(&mut *self.lock_writer()?);
         Ok(())
-    }
-
-    /// Panics if a write still needs a log from before the open, unless its keyspace has failed.
-    fn assert_taken_over(&self, log: u64, last_seqno: SeqNo) {
-        let tree = self.lock_tree();
-        if tree.keyspaces.values().any(|own| own.keyspace.has_failed()) {
-            return;
-        }
-        assert_eq!(tree.log, log, "an open needs no log from before it");
-        let are_flushed = tree.keyspaces.values().all(|own| own.flushed_through == last_seqno);
-        assert!(are_flushed, "all logged writes are in tables");
-        assert!(self.published() >= last_seqno, "readers see all recovered writes");
     }
 
     fn nothing_pending(&self) -> Pending {
@@ -240,7 +228,7 @@ impl Core {
     /// Removes files that nothing refers to: unfinished tables, old logs and manifests.
     pub(super) fn remove_leftovers(&self, present: &[FileKind], log: u64, manifest: u64) {
         self.remove_logs_below(log);
-        let unneeded = self.leftovers(present, manifest);
+        let unneeded = leftovers(self, present, manifest);
         if unneeded.is_empty() {
             return;
         }
@@ -254,34 +242,46 @@ impl Core {
             }
         }
     }
+}
 
-    /// Returns the files among these, logs aside, that nothing refers to.
-    fn leftovers(&self, present: &[FileKind], manifest: u64) -> Vec<(FileKind, PathBuf)> {
-        let tree = self.lock_tree();
-        let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
-        let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
-        let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
-        let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
-        let kept = |log| self.feed.as_ref().is_some_and(|feed| feed.find(log).is_some());
-        let mut unneeded = Vec::new();
-        for &kind in present {
-            let is_needed = match kind {
-                FileKind::Table(number) => used.contains(&number),
-                FileKind::Segment(number) => segments.contains(&number),
-                FileKind::Manifest(number) => number == manifest,
-                FileKind::Archive(number) => kept(number),
-                FileKind::Temporary => {
-                    unneeded.extend(self.names.temporaries().map(|path| (kind, path)));
-                    continue;
-                }
-                _ => true,
-            };
-            if !is_needed {
-                unneeded.push((kind, self.names.of(kind)));
-            }
-        }
-        unneeded
+/// Panics if a write still needs a log from before the open, unless its keyspace has failed.
+fn assert_taken_over(core: &Core, log: u64, last_seqno: SeqNo) {
+    let tree = core.lock_tree();
+    if tree.keyspaces.values().any(|own| own.keyspace.has_failed()) {
+        return;
     }
+    assert_eq!(tree.log, log, "an open needs no log from before it");
+    let are_flushed = tree.keyspaces.values().all(|own| own.flushed_through == last_seqno);
+    assert!(are_flushed, "all logged writes are in tables");
+    assert!(core.published() >= last_seqno, "readers see all recovered writes");
+}
+
+/// Returns the files among these, logs aside, that nothing refers to.
+fn leftovers(core: &Core, present: &[FileKind], manifest: u64) -> Vec<(FileKind, PathBuf)> {
+    let tree = core.lock_tree();
+    let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
+    let used: HashSet<u64> = tables.map(|table| table.file.number).collect();
+    let segments = tree.keyspaces.values().flat_map(|own| own.version.segments.iter());
+    let segments: HashSet<u64> = segments.map(|segment| segment.placement.file).collect();
+    let kept = |log| core.feed.as_ref().is_some_and(|feed| feed.find(log).is_some());
+    let mut unneeded = Vec::new();
+    for &kind in present {
+        let is_needed = match kind {
+            FileKind::Table(number) => used.contains(&number),
+            FileKind::Segment(number) => segments.contains(&number),
+            FileKind::Manifest(number) => number == manifest,
+            FileKind::Archive(number) => kept(number),
+            FileKind::Temporary => {
+                unneeded.extend(core.names.temporaries().map(|path| (kind, path)));
+                continue;
+            }
+            _ => true,
+        };
+        if !is_needed {
+            unneeded.push((kind, core.names.of(kind)));
+        }
+    }
+    unneeded
 }
 
 /// Checks that two replays of the same logs found the same.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, UnmappedFs};
 
 use crate::db::core::Core;
+use crate::db::lifecycle::open::files::list_files;
 use crate::db::lifecycle::open::opening::Opening;
 use crate::db::lifecycle::open::place::{Place, held_by};
 use crate::db::lifecycle::open::platform;
@@ -116,7 +117,8 @@ struct OpenAt<'a> {
 impl OpenAt<'_> {
     fn open(&self, place: &mut Place<'_>) -> Result<Arc<Core>> {
         let (fs, names, options) = (self.fs, self.names, &self.options);
-        let closed = CloseRecord::read(&**fs, names)?;
+        let present = list_files(&**fs, names)?;
+        let closed = CloseRecord::read_among(&present, &**fs, names)?;
         let stored = match Manifest::recover(&**fs, names, closed.as_ref())? {
             Some(_) if options.error_if_exists => {
                 let error =
@@ -136,6 +138,7 @@ impl OpenAt<'_> {
             fs: Arc::clone(fs),
             lock: &mut place.lock,
             stored,
+            present,
             closed,
             runtime: self.runtime.clone(),
             restores: self.purpose == Purpose::Restore,

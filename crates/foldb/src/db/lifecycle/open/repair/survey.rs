@@ -358,7 +358,7 @@ impl<'a> Survey<'a> {
             deletes: properties.deletes,
             merges: properties.merges,
             range_deletes: properties.range_deletes,
-            samples: Arc::new([Arc::clone(&smallest)]),
+            samples: std::iter::once(&smallest).collect(),
             smallest,
             end,
             smallest_seqno: properties.smallest_seqno,
