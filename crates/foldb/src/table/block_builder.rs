@@ -5,6 +5,14 @@ use crate::table::data_block::RESTART_INTERVAL;
 use crate::table::entry::{MAX_HEAD, decode_entry, encode_entry};
 use crate::table::frame_writer::FrameWriter;
 
+/// Bytes of entries from which on the next entry is a restart. A search reads on from a restart,
+/// and a prefetch brings in about as many bytes.
+const RESTART_BYTES: usize = 512;
+
+/// A restart stores the whole key. It comes early only where this is a small part of the bytes
+/// since the last one.
+const BYTES_A_SHARED_BYTE: usize = 32;
+
 /// The sub-block being written. Its format is drawn in [`super::data_block`].
 #[derive(Debug, Default)]
 pub(super) struct BlockBuilder {
@@ -13,6 +21,8 @@ pub(super) struct BlockBuilder {
     restarts: Vec<u32>,
     /// Entries until the next restart.
     until_restart: usize,
+    /// The position of the last restart in the writer's chunk.
+    restarted_at: usize,
 }
 
 impl BlockBuilder {
@@ -41,12 +51,13 @@ impl BlockBuilder {
         header: RecordHeader,
         value: &[u8],
     ) {
-        if self.until_restart == 0 {
+        if self.until_restart == 0 || self.is_restart_early(writer, shared) {
+            let position = writer.position();
             if self.is_empty() {
-                self.start = writer.position();
+                self.start = position;
             }
-            self.restarts.push((writer.position() - self.start) as u32);
-            self.until_restart = RESTART_INTERVAL;
+            self.restarts.push((position - self.start) as u32);
+            (self.until_restart, self.restarted_at) = (RESTART_INTERVAL, position);
             shared = 0;
         }
         self.until_restart -= 1;
@@ -63,6 +74,13 @@ impl BlockBuilder {
             "a reader reads each record as it was written"
         );
         writer.advance(len);
+    }
+
+    /// Returns whether a restart comes before its interval ends, because its entries are large.
+    #[inline]
+    fn is_restart_early(&self, writer: &FrameWriter, shared: usize) -> bool {
+        let since = writer.position() - self.restarted_at;
+        since >= RESTART_BYTES.max(BYTES_A_SHARED_BYTE * shared)
     }
 
     /// Writes the restarts and starts over. Returns the position of the payload's first byte.
