@@ -91,7 +91,7 @@ pub use node::Node;
 pub use order::{CompareKeys, KeyOrder};
 pub use pinned::PinnedBytes;
 pub use pins::{ApplyPhase, Pinning, Pins};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_value, prefetch_words};
 pub use versions::{Version, Versions};
 pub use writer::{
     FoldWord, Full, Inserted, NewRecord, Writer, bytes_needed, bytes_with_spellings,

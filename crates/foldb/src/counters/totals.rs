@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::counters::striped::Striped;
 use crate::settings::MAX_LEVELS;
 use crate::stats::Stats;
 
@@ -54,6 +55,8 @@ const COUNT: usize = Total::BytesScrubbed as usize + 1;
 pub(crate) struct Totals {
     totals: [AtomicU64; COUNT],
     level_bytes: [AtomicU64; MAX_LEVELS],
+    /// Filter negatives since the open, which most reads count.
+    filter_negatives: Striped,
 }
 
 impl Default for Totals {
@@ -61,6 +64,7 @@ impl Default for Totals {
         Totals {
             totals: [const { AtomicU64::new(0) }; COUNT],
             level_bytes: [const { AtomicU64::new(0) }; MAX_LEVELS],
+            filter_negatives: Striped::default(),
         }
     }
 }
@@ -80,12 +84,20 @@ impl Totals {
     /// Returns the numbers that the manifest stores.
     pub(crate) fn to_vec(&self) -> Vec<u64> {
         let all = self.level_bytes.iter().chain(&self.totals);
-        all.map(|counter| counter.load(Ordering::Relaxed)).collect()
+        let mut all: Vec<u64> = all.map(|counter| counter.load(Ordering::Relaxed)).collect();
+        all[MAX_LEVELS + Total::FilterNegatives as usize] += self.filter_negatives.get();
+        all
     }
 
     #[inline]
     pub(crate) fn add(&self, total: Total, amount: u64) {
         self.totals[total as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// Adds filter negatives, without a cache line that other threads write.
+    #[inline]
+    pub(crate) fn add_filter_negatives(&self, amount: u64) {
+        self.filter_negatives.add(amount);
     }
 
     /// Adds without a locked instruction, for counters with one writer at a time.
@@ -106,7 +118,11 @@ impl Totals {
 
     #[inline]
     pub(crate) fn get(&self, total: Total) -> u64 {
-        self.totals[total as usize].load(Ordering::Relaxed)
+        let counted = self.totals[total as usize].load(Ordering::Relaxed);
+        match total {
+            Total::FilterNegatives => counted + self.filter_negatives.get(),
+            _ => counted,
+        }
     }
 
     /// Returns the totals as users see them. Figures of the present moment stay zero.

@@ -1,6 +1,8 @@
 //! The block cache: decoded sub-blocks and directories, by database, file number and offset.
 //!
-//! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`.
+//! The replacement policy is `quick_cache`'s S3-FIFO, weighted by bytes. A hit clones one `Arc`. A
+//! table finds most of its blocks without the cache, through its [`Slots`](super::slots). The first
+//! such find since the cache last looked for a block to evict counts as a use.
 //! Several databases may share one [`BlockStore`]. Each uses it through its own [`BlockCache`],
 //! which counts its hits. Two databases may use the same file number, so a block's key holds the
 //! database's number too.
@@ -10,21 +12,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldb_env::Process;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{OptionsBuilder, Weighter};
+use quick_cache::sync::Cache;
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
+use smallvec::SmallVec;
 
+use crate::counters::Striped;
 use crate::files::FilePool;
 use crate::memory::Gauge;
 use crate::table::custom_cache::{Custom, CustomCache};
-use crate::table::data_block::DataBlock;
 use crate::table::frame::Handle;
 use crate::table::index::Index;
+use crate::table::kept_block::KeptBlock;
 
 /// Overhead of one entry: the cache's own bookkeeping and the allocation.
 const ENTRY_OVERHEAD: usize = 96;
-
-/// Counters over which a database spreads its hits, so that readers do not share a cache line.
-const STRIPES: usize = 8;
 
 /// The blocks of all tables that share a cache, and the memory of those tables' indexes and
 /// filters.
@@ -50,16 +51,16 @@ pub struct BlockCache {
     database: u64,
     /// The caller's cache, which has the blocks in place of the store.
     custom: Option<Custom>,
-    lookups: [Lookups; STRIPES],
+    hits: Striped,
+    misses: Striped,
 }
 
-type Blocks =
-    Cache<BlockKey, CachedBlock, BlockWeight, BlockHash, DefaultLifecycle<BlockKey, CachedBlock>>;
+type Blocks = Cache<BlockKey, CachedBlock, BlockWeight, BlockHash, Release>;
 
 /// A cached block.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum CachedBlock {
-    Data(DataBlock),
+    Data(Arc<KeptBlock>),
     Directory(Arc<Index>),
 }
 
@@ -72,20 +73,43 @@ impl CachedBlock {
         };
         bytes + ENTRY_OVERHEAD
     }
+
+    /// Takes a block that left the cache out of its slot.
+    fn unsettle(&self) {
+        if let CachedBlock::Data(block) = self {
+            block.unsettle();
+        }
+    }
 }
 
-/// A lookup clones the block, and a search of it follows. The clone first prefetches the bytes that
-/// the search reads first, then counts the reference. So the cache misses of both overlap.
-impl Clone for CachedBlock {
+/// What happens to a block that the cache evicts, or might.
+#[derive(Clone, Debug)]
+struct Release;
+
+impl Lifecycle<BlockKey, CachedBlock> for Release {
+    type RequestState = SmallVec<[CachedBlock; 2]>;
+
+    /// The cache asks this of each block that it looks at. A block is never pinned, but its next
+    /// use counts again.
     #[inline]
-    fn clone(&self) -> CachedBlock {
-        match self {
-            CachedBlock::Data(block) => {
-                block.prefetch_search();
-                CachedBlock::Data(block.clone())
-            }
-            CachedBlock::Directory(index) => CachedBlock::Directory(Arc::clone(index)),
+    fn is_pinned(&self, _: &BlockKey, block: &CachedBlock) -> bool {
+        if let CachedBlock::Data(block) = block {
+            block.forget_uses();
         }
+        false
+    }
+
+    fn begin_request(&self) -> Self::RequestState {
+        SmallVec::new()
+    }
+
+    fn on_evict(&self, evicted: &mut Self::RequestState, _: BlockKey, block: CachedBlock) {
+        evicted.push(block);
+    }
+
+    /// Releases the evicted blocks when the cache's lock is free again.
+    fn end_request(&self, evicted: Self::RequestState) {
+        evicted.iter().for_each(CachedBlock::unsettle);
     }
 }
 
@@ -104,13 +128,6 @@ impl Hash for BlockKey {
     }
 }
 
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Lookups {
-    hits: AtomicU64,
-    misses: AtomicU64,
-}
-
 impl BlockStore {
     /// Makes a store of `capacity` bytes; 0 caches nothing.
     pub fn new(capacity: usize) -> BlockStore {
@@ -120,7 +137,7 @@ impl BlockStore {
                 .weight_capacity(capacity as u64)
                 .build()
                 .expect("both capacities are given");
-            Cache::with_options(options, BlockWeight, BlockHash, DefaultLifecycle::default())
+            Cache::with_options(options, BlockWeight, BlockHash, Release)
         });
         let (indexes, filters) = (Arc::default(), Arc::default());
         BlockStore { blocks, next_database: AtomicU64::new(1), indexes, filters }
@@ -157,7 +174,8 @@ impl BlockCache {
         let database = store.next_database.fetch_add(1, Ordering::Relaxed);
         let custom = custom.map(Custom::new);
         let (store, process) = (Arc::clone(store), Process::current());
-        BlockCache { store, process, database, custom, lookups: Default::default() }
+        let (hits, misses) = (Striped::default(), Striped::default());
+        BlockCache { store, process, database, custom, hits, misses }
     }
 
     /// Returns the store that it shares with other databases.
@@ -168,18 +186,24 @@ impl BlockCache {
     /// Drops the blocks of this database when it is closed.
     pub(crate) fn clear(&self) {
         if let Some(blocks) = &self.store.blocks {
-            blocks.retain(|key, _| key.database != self.database);
+            blocks.retain(|key, block| {
+                let stays = key.database != self.database;
+                if !stays {
+                    block.unsettle();
+                }
+                stays
+            });
         }
     }
 
     /// Returns the number of blocks found.
     pub fn hits(&self) -> u64 {
-        self.lookups.iter().map(|stripe| stripe.hits.load(Ordering::Relaxed)).sum()
+        self.hits.get()
     }
 
     /// Returns the number of blocks looked up and not found.
     pub fn misses(&self) -> u64 {
-        self.lookups.iter().map(|stripe| stripe.misses.load(Ordering::Relaxed)).sum()
+        self.misses.get()
     }
 
     /// Returns the bytes cached now, including those of other databases that share the store.
@@ -206,10 +230,54 @@ impl BlockCache {
             }
             Some(custom) => custom.get(file_number, handle),
         };
-        let stripe = &self.lookups[(handle.offset >> 12) as usize % STRIPES];
-        let counter = if found.is_some() { &stripe.hits } else { &stripe.misses };
-        counter.fetch_add(1, Ordering::Relaxed);
+        match found {
+            Some(_) => self.hits.add(1),
+            None => self.misses.add(1),
+        }
         found
+    }
+
+    /// Returns whether tables keep slots for the cache's blocks. A caller's cache does not say when
+    /// it drops a block.
+    pub(super) fn has_slots(&self) -> bool {
+        self.custom.is_none() && self.store.blocks.is_some()
+    }
+
+    /// Counts a block that a read found in its slot.
+    #[inline]
+    pub(super) fn note_use(
+        &self,
+        file_number: u64,
+        handle: impl FnOnce() -> Handle,
+        block: &KeptBlock,
+    ) {
+        self.hits.add(1);
+        if block.note_use() {
+            self.refresh(file_number, handle());
+        }
+    }
+
+    /// Uses a block, which then stays longer.
+    #[cold]
+    fn refresh(&self, file_number: u64, handle: Handle) {
+        if let (Some(blocks), true) = (&self.store.blocks, self.process.is_current()) {
+            let _used = blocks.get(&self.key(file_number, handle));
+        }
+    }
+
+    /// Puts a block that was found in the cache into its slot, unless the cache drops it meanwhile.
+    pub(super) fn settle(&self, file_number: u64, handle: Handle, block: &Arc<KeptBlock>) {
+        block.settle();
+        if !self.keeps(file_number, handle, block) {
+            block.unsettle();
+        }
+    }
+
+    /// Returns whether the cache has this very block.
+    pub(super) fn keeps(&self, file_number: u64, handle: Handle, block: &Arc<KeptBlock>) -> bool {
+        let blocks = self.store.blocks.as_ref().filter(|_| self.process.is_current());
+        let kept = blocks.and_then(|blocks| blocks.peek(&self.key(file_number, handle)));
+        matches!(kept, Some(CachedBlock::Data(kept)) if Arc::ptr_eq(&kept, block))
     }
 
     pub(super) fn insert(&self, file_number: u64, handle: Handle, block: CachedBlock) {

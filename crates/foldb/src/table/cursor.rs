@@ -5,17 +5,20 @@
 //! decodes all records from the previous restart on (at most 16) once, and keeps them. A backward
 //! walk over a whole table therefore takes linear time.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use foldb_chains::prefetch;
 
 use crate::error::{Error, Result};
 use crate::key::{Kind, NO_OPERATOR, RecordHeader};
 use crate::stats::ReadReport;
 use crate::table::data_block::DataBlock;
 use crate::table::entry::{Entry, EntryFault};
-use crate::table::frame::Handle;
+use crate::table::fetch::Fetch;
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::position::BlockPosition;
-use crate::table::reader::{Fetch, TableReader};
+use crate::table::reader::TableReader;
 use crate::table::source::{LARGE_BLOCK, READAHEAD};
 use crate::value::EntryValue;
 use crate::value::Value;
@@ -52,8 +55,9 @@ pub struct TableCursor {
     table: Arc<TableReader>,
     fetch: Fetch,
     position: BlockPosition,
-    handle: Handle,
     block: DataBlock,
+    /// Where the search of an approach goes on in `block`.
+    interval: Range<usize>,
     /// The current record, and where it begins in `block`.
     at: usize,
     entry: Entry,
@@ -94,8 +98,8 @@ impl TableCursor {
             table,
             fetch: Fetch::new(options),
             position: BlockPosition::default(),
-            handle: Handle { offset: 0, len: 0 },
             block: DataBlock::empty(),
+            interval: 0..0,
             at: 0,
             entry: NOTHING,
             key: KeyBuffer::default(),
@@ -123,7 +127,7 @@ impl TableCursor {
 
     #[cold]
     fn read_again(&mut self) -> Result<()> {
-        self.block = self.table.fetch_data(self.handle, &mut self.fetch)?;
+        self.block = self.position.fetch(&self.table, &mut self.fetch)?.into_block();
         Ok(())
     }
 
@@ -189,15 +193,15 @@ impl TableCursor {
     /// fails.
     pub fn seek_to_first(&mut self) -> Result<()> {
         self.leave();
-        let handle = self.position.first(&self.table, &mut self.fetch)?;
-        self.enter_at_start(handle)
+        let is_there = self.position.first(&self.table, &mut self.fetch)?;
+        self.enter_at_start(is_there)
     }
 
     /// Moves to the last record: the oldest version of the last key.
     pub fn seek_to_last(&mut self) -> Result<()> {
         self.leave();
-        let handle = self.position.last(&self.table, &mut self.fetch)?;
-        self.enter_at_end(handle)
+        let is_there = self.position.last(&self.table, &mut self.fetch)?;
+        self.enter_at_end(is_there)
     }
 
     /// Moves to the newest version of the first key at or after `key`.
@@ -210,10 +214,15 @@ impl TableCursor {
     #[inline]
     pub fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.leave();
-        let Some(handle) = self.position.seek(&self.table, key, &mut self.fetch)? else {
+        if !self.position.seek(&self.table, key, &mut self.fetch)? {
             return Ok(false);
-        };
-        self.enter(handle)?;
+        }
+        self.leave_block();
+        let held = self.position.fetch(&self.table, &mut self.fetch)?;
+        let interval = held.interval_of(key, self.table.order());
+        self.interval = interval.map_err(|error| self.locate(error))?;
+        prefetch(&held.block().bytes()[self.interval.clone()]);
+        self.block = held.into_block();
         if self.sets_aside && self.block.memory_bytes() >= LARGE_BLOCK {
             // The value is not held until all other cursors have found theirs.
             self.seek_in_block(key)?;
@@ -225,7 +234,12 @@ impl TableCursor {
     /// Does the second half of [`TableCursor::seek`], after a [`TableCursor::approach`] of the same
     /// key.
     pub fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
-        let found = match self.block.seek(key, self.table.order(), &mut self.key) {
+        let found = match self.block.seek_from(
+            self.interval.clone(),
+            key,
+            self.table.order(),
+            &mut self.key,
+        ) {
             Ok(Some(found)) => found,
             Ok(None) => return self.next_block(),
             Err(error) => {
@@ -316,16 +330,16 @@ impl TableCursor {
     fn next_block(&mut self) -> Result<()> {
         self.leave();
         self.leave_block();
-        let handle = self.position.next(&self.table, &mut self.fetch)?;
-        self.enter_at_start(handle)
+        let is_there = self.position.next(&self.table, &mut self.fetch)?;
+        self.enter_at_start(is_there)
     }
 
     #[cold]
     fn prev_block(&mut self) -> Result<()> {
         self.leave();
         self.leave_block();
-        let handle = self.position.prev(&self.table, &mut self.fetch)?;
-        self.enter_at_end(handle)
+        let is_there = self.position.prev(&self.table, &mut self.fetch)?;
+        self.enter_at_end(is_there)
     }
 
     /// Leaves the record: the cursor is on none until a move succeeds.
@@ -336,27 +350,26 @@ impl TableCursor {
         self.behind.records.clear();
     }
 
-    fn enter(&mut self, handle: Handle) -> Result<()> {
+    fn enter(&mut self) -> Result<()> {
         self.leave_block();
-        self.block = self.table.fetch_data(handle, &mut self.fetch)?;
-        self.handle = handle;
+        self.block = self.position.fetch(&self.table, &mut self.fetch)?.into_block();
         Ok(())
     }
 
-    fn enter_at_start(&mut self, handle: Option<Handle>) -> Result<()> {
-        let Some(handle) = handle else {
+    fn enter_at_start(&mut self, is_there: bool) -> Result<()> {
+        if !is_there {
             return Ok(());
-        };
-        self.enter(handle)?;
+        }
+        self.enter()?;
         self.valid = true;
         self.load(0)
     }
 
-    fn enter_at_end(&mut self, handle: Option<Handle>) -> Result<()> {
-        let Some(handle) = handle else {
+    fn enter_at_end(&mut self, is_there: bool) -> Result<()> {
+        if !is_there {
             return Ok(());
-        };
-        self.enter(handle)?;
+        }
+        self.enter()?;
         self.valid = true;
         self.gather_behind(self.block.entries_end())?;
         self.step_behind()?;
@@ -413,7 +426,7 @@ impl TableCursor {
     /// Adds to an error which sub-block it is about.
     #[cold]
     pub(super) fn locate(&self, error: Error) -> Error {
-        self.table.locate(error, self.handle)
+        self.table.locate(error, self.position.handle(&self.table))
     }
 }
 

@@ -6,44 +6,39 @@
 //! +-------+-------+-----+-------+------------------+-----+-------------------+
 //! ```
 //!
-//! A restart is the position of an entry that shares nothing with the previous one. Every
-//! [`RESTART_INTERVAL`]th entry is a restart, and so is the first. The restarts are checked once,
-//! when the sub-block is loaded: they ascend from 0 and lie inside the entries. An entry is checked
-//! when a reader meets it.
+//! A restart is the position of an entry that shares nothing with the previous one. The first entry
+//! is a restart, and so is one of every [`RESTART_INTERVAL`] neighbours, or of fewer if they are
+//! large. The restarts are checked once, when the sub-block is loaded: they ascend from 0 and lie
+//! inside the entries. An entry is checked when a reader meets it.
 //!
-//! A binary search over restarts would touch a cold cache line at each. So in memory, eight bytes
-//! of each restart's key follow a cached sub-block: those after the common prefix of all keys. The
-//! prefixes lie next to each other, and only ties need the keys themselves.
+//! A search finds the interval between two restarts first, then walks through it. In a cached
+//! sub-block ([`super::kept_block`]), most of the first half needs none of these bytes.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 use foldb_chains::prefetch;
 
-use crate::encoding::{common_prefix, key_prefix};
+use crate::encoding::common_prefix;
 use crate::error::{Error, Result};
 use crate::key::SeqNo;
 use crate::table::entry::{Entry, EntryFault, READABLE_BEHIND, decode_entry, decode_short};
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::order::KeyOrder;
 
-/// Entries from one restart to the next.
+/// Most entries from one restart to the next.
 pub(super) const RESTART_INTERVAL: usize = 16;
 
 /// A sub-block's bytes. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct DataBlock {
-    /// The payload, then the prefixes if there are any.
     bytes: Arc<[u8]>,
     /// Where the entries end and the restarts begin.
     entries_end: u32,
     restarts: u32,
-    /// The length of the common prefix of all keys; `None` without prefixes.
-    common: Option<u32>,
 }
 
-/// A record that [`DataBlock::seek`] found.
+/// A record that [`DataBlock::seek_from`] found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Its position.
@@ -55,54 +50,27 @@ pub(super) struct Found {
 }
 
 impl DataBlock {
-    /// Parses the payload of a sub-block. With an order, it prepares the sub-block for searches.
+    /// Parses the payload of a sub-block.
     ///
     /// # Errors
     /// `Corruption` if its restarts are not as drawn above.
-    pub(super) fn parse(payload: &[u8], order: Option<&KeyOrder>) -> Result<DataBlock> {
+    pub(super) fn parse(payload: &[u8]) -> Result<DataBlock> {
         let (entries_end, restarts) = check_restarts(payload)?;
-        let prepare = restarts > 1 && order.is_some_and(KeyOrder::is_bytewise);
-        let bytes = if prepare { zeroed(payload, 8 * restarts as usize) } else { payload.into() };
-        let mut block = DataBlock { bytes, entries_end, restarts, common: None };
-        if prepare {
-            block.add_prefixes(payload)?;
-        }
-        Ok(block)
+        Ok(DataBlock { bytes: payload.into(), entries_end, restarts })
     }
 
-    /// Parses a sub-block whose payload is the first `len` of these bytes. It is not prepared for
-    /// searches.
+    /// Parses a sub-block whose payload is the first `len` of these bytes.
     ///
     /// # Errors
     /// Those of [`DataBlock::parse`].
     pub(super) fn of_own(bytes: Arc<[u8]>, len: usize) -> Result<DataBlock> {
         let (entries_end, restarts) = check_restarts(&bytes[..len])?;
-        Ok(DataBlock { bytes, entries_end, restarts, common: None })
-    }
-
-    fn add_prefixes(&mut self, payload: &[u8]) -> Result<()> {
-        let key = |index| {
-            let entry = self.restart_entry(self.restart(index))?;
-            Ok::<_, Error>(&payload[entry.key_start..entry.key_end])
-        };
-        let count = self.restarts as usize;
-        let (first, last) = (key(0)?, key(count - 1)?);
-        let common = common_prefix(first, last);
-        let mut prefixes = Vec::with_capacity(count);
-        for index in 0..count {
-            prefixes.push(key_prefix(key(index)?.get(common..).unwrap_or(&[])));
-        }
-        let bytes = Arc::get_mut(&mut self.bytes).expect("a new Arc is not shared");
-        for (out, prefix) in bytes[payload.len()..].chunks_exact_mut(8).zip(&prefixes) {
-            out.copy_from_slice(&prefix.to_le_bytes());
-        }
-        self.common = u32::try_from(common).ok();
-        Ok(())
+        Ok(DataBlock { bytes, entries_end, restarts })
     }
 
     /// Returns a sub-block without records.
     pub(super) fn empty() -> DataBlock {
-        DataBlock { bytes: Arc::default(), entries_end: 0, restarts: 0, common: None }
+        DataBlock { bytes: Arc::default(), entries_end: 0, restarts: 0 }
     }
 
     /// Returns the bytes that entries point into.
@@ -115,15 +83,6 @@ impl DataBlock {
     #[inline]
     pub(super) fn entries_end(&self) -> usize {
         self.entries_end as usize
-    }
-
-    /// Prefetches the bytes that a search reads first, because a search will follow soon. Does
-    /// nothing if the sub-block is not prepared for searches.
-    #[inline]
-    pub(super) fn prefetch_search(&self) {
-        if self.restarts > 1 {
-            prefetch(&self.bytes[self.entries_end()..]);
-        }
     }
 
     /// Returns the bytes in memory.
@@ -162,7 +121,8 @@ impl DataBlock {
         self.restart(before.unwrap_or(0).saturating_sub(1))
     }
 
-    fn restart(&self, index: usize) -> usize {
+    /// Returns the position of a restart.
+    pub(super) fn restart(&self, index: usize) -> usize {
         let at = self.entries_end() + 4 * index;
         self.bytes.get(at..at + 4).map_or(0, restart_at)
     }
@@ -174,48 +134,49 @@ impl DataBlock {
         if last { self.entries_end() } else { self.restart(index) }
     }
 
+    /// Returns the number of restarts.
     #[inline]
-    fn prefix(&self, index: usize) -> u64 {
-        let at = self.entries_end() + 4 * (self.restarts as usize + 1) + 8 * index;
-        let bytes = self.bytes.get(at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    pub(super) fn restarts(&self) -> usize {
+        self.restarts as usize
     }
 
-    /// Counts the restarts with a key before `target`.
-    #[inline]
-    fn restarts_before(&self, target: &[u8], order: &KeyOrder) -> Result<usize> {
-        let undecided = match self.common {
-            Some(common) => self.restarts_with_prefix_of(target, common as usize)?,
-            None => 0..self.restarts as usize,
-        };
-        lower_bound(undecided, |index| {
-            let entry = self.restart_entry(self.restart(index))?;
-            Ok(order.compare(self.suffix(&entry), target).is_lt())
-        })
+    /// Returns the key of the restart at this position.
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported` if its record is malformed.
+    pub(super) fn restart_key(&self, at: usize) -> Result<&[u8]> {
+        self.restart_entry(at).map(|entry| &self.bytes[entry.key_start..entry.key_end])
     }
 
-    /// Returns the restarts whose keys the prefixes do not tell from `target`. Restarts before the
-    /// range have smaller keys, restarts after it larger ones.
+    /// Returns the positions between the last restart with a key before `target` and the next
+    /// restart: there the search for `target` begins. Without such a restart it begins at 0.
+    ///
+    /// # Errors
+    /// `Corruption` or `Unsupported` for malformed records.
     #[inline]
-    fn restarts_with_prefix_of(&self, target: &[u8], common: usize) -> Result<Range<usize>> {
-        let count = self.restarts as usize;
-        if common > 0 {
-            let first = self.restart_entry(0)?;
-            let shared = &self.suffix(&first)[..common];
-            let (head, _) = target.split_at(common.min(target.len()));
-            match head.cmp(shared) {
-                Ordering::Less => return Ok(0..0),
-                Ordering::Greater => return Ok(count..count),
-                Ordering::Equal => {}
-            }
-        }
-        let prefix = key_prefix(&target[common..]);
-        let low = lower_bound(0..count, |index| Ok::<_, Error>(self.prefix(index) < prefix))?;
-        let ties = (low..count).take_while(|&index| self.prefix(index) == prefix).count();
-        Ok(low..low + ties)
+    pub(super) fn interval_of(&self, target: &[u8], order: &KeyOrder) -> Result<Range<usize>> {
+        self.interval_among(0..self.restarts(), target, order)
+    }
+
+    /// Does what [`DataBlock::interval_of`] does if restarts before the range have smaller keys,
+    /// and restarts behind it larger ones.
+    #[inline]
+    pub(super) fn interval_among(
+        &self,
+        undecided: Range<usize>,
+        target: &[u8],
+        order: &KeyOrder,
+    ) -> Result<Range<usize>> {
+        let before = lower_bound(undecided, |index| {
+            Ok::<_, Error>(order.compare(self.restart_key(self.restart(index))?, target).is_lt())
+        })?;
+        let start = if before == 0 { 0 } else { self.restart(before - 1) };
+        Ok(start..self.restart_end(before.max(1)))
     }
 
     /// Finds the first record whose key is at or after `target`: the newest of its versions here.
+    /// The walk begins with the interval of [`DataBlock::interval_of`]. In bytewise order any other
+    /// will do as well if `target` is before all records or behind them.
     ///
     /// With an order that is not bytewise, `scratch` holds the found key afterwards. Otherwise it
     /// is not touched.
@@ -223,20 +184,24 @@ impl DataBlock {
     /// # Errors
     /// `Corruption` or `Unsupported` for malformed records.
     #[inline]
-    pub(super) fn seek(
+    pub(super) fn seek_from(
         &self,
+        interval: Range<usize>,
         target: &[u8],
         order: &KeyOrder,
         scratch: &mut KeyBuffer,
     ) -> Result<Option<Found>> {
-        let before = self.restarts_before(target, order)?;
-        let start = self.restart(before.saturating_sub(1));
-        prefetch(&self.bytes[start..self.restart_end(before.max(1))]);
-        if order.is_bytewise() {
-            self.scan_bytewise(start, target)
-        } else {
-            self.scan_ordered(start, target, order, scratch)
+        let start = interval.start;
+        // A value that is returned counts a reference, beside the first byte.
+        prefetch(&self.bytes[..self.bytes.len().min(1)]);
+        prefetch(&self.bytes[interval]);
+        if !order.is_bytewise() {
+            return self.scan_ordered(start, target, order, scratch);
         }
+        let found = self.scan_bytewise(start, target)?;
+        // The interval begins with a smaller key, unless all keys are larger.
+        let is_before_all = start > 0 && found.is_some_and(|found| found.at == start);
+        if is_before_all { self.scan_bytewise(0, target) } else { Ok(found) }
     }
 
     /// Returns whether the first record is a version of `key` newer than `seqno`.
@@ -383,14 +348,6 @@ fn lower_bound<E>(
         }
     }
     Ok(low)
-}
-
-/// Makes a new shared buffer: `front`, then `room` zeroes.
-fn zeroed(front: &[u8], room: usize) -> Arc<[u8]> {
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, front.len() + room).collect();
-    Arc::get_mut(&mut bytes).expect("a new Arc is not shared")[..front.len()]
-        .copy_from_slice(front);
-    bytes
 }
 
 #[inline(always)]

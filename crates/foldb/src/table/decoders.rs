@@ -9,10 +9,12 @@ use crate::table::filter::Filter;
 use crate::table::footer::Footer;
 use crate::table::frame::{decompress, uncompressed_len};
 use crate::table::index::Index;
+use crate::table::kept_block::{Held, KeptBlock};
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::order::KeyOrder;
 use crate::table::policy_filter::{KIND_POLICY, PolicyFilter};
 use crate::table::properties::Properties;
+use crate::table::slots::Home;
 use crate::table::tombstone_block::{decode_tombstones, encode_tombstones};
 
 fn bytewise() -> KeyOrder {
@@ -21,7 +23,10 @@ fn bytewise() -> KeyOrder {
 
 pub(crate) fn data_block(bytes: &[u8]) {
     let order = bytewise();
-    let Ok(block) = DataBlock::parse(bytes, Some(&order)) else { return };
+    let Ok(block) = DataBlock::parse(bytes) else { return };
+    let kept = KeptBlock::new(block.clone(), &order, Home::default());
+    let kept = kept.map(|kept| Held::Kept(Arc::new(kept)));
+    let held = [Ok(Held::Own(block.clone())), kept];
     let mut at = 0;
     while at < block.entries_end() {
         let Ok(entry) = block.checked_entry(at) else { break };
@@ -31,7 +36,9 @@ pub(crate) fn data_block(bytes: &[u8]) {
     }
     let mut scratch = KeyBuffer::default();
     for target in [&b""[..], b"key", &bytes[..bytes.len().min(9)], &[0xff; 20]] {
-        let _found = block.seek(target, &order, &mut scratch);
+        for held in held.iter().flatten() {
+            let _found = held.seek(target, &order, &mut scratch);
+        }
         let _restart = block.restart_before(target.len());
     }
 }

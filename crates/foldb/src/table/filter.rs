@@ -72,6 +72,12 @@ impl Filter {
         probes_of(hash, self.probes).all(|bit| block.0[bit / 64] >> (bit % 64) & 1 == 1)
     }
 
+    /// Prefetches what [`Filter::may_contain`] reads.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        foldb_chains::prefetch_value(&self.blocks[block_of(hash, self.blocks.len())]);
+    }
+
     /// Returns the bytes in memory.
     pub(super) fn memory_bytes(&self) -> usize {
         self.blocks.len() * BLOCK_BYTES

@@ -16,9 +16,12 @@
 //! key.
 //!
 //! In memory the index is flat arrays. With bytewise order the search compares the eight bytes of
-//! each separator that follow the common prefix of all. It looks at whole keys only where those
-//! tie. A caller's order compares whole keys, so the index keeps them whole, except for a long
-//! common prefix: a search then puts each separator together again.
+//! each separator that follow the common prefix of all: first those of some separators, then those
+//! of a group. It looks at whole keys only where those tie. A caller's order compares whole keys,
+//! so the index keeps them whole, except for a long common prefix: a search then puts each
+//! separator together again.
+
+use foldb_chains::prefetch_words;
 
 use crate::encoding::{ByteReader, common_prefix, key_prefix, put_varint};
 use crate::error::{Error, Result};
@@ -38,6 +41,10 @@ pub(super) struct Child {
 /// Fewest bytes of an encoded entry.
 const MIN_ENTRY: usize = 4;
 
+/// Prefixes in a group that has one sample. A binary search over all prefixes would touch a line of
+/// memory for each of its last steps, one after the other.
+const SAMPLED: usize = 32;
+
 /// Length of a first separator from which on the decoder looks for the common prefix before it
 /// gathers separators. Thousands of separators of many KiB would take gigabytes.
 const LONG: usize = 1 << 10;
@@ -53,10 +60,13 @@ pub(super) struct Index {
     common: Box<[u8]>,
     /// The first eight bytes of each separator in `keys` (none unless the order is bytewise).
     prefixes: Box<[u64]>,
+    /// The first of every [`SAMPLED`] prefixes.
+    samples: Box<[u64]>,
     /// The offset of each child, times two, plus one for a directory.
     offsets: Box<[u64]>,
     /// The length of each child.
     lens: Box<[u32]>,
+    has_directories: bool,
 }
 
 impl Index {
@@ -109,6 +119,12 @@ impl Index {
         }
     }
 
+    /// Returns whether any child is a directory.
+    #[inline]
+    pub(super) fn has_directories(&self) -> bool {
+        self.has_directories
+    }
+
     /// Returns the first child that may hold a key at or after `key`: the first whose separator is
     /// at or after `key`. Returns [`Index::len`] if every separator is before `key`.
     #[inline]
@@ -124,9 +140,21 @@ impl Index {
             std::cmp::Ordering::Equal => {}
         }
         let prefix = key_prefix(rest);
-        let low = self.prefixes.partition_point(|&p| p < prefix);
+        let low = self.first_prefix(prefix);
         let high = low + count_equal(&self.prefixes[low..], prefix);
         self.lower_bound(low, high, |separator| separator < rest)
+    }
+
+    /// Returns the first place whose prefix is at or after this one. The samples say in which group
+    /// of prefixes it lies, and the lines of the group are then fetched at once.
+    #[inline]
+    fn first_prefix(&self, prefix: u64) -> usize {
+        let groups = self.samples.partition_point(|&sample| sample < prefix);
+        let start = groups.saturating_sub(1) * SAMPLED;
+        let end = (groups * SAMPLED).min(self.prefixes.len());
+        let group = &self.prefixes[start..end];
+        prefetch_words(group);
+        start + group.partition_point(|&p| p < prefix)
     }
 
     /// Returns the first child whose separator is after `key`: no later child holds a version of
@@ -148,7 +176,7 @@ impl Index {
     pub(super) fn memory_bytes(&self) -> usize {
         self.keys.len()
             + self.common.len()
-            + 8 * (self.prefixes.len() + self.offsets.len())
+            + 8 * (self.prefixes.len() + self.samples.len() + self.offsets.len())
             + 4 * (self.key_ends.len() + self.lens.len())
     }
 
@@ -321,7 +349,9 @@ impl IndexDecoder {
             keys: self.keys.into(),
             key_ends: self.key_ends.into(),
             common: common.into(),
+            samples: prefixes.iter().copied().step_by(SAMPLED).collect(),
             prefixes: prefixes.into(),
+            has_directories: self.offsets.iter().any(|offset| offset & 1 == 1),
             offsets: self.offsets.into(),
             lens: self.lens.into(),
         }

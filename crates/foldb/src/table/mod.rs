@@ -18,7 +18,8 @@
 //! still hold a tombstone that deletes it.
 //!
 //! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],
-//! [`policy_filter`], [`properties`], [`footer`]; then [`builder`], [`reader`], [`cursor`].
+//! [`policy_filter`], [`properties`], [`footer`]; then [`builder`], [`reader`], [`kept_block`],
+//! [`slots`], [`fetch`], [`cursor`].
 
 mod block_builder;
 mod builder;
@@ -30,6 +31,7 @@ mod data_block;
 pub(crate) mod decoders;
 mod entry;
 pub(crate) mod expiry;
+mod fetch;
 mod filter;
 mod footer;
 mod frame;
@@ -37,6 +39,7 @@ mod frame_search;
 mod frame_writer;
 mod hash_list;
 mod index;
+mod kept_block;
 mod key_buffer;
 mod later_syncs;
 mod order;
@@ -48,6 +51,7 @@ mod references;
 mod salvage;
 mod samples;
 mod separator;
+mod slots;
 mod snappy;
 mod sorted_reads;
 mod source;
@@ -66,6 +70,7 @@ pub use cursor::{CursorOptions, TableCursor};
 pub use custom_cache::{CustomCache, SharedBlock};
 pub(crate) use later_syncs::LaterSyncs;
 pub(crate) use properties::{Loaded, Piece, Surroundings};
+pub(crate) use reader::Approach;
 pub use reader::TableReader;
 pub(crate) use references::ReferencesReader;
 pub(crate) use salvage::{Gap, salvage};

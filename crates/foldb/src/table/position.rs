@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::key::SeqNo;
+use crate::table::fetch::Fetch;
 use crate::table::frame::Handle;
 use crate::table::index::Index;
-use crate::table::reader::{Fetch, TableReader};
+use crate::table::kept_block::Held;
+use crate::table::reader::TableReader;
 
-/// A sub-block of a table. Every move returns its handle, or `None` beyond either end.
+/// A sub-block of a table. Every move returns whether there is one, unless it says otherwise.
 #[derive(Debug, Default)]
 pub(super) struct BlockPosition {
     top: usize,
@@ -28,66 +30,61 @@ impl BlockPosition {
         table: &TableReader,
         key: &[u8],
         fetch: &mut Fetch,
-    ) -> Result<Option<Handle>> {
-        let top = table.index().search(key, table.order());
+    ) -> Result<bool> {
+        self.seek_from(table, table.index().search(key, table.order()), key, fetch)
+    }
+
+    /// Does what [`BlockPosition::seek`] does. `top` is the place of `key` in the top index.
+    #[inline]
+    pub(super) fn seek_from(
+        &mut self,
+        table: &TableReader,
+        top: usize,
+        key: &[u8],
+        fetch: &mut Fetch,
+    ) -> Result<bool> {
         // A directory that the walk is already in is not fetched again.
         let is_here = self.directory.is_some() && top == self.top;
         if !is_here && !self.enter(table, top, fetch)? {
-            return Ok(None);
+            return Ok(false);
         }
         self.sub = self.directory.as_ref().map_or(0, |d| d.search(key, table.order()));
         if self.sub < self.sub_blocks() {
-            return Ok(Some(self.handle(table)));
+            return Ok(true);
         }
         self.next(table, fetch)
     }
 
     /// Moves to the first sub-block.
-    pub(super) fn first(
-        &mut self,
-        table: &TableReader,
-        fetch: &mut Fetch,
-    ) -> Result<Option<Handle>> {
-        Ok(self.enter(table, 0, fetch)?.then(|| self.handle(table)))
+    pub(super) fn first(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<bool> {
+        self.enter(table, 0, fetch)
     }
 
     /// Moves to the last sub-block.
-    pub(super) fn last(
-        &mut self,
-        table: &TableReader,
-        fetch: &mut Fetch,
-    ) -> Result<Option<Handle>> {
+    pub(super) fn last(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<bool> {
         let Some(last) = table.index().len().checked_sub(1) else {
-            return Ok(None);
+            return Ok(false);
         };
         self.enter_at_end(table, last, fetch)
     }
 
     /// Moves to the next sub-block.
-    pub(super) fn next(
-        &mut self,
-        table: &TableReader,
-        fetch: &mut Fetch,
-    ) -> Result<Option<Handle>> {
+    pub(super) fn next(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<bool> {
         if self.sub + 1 < self.sub_blocks() {
             self.sub += 1;
-            return Ok(Some(self.handle(table)));
+            return Ok(true);
         }
-        Ok(self.enter(table, self.top + 1, fetch)?.then(|| self.handle(table)))
+        self.enter(table, self.top + 1, fetch)
     }
 
     /// Moves to the previous sub-block.
-    pub(super) fn prev(
-        &mut self,
-        table: &TableReader,
-        fetch: &mut Fetch,
-    ) -> Result<Option<Handle>> {
+    pub(super) fn prev(&mut self, table: &TableReader, fetch: &mut Fetch) -> Result<bool> {
         if self.sub > 0 {
             self.sub -= 1;
-            return Ok(Some(self.handle(table)));
+            return Ok(true);
         }
         let Some(before) = self.top.checked_sub(1) else {
-            return Ok(None);
+            return Ok(false);
         };
         self.enter_at_end(table, before, fetch)
     }
@@ -101,7 +98,7 @@ impl BlockPosition {
         key: &[u8],
         seqno: SeqNo,
         fetch: &mut Fetch,
-    ) -> Result<Handle> {
+    ) -> Result<()> {
         let (index, order) = (table.index(), table.order());
         let end = (index.search_behind(key, order) + 1).min(index.len());
         let top = last_that(self.top, end, |top| {
@@ -118,7 +115,7 @@ impl BlockPosition {
                 table.begins_behind(directory.child(sub).handle, key, seqno, fetch)
             })?;
         }
-        Ok(self.handle(table))
+        Ok(())
     }
 
     /// Enters the block at `top` of the top index at its first sub-block. Does nothing and returns
@@ -128,34 +125,39 @@ impl BlockPosition {
         if top >= table.index().len() {
             return Ok(false);
         }
-        let child = table.index().child(top);
-        self.directory = if child.is_directory {
-            Some(table.fetch_directory(child.handle, fetch)?)
-        } else {
-            None
-        };
+        self.directory = table.fetch_directory_at(top, fetch)?;
         self.top = top;
         self.sub = 0;
         Ok(true)
     }
 
-    fn enter_at_end(
-        &mut self,
-        table: &TableReader,
-        top: usize,
-        fetch: &mut Fetch,
-    ) -> Result<Option<Handle>> {
+    fn enter_at_end(&mut self, table: &TableReader, top: usize, fetch: &mut Fetch) -> Result<bool> {
         self.enter(table, top, fetch)?;
         self.sub = self.sub_blocks() - 1;
-        Ok(Some(self.handle(table)))
+        Ok(true)
+    }
+
+    /// Returns the sub-block.
+    #[inline]
+    pub(super) fn fetch(&self, table: &TableReader, fetch: &mut Fetch) -> Result<Held> {
+        match &self.directory {
+            Some(directory) => table.fetch_data(directory.child(self.sub).handle, fetch),
+            None => table.fetch_data_at(self.top, fetch),
+        }
+    }
+
+    /// Returns the place among the sub-blocks of the table: equal for equal positions only.
+    #[inline]
+    pub(super) fn place(&self) -> (usize, usize) {
+        (self.top, self.sub)
     }
 
     fn sub_blocks(&self) -> usize {
         self.directory.as_ref().map_or(1, |directory| directory.len())
     }
 
-    #[inline]
-    fn handle(&self, table: &TableReader) -> Handle {
+    /// Returns the handle of the sub-block.
+    pub(super) fn handle(&self, table: &TableReader) -> Handle {
         debug_assert!(self.sub < self.sub_blocks(), "a position is that of a sub-block");
         match &self.directory {
             Some(directory) => directory.child(self.sub).handle,

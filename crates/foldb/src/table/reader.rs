@@ -1,4 +1,4 @@
-//! An open table. Its index and properties are in memory, and its blocks go through the cache. Its
+//! An open table. Its index and properties are in memory, and [`super::fetch`] gets its blocks. Its
 //! filter is loaded when a read first asks it: flushes and compactions, which open most tables,
 //! never do.
 
@@ -15,10 +15,8 @@ use crate::locks::Lock;
 use crate::locks::rank::LOADING;
 use crate::memory::Charge;
 use crate::range_tombstone::{RangeTombstone, RangeTombstones};
-use crate::stats::ReadReport;
-use crate::table::cache::{BlockCache, CachedBlock};
+use crate::table::cache::BlockCache;
 use crate::table::cursor::CursorOptions;
-use crate::table::data_block::DataBlock;
 use crate::table::filter::Filter;
 use crate::table::footer::{FOOTER_LEN, Footer};
 use crate::table::frame::Handle;
@@ -26,20 +24,23 @@ use crate::table::index::Index;
 use crate::table::order::KeyOrder;
 use crate::table::policy_filter::{KIND_POLICY, PolicyFilter};
 use crate::table::properties::Properties;
+use crate::table::slots::{Lent, Slots};
 use crate::table::sorted_reads::SortedReads;
-use crate::table::source::{FrameBuffers, Payload, ReadWindow, TableFile};
+use crate::table::source::{FrameBuffers, TableFile};
 use crate::table::tombstone_block::decode_tombstones;
 use crate::value::EntryValue;
 
 /// A table open for reading. Any number of threads may use it; it takes no lock but the cache's.
 #[derive(Debug)]
 pub struct TableReader {
-    file: TableFile,
+    pub(super) file: TableFile,
     file_len: u64,
-    footer: Footer,
-    order: KeyOrder,
-    cache: Arc<BlockCache>,
-    index: Index,
+    pub(super) footer: Footer,
+    pub(super) order: KeyOrder,
+    pub(super) cache: Arc<BlockCache>,
+    pub(super) index: Index,
+    /// The cached sub-blocks by their places in `index`.
+    pub(super) slots: Arc<Slots>,
     range_tombstones: Option<RangeTombstones>,
     properties: Properties,
     /// The sequence number of all records, if a sorted load wrote them; 0 for other tables.
@@ -65,6 +66,15 @@ struct LoadedFilter {
     _charge: Charge,
 }
 
+/// A read that has found its block: see [`TableReader::approach`].
+#[derive(Debug)]
+pub(crate) struct Approach {
+    /// The place in the top index where the versions of the key begin.
+    pub(super) place: usize,
+    /// The block at this place, if its slot has it.
+    pub(super) lent: Option<Lent>,
+}
+
 /// The filter that reads ask, chosen when it is loaded.
 #[derive(Debug)]
 enum AnyFilter {
@@ -80,33 +90,6 @@ impl AnyFilter {
             AnyFilter::None => 0,
             AnyFilter::Blocked(filter) => filter.memory_bytes(),
             AnyFilter::Policy(filter) => filter.memory_bytes(),
-        }
-    }
-}
-
-/// How a read gets its blocks.
-#[derive(Debug)]
-pub(super) struct Fetch {
-    /// Whether blocks read from the file go into the cache.
-    fill_cache: bool,
-    /// Reads ahead. Without `fill_cache` the read does not even ask the cache.
-    window: Option<ReadWindow>,
-    buffers: FrameBuffers,
-    report: Option<ReadReport>,
-}
-
-impl Fetch {
-    /// Reads from the cache, then from the file. Counts the table as used.
-    #[inline]
-    pub(super) fn new(options: CursorOptions) -> Fetch {
-        if let Some(report) = &options.report {
-            report.touched_table();
-        }
-        Fetch {
-            fill_cache: options.fill_cache,
-            window: (options.readahead > 0).then(|| ReadWindow::new(options.readahead)),
-            buffers: FrameBuffers::default(),
-            report: options.report,
         }
     }
 }
@@ -135,8 +118,10 @@ impl TableReader {
         let index = read_index(&file, footer.index, &order, footer.index.offset)?;
         let range_tombstones = read_tombstones(&file, footer.tombstones, &order)?;
         let range_tombstones = range_tombstones.map(RangeTombstones::new);
+        let slots = Slots::new(if cache.has_slots() { index.len() } else { 0 });
         let bytes = size_of::<TableReader>()
             + index.memory_bytes()
+            + slots.memory_bytes()
             + properties.memory_bytes()
             + range_tombstones.as_ref().map_or(0, RangeTombstones::bytes);
         Ok(Arc::new(TableReader {
@@ -147,6 +132,7 @@ impl TableReader {
             order,
             cache,
             index,
+            slots: Arc::new(slots),
             range_tombstones,
             properties,
             loaded_at: 0,
@@ -370,6 +356,18 @@ impl TableReader {
         &self.order
     }
 
+    /// Begins a read of a key, of this hash, that is probably in the table. It finds the block of
+    /// the key, and fetches from memory what [`TableReader::may_contain`] reads and what
+    /// [`SortedReads::get`] reads first. So the cache misses of both overlap.
+    #[inline]
+    pub(crate) fn approach(&self, key: &[u8], hash: u64) -> Approach {
+        if let Some(LoadedFilter { filter: AnyFilter::Blocked(filter), .. }) = self.filter.get() {
+            filter.prefetch(hash);
+        }
+        let place = self.index.search(key, &self.order);
+        Approach { place, lent: self.slots.lend(place) }
+    }
+
     #[inline]
     pub(super) fn index(&self) -> &Index {
         &self.index
@@ -380,114 +378,6 @@ impl TableReader {
     pub(super) fn locate(&self, error: Error, handle: Handle) -> Error {
         self.file.locate(error, handle.offset)
     }
-
-    /// Returns the sub-block of this handle.
-    #[inline]
-    pub(super) fn fetch_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
-        match self.cached(handle, fetch) {
-            Some(CachedBlock::Data(block)) => Ok(block),
-            Some(CachedBlock::Directory(_)) => Err(self.mistaken(handle, "a sub-block")),
-            None => self.load_data(handle, fetch),
-        }
-    }
-
-    /// Returns whether the sub-block of this handle begins with a version of `key` newer than
-    /// `seqno`.
-    pub(super) fn begins_behind(
-        &self,
-        handle: Handle,
-        key: &[u8],
-        seqno: SeqNo,
-        fetch: &mut Fetch,
-    ) -> Result<bool> {
-        let block = self.fetch_data(handle, fetch)?;
-        block.begins_behind(key, seqno, &self.order).map_err(|error| self.locate(error, handle))
-    }
-
-    /// Returns the directory of this handle.
-    #[inline]
-    pub(super) fn fetch_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
-        match self.cached(handle, fetch) {
-            Some(CachedBlock::Directory(index)) => Ok(index),
-            Some(CachedBlock::Data(_)) => Err(self.mistaken(handle, "a directory")),
-            None => self.load_directory(handle, fetch),
-        }
-    }
-
-    #[inline]
-    fn cached(&self, handle: Handle, fetch: &Fetch) -> Option<CachedBlock> {
-        if fetch.window.is_some() && !fetch.fill_cache {
-            return None;
-        }
-        let found = self.cache.get(self.file.number, handle);
-        if let (Some(report), Some(_)) = (&fetch.report, &found) {
-            report.found_block();
-        }
-        found
-    }
-
-    #[cold]
-    fn mistaken(&self, handle: Handle, expected: &str) -> Error {
-        self.locate(Error::corruption(format!("expected {expected}, found another frame")), handle)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn load_data(&self, handle: Handle, fetch: &mut Fetch) -> Result<DataBlock> {
-        let Fetch { fill_cache, window, buffers, report } = fetch;
-        if let Some(report) = report {
-            report.read_block(u64::from(handle.len));
-        }
-        let limit = self.footer.index.offset;
-        let payload = match window {
-            Some(window) => window.read_block(&self.file, handle, limit, buffers)?,
-            None => self.file.read_block(handle, buffers)?,
-        };
-        // A block that the cache does not keep has too few searches to prepare it.
-        let order = fill_cache.then_some(&self.order);
-        let block = match payload {
-            Payload::Lent(payload) => DataBlock::parse(payload, order),
-            Payload::Own { bytes, len } => DataBlock::of_own(bytes, len),
-        };
-        let block = block.map_err(|e| self.locate(e, handle))?;
-        if *fill_cache {
-            self.cache.insert(self.file.number, handle, CachedBlock::Data(block.clone()));
-        }
-        Ok(block)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn load_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
-        let Fetch { fill_cache, window, buffers, report } = fetch;
-        if let Some(report) = report {
-            report.read_block(u64::from(handle.len));
-        }
-        // A directory follows its sub-blocks: moving the window to it would skip them.
-        let payload = match window {
-            Some(window) => window.peek_frame(&self.file, handle, buffers)?,
-            None => self.file.read_frame(handle, buffers)?,
-        };
-        let index = Index::parse(payload, &self.order, handle.offset)
-            .and_then(only_sub_blocks)
-            .map_err(|e| self.locate(e, handle))?;
-        let index = Arc::new(index);
-        if *fill_cache {
-            self.cache.insert(self.file.number, handle, CachedBlock::Directory(index.clone()));
-        }
-        Ok(index)
-    }
-}
-
-fn only_sub_blocks(directory: Index) -> Result<Index> {
-    let sub_blocks = (0..directory.len()).take_while(|&i| !directory.child(i).is_directory).count();
-    if sub_blocks == 0 || sub_blocks < directory.len() {
-        return Err(Error::corruption(format!(
-            "directory: expected sub-blocks only, found {sub_blocks} of {} children to be some",
-            directory.len()
-        )));
-    }
-    Ok(directory)
 }
 
 pub(super) fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {

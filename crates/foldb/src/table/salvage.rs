@@ -169,7 +169,7 @@ impl Salvage<'_, '_> {
 
     fn sub_block(&mut self, handle: Handle) -> Result<()> {
         let read = self.file.read_frame(handle, &mut self.buffers);
-        let decoded = match read.and_then(|payload| DataBlock::parse(payload, None)) {
+        let decoded = match read.and_then(DataBlock::parse) {
             Ok(block) => self.decoded.fill(&block, self.order).map(|()| block),
             Err(error) => Err(error),
         };
@@ -245,7 +245,7 @@ impl Salvage<'_, '_> {
     fn found(&mut self, handle: Handle) -> Result<()> {
         let read = self.file.read_frame(handle, &mut self.buffers);
         let Some(payload) = unless_damaged(read)? else { return Ok(()) };
-        let Ok(block) = DataBlock::parse(payload, None) else {
+        let Ok(block) = DataBlock::parse(payload) else {
             // It is a directory of sub-blocks that were already read, or another part that a table
             // has once.
             if Index::parse(payload, self.order, handle.offset).is_err() {

@@ -10,10 +10,11 @@ use crate::key::{RecordHeader, SeqNo};
 use crate::table::cursor::CursorOptions;
 use crate::table::data_block::{DataBlock, Found, RESTART_INTERVAL};
 use crate::table::entry::{Entry, EntryFault};
-use crate::table::frame::Handle;
+use crate::table::fetch::Fetch;
+use crate::table::kept_block::Held;
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::position::BlockPosition;
-use crate::table::reader::{Fetch, TableReader};
+use crate::table::reader::{Approach, TableReader};
 use crate::value::EntryValue;
 
 /// Versions too new for a reader that are passed one by one. After this many versions a binary
@@ -26,7 +27,9 @@ pub(crate) struct SortedReads<'t> {
     table: &'t TableReader,
     fetch: Fetch,
     position: BlockPosition,
-    held: Option<(Handle, DataBlock)>,
+    held: Option<((usize, usize), Held)>,
+    /// The approach to the next key, if there was one.
+    approach: Option<Approach>,
 }
 
 impl<'t> SortedReads<'t> {
@@ -34,7 +37,14 @@ impl<'t> SortedReads<'t> {
     #[inline]
     pub(crate) fn new(table: &'t TableReader, options: CursorOptions) -> SortedReads<'t> {
         let fetch = Fetch::new(options);
-        SortedReads { table, fetch, position: BlockPosition::default(), held: None }
+        let position = BlockPosition::default();
+        SortedReads { table, fetch, position, held: None, approach: None }
+    }
+
+    /// Goes on from an approach to the first key.
+    #[inline]
+    pub(crate) fn after(self, approach: Option<Approach>) -> SortedReads<'t> {
+        SortedReads { approach, ..self }
     }
 
     /// Does what [`TableReader::get`] does.
@@ -48,13 +58,22 @@ impl<'t> SortedReads<'t> {
         max_seqno: SeqNo,
         mut visit: impl FnMut(RecordHeader, EntryValue<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let SortedReads { table, fetch, position, held } = self;
-        let Some(mut handle) = position.seek(table, key, fetch)? else {
-            return Ok(());
+        let SortedReads { table, fetch, position, held, approach } = self;
+        let Approach { place, lent } = match approach.take() {
+            Some(approach) => approach,
+            None => Approach { place: table.index().search(key, table.order()), lent: None },
         };
-        let mut block = hold(held, table, handle, fetch)?;
+        if !position.seek_from(table, place, key, fetch)? {
+            return Ok(());
+        }
+        if let Some(lent) = lent.and_then(|lent| table.take_loan(place, lent, fetch)) {
+            *held = Some((position.place(), Held::Lent(lent)));
+        }
         let (order, mut spelling) = (table.order(), KeyBuffer::default());
-        let found = block.seek(key, order, &mut spelling).map_err(|e| table.locate(e, handle))?;
+        let first = hold(held, table, position, fetch)?;
+        let found = first.seek(key, order, &mut spelling);
+        let mut block = first.block();
+        let found = found.map_err(|error| table.locate(error, position.handle(table)))?;
         let Some(Found { mut at, mut entry, equal: true }) = found else {
             return Ok(());
         };
@@ -65,11 +84,11 @@ impl<'t> SortedReads<'t> {
             if header.seqno > max_seqno {
                 passed += 1;
                 if passed == PASSED_SINGLY {
-                    let there = position.pass_behind(table, key, max_seqno, fetch)?;
-                    let from = if there == handle { at } else { 0 };
-                    handle = there;
-                    block = hold(held, table, handle, fetch)?;
-                    let locate = |error| table.locate(error, handle);
+                    let here = position.place();
+                    position.pass_behind(table, key, max_seqno, fetch)?;
+                    let from = if position.place() == here { at } else { 0 };
+                    block = hold(held, table, position, fetch)?.block();
+                    let locate = |error| table.locate(error, position.handle(table));
                     at = block.pass_behind(from, key, max_seqno, order).map_err(locate)?;
                     entry = block.checked_entry(at).map_err(locate)?;
                     if !order.is_equality_of_bytes() {
@@ -82,18 +101,19 @@ impl<'t> SortedReads<'t> {
             }
             at = entry.end;
             if at == block.entries_end() {
-                let Some(next) = position.next(table, fetch)? else {
+                if !position.next(table, fetch)? {
                     return Ok(());
-                };
-                (handle, at) = (next, 0);
-                block = hold(held, table, handle, fetch)?;
+                }
+                at = 0;
+                block = hold(held, table, position, fetch)?.block();
             }
-            entry = block.checked_entry(at).map_err(|e| table.locate(e, handle))?;
+            let locate = |error| table.locate(error, position.handle(table));
+            entry = block.checked_entry(at).map_err(locate)?;
             let same = if order.is_equality_of_bytes() {
                 key.get(entry.shared..) == Some(block.suffix(&entry))
             } else {
                 follow(&mut spelling, &entry, block)
-                    .map_err(|fault| table.locate(fault.into_error(at), handle))?;
+                    .map_err(|fault| locate(fault.into_error(at)))?;
                 order.is_same(spelling.as_slice(), key)
             };
             if !same {
@@ -113,19 +133,20 @@ fn follow(spelling: &mut KeyBuffer, entry: &Entry, block: &DataBlock) -> Result<
     Ok(())
 }
 
-/// Returns the sub-block of this handle, and holds it from now on.
+/// Returns the sub-block of this position, and holds it from now on.
 #[inline]
 fn hold<'h>(
-    held: &'h mut Option<(Handle, DataBlock)>,
+    held: &'h mut Option<((usize, usize), Held)>,
     table: &TableReader,
-    handle: Handle,
+    position: &BlockPosition,
     fetch: &mut Fetch,
-) -> Result<&'h DataBlock> {
-    if held.as_ref().is_none_or(|(at, _)| *at != handle) {
+) -> Result<&'h Held> {
+    let place = position.place();
+    if held.as_ref().is_none_or(|(at, _)| *at != place) {
         *held = None;
     }
     match held {
         Some((_, block)) => Ok(block),
-        None => Ok(&held.insert((handle, table.fetch_data(handle, fetch)?)).1),
+        None => Ok(&held.insert((place, position.fetch(table, fetch)?)).1),
     }
 }

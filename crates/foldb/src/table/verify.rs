@@ -9,9 +9,10 @@ use crate::faults::{Fault, planted};
 use crate::key::{Kind, RecordHeader};
 use crate::separated::{Address, ReferencesBuilder};
 use crate::table::cursor::{CursorOptions, TableCursor};
+use crate::table::fetch::Fetch;
 use crate::table::footer::FOOTER_LEN;
 use crate::table::frame::Handle;
-use crate::table::reader::{Fetch, TableReader};
+use crate::table::reader::TableReader;
 
 /// What a [`TableReader::verify`] checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! table while a reader uses it, the table stays open and counts until the reader drops it.
 
 use std::any::Any;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -31,6 +32,19 @@ pub(crate) struct TableSlot {
     used: AtomicBool,
     /// Held by the thread that opens the table.
     opening: Lock<(), OPENING>,
+}
+
+/// An open table on loan. It stays open as long as the loan.
+#[derive(Debug)]
+pub(crate) struct LentTable(Guard<Option<Arc<TableReader>>>);
+
+impl Deref for LentTable {
+    type Target = TableReader;
+
+    #[inline]
+    fn deref(&self) -> &TableReader {
+        self.0.as_ref().expect("a loan is of an open table")
+    }
 }
 
 impl PooledFile for FileMeta {
@@ -145,6 +159,18 @@ impl OpenTables {
             file.slot.used.store(true, Ordering::Relaxed);
         }
         Ok(table)
+    }
+
+    /// Returns the table of a file on loan. The loan counts no reference that other threads share.
+    #[inline]
+    pub(crate) fn lend(&self, file: &Arc<FileMeta>) -> Result<LentTable> {
+        loop {
+            // As for `get_owned`.
+            let table = self.get(file)?;
+            if table.is_some() {
+                return Ok(LentTable(table));
+            }
+        }
     }
 
     /// Returns the table of a file, in an `Arc` that the caller may keep.

@@ -18,7 +18,6 @@ use std::time::SystemTime;
 use arc_swap::Guard;
 use foldb_env::scheduling_point;
 
-use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::read::key_walk::{Counted, Sought, walk_memtables};
 use crate::db::read::lost_time::LONG_CHAIN;
@@ -172,7 +171,7 @@ impl Core {
         let walked = keyspace.walk_runs(view, sought, options, &mut counted);
         let Counted { chain, searched, spared } = counted;
         if spared > 0 {
-            self.totals.add(Total::FilterNegatives, spared);
+            self.totals.add_filter_negatives(spared);
         }
         let in_tables = chain.operands().saturating_sub(in_memtables);
         if in_tables > LONG_CHAIN {

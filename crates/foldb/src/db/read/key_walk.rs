@@ -7,6 +7,7 @@
 //! compares a cover with records by their numbers, never by their places.
 
 use std::borrow::BorrowMut;
+use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -19,7 +20,7 @@ use crate::faults::{Fault, planted};
 use crate::fold::Chain;
 use crate::key::{MAX_SEQNO, RecordHeader, SeqNo};
 use crate::memtable::Memtable;
-use crate::table::{CursorOptions, SortedReads, TableReader};
+use crate::table::{Approach, CursorOptions, SortedReads, TableReader};
 use crate::value::Value;
 use crate::version::{OpenTables, TableRef};
 
@@ -118,15 +119,19 @@ impl KeyspaceState {
         options: ReadSettings<'_>,
         visitor: &mut impl KeyVisitor,
     ) -> Result<()> {
-        for (level, run) in view.version.runs() {
+        let mut runs = view.version.runs().peekable();
+        while let Some((level, run)) = runs.next() {
             let Some(table) = run.table_of(&*self.comparator, sought.key) else { continue };
             let place = Place::Table { level, run: run.id, file: table.file.number };
             if !visitor.enter(place, table.file.largest_seqno) {
                 continue;
             }
-            let open = self.tables.get_owned(&table.file)?;
-            let reads = || SortedReads::new(&open, point_read(options));
-            if look_into_table(&self.tables, table, &open, reads, sought, visitor)?.is_break() {
+            let open = self.tables.lend(&table.file)?;
+            let reads = |approach| SortedReads::new(&open, point_read(options)).after(approach);
+            let guess = if runs.peek().is_none() { Guess::FromLast } else { Guess::Absent };
+            if look_into_table(&self.tables, (table, guess), &open, reads, sought, visitor)?
+                .is_break()
+            {
                 return Ok(());
             }
         }
@@ -167,13 +172,42 @@ pub(crate) fn look_into_memtable(
     })
 }
 
-/// Shows the records of a key in one table, which is open. `reads` searches it.
+/// Whether a key is probably in a table, before its filter says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guess {
+    Absent,
+    /// As the last key that this thread guessed about.
+    FromLast,
+}
+
+thread_local! {
+    /// Whether the last key that this thread guessed about was admitted by the filter.
+    static LAST_ADMITTED: Cell<bool> = const { Cell::new(true) };
+}
+
+impl Guess {
+    #[inline]
+    fn is_present(self) -> bool {
+        self == Guess::FromLast && LAST_ADMITTED.get()
+    }
+
+    #[inline]
+    fn learn(self, admits: bool) {
+        if self == Guess::FromLast {
+            LAST_ADMITTED.set(admits);
+        }
+    }
+}
+
+/// Shows the records of a key in one table, which is open. `reads` searches it. If the key is
+/// probably there, the search begins before the filter answers, so that the cache misses of both
+/// overlap.
 #[inline(always)]
 pub(crate) fn look_into_table<'t, R: BorrowMut<SortedReads<'t>>>(
     tables: &OpenTables,
-    table: &TableRef,
+    (table, guess): (&TableRef, Guess),
     open: &TableReader,
-    reads: impl FnOnce() -> R,
+    reads: impl FnOnce(Option<Approach>) -> R,
     sought: &Sought<'_>,
     visitor: &mut impl KeyVisitor,
 ) -> Result<ControlFlow<()>> {
@@ -183,11 +217,13 @@ pub(crate) fn look_into_table<'t, R: BorrowMut<SortedReads<'t>>>(
             return Ok(ControlFlow::Break(()));
         }
     }
+    let approach = guess.is_present().then(|| open.approach(sought.key, sought.hash));
     let admits = tables.may_contain(open, sought.hash, sought.key)?;
+    guess.learn(admits);
     visitor.filtered(admits);
     let mut flow = ControlFlow::Continue(());
     if admits {
-        reads().borrow_mut().get(sought.key, sought.seqno, |header, value| {
+        reads(approach).borrow_mut().get(sought.key, sought.seqno, |header, value| {
             debug_assert!(header.seqno <= sought.seqno, "a read sees no write after its moment");
             flow = visitor.record(header, || value.to_value());
             flow

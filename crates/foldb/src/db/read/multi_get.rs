@@ -7,9 +7,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::counters::Total;
 use crate::db::core::Core;
-use crate::db::read::key_walk::{Counted, Sought, look_into_memtable, look_into_table, point_read};
+use crate::db::read::key_walk::{
+    Counted, Guess, Sought, look_into_memtable, look_into_table, point_read,
+};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
@@ -142,14 +143,15 @@ impl Core {
                 continue;
             }
             let mut counted = Counted::new(chain);
-            match look_into_table(tables, table, open, || &mut sorted, sought, &mut counted) {
+            let table = (table, Guess::Absent);
+            match look_into_table(tables, table, open, |_| &mut sorted, sought, &mut counted) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => *state = State::Complete,
                 Err(error) => *state = State::Failed(error),
             }
             spared += counted.spared;
         }
-        self.totals.add(Total::FilterNegatives, spared);
+        self.totals.add_filter_negatives(spared);
     }
 
     /// Folds the chains, and returns their values.

@@ -8,8 +8,10 @@ use crate::encoding::{checksum, checksum_seed, key_hash};
 use crate::table::data_block::DataBlock;
 use crate::table::footer::FOOTER_LEN;
 use crate::table::frame::{FRAME_TRAILER, Handle};
+use crate::table::kept_block::{Held, KeptBlock};
 use crate::table::order::KeyOrder;
 use crate::table::properties::Properties;
+use crate::table::slots::Home;
 
 /// A table small enough to damage at every byte, with everything in it: two blocks, one with a
 /// directory, versions of one key, merges, range tombstones, a filter.
@@ -282,10 +284,13 @@ fn exercise_block(bytes: &[u8], target: &[u8]) {
         Arc::new(super::round_trip::Descending),
     ] {
         let order = KeyOrder::new(comparator);
-        for prepare in [None, Some(&order)] {
-            if let Ok(block) = DataBlock::parse(bytes, prepare) {
-                let _ = block.seek(target, &order, &mut Default::default());
-                walk_block(&block);
+        if let Ok(block) = DataBlock::parse(bytes) {
+            walk_block(&block);
+            let held = Held::Own(block.clone());
+            let _ = held.seek(target, &order, &mut Default::default());
+            if let Ok(kept) = KeptBlock::new(block, &order, Home::default()) {
+                let held = Held::Kept(Arc::new(kept));
+                let _ = held.seek(target, &order, &mut Default::default());
             }
         }
     }

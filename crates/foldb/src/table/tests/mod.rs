@@ -9,6 +9,7 @@ mod references;
 mod round_trip;
 mod separators;
 mod size;
+mod slots;
 mod spellings;
 mod tombstones;
 mod worked_example;
