@@ -13,8 +13,8 @@
 //!
 //! `shared` to `operator` are varints. Of the flags the engine writes only 0x40, on puts: the
 //! value's address in a value segment then stands in place of the value. A reader refuses a record
-//! with another flag instead of misreading it. The usual record (all lengths below 128) takes one
-//! four-byte and one eight-byte load.
+//! with another flag instead of misreading it. The usual record (a value of less than 16 KiB, the
+//! other lengths below 128) takes one four-byte and one eight-byte load.
 
 use crate::encoding::{copy_short, decode_varint, decode_varint56, encode_varint56};
 use crate::error::{Error, ErrorKind};
@@ -22,6 +22,15 @@ use crate::key::{Kind, NO_OPERATOR, OperatorId, RecordHeader};
 
 /// Longest record head: tag, three lengths of 32 bits, a sequence number, an operator.
 pub(super) const MAX_HEAD: usize = 1 + 3 * 5 + 8 + 5;
+
+/// Bytes that the decoder of a usual record loads: tag, lengths, a value length of two bytes, and
+/// the sequence number.
+const SHORT_HEAD: usize = 13;
+
+/// Bytes of the shortest record: tag, three lengths, a sequence number.
+const SHORTEST: usize = 5;
+
+const _: () = assert!(SHORT_HEAD <= SHORTEST + READABLE_BEHIND, "the wide load stays in bounds");
 
 /// Bytes that must be readable after the end of the last record, so that the wide loads of a short
 /// record stay in bounds. The restart array follows the last record, and has at least this many
@@ -162,21 +171,32 @@ pub(super) fn decode_entry(bytes: &[u8], at: usize, end: usize) -> Result<Entry,
 /// It is a separate function, so that its result stays in registers.
 #[inline(always)]
 pub(super) fn decode_short(bytes: &[u8], at: usize, end: usize) -> Option<Entry> {
-    let head = bytes.get(at..)?.first_chunk::<12>()?;
-    let [tag, shared, unshared, value_len, seqno @ ..] = *head;
-    if (shared | unshared | value_len) & 0x80 != 0 {
+    let head = bytes.get(at..)?.first_chunk::<SHORT_HEAD>()?;
+    let [tag, shared, unshared, value_len, seqno @ .., last] = *head;
+    if (shared | unshared) & 0x80 != 0 {
         return None;
     }
+    let (mut value_len, mut seqno) = (usize::from(value_len), u64::from_le_bytes(seqno));
+    let mut key_start = at + 4;
+    if value_len & 0x80 != 0 {
+        let high = seqno as u8;
+        if high & 0x80 != 0 {
+            return None;
+        }
+        value_len = value_len & 0x7f | usize::from(high) << 7;
+        seqno = seqno >> 8 | u64::from(last) << 56;
+        key_start += 1;
+    }
     let kind = Kind::from_u8(tag)?;
-    let (seqno, seqno_len) = decode_varint56(u64::from_le_bytes(seqno))?;
-    let mut key_start = at + 4 + seqno_len;
+    let (seqno, seqno_len) = decode_varint56(seqno)?;
+    key_start += seqno_len;
     let mut operator = NO_OPERATOR;
     if kind == Kind::Merge {
         operator = OperatorId::from(*bytes.get(key_start).filter(|&&byte| byte < 0x80)?);
         key_start += 1;
     }
     let key_end = key_start + usize::from(unshared);
-    let entry_end = key_end + usize::from(value_len);
+    let entry_end = key_end + value_len;
     if entry_end > end {
         return None;
     }
@@ -229,4 +249,56 @@ pub(super) fn decode_long(bytes: &[u8], at: usize, end: usize) -> Result<Entry, 
     }
     let header = RecordHeader { seqno, kind, operator };
     Ok(Entry { header, shared, key_start: position, key_end, end: entry_end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::MAX_SEQNO;
+
+    /// The fast decoder read a value length of two bytes as one byte and a sequence number.
+    #[test]
+    fn both_decoders_read_records_alike() {
+        let mut fast = 0;
+        for value_len in [0, 1, 127, 128, 129, 255, 256, 16_383, 16_384, 70_000] {
+            for seqno in [0, 1, 127, 128, 1 << 30, MAX_SEQNO] {
+                for (kind, operator) in
+                    [(Kind::Put, NO_OPERATOR), (Kind::Merge, 3), (Kind::Merge, 200)]
+                {
+                    let header = RecordHeader { seqno, kind, operator };
+                    let (suffix, value) = (b"suffix", vec![0xff; value_len]);
+                    let mut out = vec![0; MAX_HEAD + suffix.len() + value_len];
+                    let end = encode_entry(&mut out, header, 5, suffix, &value);
+                    out.truncate(end);
+                    out.resize(end + READABLE_BEHIND, 0xff);
+                    let entry = decode_long(&out, 0, end).unwrap();
+                    assert_eq!((entry.header, entry.shared, entry.end), (header, 5, end));
+                    assert_eq!(out[entry.key_start..entry.key_end], *suffix);
+                    if let Some(short) = decode_short(&out, 0, end) {
+                        assert_eq!(format!("{short:?}"), format!("{entry:?}"));
+                        fast += 1;
+                    }
+                    assert!(decode_short(&out, 0, end - 1).is_none(), "it ends too late");
+                }
+            }
+        }
+        assert!(fast > 60, "{fast}");
+    }
+
+    /// Any bytes: where the fast decoder finds a record, the other one finds the same.
+    #[test]
+    fn the_fast_decoder_finds_no_record_of_its_own() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..200_000 {
+            let mut bytes: Vec<u8> = (0..random.usize(..40)).map(|_| random.u8(..)).collect();
+            if let [tag, ..] = &mut bytes[..] {
+                *tag &= 3;
+            }
+            let end = bytes.len().saturating_sub(READABLE_BEHIND);
+            if let Some(short) = decode_short(&bytes, 0, end) {
+                let long = decode_long(&bytes, 0, end).unwrap();
+                assert_eq!(format!("{short:?}"), format!("{long:?}"));
+            }
+        }
+    }
 }
