@@ -32,7 +32,11 @@ use crate::wal::{Extent, LogWriter};
 
 /// The most logs that an open keeps. Each open with writes adds one, and reads all of them.
 const MOST_LOGS: usize = 32;
-/// The logs that an open keeps have at most the bytes of the write buffer divided by this number.
+/// The most bytes of the logs that an open keeps: their replay takes about as long as one sync, and
+/// the memory of a database that is only read stays small.
+const MOST_BYTES: u64 = 1 << 20;
+/// The logs have at most the bytes of the write buffer divided by this number, so that new writes
+/// have room beside them.
 const PART_OF_WRITE_BUFFER: u64 = 4;
 
 /// The files of a clean close that stay in force.
@@ -50,7 +54,8 @@ impl InMemory {
         let closed = logs.closed.as_ref()?;
         let (last, earlier) = closed.logs.split_last()?;
         let bytes: u64 = closed.logs.iter().map(|log| log.len).sum();
-        let most_bytes = opening.options.write_buffer_size as u64 / PART_OF_WRITE_BUFFER;
+        let buffer = opening.options.write_buffer_size as u64;
+        let most_bytes = MOST_BYTES.min(buffer / PART_OF_WRITE_BUFFER);
         let is_little = closed.logs.len() <= MOST_LOGS && bytes <= most_bytes;
         // Logs of another number are left from an open that failed.
         let are_the_logs =
