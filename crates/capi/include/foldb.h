@@ -914,8 +914,8 @@ FOLDB_API
 void foldb_runtime_options_free(foldb_runtime_options_t *options);
 
 // Makes a runtime for `foldb_options_set_runtime`. NULL options are the defaults. The runtime's
-// threads start with the first database. They end once the last database is closed and all handles
-// and options with the runtime are freed. Stores the handle in `*runtime`.
+// threads start when there is work for them. They end once the last database is closed and all
+// handles and options with the runtime are freed. Stores the handle in `*runtime`.
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_runtime_new(const foldb_runtime_options_t *options, foldb_runtime_t **runtime);
 
