@@ -413,7 +413,7 @@ fn what_fills_a_directory_changes_no_other_that_came_to_its_path() {
             let before = listing(&by);
             let is_due = Arc::default();
             let swap = Swap { call, ending, place: &place, moved: &moved, by: &by, is_due };
-            let error = run(&swap).unwrap_err();
+            let error = run(&swap).expect_err(name);
             assert!(moved.exists(), "{name}: the directory moved");
             assert_eq!(error.kind(), ErrorKind::DirectoryLost, "{name}: {error}");
             assert!(listing(&place) == before, "{name}: {error}");
@@ -452,7 +452,10 @@ fn a_backup_changes_no_other_directory_that_came_to_its_path() {
             fs::create_dir(&leftover).unwrap();
             fs::copy(by.join("000001.own/CURRENT"), leftover.join("CURRENT")).unwrap();
             create(&place, &small()).unwrap();
-            Db::open(&source, small()).unwrap().put(key(1), [7; 100]).unwrap();
+            let db = Db::open(&source, small()).unwrap();
+            db.put(key(1), [7; 100]).unwrap();
+            db.flush().unwrap();
+            drop(db);
             let is_due = Arc::default();
             let swap = Swap { call, ending, place: &place, moved: &moved, by: &by, is_due };
             swap.arm();

@@ -30,11 +30,12 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Copies all files of the database at `from`.
+    /// Copies all files of the database at `from`. Also returns the locked directory of the copy.
+    /// The repair works there, even if another directory comes to the path.
     ///
     /// Fails with `Locked` if the original is open. Fails with `DatabaseExists` or
     /// `InvalidArgument` if `to` is not empty, and with `Io`.
-    pub(crate) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<Copy> {
+    pub(crate) fn make(fs: &Arc<dyn FileSystem>, from: &Path, to: &Path) -> Result<(Copy, Locked)> {
         let names = FileNames::new(from);
         let present = list_files(&**fs, &names)?;
         let original = match present.contains(&FileKind::Lock) {
@@ -48,14 +49,13 @@ impl Copy {
         }
         fs.create_dir_all(to).map_err(|error| Error::io(to, "create the directory", &error))?;
         let target = FileNames::new(to);
-        // Held until the copy is complete. Then the repair takes it.
-        let Locked { lock: _lock, fs: held } = lock(fs, &target).inspect_err(|_| {
+        let locked = lock(fs, &target).inspect_err(|_| {
             if is_new {
                 let _best_effort = remove_empty(&**fs, to);
             }
         })?;
         let copy = Copy {
-            fs: held,
+            fs: Arc::clone(&locked.fs),
             outside: Arc::clone(fs),
             names: target.clone(),
             is_new,
@@ -85,7 +85,7 @@ impl Copy {
             };
             copy.take(&from, &to, links)?;
         }
-        Ok(copy)
+        Ok((copy, locked))
     }
 
     fn take(&self, from: &Path, to: &Path, links: &mut bool) -> Result<()> {

@@ -82,7 +82,8 @@ use crate::wal::{Extent, LogHeader, LogReader, LogWriter};
 /// Repairs the database at `path`, or a copy of it, and opens it once as a check.
 pub(crate) fn repair(path: &Path, how: RepairOptions) -> Result<RepairReport> {
     platform::check()?;
-    let RepairOptions { open: mut options, copy_to, dry_run, cut_log } = how;
+    let RepairOptions { open, copy_to, dry_run, cut_log } = how;
+    let mut options = for_repair(open)?;
     let cut = cut_log.as_ref();
     let names = FileNames::at(&*options.env.fs, path)?;
     let path = names.directory();
@@ -94,8 +95,8 @@ pub(crate) fn repair(path: &Path, how: RepairOptions) -> Result<RepairReport> {
     let present = check_is_database(&*options.env.fs, path)?;
     refuse_other_formats(&*options.env.fs, &names, &present)?;
     let target = FileNames::at(&*options.env.fs, &to)?;
-    let copy = Copy::make(&options.env.fs, path, target.directory())?;
-    let mut report = repair_in_place(target.directory(), options, cut)?;
+    let (copy, locked) = Copy::make(&options.env.fs, path, target.directory())?;
+    let mut report = repair_locked(target.directory(), locked, options, cut)?;
     copy.keep();
     report.copy = Some(to);
     Ok(report)
@@ -119,6 +120,12 @@ pub(crate) fn check_is_database(fs: &dyn FileSystem, path: &Path) -> Result<Vec<
 }
 
 fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Result<RepairReport> {
+    check_is_database(&*options.env.fs, path)?;
+    let locked = lock(&options.env.fs, &FileNames::new(path))?;
+    repair_locked(path, locked, options, cut)
+}
+
+fn for_repair(options: Options) -> Result<Options> {
     let options = Options {
         create_if_missing: false,
         error_if_exists: false,
@@ -129,9 +136,17 @@ fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Resul
         ..options
     };
     options.validate()?;
+    Ok(options)
+}
+
+fn repair_locked(
+    path: &Path,
+    locked: Locked,
+    options: Options,
+    cut: Option<&LogCut>,
+) -> Result<RepairReport> {
     let names = FileNames::new(path);
-    check_is_database(&*options.env.fs, path)?;
-    let Locked { lock: locked, fs } = lock(&options.env.fs, &names)?;
+    let Locked { lock, fs } = locked;
     let mut held = options.clone();
     held.env.fs = Arc::clone(&fs);
     let mut report = RepairReport::default();
@@ -170,7 +185,7 @@ fn repair_in_place(path: &Path, options: Options, cut: Option<&LogCut>) -> Resul
     }
     let report_to = &mut report;
     Repair { options: held, names, fs, present, stored, unclaimed, report: report_to }.run()?;
-    drop(locked);
+    drop(lock);
     open(path, options)?.close()?;
     Ok(report)
 }
