@@ -361,6 +361,8 @@ impl TableCursor {
             return Ok(());
         }
         self.enter()?;
+        // A walk that came this far probably goes on.
+        self.position.prefetch_next(&self.table);
         self.valid = true;
         self.load(0)
     }

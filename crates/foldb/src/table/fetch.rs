@@ -73,6 +73,12 @@ impl TableReader {
         self.slots.lend(place).and_then(|lent| self.take_loan(place, lent, fetch))
     }
 
+    /// Prefetches the head of the block in a slot.
+    #[inline]
+    pub(super) fn prefetch_at(&self, place: usize) {
+        let _prefetched = self.slots.lend(place);
+    }
+
     /// Counts the use of a block that the slot at `place` lent. Returns `None` to a read that
     /// passes the cache.
     #[inline]

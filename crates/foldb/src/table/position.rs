@@ -146,6 +146,14 @@ impl BlockPosition {
         }
     }
 
+    /// Prefetches what the fetch of the next sub-block reads first, if a slot has it.
+    #[inline]
+    pub(super) fn prefetch_next(&self, table: &TableReader) {
+        if self.directory.is_none() {
+            table.prefetch_at(self.top + 1);
+        }
+    }
+
     /// Returns the place among the sub-blocks of the table: equal for equal positions only.
     #[inline]
     pub(super) fn place(&self) -> (usize, usize) {
