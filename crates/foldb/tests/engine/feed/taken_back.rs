@@ -11,7 +11,7 @@ use std::time::Duration;
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{DirectoryLost, Env, MemFs, Watch};
 use foldb::feed::{Position, Updates, UpdatesOptions};
-use foldb::{Db, ErrorKind, Options, WriteOptions};
+use foldb::{Db, ErrorKind, Options, ReadOnlyDb, WriteOptions};
 
 use super::support::{keeping, line, open_keeping, since, told};
 use crate::support::{PATH, assert_error, only_appends, reopen, watched};
@@ -242,6 +242,22 @@ impl Follower {
     }
 }
 
+/// Followers of a database from its beginning, by both handles and with both options.
+fn all_followers(db: &Arc<Db>, beside: &Arc<ReadOnlyDb>) -> Vec<Follower> {
+    let mut followers = Vec::new();
+    for include_unsynced in [false, true] {
+        let how = UpdatesOptions { include_unsynced };
+        let (own, others, its_how) = (Arc::clone(db), Arc::clone(beside), how.clone());
+        followers.push(Follower::new(false, move || {
+            own.with(&how).updates_since(&Position::BEGINNING).unwrap()
+        }));
+        followers.push(Follower::new(include_unsynced, move || {
+            others.with(&its_how).updates_since(&Position::BEGINNING).unwrap()
+        }));
+    }
+    followers
+}
+
 /// Writes, writes that are taken back, and records of keyspaces that fail, in any order. Every
 /// follower ends with the same updates as a new one, whenever it looked.
 #[test]
@@ -250,18 +266,7 @@ fn followers_agree_after_any_failures() {
         let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
         let db = Arc::new(open_with(&fs, &disk));
         let beside = Arc::new(Db::open_read_only(PATH, keeping(&fs, 9)).unwrap());
-        let mut followers = Vec::new();
-        for include_unsynced in [false, true] {
-            let how = UpdatesOptions { include_unsynced };
-            let (own, others, its_how) = (Arc::clone(&db), Arc::clone(&beside), how.clone());
-            followers.push(Follower::new(false, move || {
-                own.with(&how).updates_since(&Position::BEGINNING).unwrap()
-            }));
-            followers.push(Follower::new(include_unsynced, move || {
-                others.with(&its_how).updates_since(&Position::BEGINNING).unwrap()
-            }));
-        }
-        let followers = Arc::new(Mutex::new(followers));
+        let followers = Arc::new(Mutex::new(all_followers(&db, &beside)));
         let mut state = seed;
         let mut draw = |most: u64| {
             state = state
