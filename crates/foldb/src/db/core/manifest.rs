@@ -8,7 +8,7 @@ use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{Proof, remove};
 use crate::key::SeqNo;
-use crate::version::{Edit, Manifest};
+use crate::version::{CloseRecord, Edit, Manifest};
 
 impl Core {
     /// Begins a new manifest if the manifest is long.
@@ -86,7 +86,13 @@ impl Core {
         let snapshot = self.describe(tree);
         let fs = &self.options.env.fs;
         let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
-        self.last_close.end();
+        if self.last_close.is_in_force() {
+            // A failure of this leaves the old manifest in force, so it poisons nothing.
+            CloseRecord::invalidate(&**fs, &self.names).inspect_err(|_| {
+                let _best_effort = remove(&**fs, next.path(), Proof::Written);
+            })?;
+            self.last_close.end();
+        }
         next.put_in_force(&**fs, &self.names).inspect_err(|error| self.standing.poison(error))?;
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());

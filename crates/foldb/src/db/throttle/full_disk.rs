@@ -186,9 +186,13 @@ impl Core {
     ///
     /// # Errors
     /// The error, if it is another one, or if there is no reserve to open.
-    pub(crate) fn open_reserve(&self, error: Error, _writer: &mut WriterState) -> Result<()> {
+    pub(crate) fn open_reserve(&self, error: Error, writer: &mut WriterState) -> Result<()> {
         if error.kind() != ErrorKind::NoSpace || !self.give_reserve_back() {
             return Err(error);
+        }
+        if writer.log.is_closed() {
+            // The end of the shortage is seen through the log that takes the writes.
+            let _the_first_delete_tries_again = begin_log_after_close(self, writer);
         }
         self.events.tell(&Event::DiskFull { reserve: self.reserve.bytes() });
         Ok(())
@@ -312,7 +316,7 @@ impl Core {
         }
         let Some(wanted) = wanted_reserve(self) else { return };
         let held = self.reserve.bytes();
-        let Some(free) = self.free_space() else { return };
+        let Some(free) = self.free_space() else { return self.reserve.look_soon() };
         let bytes = wanted.min((free + held).saturating_sub(LEAST));
         let owned = self.ownership.hold();
         if owned.is_none() || !self.reserve.is_outgrown_by(bytes) || self.reserve.is_open() {

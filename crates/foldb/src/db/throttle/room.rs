@@ -500,16 +500,16 @@ impl Core {
         let number = self.new_file_number();
         let path = self.names.log(number);
         let fs = &self.options.env.fs;
-        if last.is_closed() {
-            // The record must not describe a database whose logs go on.
-            self.last_close.end();
-            CloseRecord::invalidate(&**fs, &self.names)?;
-        }
         let mut log = LogWriter::create(fs, &path, number, self.database, Some(last))?;
         let mut defined = 0;
         let begun = self.begin_lineage(&mut log, self.end_of(last), owed.as_ref());
         let begun = begun.and_then(|link| {
             self.define_operators(&mut log, &mut defined)?;
+            if last.is_closed() {
+                // Last, so that a full disk leaves the proof of the close.
+                CloseRecord::invalidate(&**fs, &self.names)?;
+                self.last_close.end();
+            }
             Ok(link)
         });
         let link = match begun {

@@ -465,3 +465,31 @@ fn what_a_failed_write_left_is_no_damage_after_a_close() {
         assert_eq!((text(&db, "new").as_deref(), text(&db, "failed")), (Some("1"), None));
     }
 }
+
+/// The first write removed the record of the close before it began a log. When that failed, the
+/// database was left without the proof, and its close failed too.
+#[test]
+fn a_first_write_that_fails_leaves_the_record_of_the_close() {
+    let faults: [(&str, Fault); 2] = [
+        ("the log cannot be created", Fault::on(Operation::Create).path(".log").forever()),
+        ("the record cannot be removed", Fault::on(Operation::Remove).path("CLOSED").forever()),
+    ];
+    for (name, fault) in faults {
+        let fs = closed();
+        let before = files(&fs);
+        let db = open(&fs).unwrap();
+        fs.inject(fault);
+        db.put("log", "lost").unwrap_err();
+        if name.contains("record") {
+            db.create_keyspace("lost", KeyspaceOptions::default()).unwrap_err();
+        }
+        fs.clear_faults();
+        if name.contains("record") {
+            db.close().unwrap_or_else(|error| panic!("{name}: {error}"));
+            let mut after = files(&fs);
+            after.remove("CURRENT.tmp");
+            assert!(after == before, "{name}");
+        }
+        assert_whole(&open(&fs.kill()).unwrap());
+    }
+}

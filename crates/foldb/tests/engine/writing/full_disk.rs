@@ -136,6 +136,30 @@ fn a_full_disk_is_emptied_by_the_drop_of_a_keyspace() {
     wait_for_space(&db, &fs);
 }
 
+/// An open after a clean close has no log of its own, through which it would see free space.
+#[test]
+fn a_drop_after_a_clean_close_empties_a_full_disk() {
+    let fs = small_disk();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    let old = db.create_keyspace("old", KeyspaceOptions::default()).unwrap();
+    let mut count = 0;
+    while db.stats().reserved_space == 0 {
+        (count..count + 500).for_each(|n| old.put(key(n), value(n)).unwrap());
+        count += 500;
+        db.flush().unwrap();
+    }
+    db.wait_for_background().unwrap();
+    db.close().unwrap();
+    drop(old);
+    let used = DISK - fs.create("probe".as_ref()).unwrap().free_space().unwrap();
+    fs.set_capacity(Some(used));
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    db.drop_keyspace("old").unwrap();
+    assert!(db.stats().disk_is_full);
+    fs.set_capacity(Some(DISK));
+    wait_for_space(&db, &fs);
+}
+
 /// Half of the keys lie between those that stay, so compactions have to write the others again.
 #[test]
 fn a_full_disk_is_emptied_by_deletes_between_keys_that_stay() {

@@ -69,6 +69,7 @@ impl InMemory {
         let is_in_memory = self.replayed.applied_through.is_none()
             && self.replayed.unsealed.0.len() == self.replayed.memtables.len();
         let may_resume = is_little
+            && self.replayed.refused_from.is_none()
             && are_the_logs
             && !is_fed
             && is_in_memory
