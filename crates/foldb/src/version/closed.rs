@@ -16,10 +16,10 @@
 //! this file last, when everything that the file describes is durable. A rename gives the file its
 //! name, so the file exists whole or not at all.
 //!
-//! The next open changes no file that the record describes. Before a new log takes a write, the open
-//! removes the record. That removal is durable by the first sync of the log, because both are changes of one
-//! directory. Before another manifest takes effect, the removal is durable too. A power loss may
-//! bring the record back, beside a log that follows the last one of the record:
+//! The next open changes no file that the record describes. Before a new log takes a write, the
+//! open removes the record. That removal is durable by the first sync of the log, because both are
+//! changes of one directory. Before another manifest takes effect, the removal is durable too. A
+//! power loss may bring the record back, beside a log that follows the last one of the record:
 //!
 //! ```text
 //! CLOSED: log 7 ends at frame 3    000007.log: 1 2 3    000009.log, after 7 as of 3: 4 (5 lost)
