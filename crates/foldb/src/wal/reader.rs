@@ -263,14 +263,19 @@ impl LogReader {
             (self.offset, self.frames, self.digest) = (last.offset, last.frames, last.digest);
             self.last = None;
         }
+        let mut passed = None;
         loop {
             let LogReader { offset, frames, digest, .. } = *self;
             if !self.skip()? {
-                return Ok(());
+                break;
             }
+            passed = Some((offset, frames, digest));
+        }
+        if let Some((offset, frames, digest)) = passed {
             let sum = self.sum_at(offset)?;
             self.last = sum.map(|sum| PassedRecord { offset, frames, digest, sum });
         }
+        Ok(())
     }
 
     /// Returns the first bytes of the header at `offset`, if the file has one there.

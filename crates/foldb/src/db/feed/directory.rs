@@ -47,8 +47,8 @@ pub(crate) struct Directory {
 const OF_UNKNOWN_AGE: Archived = Archived { bytes: 0, since: Duration::ZERO, age: Duration::ZERO };
 
 impl Directory {
-    /// Returns the chain, oldest first.
-    fn chain(&mut self, core: &Core) -> Result<Vec<u64>> {
+    /// Returns the chain, oldest first, and the record of a clean close of its last log.
+    fn chain(&mut self, core: &Core) -> Result<(Vec<u64>, Option<CloseRecord>)> {
         let (fs, names) = (&*core.options.env.fs, &core.names);
         let present = list_files(fs, names)?;
         let (archives, logs) = (archives_in(&present), logs_in(&present));
@@ -91,21 +91,21 @@ impl Directory {
             chain.is_sorted_by(|before, next| before < next),
             "the feed reads the logs from old to new"
         );
-        self.settle(core, &chain)?;
-        Ok(chain)
+        let closed = CloseRecord::read_among(&present, fs, names)?;
+        self.settle(core, &chain, closed.as_ref())?;
+        Ok((chain, closed))
     }
 
     /// Notes which logs of the chain are settled: those that another log follows, archived logs,
     /// logs of a clean close, and logs with changes.
-    fn settle(&mut self, core: &Core, chain: &[u64]) -> Result<()> {
+    fn settle(&mut self, core: &Core, chain: &[u64], closed: Option<&CloseRecord>) -> Result<()> {
         let Some((&newest, followed)) = chain.split_last() else { return Ok(()) };
         self.settled.extend(followed);
         if self.settled.contains(&newest) {
             return Ok(());
         }
         let is_settled = self.known[&newest].archived.is_some()
-            || CloseRecord::read(&*core.options.env.fs, &core.names)?
-                .is_some_and(|close| close.log(newest).is_some())
+            || closed.is_some_and(|close| close.log(newest).is_some())
             || has_changes(core, newest)?;
         if is_settled {
             self.settled.insert(newest);
@@ -134,8 +134,8 @@ impl Directory {
 
     /// Returns what a reader at this position may read next; see `Chain::see`.
     pub(crate) fn see(&mut self, core: &Core, at: &Position, durable: bool) -> Result<Seen> {
-        let chain = self.chain(core)?;
-        let is_closed = CloseRecord::read(&*core.options.env.fs, &core.names)?.is_some();
+        let (chain, closed) = self.chain(core)?;
+        let is_closed = closed.is_some();
         let mut frames = Frames { through: at.frame, most: None };
         if let Some(index) = chain.iter().position(|&number| number == at.log) {
             let after = chain.get(index + 1).copied();
@@ -157,7 +157,7 @@ impl Directory {
 
     /// Returns the oldest position at which the feed can begin.
     pub(crate) fn oldest(&mut self, core: &Core) -> Result<Position> {
-        let chain = self.chain(core)?;
+        let (chain, _) = self.chain(core)?;
         let oldest = chain.first().ok_or_else(not_kept)?;
         Ok(self.known[oldest].begin())
     }
