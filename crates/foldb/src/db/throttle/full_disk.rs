@@ -252,7 +252,8 @@ impl Core {
     /// # Errors
     /// The error of the step.
     pub(crate) fn retry_step(&self, error: Error) -> Result<bool> {
-        let is_full = || self.free_space().is_some_and(|free| free < self.reserve.bytes());
+        // After a clean close, no log tells the free space before the first write.
+        let is_full = || self.free_space().is_none_or(|free| free < self.reserve.bytes());
         if error.kind() != ErrorKind::NoSpace || self.reserve.is_open() || !is_full() {
             return Err(error);
         }
