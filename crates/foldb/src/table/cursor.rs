@@ -18,8 +18,9 @@ use crate::table::entry::{Entry, EntryFault};
 use crate::table::fetch::Fetch;
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::position::BlockPosition;
+use crate::table::read_window::READAHEAD;
 use crate::table::reader::TableReader;
-use crate::table::source::{LARGE_BLOCK, READAHEAD};
+use crate::table::source::LARGE_BLOCK;
 use crate::value::EntryValue;
 use crate::value::Value;
 
@@ -28,9 +29,9 @@ use crate::value::Value;
 pub struct CursorOptions {
     /// Whether blocks that had to be read go into the cache. Default: true.
     pub fill_cache: bool,
-    /// Bytes of one read (`READAHEAD`), for walks over much of a table. At 0 the walk reads block
-    /// by block. With `fill_cache` off, a walk with read-ahead does not use the cache at all.
-    /// Default: 0.
+    /// Bytes of one read (`READAHEAD`), for walks over much of a table. At 0 the walk begins block
+    /// by block, and reads ahead once it has come to the third. With `fill_cache` off, a walk with
+    /// read-ahead does not use the cache at all. Default: 0.
     pub readahead: usize,
     /// Counts what is read. Default: nothing is counted.
     pub report: Option<ReadReport>,

@@ -11,17 +11,20 @@ use crate::table::data_block::DataBlock;
 use crate::table::frame::Handle;
 use crate::table::index::Index;
 use crate::table::kept_block::{Held, KeptBlock};
+use crate::table::read_window::ReadWindow;
 use crate::table::reader::TableReader;
 use crate::table::slots::{Home, Lent};
-use crate::table::source::{FrameBuffers, Payload, ReadWindow};
+use crate::table::source::{FrameBuffers, Payload};
 
 /// How a read gets its blocks.
 #[derive(Debug)]
 pub(super) struct Fetch {
     /// Whether blocks read from the file go into the cache.
     fill_cache: bool,
-    /// Reads ahead. Without `fill_cache` the read does not even ask the cache.
-    window: Option<ReadWindow>,
+    /// Whether the read does not even ask the cache, as walks over whole tables do.
+    passes_cache: bool,
+    /// Reads ahead.
+    window: ReadWindow,
     buffers: FrameBuffers,
     report: Option<ReadReport>,
 }
@@ -33,17 +36,17 @@ impl Fetch {
         if let Some(report) = &options.report {
             report.touched_table();
         }
+        let window = match options.readahead {
+            0 => ReadWindow::growing(),
+            bytes => ReadWindow::of(bytes),
+        };
         Fetch {
             fill_cache: options.fill_cache,
-            window: (options.readahead > 0).then(|| ReadWindow::new(options.readahead)),
+            passes_cache: options.readahead > 0 && !options.fill_cache,
+            window,
             buffers: FrameBuffers::default(),
             report: options.report,
         }
-    }
-
-    #[inline]
-    fn passes_cache(&self) -> bool {
-        self.window.is_some() && !self.fill_cache
     }
 }
 
@@ -83,7 +86,7 @@ impl TableReader {
     /// passes the cache.
     #[inline]
     pub(super) fn take_loan(&self, place: usize, lent: Lent, fetch: &Fetch) -> Option<Lent> {
-        if fetch.passes_cache() {
+        if fetch.passes_cache {
             return None;
         }
         self.cache.note_use(self.file.number, || self.index.child(place).handle, &lent);
@@ -182,7 +185,7 @@ impl TableReader {
 
     #[inline]
     fn cached(&self, handle: Handle, fetch: &Fetch) -> Option<CachedBlock> {
-        if fetch.passes_cache() {
+        if fetch.passes_cache {
             return None;
         }
         let found = self.cache.get(self.file.number, handle);
@@ -200,15 +203,12 @@ impl TableReader {
     #[cold]
     #[inline(never)]
     fn load_data(&self, handle: Handle, home: Home, fetch: &mut Fetch) -> Result<Held> {
-        let Fetch { fill_cache, window, buffers, report } = fetch;
+        let Fetch { fill_cache, window, buffers, report, .. } = fetch;
         if let Some(report) = report {
             report.read_block(u64::from(handle.len));
         }
         let limit = self.footer.index.offset;
-        let payload = match window {
-            Some(window) => window.read_block(&self.file, handle, limit, buffers)?,
-            None => self.file.read_block(handle, buffers)?,
-        };
+        let payload = window.read_block(&self.file, handle, limit, buffers)?;
         let locate = |error| self.locate(error, handle);
         let block = match payload {
             Payload::Lent(payload) => DataBlock::parse(payload),
@@ -227,15 +227,12 @@ impl TableReader {
     #[cold]
     #[inline(never)]
     fn load_directory(&self, handle: Handle, fetch: &mut Fetch) -> Result<Arc<Index>> {
-        let Fetch { fill_cache, window, buffers, report } = fetch;
+        let Fetch { fill_cache, window, buffers, report, .. } = fetch;
         if let Some(report) = report {
             report.read_block(u64::from(handle.len));
         }
         // A directory follows its sub-blocks: moving the window to it would skip them.
-        let payload = match window {
-            Some(window) => window.peek_frame(&self.file, handle, buffers)?,
-            None => self.file.read_frame(handle, buffers)?,
-        };
+        let payload = window.peek_frame(&self.file, handle, buffers)?;
         let index = Index::parse(payload, &self.order, handle.offset)
             .and_then(only_sub_blocks)
             .map_err(|e| self.locate(e, handle))?;

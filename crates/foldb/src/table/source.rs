@@ -1,4 +1,4 @@
-//! The sources of frames: the file, a window read ahead of a walk, or the cache.
+//! Frames of a table's file: read, checked and decompressed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,9 +8,6 @@ use foldb_env::RandomAccessFile;
 use crate::error::{Error, Result};
 use crate::settings::Compression;
 use crate::table::frame::{Handle, check_frame, decompress, uncompressed_len};
-
-/// Bytes of one read of a walk that reads ahead without a memory limit.
-pub(crate) const READAHEAD: usize = 256 << 10;
 
 /// The payload of a sub-block of at least this size gets memory of its own, and keeps it. So it is
 /// not copied again, and no reused buffer grows to its size.
@@ -50,7 +47,7 @@ pub(super) struct TableFile {
 #[derive(Debug, Default)]
 pub(super) struct FrameBuffers {
     frame: Vec<u8>,
-    payload: Vec<u8>,
+    pub(super) payload: Vec<u8>,
 }
 
 impl FrameBuffers {
@@ -90,7 +87,7 @@ impl TableFile {
 
     /// Returns the payload of a frame that was already read: a part of it, or decompressed to
     /// `out`.
-    fn open_frame<'a>(
+    pub(super) fn open_frame<'a>(
         &self,
         frame: &'a [u8],
         handle: Handle,
@@ -136,7 +133,7 @@ impl TableFile {
     }
 
     /// Returns the payload of a sub-block whose frame was already read.
-    fn open_block<'a>(
+    pub(super) fn open_block<'a>(
         &self,
         frame: &'a [u8],
         handle: Handle,
@@ -168,72 +165,4 @@ fn decompress_to_own<'a>(compressed: &[u8], codec: Compression, len: usize) -> R
     let mut bytes = zeroed(len);
     decompress(compressed, codec, unshared(&mut bytes))?;
     Ok(Payload::Own { bytes, len })
-}
-
-/// A part of the file around the position of a walk, read with one call.
-#[derive(Debug)]
-pub(super) struct ReadWindow {
-    bytes: Vec<u8>,
-    offset: u64,
-    /// Bytes to read at once.
-    len: u64,
-}
-
-impl ReadWindow {
-    /// Makes an empty window of this many bytes.
-    pub(super) fn new(len: usize) -> ReadWindow {
-        ReadWindow { bytes: Vec::new(), offset: 0, len: len as u64 }
-    }
-
-    /// Reads the frame of a sub-block through the window. If the frame is not inside, the window
-    /// first moves, so that it begins at the frame. A large frame is read by itself. The window
-    /// never reaches past the offset `limit`; the frame ends at or before it.
-    pub(super) fn read_block<'a>(
-        &'a mut self,
-        file: &TableFile,
-        handle: Handle,
-        limit: u64,
-        buffers: &'a mut FrameBuffers,
-    ) -> Result<Payload<'a>> {
-        if handle.len as usize >= LARGE_BLOCK {
-            return file.read_block(handle, buffers);
-        }
-        if self.find(handle).is_none() {
-            self.move_to(file, handle, limit)?;
-        }
-        match self.find(handle) {
-            Some(frame) => file.open_block(frame, handle, &mut buffers.payload),
-            None => file.read_block(handle, buffers),
-        }
-    }
-
-    /// Reads a frame, from the window if it is inside; the window does not move.
-    pub(super) fn peek_frame<'a>(
-        &'a self,
-        file: &TableFile,
-        handle: Handle,
-        buffers: &'a mut FrameBuffers,
-    ) -> Result<&'a [u8]> {
-        match self.find(handle) {
-            Some(frame) => file.open_frame(frame, handle, &mut buffers.payload),
-            None => file.read_frame(handle, buffers),
-        }
-    }
-
-    fn find(&self, handle: Handle) -> Option<&[u8]> {
-        let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
-        self.bytes.get(start..start.checked_add(handle.len as usize)?)
-    }
-
-    fn move_to(&mut self, file: &TableFile, handle: Handle, limit: u64) -> Result<()> {
-        let len = self.len.max(u64::from(handle.len)).min(limit.saturating_sub(handle.offset));
-        self.bytes.resize(len as usize, 0);
-        self.offset = handle.offset;
-        let read = file.read(&mut self.bytes, handle.offset);
-        if read.is_err() {
-            self.bytes.clear();
-        }
-        file.file.will_need(handle.offset + len, self.len);
-        read
-    }
 }

@@ -1,6 +1,7 @@
 //! A file that is a vector.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,6 +11,9 @@ use foldb_env::{RandomAccessFile, WritableFile};
 pub(crate) struct MemoryFile {
     bytes: Mutex<Vec<u8>>,
     pub reads: AtomicU64,
+    pub read_bytes: AtomicU64,
+    /// Reads of these bytes fail.
+    pub unreadable: Mutex<Range<u64>>,
     pub syncs: AtomicU64,
     /// Reads and writes fail while it is set.
     pub broken: AtomicBool,
@@ -64,6 +68,11 @@ impl RandomAccessFile for MemoryFile {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         self.check(io::ErrorKind::Other)?;
         self.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_bytes.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        let unreadable = self.unreadable.lock().unwrap().clone();
+        if offset < unreadable.end && unreadable.start < offset + buf.len() as u64 {
+            return Err(io::ErrorKind::Other.into());
+        }
         let all = self.bytes.lock().unwrap();
         let found =
             usize::try_from(offset).ok().and_then(|start| all.get(start..)?.get(..buf.len()));

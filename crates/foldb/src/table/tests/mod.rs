@@ -5,6 +5,7 @@ mod faults;
 mod memory_file;
 mod model;
 mod policies;
+mod read_ahead;
 mod references;
 mod round_trip;
 mod separators;

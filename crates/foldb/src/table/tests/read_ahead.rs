@@ -1,0 +1,81 @@
+//! Scans read ahead; searches read no more than their blocks.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::*;
+
+/// Returns records of about 120 bytes, in some hundred blocks.
+fn numbered() -> Vec<Record> {
+    (0..5000).map(|n| put(format!("{n:016}"), n, [n as u8; 96])).collect()
+}
+
+/// Returns an open table, and its file without a read so far.
+fn table() -> (Arc<TableReader>, Arc<MemoryFile>, Vec<Record>) {
+    let records = numbered();
+    let (file, _) = build(&records, options());
+    let table = open(file.clone()).unwrap();
+    file.reads.store(0, Relaxed);
+    file.read_bytes.store(0, Relaxed);
+    (table, file, records)
+}
+
+#[test]
+fn a_scan_in_either_direction_reads_many_blocks_at_once() {
+    for is_forward in [true, false] {
+        let (table, file, records) = table();
+        let scanned = match is_forward {
+            true => scan(&table, CursorOptions::default()),
+            false => scan_back(&table, CursorOptions::default()),
+        };
+        assert_eq!(scanned.unwrap(), records);
+        let (reads, bytes) = (file.reads.load(Relaxed), file.read_bytes.load(Relaxed));
+        let len = file.bytes().len() as u64;
+        assert!(reads < len / 4096 / 8, "{reads} reads of {len} bytes");
+        assert!(bytes < len + len / 8, "{bytes} read of {len}");
+    }
+}
+
+/// Each search begins with a few reads of single blocks, however often it was asked before.
+#[test]
+fn searches_and_short_scans_read_their_blocks_alone() {
+    let (table, file, records) = table();
+    let mut cursor = TableCursor::new(table, CursorOptions::default());
+    for n in (0..records.len()).step_by(500) {
+        let (reads, bytes) = (file.reads.load(Relaxed), file.read_bytes.load(Relaxed));
+        cursor.seek(&records[n].key).unwrap();
+        (0..10).for_each(|_| cursor.next().unwrap());
+        let read = file.read_bytes.load(Relaxed) - bytes;
+        assert!(file.reads.load(Relaxed) - reads <= 3 && read <= 3 * 4300, "{n}: {read} bytes");
+    }
+}
+
+/// A part of the file that cannot be read, on either side of the blocks that a scan has come to.
+#[test]
+fn a_scan_reads_all_records_before_a_part_that_cannot_be_read() {
+    let (table, file, records) = table();
+    let middle = file.bytes().len() as u64 / 2;
+    *file.unreadable.lock().unwrap() = middle..middle + 1;
+    let mut cursor = TableCursor::new(table.clone(), CursorOptions::default());
+    cursor.seek_to_first().unwrap();
+    let mut first = Vec::new();
+    while let Some(found) = record(&cursor) {
+        first.push(found);
+        if cursor.next().is_err() {
+            break;
+        }
+    }
+    let mut cursor = TableCursor::new(table, CursorOptions::default());
+    cursor.seek_to_last().unwrap();
+    let mut last = Vec::new();
+    while let Some(found) = record(&cursor) {
+        last.push(found);
+        if cursor.prev().is_err() {
+            break;
+        }
+    }
+    last.reverse();
+    assert_eq!(first, records[..first.len()]);
+    assert_eq!(last, records[records.len() - last.len()..]);
+    let lost = records.len() - first.len() - last.len();
+    assert!((1..=4096 / 96).contains(&lost), "{lost} records are lost with one block");
+}
