@@ -47,6 +47,7 @@ fn to_json(option: &ExplainedOption) -> Value {
         "unit": option.unit,
         "from": option.source.to_string(),
         "cost": option.cost,
+        "lack": option.lack,
     })
 }
 
@@ -62,7 +63,9 @@ fn to_table(explained: &[ExplainedOption]) -> String {
             }
             (value, unit) => (value.to_string(), unit.to_owned()),
         };
-        vec![option.name.to_owned(), value, unit, option.source.to_string(), option.cost.to_owned()]
+        let lack = option.lack.as_ref().map(|lack| format!(". NOW: {lack}"));
+        let cost = option.cost.to_owned() + &lack.unwrap_or_default();
+        vec![option.name.to_owned(), value, unit, option.source.to_string(), cost]
     });
     let table: Vec<_> = std::iter::once(heading.map(str::to_owned).to_vec()).chain(rows).collect();
     align("", &[Side::Left, Side::Right], &table)

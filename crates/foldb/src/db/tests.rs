@@ -315,6 +315,25 @@ fn close_wakes_every_worker() {
     }
 }
 
+/// The filters of 2000 records have 2500 bytes.
+#[test]
+fn explain_options_tells_of_filters_without_room() {
+    let env = Env::in_memory(MemFs::new());
+    let db =
+        Db::open(PATH, Options { create_if_missing: true, env, ..Options::default() }).unwrap();
+    (0..2000).for_each(|n| db.put(format!("{n:08}"), "value").unwrap());
+    db.flush().unwrap();
+    let lack = || {
+        let explained = db.explain_options();
+        explained.into_iter().find(|option| option.name == "memory_budget").unwrap().lack
+    };
+    assert_eq!(lack(), None);
+    let tables = &db.core().runtime.ledger().tables;
+    tables.set_room(2400);
+    let found = lack().unwrap();
+    assert!(found.contains("about 2500 bytes, but 2400 are left"), "{found}");
+}
+
 /// `explain_options` returns the numbers that the engine and the compaction policy use, automatic
 /// ones included.
 #[test]

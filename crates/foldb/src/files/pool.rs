@@ -103,9 +103,14 @@ impl FilePool {
         self.indexes.get() + self.filters.get()
     }
 
+    /// Returns the bytes that indexes and filters may use.
+    pub(crate) fn room(&self) -> usize {
+        self.room.load(Ordering::Relaxed)
+    }
+
     /// Returns whether an index or filter of this size fits beside those that are open.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.memory_bytes() + bytes <= self.room.load(Ordering::Relaxed)
+        self.memory_bytes() + bytes <= self.room()
     }
 
     /// Counts an index of other files together with those of tables; `None` if there is no room to
@@ -127,7 +132,7 @@ impl FilePool {
 
     /// Closes tables until the remaining ones fit the limits.
     pub(crate) fn trim(&self) {
-        if self.memory_bytes() > self.room.load(Ordering::Relaxed) {
+        if self.memory_bytes() > self.room() {
             self.evict(&mut self.lock(), 0);
         }
     }

@@ -34,6 +34,9 @@ pub struct ExplainedOption {
     pub source: OptionSource,
     /// The effect of more and of less, or of another choice, in one line.
     pub cost: &'static str,
+    /// What this database lacks now because of the value, in one line; `None` if it lacks nothing.
+    /// Only [`Db::explain_options`](crate::Db::explain_options) can tell.
+    pub lack: Option<String>,
     /// Other engines that have the option, each with its name there.
     pub elsewhere: &'static [(&'static str, &'static str)],
     /// Whether the program must set the field: [`Options::named`] and files cannot.
@@ -120,6 +123,7 @@ impl Options {
                 unit: option.unit,
                 source,
                 cost: option.effect,
+                lack: None,
                 elsewhere: option.elsewhere,
                 is_handle: option.is_handle(),
                 is_of_keyspace: option.is_of_keyspace,

@@ -79,6 +79,9 @@ impl Core {
             if stored {
                 option.source = OptionSource::Stored;
             }
+            if option.name == "memory_budget" {
+                option.lack = self.lack_of_filters();
+            }
             if option.name == "map_log" && options.map_log && !self.log_is_mapped() {
                 // The file system does not keep blocks that it reserves, or cannot map.
                 option.value = OptionValue::Flag(false);
@@ -87,6 +90,29 @@ impl Core {
         }
         explained
     }
+
+    /// Tells whether the filters of all tables find room in memory.
+    fn lack_of_filters(&self) -> Option<String> {
+        let filters: u64 = self.keyspaces.all().iter().map(|own| filter_bytes(own)).sum();
+        let room = self.runtime.ledger().tables.room() as u64;
+        let left_out = self.keyspaces.default().tables.filters_left_out();
+        (filters > room).then(|| {
+            format!(
+                "the filters of all tables take about {filters} bytes, but {room} are left for \
+                 them: {left_out} reads since the open searched a table without its filter"
+            )
+        })
+    }
+}
+
+/// Returns about how many bytes the filters of a keyspace's tables have.
+fn filter_bytes(keyspace: &KeyspaceState) -> u64 {
+    let (settings, view) = (&keyspace.settings, keyspace.view.load_full());
+    let bits = |(level, own): (usize, &Level)| {
+        let entries = own.runs.iter().flat_map(|run| &run.tables).map(|table| table.file.entries);
+        entries.sum::<u64>() * u64::from(settings.filter_bits(keyspace.num_levels, level))
+    };
+    view.version.levels.iter().enumerate().map(bits).sum::<u64>() / 8
 }
 
 fn keyspace_stats(keyspace: &KeyspaceState) -> KeyspaceStats {
