@@ -116,10 +116,9 @@ impl KeptBlock {
     }
 
     /// Puts the block into its slot. The caller checks afterwards that the cache still has the
-    /// block.
+    /// block. The cache counted only the find that led here, so the next use counts too.
     pub(super) fn settle(self: &Arc<Self>) {
         self.settled.store(true, Ordering::Release);
-        self.used.store(true, Ordering::Relaxed);
         self.home.put(self);
     }
 

@@ -120,6 +120,33 @@ fn a_block_that_is_used_in_its_slot_stays_cached() {
     assert!(missed < 10, "{missed} of {} reads of a hot block", RECORDS / 10);
 }
 
+/// A block that came into a full cache, and was then read only through its slot, was evicted after
+/// one round of the cache over its used blocks, however often it was read.
+#[test]
+fn a_block_that_came_into_a_full_cache_stays_if_it_is_used_in_its_slot() {
+    let (file, _) = build(&records(), options());
+    let cache = Arc::new(BlockCache::new(100 << 10));
+    let table = open_in(&file, &cache);
+    // Fills the cache with blocks that reads find a second time, as those of later rounds.
+    let mut n = 50;
+    let mut round = |reads_between: &dyn Fn()| {
+        for _ in 0..100 {
+            n = 50 + (n + 10) % (RECORDS - 50);
+            (0..2).for_each(|_| check_get(&table, n));
+            reads_between();
+        }
+    };
+    round(&|| {});
+    let missed = std::cell::Cell::new(0);
+    let read_hot = || {
+        let before = cache.misses();
+        (0..3).for_each(|_| check_get(&table, 0));
+        missed.set(missed.get() + cache.misses() - before);
+    };
+    (0..10).for_each(|_| round(&read_hot));
+    assert!(missed.get() < 4, "{} of 3000 reads of a hot block", missed.get());
+}
+
 #[test]
 fn caches_that_do_not_tell_what_they_drop_have_no_slots() {
     let (file, _) = build(&records(), options());
