@@ -281,10 +281,15 @@ impl LogWriter {
         self.sync.settle(self.frames);
     }
 
-    /// Returns whether records were taken back. No write may follow in this log.
+    /// Returns whether records were taken back. No record may follow in this log (H28).
     #[inline]
     pub(crate) fn has_retracted(&self) -> bool {
         self.has_retracted
+    }
+
+    /// Returns whether the log takes records. Otherwise the next record needs the log after it.
+    pub(crate) fn takes_records(&self) -> bool {
+        !self.is_closed && !self.has_retracted
     }
 
     /// Returns whether bytes of a failed append may still be in the file.

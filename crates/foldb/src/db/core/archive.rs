@@ -74,8 +74,8 @@ impl Core {
         }
     }
 
-    /// Logs that a keyspace was created, if logs are kept. If the append fails, the log owes the
-    /// record ([`WriterState::owed`]).
+    /// Logs that a keyspace was created, if logs are kept. If the append fails, or if the log takes
+    /// no records any more, the log owes the record ([`WriterState::owed`]).
     pub(crate) fn log_created(&self, writer: &mut WriterState, keyspace: &KeyspaceState) {
         let encode = |record: &mut Vec<u8>| encode_created(&named(keyspace), record);
         self.announce(writer, encode, |before| before.drop_id(keyspace.id));
@@ -97,14 +97,17 @@ impl Core {
         if self.feed.is_none() {
             return;
         }
+        let takes_records = writer.log.takes_records();
         if writer.owed.is_some() {
-            // If this fails, the next batch tries again.
-            let _best_effort = self.append_owed(writer);
+            if takes_records {
+                // If this fails, the next batch tries again.
+                let _best_effort = self.append_owed(writer);
+            }
             return;
         }
         let before = writer.log.len();
         encode(writer.log.begin());
-        if writer.log.append().is_err() {
+        if !takes_records || writer.log.append().is_err() {
             let mut announced = Announced { listed: named_all(&self.keyspaces) };
             undo(&mut announced);
             writer.owed = Some(announced);
@@ -119,6 +122,7 @@ impl Core {
     #[cold]
     pub(crate) fn append_owed(&self, writer: &mut WriterState) -> Result<()> {
         let WriterState { log, owed, .. } = writer;
+        debug_assert!(log.takes_records(), "no record follows one that was taken back (H28)");
         let Some(announced) = owed else { return Ok(()) };
         let before = log.len();
         let appended = announced.append_rest(log, named_all(&self.keyspaces));

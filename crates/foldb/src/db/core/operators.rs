@@ -104,7 +104,8 @@ impl Core {
                 definition.id
             }
         };
-        if !self.standing.is_read_only() && !writer.log.is_closed() {
+        // The next log defines all operators.
+        if !self.standing.is_read_only() && writer.log.takes_records() {
             // An earlier attempt may have registered the operator in the manifest, but not in the
             // log.
             let WriterState { log, defined, .. } = &mut *writer;

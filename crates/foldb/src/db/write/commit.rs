@@ -459,6 +459,10 @@ impl Core {
             self.append_owed(writer)?;
             *mark = writer.log.mark();
         }
+        debug_assert!(
+            writer.log.takes_records(),
+            "no record follows one that was taken back (H28)"
+        );
         let before = writer.log.len();
         let frames = writer.log.frames();
         let header = BatchHeader { default_operator, first_seqno, count };

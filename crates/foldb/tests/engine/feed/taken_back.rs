@@ -111,6 +111,35 @@ fn a_position_behind_a_write_that_was_taken_back_is_lost() {
     }
 }
 
+/// A record of a new keyspace once took the frame of the write, and a sorted load took its number.
+/// So the position looked like one behind both, and the follower kept the write.
+#[test]
+fn a_position_behind_a_write_that_was_taken_back_is_lost_to_keyspaces_and_loads() {
+    let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
+    let db = open_with(&fs, &disk);
+    let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
+    let updates =
+        Arc::new(Mutex::new(beside.with(&ALL).updates_since(&Position::BEGINNING).unwrap()));
+    assert_eq!(told(&mut updates.lock().unwrap()), ["default:a=1"]);
+    let follower = Arc::clone(&updates);
+    let look = move || assert_eq!(told(&mut follower.lock().unwrap()), ["default:b=lost"]);
+    lose(&db, &disk, "lost", look);
+    let position = updates.lock().unwrap().position();
+    db.create_keyspace("x", Default::default()).unwrap();
+    let mut load = db.sorted_load().unwrap();
+    load.put("l", "loaded").unwrap();
+    load.finish().unwrap();
+    db.with(&SYNC).put("c", "3").unwrap();
+    db.with(&SYNC).put("d", "4").unwrap();
+    assert_error(db.updates_since(&position), ErrorKind::PositionLost, None);
+    assert_error(beside.updates_since(&position), ErrorKind::PositionLost, None);
+    let error = updates.lock().unwrap().next().unwrap();
+    assert_error(error, ErrorKind::PositionLost, None);
+    let line = "dropped [] created [\"x\"]";
+    let expected = ["default:a=1", line, "unlogged 2..=2", "default:c=3", "default:d=4"];
+    assert_eq!(since(&db, &Position::BEGINNING), expected);
+}
+
 /// A follower in another process had seen the write in the log, and did not yield it. It once
 /// waited for ever where the write had been.
 #[test]
