@@ -62,6 +62,10 @@ pub struct Features {
     pub append_only: bool,
     /// The memory budget, in bytes; 0: automatic.
     pub budget: usize,
+    /// Whether every second life ends by a clean close, after which an open may keep the logs.
+    pub closes: bool,
+    /// The bytes of a block cache that holds a few blocks; `None`: as the options draw it.
+    pub small_cache: Option<usize>,
     /// Whether every operator whose operands are any bytes merges into each key that holds bytes.
     pub mixed_operators: bool,
     /// Whether clients merge with operators that they define at that moment.
@@ -143,6 +147,11 @@ impl Features {
             copies: Copying::ALL.into_iter().filter(|_| paired.u8(..3) == 0).collect(),
             append_only: paired.u8(..5) == 0,
             budget: [0, 0, 8 << 20][paired.usize(..3)],
+            closes: draws(seed, "closes", &[]).u8(..3) == 0,
+            small_cache: {
+                let mut cached = draws(seed, "small caches", &[]);
+                cached.bool().then(|| 2048 << cached.u32(0..=3))
+            },
             mixed_operators: rng.bool(),
             new_operators: rng.bool(),
             own_order: rng.u8(..4) == 0,
@@ -170,6 +179,8 @@ impl Features {
                 hangs: if rng.u8(..16) == 0 { 20 } else { 0 },
             },
         };
+        // An open keeps no logs that a feed reads.
+        features.feed &= !features.closes;
         // Files that only grow have no hard links, which a log needs to become a segment.
         features.adopts &= !features.append_only;
         if features.expiry.is_some() {
@@ -206,13 +217,21 @@ impl Features {
             memory_budget: self.budget,
             ..options
         };
+        if let Some(bytes) = self.small_cache {
+            // Blocks of which several fit, so that reads find some of them and evict others.
+            options.block_cache_size = bytes;
+            options.block_size = options.block_size.min(bytes / 8);
+        }
         if self.adopts {
             let least = &mut options.default.value_separation_min;
             *least = least.or(Some(300));
             options.knobs.segment_size = options.knobs.segment_size.min(16_384);
             options.adopt_logs = LogAdoption::Always;
         }
-        if self.edges { at_the_edges(options, &mut rng) } else { options }
+        let options = if self.edges { at_the_edges(options, &mut rng) } else { options };
+        // The next open may keep logs of a part of the write buffer.
+        let write_buffer_size = if self.closes { 1 << 20 } else { options.write_buffer_size };
+        Options { write_buffer_size, ..options }
     }
 
     /// Returns the options of one life. Some lives have so little memory that the logs of the life
@@ -220,7 +239,9 @@ impl Features {
     pub fn options_of(&self, life: u64) -> Options {
         let options = self.options();
         match draws(self.seed, "tight lives", &[life]).u8(..3) {
-            0 => Options { write_buffer_size: 4096, max_write_buffers: 2, ..options },
+            0 if !self.closes => {
+                Options { write_buffer_size: 4096, max_write_buffers: 2, ..options }
+            }
             _ => options,
         }
     }
@@ -247,7 +268,9 @@ impl Features {
         let stop = [Stop::Kill, Stop::Forgetful, Stop::Torn, Stop::Torn][rng.usize(..4)];
         // A write makes about one change of the disk.
         let changes = self.operations * u64::from(self.writers);
+        let closes = self.closes && draws(self.seed, "closing ends", &[life]).bool();
         match rng.u8(..10) {
+            _ if closes && life > 0 => End::Close,
             0 if life > 0 => End::Close,
             1..3 => End::Late(stop),
             // Soon: during the open.
