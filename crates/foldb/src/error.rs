@@ -235,6 +235,12 @@ impl Error {
         self
     }
 
+    /// Returns whether a file does not exist.
+    pub(crate) fn is_missing_file(&self) -> bool {
+        let source = std::error::Error::source(self).and_then(|it| it.downcast_ref::<io::Error>());
+        source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Adds the file and keeps an offset that is already there.
     #[must_use]
     pub fn in_file(mut self, path: &Path) -> Error {

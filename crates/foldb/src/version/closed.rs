@@ -72,7 +72,7 @@ impl CloseRecord {
         let directory = names.directory();
         let list = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
         let present: Vec<FileKind> = list.iter().filter_map(|name| FileKind::parse(name)).collect();
-        Ok((!record.is_outdated(fs, names, &present)).then_some(record))
+        Ok((!record.is_outdated(fs, names, &present)?).then_some(record))
     }
 
     /// Does the same as [`CloseRecord::read`] if these are the files of the directory.
@@ -81,8 +81,8 @@ impl CloseRecord {
         fs: &dyn FileSystem,
         names: &FileNames,
     ) -> Result<Option<CloseRecord>> {
-        let record = CloseRecord::read_any(fs, names)?;
-        Ok(record.filter(|record| !record.is_outdated(fs, names, present)))
+        let Some(record) = CloseRecord::read_any(fs, names)? else { return Ok(None) };
+        Ok((!record.is_outdated(fs, names, present)?).then_some(record))
     }
 
     /// Reads the record, outdated or not.
@@ -101,20 +101,37 @@ impl CloseRecord {
 
     /// Returns whether a log follows the last one of the record. A log of an open that failed
     /// follows no log.
-    fn is_outdated(&self, fs: &dyn FileSystem, names: &FileNames, present: &[FileKind]) -> bool {
-        let Some(last) = self.logs.last() else { return false };
-        let mut newer = present.iter().filter_map(|kind| match *kind {
+    ///
+    /// # Errors
+    /// `Io` if a log cannot be read: it may have the latest writes.
+    fn is_outdated(
+        &self,
+        fs: &dyn FileSystem,
+        names: &FileNames,
+        present: &[FileKind],
+    ) -> Result<bool> {
+        let Some(last) = self.logs.last() else { return Ok(false) };
+        let newer = present.iter().filter_map(|kind| match *kind {
             FileKind::Log(number) if number > last.number => Some(number),
             _ => None,
         });
-        // A log whose header cannot be read has no write, or replay reports it.
         let follows = |number| -> Result<bool> {
             let mut log = LogReader::open(fs, &names.log(number), number)?.for_its_head();
             let mut record = Vec::new();
             let has_header = log.next(&mut record)?;
             Ok(has_header && LogHeader::of_record(&record, &LOG)?.predecessor == last.number)
         };
-        newer.any(|number| follows(number).unwrap_or(false))
+        for number in newer {
+            match follows(number) {
+                // A log with a damaged header has no write, or replay reports it. A writer in
+                // another process may remove a log.
+                Err(error) if error.kind() == ErrorKind::Corruption || error.is_missing_file() => {}
+                Ok(false) => {}
+                Ok(true) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     /// Writes the record, durably. All bytes that it describes must be durable already.

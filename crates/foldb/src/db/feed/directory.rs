@@ -24,7 +24,7 @@ use std::time::Duration;
 use crate::db::core::Core;
 use crate::db::feed::updates::not_kept;
 use crate::db::lifecycle::open::files::{archives_in, list_files, logs_in};
-use crate::db::lifecycle::open::kept_logs::{is_missing, link, read_lineage};
+use crate::db::lifecycle::open::kept_logs::{link, read_lineage};
 use crate::db::state::chain::{Archived, Frames, Link, Seen, see_in};
 use crate::db::state::position::Position;
 use crate::error::Result;
@@ -63,7 +63,7 @@ impl Directory {
             }
             let found = match read_lineage(fs, path, number) {
                 // The writer renamed or removed the log after it was listed.
-                Err(error) if is_missing(&error) => None,
+                Err(error) if error.is_missing_file() => None,
                 found => found?,
             };
             if let Some(lineage) = found {
@@ -120,7 +120,7 @@ impl Directory {
         let (log, archive) = (core.names.log(number), core.names.archive(number));
         for (path, archived) in [(log, None), (archive, Some(OF_UNKNOWN_AGE))] {
             match read_lineage(&*core.options.env.fs, path, number) {
-                Err(error) if is_missing(&error) => {}
+                Err(error) if error.is_missing_file() => {}
                 Ok(Some(lineage)) => {
                     place.insert(Link { archived, ..link(number, &lineage, None) });
                     break;

@@ -24,7 +24,7 @@ use crate::db::feed::directory::Directory;
 use crate::db::feed::update::{BatchUpdate, Change, CreatedKeyspace, NamedOperator, Names, Update};
 use crate::db::handle::With;
 use crate::db::handle::database::Db;
-use crate::db::lifecycle::open::kept_logs::{is_missing, keeps_logs};
+use crate::db::lifecycle::open::kept_logs::keeps_logs;
 use crate::db::state::chain::{Chain, Seen, lost};
 use crate::db::state::position::Position;
 use crate::error::{Error, ErrorKind, Result};
@@ -200,7 +200,7 @@ impl Core {
     pub(super) fn open_kept_log(&self, number: u64) -> Result<Option<LogReader>> {
         for path in [self.names.log(number), self.names.archive(number)] {
             match LogReader::open(&*self.options.env.fs, &path, number) {
-                Err(error) if is_missing(&error) => {}
+                Err(error) if error.is_missing_file() => {}
                 opened => return opened.map(Some),
             }
         }

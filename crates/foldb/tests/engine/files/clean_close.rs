@@ -304,6 +304,30 @@ fn only_a_close_that_succeeds_leaves_a_record() {
     assert_eq!(text(&reopen(&fs).unwrap(), "a").unwrap(), "1");
 }
 
+/// A power loss may bring the record back after the first write has begun the next log. Whether the
+/// record is outdated is known from that log only.
+#[test]
+fn a_log_that_cannot_be_read_does_not_count_as_one_without_writes() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    db.put("a", "1").unwrap();
+    db.close().unwrap();
+    let record = fs.read(&Path::new(PATH).join("CLOSED")).unwrap();
+    let before = files(&fs);
+    let db = open(&fs).unwrap();
+    db.put("a", "2").unwrap();
+    let fs = with_file(&fs, "CLOSED", &record);
+    let after = files(&fs);
+    let log = after.keys().find(|name| name.ends_with(".log") && !before.contains_key(*name));
+    for failing in [Operation::Open, Operation::Read] {
+        let fs = fs.kill();
+        fs.inject(Fault::on(failing).path(log.unwrap()).forever());
+        assert_error(reopen(&fs), ErrorKind::Io, None);
+        fs.clear_faults();
+        assert_eq!(text(&reopen(&fs).unwrap(), "a").unwrap(), "2", "{failing:?}");
+    }
+}
+
 #[test]
 fn a_checkpoint_is_as_complete_as_a_closed_database() {
     let fs = MemFs::new();

@@ -24,7 +24,6 @@
 //! 000007.log: 1 (2 3 lost)     000007.arc: 1 2 3     the database and the feed have 1
 //! ```
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -245,18 +244,12 @@ pub(crate) fn keeps_logs(fs: &dyn FileSystem, names: &FileNames) -> Result<bool>
     for number in logs_in(&present).into_iter().rev() {
         match read_head(fs, names.log(number), number) {
             // A writer removed the log after it was listed.
-            Err(error) if is_missing(&error) => {}
+            Err(error) if error.is_missing_file() => {}
             Ok(Head::Unfinished) => {}
             found => return Ok(matches!(found?, Head::Kept(_))),
         }
     }
     Ok(false)
-}
-
-/// Returns whether a file does not exist.
-pub(crate) fn is_missing(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
-    source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound)
 }
 
 /// Returns a log as a link of the chain. Whatever a file says, a log follows an older one, so each
