@@ -315,7 +315,7 @@ fn close_wakes_every_worker() {
     }
 }
 
-/// The filters of 2000 records have 2500 bytes.
+/// The filters of 2000 records in level 0 have 16 bits for each.
 #[test]
 fn explain_options_tells_of_filters_without_room() {
     let env = Env::in_memory(MemFs::new());
@@ -331,7 +331,7 @@ fn explain_options_tells_of_filters_without_room() {
     let tables = &db.core().runtime.ledger().tables;
     tables.set_room(2400);
     let found = lack().unwrap();
-    assert!(found.contains("about 2500 bytes, but 2400 are left"), "{found}");
+    assert!(found.contains("about 4000 bytes, but 2400 are left"), "{found}");
 }
 
 /// `explain_options` returns the numbers that the engine and the compaction policy use, automatic

@@ -244,7 +244,8 @@ fn a_failed_slice_leaves_nothing_behind() {
                 files
             };
             let before = files();
-            bench.mem.inject(Fault::on(operation).nth(at));
+            // A read ahead that fails once is tried again, one block at a time.
+            bench.mem.inject(Fault::on(operation).nth(at).forever());
             let outcome = running.try_step();
             bench.mem.clear_faults();
             if outcome.is_ok() {
