@@ -441,8 +441,8 @@ impl TableCursor {
 /// The block of a cursor that holds none.
 static EMPTY: LazyLock<DataBlock> = LazyLock::new(DataBlock::empty);
 
-/// Returns the block that a cursor holds, or a block without records. Each empty block would count a
-/// reference that all threads share.
+/// Returns the block that a cursor holds, or a block without records. A block of its own without
+/// records would count a reference that all threads share.
 #[inline(always)]
 fn block_of(held: &Option<DataBlock>) -> &DataBlock {
     held.as_ref().unwrap_or_else(|| &EMPTY)
