@@ -22,8 +22,9 @@
 //!
 //! Invariant: no record at or below a pinned S changes. Either the pin sees the phase and waits for
 //! its end, or the writer sees the pin. There is no unpinning: a `max_pinned` that no reader needs
-//! any more costs one more record per key. A read that looks at one key once does not pin: it takes
-//! effect when it loads the record.
+//! any more costs one more record per key. While nothing is published after a pin, it holds for all
+//! later readers too. A read that looks at one key once does not pin: it takes effect when it loads
+//! the record.
 
 use crate::planted::{Fault, planted};
 use crate::sync::{AtomicU64, Ordering, store_before_load, wait_a_moment};
@@ -83,8 +84,17 @@ impl Pins {
     }
 
     /// Pins the last sequence number that reads may see, and returns it. From now on, no record at
-    /// or below it changes. Takes no lock, but waits for a write that is being applied.
+    /// or below it changes. Takes no lock. Waits for a write that is being applied, unless an
+    /// earlier pin holds the same number.
+    #[inline]
     pub fn pin(&self) -> u64 {
+        // The order matters. A pin between two loads in the other order would be of a later number,
+        // and the writes up to it may have changed records below.
+        // Acquire: pairs with the store of the earlier pin, which has waited for the write before.
+        let pinned = self.pinned.max_pinned.load(Ordering::Acquire);
+        if pinned == self.published() {
+            return pinned;
+        }
         self.begin_pin().pin()
     }
 

@@ -191,6 +191,28 @@ fn h2_a_pinned_reader_sees_no_change_in_place() {
     pinned_reader();
 }
 
+/// a=1 b=1, then a+=1, a pin at 3, a+=1, while a reader pins. The reader may rest on the other pin
+/// at 3. At 2 it may not: write 3 may have changed the record of write 1 before that pin.
+#[test]
+fn h2_a_pin_rests_only_on_a_pin_of_its_number() {
+    loom::model(|| {
+        let (mut counters, chains, pins) = counters();
+        let reader = thread::spawn({
+            let pins = Arc::clone(&pins);
+            move || {
+                let seqno = pins.pin();
+                assert_eq!(count(&chains, b"a", seqno), seqno - 1, "at {seqno}");
+                (chains, seqno)
+            }
+        });
+        counters.add(3, b"a");
+        assert_eq!(pins.pin(), 3);
+        assert_ne!(counters.add(4, b"a"), Inserted::InPlace);
+        let (chains, seqno) = reader.join().unwrap();
+        assert_eq!(count(&chains, b"a", seqno), seqno - 1, "later at {seqno}");
+    });
+}
+
 /// A snapshot is taken while the writer adds. Another reader gets a, then b, then a again without
 /// pinning. It sees everything published, and the second value of a is not older than the first.
 #[test]

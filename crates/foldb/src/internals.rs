@@ -43,7 +43,7 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
     let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
     let memtables = memtables.map(|memtable| {
         memtable.order_all();
-        Source::Memtable(memtable.cursor(MAX_SEQNO))
+        Source::Memtable(Box::new(memtable.cursor(MAX_SEQNO)))
     });
     let all = KeyRange::all();
     let runs = view.version.runs().map(|(_, run)| {
@@ -55,8 +55,7 @@ pub fn merge(db: &Db, into: Into) -> Result<(u64, u64)> {
             CursorOptions::walk(),
         ))
     });
-    let mut records =
-        MergingCursor::new(memtables.chain(runs).collect(), keyspace.comparator.clone());
+    let mut records = MergingCursor::new(memtables.chain(runs).collect(), &keyspace.comparator);
     records.seek_to_first()?;
     let operators = core.registry.resolver();
     let inputs: Vec<_> = view.version.runs().map(|(_, run)| run.id).collect();

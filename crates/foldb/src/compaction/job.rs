@@ -396,7 +396,7 @@ impl Job {
                 Source::Run(RunCursor::new(run, range, tables, comparator, options.clone()))
             })
             .collect();
-        MergingCursor::new(sources, Arc::clone(context.comparator))
+        MergingCursor::new(sources, context.comparator)
     }
 }
 

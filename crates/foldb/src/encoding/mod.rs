@@ -16,7 +16,7 @@ mod tests;
 pub(crate) use byte_reader::ByteReader;
 pub(crate) use checksum::{ChecksumKind, checksum, checksum_seed};
 pub use hash::key_hash;
-pub(crate) use short_bytes::{common_prefix, copy_short, key_prefix};
+pub(crate) use short_bytes::{common_prefix, copy_short, is_same_key, key_prefix};
 pub(crate) use varint::{
     decode_varint, decode_varint56, encode_varint56, put_length_delimited, put_varint,
 };

@@ -1,6 +1,6 @@
 //! Copies and comparisons of a few bytes without a call.
 
-/// Copies `src` to the start of `dst`, fast for up to 16 bytes: two overlapping fixed-size moves
+/// Copies `src` to the start of `dst`, fast for up to 32 bytes: two overlapping fixed-size moves
 /// instead of a call of `memcpy`, which costs more than the copy itself.
 #[inline(always)]
 pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
@@ -17,6 +17,11 @@ pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
             dst[..4].copy_from_slice(&head);
             dst[len - 4..].copy_from_slice(&tail);
         }
+        17..=32 => {
+            let (head, tail) = (word::<16>(src, 0), word::<16>(src, len - 16));
+            dst[..16].copy_from_slice(&head);
+            dst[len - 16..].copy_from_slice(&tail);
+        }
         0 => {}
         1..4 => {
             dst[0] = src[0];
@@ -26,6 +31,13 @@ pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
         _ => dst.copy_from_slice(src),
     }
     debug_assert_eq!(dst, src, "the words of a short copy cover all its bytes");
+}
+
+/// Returns whether two keys have the same bytes. It is fast if their last bytes differ, as those of
+/// neighbouring keys mostly do.
+#[inline(always)]
+pub(crate) fn is_same_key(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.last() == b.last() && a == b
 }
 
 #[inline(always)]

@@ -23,7 +23,7 @@ use crate::faults::notes_short_stretches;
 use crate::iterator::bounds::Bounds;
 use crate::iterator::origin::{Opened, Viewpoint};
 use crate::iterator::visible::Visible;
-use crate::key::{Comparator, check_key};
+use crate::key::{Comparator, Order, check_key};
 use crate::range_tombstone::Edge;
 use crate::value::Value;
 
@@ -43,7 +43,8 @@ pub(crate) enum Position {
 
 /// A cursor over the entries of a key range.
 pub(crate) struct Bounded {
-    entries: Visible,
+    /// Boxed, because iterators are moved on their way to the caller.
+    entries: Box<Visible>,
     bounds: Bounds,
     position: Position,
     /// Deleted keys in a row after which a walk tries to skip many at once.
@@ -64,6 +65,7 @@ impl Bounded {
     }
 
     fn over(entries: Visible, bounds: Bounds) -> Bounded {
+        let entries = Box::new(entries);
         let (position, few_absent) = (Position::Fresh, few_absent());
         Bounded { entries, bounds, position, few_absent, dead_from: None }
     }
@@ -79,7 +81,12 @@ impl Bounded {
     }
 
     pub(super) fn comparator(&self) -> &dyn Comparator {
-        &*self.entries.viewpoint.comparator
+        self.order().comparator()
+    }
+
+    #[inline]
+    fn order(&self) -> &Order {
+        &self.entries.viewpoint.order
     }
 
     pub(super) fn bounds(&self) -> &Bounds {
@@ -161,7 +168,7 @@ impl Bounded {
 
     /// Moves to the first entry at or above `key`.
     pub(super) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        if !self.bounds.is_above_lower(self.comparator(), key) {
+        if !self.bounds.is_above_lower(self.order(), key) {
             return self.seek_to_first();
         }
         self.leave();
@@ -171,7 +178,7 @@ impl Bounded {
 
     /// Moves to the last entry at or below `key`.
     pub(super) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        match self.bounds.is_below_upper(self.comparator(), key) {
+        match self.bounds.is_below_upper(self.order(), key) {
             true => self.seek_for_prev_inside(key),
             false => self.seek_to_last(),
         }
@@ -180,7 +187,7 @@ impl Bounded {
     /// Moves to the entry of `key` itself, if it is visible; else to the entry before it.
     fn seek_for_prev_inside(&mut self, key: &[u8]) -> Result<()> {
         self.leave();
-        if self.bounds.is_above_lower(self.comparator(), key) && self.entries.fold_exactly(key)? {
+        if self.bounds.is_above_lower(self.order(), key) && self.entries.fold_exactly(key)? {
             self.position = Position::On(Way::Forward);
             return Ok(());
         }
@@ -293,8 +300,8 @@ impl Bounded {
     #[inline]
     fn is_inside(&self, way: Way) -> bool {
         match way {
-            Way::Forward => self.bounds.is_below_upper(self.comparator(), &self.entries.key),
-            Way::Backward => self.bounds.is_above_lower(self.comparator(), &self.entries.key),
+            Way::Forward => self.bounds.is_below_upper(self.order(), &self.entries.key),
+            Way::Backward => self.bounds.is_above_lower(self.order(), &self.entries.key),
         }
     }
 

@@ -58,6 +58,9 @@ impl CoverSource {
         tables: &Arc<OpenTables>,
         comparator: &dyn Comparator,
     ) -> Option<CoverSource> {
+        if !run.has_range_tombstones() {
+            return None;
+        }
         let refs = run.overlapping(comparator, range).filter(|table| table.has_range_tombstones());
         let refs: Vec<TableRef> = refs.cloned().collect();
         (!refs.is_empty()).then(|| CoverSource::Run { refs, tables: Arc::clone(tables) })

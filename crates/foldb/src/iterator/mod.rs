@@ -38,5 +38,5 @@ pub(crate) use folded::FoldedCursor;
 pub(crate) use merging::{Effort, MergingCursor};
 pub(crate) use origin::{Opened, Origin, Viewpoint};
 pub(crate) use run::RunCursor;
-pub(crate) use source::Source;
+pub(crate) use source::{Source, Sources};
 pub(crate) use watched::Watched;

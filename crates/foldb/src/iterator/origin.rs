@@ -9,7 +9,7 @@ use crate::fold::{CachedResolver, ReadTime};
 use crate::iterator::covers::Covers;
 use crate::iterator::dead::DeadStretches;
 use crate::iterator::merging::{Effort, MergingCursor};
-use crate::key::{Comparator, SeqNo};
+use crate::key::{Order, SeqNo};
 use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::value::Value;
@@ -20,13 +20,9 @@ pub(crate) struct Viewpoint {
     pub(crate) seqno: SeqNo,
     /// The moment of the reader, if the keyspace has an expiry.
     pub(crate) time: Option<ReadTime>,
-    pub(crate) comparator: Arc<dyn Comparator>,
-    /// The operators that are registered at the moment of a fold. An operator that was registered
-    /// after the iterator was made folds too.
-    pub(crate) resolver: CachedResolver,
+    pub(crate) order: Order,
     /// Keeps alive what the iterator reads, and receives its effort.
     pub(crate) origin: Arc<dyn Origin>,
-    pub(crate) totals: Arc<Totals>,
     /// Counts the iterator's cost, if the caller asked for a report.
     pub(crate) report: Option<ReadReport>,
 }
@@ -36,6 +32,16 @@ pub(crate) trait Origin: Send + Sync {
     /// Opens cursors over the sources, for a reader at `seqno`. An iterator that is read from both
     /// ends has two of each.
     fn open(&self, seqno: SeqNo, report: Option<&ReadReport>) -> Opened;
+
+    /// Returns the reader of separated values; `None` if no value is separated.
+    fn values(&self) -> Option<ValueReader>;
+
+    /// Returns the operators that are registered at the moment of a fold. An operator that was
+    /// registered after the iterator was made folds too.
+    fn operators(&self) -> CachedResolver;
+
+    /// Returns the counts that failed merges add to.
+    fn totals(&self) -> &Totals;
 
     /// Returns the value of an entry of [`FoldedCursor`] that could not be read.
     ///
@@ -65,6 +71,4 @@ pub(crate) struct Opened {
     pub(crate) records: MergingCursor,
     /// The range tombstones of the same sources, if they have any.
     pub(crate) covers: Option<Covers>,
-    /// Reads separated values, if there may be any.
-    pub(crate) values: Option<ValueReader>,
 }

@@ -7,7 +7,7 @@ use foldb_chains::Way;
 
 use crate::error::Result;
 use crate::iterator::dead::Dead;
-use crate::key::{Comparator, RecordHeader, SeqNo};
+use crate::key::{Comparator, Kind, Order, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
 use crate::table::{CursorOptions, TableCursor};
 use crate::value::EntryValue;
@@ -21,7 +21,7 @@ pub(crate) struct RunCursor {
     /// Indexes of the run's tables that may have records in the range, in key order.
     range: Range<usize>,
     tables: Arc<OpenTables>,
-    comparator: Arc<dyn Comparator>,
+    order: Order,
     options: CursorOptions,
     /// Whether the cursor keeps a large value in memory only once a caller asks for it.
     sets_aside: bool,
@@ -50,7 +50,7 @@ impl RunCursor {
             range: run.overlapping_range(&**comparator, range),
             run: Arc::clone(run),
             tables: Arc::clone(tables),
-            comparator: Arc::clone(comparator),
+            order: Order::of(comparator),
             options,
             sets_aside: false,
             index: 0,
@@ -103,6 +103,21 @@ impl RunCursor {
         self.cursor().entry_value()
     }
 
+    /// Takes the record if it is a put that a reader at `seqno` sees: writes its value to `value`,
+    /// and moves to the next record. Returns whether it took the record.
+    #[inline(always)]
+    pub(crate) fn take_put(&mut self, seqno: SeqNo, value: &mut Value) -> Result<bool> {
+        let cursor = self.cursor_mut();
+        let header = cursor.header();
+        if header.kind != Kind::Put || header.seqno > seqno {
+            return Ok(false);
+        }
+        cursor.hold_value()?;
+        value.set_entry(cursor.entry_value());
+        self.next()?;
+        Ok(true)
+    }
+
     pub(crate) fn seek_to_first(&mut self) -> Result<()> {
         self.valid = false;
         self.enter_forward(0)
@@ -123,10 +138,10 @@ impl RunCursor {
     /// the second half, [`RunCursor::seek_in_block`], has work to do.
     pub(crate) fn approach(&mut self, key: &[u8]) -> Result<bool> {
         self.valid = false;
-        let comparator = &*self.comparator;
+        let comparator = self.order.comparator();
         let index = self.refs().partition_point(|table| !table.hi.admits(comparator, key));
         let Some(table) = self.refs().get(index) else { return Ok(false) };
-        if !table.contains(comparator, key) || table.file.entries == 0 {
+        if comparator.compare(&table.lo, key).is_gt() || table.file.entries == 0 {
             self.enter_forward(index)?;
             return Ok(false);
         }
@@ -145,7 +160,7 @@ impl RunCursor {
 
     pub(crate) fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.valid = false;
-        let comparator = &*self.comparator;
+        let comparator = self.order.comparator();
         let index = self.refs().partition_point(|table| comparator.compare(&table.lo, key).is_lt());
         let Some(index) = index.checked_sub(1) else { return Ok(()) };
         let table = &self.refs()[index];
@@ -199,16 +214,17 @@ impl RunCursor {
         if !may_pass(&table.file) {
             return Ok(false);
         }
-        let comparator = Arc::clone(&self.comparator);
+        let order = self.order.clone();
+        let comparator = order.comparator();
         match (way, start, end) {
-            (Way::Forward, _, Edge::Before(key)) if table.hi.admits(&*comparator, key) => {
+            (Way::Forward, _, Edge::Before(key)) if table.hi.admits(comparator, key) => {
                 if self.approach(key)? {
                     self.seek_in_block(key)?;
                 }
             }
             // The fragment ends with this key, and no seek can go behind a key. So the cursor seeks
             // the key itself, and the caller steps on from there.
-            (Way::Forward, _, Edge::Behind(key)) if table.hi.admits(&*comparator, key) => {
+            (Way::Forward, _, Edge::Behind(key)) if table.hi.admits(comparator, key) => {
                 if self.key() == &**key || comparator.compare(self.key(), key).is_eq() {
                     return Ok(false);
                 }
@@ -224,7 +240,7 @@ impl RunCursor {
                 self.seek_before(key)?;
             }
             (Way::Backward, Edge::Behind(key), _) if comparator.compare(&table.lo, key).is_le() => {
-                if !comparator.bytewise_order() {
+                if !order.is_bytewise() {
                     return Ok(false);
                 }
                 self.seek_before(&[&**key, &[0]].concat())?;
@@ -239,8 +255,8 @@ impl RunCursor {
 
     fn is_within_bounds(&self) -> bool {
         // A caller's order may contradict itself.
-        !self.comparator.bytewise_order()
-            || self.refs()[self.index].contains(&*self.comparator, self.key())
+        !self.order.is_bytewise()
+            || self.refs()[self.index].contains(self.order.comparator(), self.key())
     }
 
     /// Moves to the first record of table `index`, or of the next table that has any.
@@ -281,8 +297,9 @@ impl RunCursor {
     #[inline]
     fn settle_forward(&mut self) -> Result<()> {
         let cursor = self.cursor();
-        let inside =
-            || !self.cut || self.refs()[self.index].hi.admits(&*self.comparator, cursor.key());
+        let inside = || {
+            !self.cut || self.refs()[self.index].hi.admits(self.order.comparator(), cursor.key())
+        };
         if cursor.valid() && inside() {
             self.valid = true;
             debug_assert!(self.is_within_bounds(), "a trimmed table shows no other keys (H1)");
@@ -295,9 +312,7 @@ impl RunCursor {
     #[inline]
     fn settle_backward(&mut self) -> Result<()> {
         let cursor = self.cursor();
-        if cursor.valid()
-            && self.comparator.compare(&self.refs()[self.index].lo, cursor.key()).is_le()
-        {
+        if cursor.valid() && self.order.compare(&self.refs()[self.index].lo, cursor.key()).is_le() {
             self.valid = true;
             debug_assert!(self.is_within_bounds(), "a trimmed table shows no other keys (H1)");
             return Ok(());

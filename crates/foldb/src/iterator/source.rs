@@ -1,6 +1,7 @@
 //! One source of records: a memtable, a sorted run, or the folded entries of another iterator.
 
 use foldb_chains::{Cursor as MemtableCursor, ValueBytes};
+use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::iterator::folded::FoldedCursor;
@@ -13,16 +14,19 @@ use crate::value::Value;
 /// as much as a few dozen steps.
 pub(crate) const MAX_HIDDEN: usize = 16;
 
+/// The sources of a cursor, newest first. Two of them lie inside the cursor.
+pub(crate) type Sources = SmallVec<[Source; 2]>;
+
 /// A cursor over one source. Keys and values are valid until the cursor moves.
-#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each iterator")]
 pub(crate) enum Source {
-    Memtable(MemtableCursor),
+    /// Boxed so that sources are small and cheap to move.
+    Memtable(Box<MemtableCursor>),
     Run(RunCursor),
     Folded(FoldedCursor),
 }
 
 impl Source {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn valid(&self) -> bool {
         match self {
             Source::Memtable(cursor) => cursor.valid(),
@@ -31,7 +35,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn key(&self) -> &[u8] {
         match self {
             Source::Memtable(cursor) => cursor.key(),
@@ -40,7 +44,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn header(&self) -> RecordHeader {
         match self {
             Source::Memtable(cursor) => memtable::header(cursor),

@@ -6,6 +6,7 @@
 mod comparator;
 mod filter_policy;
 mod list;
+mod order;
 mod range;
 
 pub use comparator::{BytewiseComparator, Comparator};
@@ -13,6 +14,7 @@ pub(crate) use comparator::{check_ends, check_key, shown};
 pub use filter_policy::FilterPolicy;
 pub(crate) use filter_policy::GuardedPolicy;
 pub(crate) use list::KeyList;
+pub(crate) use order::Order;
 pub use range::AsKeyRange;
 pub(crate) use range::KeyBounds;
 

@@ -6,7 +6,7 @@
 //! walk over a whole table therefore takes linear time.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use foldb_chains::prefetch;
 
@@ -56,7 +56,8 @@ pub struct TableCursor {
     table: Arc<TableReader>,
     fetch: Fetch,
     position: BlockPosition,
-    block: DataBlock,
+    /// `None` before the first move, and while a large block is released.
+    block: Option<DataBlock>,
     /// Where the search of an approach goes on in `block`.
     interval: Range<usize>,
     /// The current record, and where it begins in `block`.
@@ -99,7 +100,7 @@ impl TableCursor {
             table,
             fetch: Fetch::new(options),
             position: BlockPosition::default(),
-            block: DataBlock::empty(),
+            block: None,
             interval: 0..0,
             at: 0,
             entry: NOTHING,
@@ -123,20 +124,25 @@ impl TableCursor {
     /// Those of a move.
     #[inline]
     pub fn hold_value(&mut self) -> Result<()> {
-        if self.entry.end <= self.block.entries_end() { Ok(()) } else { self.read_again() }
+        if self.entry.end <= self.block().entries_end() { Ok(()) } else { self.read_again() }
     }
 
     #[cold]
     fn read_again(&mut self) -> Result<()> {
-        self.block = self.position.fetch(&self.table, &mut self.fetch)?.into_block();
+        self.block = Some(self.position.fetch(&self.table, &mut self.fetch)?.into_block());
         Ok(())
+    }
+
+    #[inline(always)]
+    fn block(&self) -> &DataBlock {
+        block_of(&self.block)
     }
 
     /// Releases a large block before the cursor reads another one or none.
     #[inline]
     fn leave_block(&mut self) {
-        if self.block.memory_bytes() >= LARGE_BLOCK {
-            self.block = DataBlock::empty();
+        if self.block().memory_bytes() >= LARGE_BLOCK {
+            self.block = None;
         }
     }
 
@@ -144,9 +150,9 @@ impl TableCursor {
     /// lie in other blocks.
     #[inline]
     fn set_aside(&mut self) {
-        let is_alone = self.at == 0 && self.entry.end == self.block.entries_end();
+        let is_alone = self.at == 0 && self.entry.end == self.block().entries_end();
         if self.sets_aside && is_alone && self.entry.end - self.entry.key_end >= LARGE_BLOCK {
-            self.block = DataBlock::empty();
+            self.block = None;
         }
     }
 
@@ -172,7 +178,7 @@ impl TableCursor {
     /// Returns the record's value. It must be held: see [`TableCursor::hold_value`].
     #[inline]
     pub fn value(&self) -> &[u8] {
-        &self.block.bytes()[self.entry.key_end..self.entry.end]
+        &self.block().bytes()[self.entry.key_end..self.entry.end]
     }
 
     /// Returns the record's value, to keep: copied if short, else pinned.
@@ -184,7 +190,7 @@ impl TableCursor {
     /// Returns the record's value in place. It must be held: see [`TableCursor::hold_value`].
     #[inline]
     pub fn entry_value(&self) -> EntryValue<'_> {
-        EntryValue::new(self.block.bytes(), self.entry.key_end, self.entry.end)
+        EntryValue::new(self.block().bytes(), self.entry.key_end, self.entry.end)
     }
 
     /// Moves to the first record.
@@ -223,8 +229,8 @@ impl TableCursor {
         let interval = held.interval_of(key, self.table.order());
         self.interval = interval.map_err(|error| self.locate(error))?;
         prefetch(&held.block().bytes()[self.interval.clone()]);
-        self.block = held.into_block();
-        if self.sets_aside && self.block.memory_bytes() >= LARGE_BLOCK {
+        self.block = Some(held.into_block());
+        if self.sets_aside && self.block().memory_bytes() >= LARGE_BLOCK {
             // The value is not held until all other cursors have found theirs.
             self.seek_in_block(key)?;
             return Ok(false);
@@ -235,7 +241,7 @@ impl TableCursor {
     /// Does the second half of [`TableCursor::seek`], after a [`TableCursor::approach`] of the same
     /// key.
     pub fn seek_in_block(&mut self, key: &[u8]) -> Result<()> {
-        let found = match self.block.seek_from(
+        let found = match block_of(&self.block).seek_from(
             self.interval.clone(),
             key,
             self.table.order(),
@@ -250,7 +256,7 @@ impl TableCursor {
         };
         if self.table.order().is_bytewise() {
             self.key.set(&key[..found.entry.shared]);
-            self.key.set_suffix(found.entry.shared, self.block.suffix(&found.entry));
+            self.key.set_suffix(found.entry.shared, block_of(&self.block).suffix(&found.entry));
         }
         debug_assert!(
             !self.table.order().is_bytewise() || self.key.as_slice() >= key,
@@ -277,7 +283,7 @@ impl TableCursor {
             return Ok(());
         }
         let at = self.entry.end;
-        if at < self.block.entries_end() { self.load(at) } else { self.next_block() }
+        if at < self.block().entries_end() { self.load(at) } else { self.next_block() }
     }
 
     /// Moves to the previous record. On no record it does nothing.
@@ -298,7 +304,7 @@ impl TableCursor {
     /// Loads the record at `at`, which follows the one whose key is in `key`.
     #[inline(always)]
     fn load(&mut self, at: usize) -> Result<()> {
-        match self.block.short_entry(at) {
+        match self.block().short_entry(at) {
             Some(entry) if entry.shared <= self.key.len() => self.arrive(at, entry),
             _ => return self.load_long(at),
         }
@@ -308,7 +314,7 @@ impl TableCursor {
     /// Does what [`TableCursor::load`] does for a record that is not the usual one, or for none.
     #[inline(never)]
     fn load_long(&mut self, at: usize) -> Result<()> {
-        match self.block.entry(at) {
+        match self.block().entry(at) {
             Ok(entry) if entry.shared <= self.key.len() => {
                 self.arrive(at, entry);
                 self.set_aside();
@@ -322,7 +328,7 @@ impl TableCursor {
     #[inline(always)]
     fn arrive(&mut self, at: usize, entry: Entry) {
         let (start, end) = (entry.key_start, entry.key_end);
-        self.key.set_suffix_from(entry.shared, self.block.bytes(), start, end);
+        self.key.set_suffix_from(entry.shared, block_of(&self.block).bytes(), start, end);
         self.at = at;
         self.entry = entry;
     }
@@ -353,7 +359,7 @@ impl TableCursor {
 
     fn enter(&mut self) -> Result<()> {
         self.leave_block();
-        self.block = self.position.fetch(&self.table, &mut self.fetch)?.into_block();
+        self.block = Some(self.position.fetch(&self.table, &mut self.fetch)?.into_block());
         Ok(())
     }
 
@@ -374,7 +380,7 @@ impl TableCursor {
         }
         self.enter()?;
         self.valid = true;
-        self.gather_behind(self.block.entries_end())?;
+        self.gather_behind(self.block().entries_end())?;
         self.step_behind()?;
         self.set_aside();
         Ok(())
@@ -382,15 +388,15 @@ impl TableCursor {
 
     /// Decodes the records from the last restart before `until` up to there.
     fn gather_behind(&mut self, until: usize) -> Result<()> {
-        let mut at = self.block.restart_before(until);
+        let mut at = self.block().restart_before(until);
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         self.behind.records.clear();
         self.behind.keys.clear();
         while at < until {
-            let entry = match self.block.short_entry(at) {
+            let entry = match self.block().short_entry(at) {
                 Some(entry) => entry,
-                None => self.block.entry(at).map_err(|fault| self.fail(fault, at))?,
+                None => self.block().entry(at).map_err(|fault| self.fail(fault, at))?,
             };
             if entry.shared > key.len() {
                 return Err(self.fail(EntryFault::Shared, at));
@@ -399,7 +405,7 @@ impl TableCursor {
                 return Err(self.fail(EntryFault::Length, at));
             }
             let (start, end) = (entry.key_start, entry.key_end);
-            key.set_suffix_from(entry.shared, self.block.bytes(), start, end);
+            key.set_suffix_from(entry.shared, self.block().bytes(), start, end);
             self.behind.push(at, entry, key.as_slice());
             at = entry.end;
         }
@@ -431,6 +437,16 @@ impl TableCursor {
     pub(super) fn locate(&self, error: Error) -> Error {
         self.table.locate(error, self.position.handle(&self.table))
     }
+}
+
+/// The block of a cursor that holds none.
+static EMPTY: LazyLock<DataBlock> = LazyLock::new(DataBlock::empty);
+
+/// Returns the block that a cursor holds, or a block without records. A block of its own without
+/// records would count a reference that all threads share.
+#[inline(always)]
+fn block_of(held: &Option<DataBlock>) -> &DataBlock {
+    held.as_ref().unwrap_or_else(|| &EMPTY)
 }
 
 impl Behind {

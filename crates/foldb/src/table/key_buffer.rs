@@ -1,5 +1,7 @@
 //! A key assembled from the bytes that it shares with the previous key, and its suffix.
 
+use smallvec::SmallVec;
+
 use crate::encoding::copy_short;
 
 /// Bytes copied at once for a short suffix.
@@ -7,10 +9,11 @@ const WIDE: usize = 16;
 
 /// The current key of a walk over prefix-compressed records.
 ///
-/// The buffer is a little longer than the key, so that a short suffix is one fixed-size copy.
+/// The buffer is a little longer than the key, so that a short suffix is one fixed-size copy. A key
+/// of up to 48 bytes needs no allocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyBuffer {
-    bytes: Vec<u8>,
+    bytes: SmallVec<[u8; 64]>,
     len: usize,
 }
 

@@ -261,7 +261,7 @@ impl Version {
                 .position(|run| run.id == before)
                 .ok_or_else(|| Error::corruption(format!("there is no run {before}")))?,
         };
-        runs.insert(at, Arc::new(Run { id: run, tables: Vec::new() }));
+        runs.insert(at, Arc::new(Run::new(run, Vec::new())));
         Ok(())
     }
 
@@ -288,7 +288,7 @@ impl Version {
                 || left.iter().all(|run| run.overlapping(comparator, range).next().is_none()),
             "a run shows nothing of the range that was carved out of it (H1)"
         );
-        *run = Arc::new(left.unwrap_or(Run { id, tables: Vec::new() }));
+        *run = Arc::new(left.unwrap_or(Run::new(id, Vec::new())));
         Ok(())
     }
 }

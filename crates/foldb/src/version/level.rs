@@ -107,9 +107,23 @@ impl TableRef {
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) tables: Vec<TableRef>,
+    /// Whether a table may have range tombstones. Each iterator asks, and the tables may be many.
+    has_range_tombstones: bool,
 }
 
 impl Run {
+    /// Makes a run of tables in key order.
+    pub(crate) fn new(id: RunId, tables: Vec<TableRef>) -> Run {
+        let has_range_tombstones = tables.iter().any(TableRef::has_range_tombstones);
+        Run { id, tables, has_range_tombstones }
+    }
+
+    /// Returns whether range tombstones may lie in the run.
+    #[inline]
+    pub(crate) fn has_range_tombstones(&self) -> bool {
+        self.has_range_tombstones
+    }
+
     /// Returns the index of the first table that ends at or above `key`: the only table that may
     /// hold the key.
     #[inline]
@@ -176,7 +190,7 @@ impl Run {
                 tables.extend(table.without(comparator, range).into_iter().flatten());
             }
         }
-        (!tables.is_empty()).then_some(Run { id: self.id, tables })
+        (!tables.is_empty()).then(|| Run::new(self.id, tables))
     }
 
     /// Inserts a table in key order.
@@ -184,6 +198,7 @@ impl Run {
         let at = self
             .tables
             .partition_point(|other| comparator.compare(&other.lo, &table.lo) == Ordering::Less);
+        self.has_range_tombstones |= table.has_range_tombstones();
         self.tables.insert(at, table);
     }
 }

@@ -9,6 +9,7 @@
 //! cargo test -p foldb --test hostile_bytes -- --ignored --nocapture
 //! ```
 
+#[path = "../support/allocations.rs"]
 mod allocations;
 mod damage;
 mod database;

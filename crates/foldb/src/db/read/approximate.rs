@@ -153,7 +153,7 @@ impl Walked {
         }
         let mut cursor = memtable.cursor(seqno);
         walked.keys = cursor.chains().len() as u64;
-        match &bounds.lower {
+        match bounds.as_refs().0 {
             Bound::Unbounded => cursor.seek_to_first(),
             Bound::Included(lower) | Bound::Excluded(lower) => cursor.seek(lower),
         }
@@ -263,7 +263,7 @@ fn sampled_keys(table: &TableRef) -> u64 {
 }
 
 fn is_above_lower(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> bool {
-    match &bounds.lower {
+    match bounds.as_refs().0 {
         Bound::Unbounded => true,
         Bound::Included(lower) => comparator.compare(key, lower) != Ordering::Less,
         Bound::Excluded(lower) => comparator.compare(key, lower) == Ordering::Greater,
@@ -271,7 +271,7 @@ fn is_above_lower(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> b
 }
 
 fn is_below_upper(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> bool {
-    match &bounds.upper {
+    match bounds.as_refs().1 {
         Bound::Unbounded => true,
         Bound::Included(upper) => comparator.compare(key, upper) != Ordering::Greater,
         Bound::Excluded(upper) => comparator.compare(key, upper) == Ordering::Less,
@@ -280,14 +280,14 @@ fn is_below_upper(bounds: &Bounds, comparator: &dyn Comparator, key: &[u8]) -> b
 
 /// Returns the range as tables represent it, with an included lower end; `None` if its ends cross.
 fn key_range(bounds: &Bounds, comparator: &dyn Comparator) -> Option<KeyRange> {
-    let lo = match &bounds.lower {
+    let lo = match bounds.as_refs().0 {
         Bound::Unbounded => None,
-        Bound::Included(lower) | Bound::Excluded(lower) => Some(lower.as_slice().into()),
+        Bound::Included(lower) | Bound::Excluded(lower) => Some(lower.into()),
     };
-    let hi = match &bounds.upper {
+    let hi = match bounds.as_refs().1 {
         Bound::Unbounded => None,
-        Bound::Included(upper) => Some(Upper::Included(upper.as_slice().into())),
-        Bound::Excluded(upper) => Some(Upper::Excluded(upper.as_slice().into())),
+        Bound::Included(upper) => Some(Upper::Included(upper.into())),
+        Bound::Excluded(upper) => Some(Upper::Excluded(upper.into())),
     };
     let range = KeyRange { lo, hi };
     let crossed = match (&range.lo, &range.hi) {

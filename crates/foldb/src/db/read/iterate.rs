@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 
+use crate::counters::Totals;
 use crate::db::core::{Core, Handle};
 use crate::db::read::settings::ReadSettings;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
 use crate::error::Result;
-use crate::fold::ReadTime;
+use crate::fold::{CachedResolver, ReadTime};
 use crate::iterator::{
     Bounded, Bounds, DeadStretches, Effort, MergingCursor, Opened, Origin, RunCursor, Source,
-    Viewpoint,
+    Sources, Viewpoint,
 };
-use crate::key::SeqNo;
+use crate::key::{Order, SeqNo};
+use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::table::CursorOptions;
 use crate::version::KeyRange;
@@ -35,10 +37,21 @@ impl Origin for ViewOrigin {
         let options = CursorOptions { fill_cache: *fill_cache, readahead: 0, report };
         let sources = keyspace.sources(view, seqno, &options);
         Opened {
-            records: MergingCursor::new(sources, Arc::clone(&keyspace.comparator)),
+            records: MergingCursor::new(sources, &keyspace.comparator),
             covers: keyspace.covers(view, seqno),
-            values: keyspace.value_reader(&view.version),
         }
+    }
+
+    fn values(&self) -> Option<ValueReader> {
+        self.keyspace.value_reader(&self.view.version)
+    }
+
+    fn operators(&self) -> CachedResolver {
+        self.handle.core.registry.cached_resolver()
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.handle.core.totals
     }
 
     #[cold]
@@ -62,9 +75,10 @@ impl Origin for ViewOrigin {
 }
 
 impl KeyspaceState {
-    fn sources(&self, view: &View, seqno: SeqNo, options: &CursorOptions) -> Vec<Source> {
+    fn sources(&self, view: &View, seqno: SeqNo, options: &CursorOptions) -> Sources {
         let memtables = view.memtables().filter(|memtable| !memtable.is_empty());
-        let memtables = memtables.map(|memtable| Source::Memtable(memtable.cursor(seqno)));
+        let memtables =
+            memtables.map(|memtable| Source::Memtable(Box::new(memtable.cursor(seqno))));
         let runs = view.version.runs().map(|(_, run)| {
             let everything = KeyRange::all();
             let (tables, comparator) = (&self.tables, &self.comparator);
@@ -114,20 +128,18 @@ impl Handle {
         let (view, time, seqno) = begin_walk(core, keyspace, options)?;
         let time = time.map(adapt);
         let fill_cache = options.fill_cache;
+        let active = view.active.clone();
         let (handle, own) = (Arc::clone(handle), Arc::clone(keyspace));
-        let origin = Arc::new(ViewOrigin { handle, keyspace: own, view, fill_cache });
         let viewpoint = Viewpoint {
             seqno,
             time,
-            comparator: Arc::clone(&keyspace.comparator),
-            resolver: core.registry.cached_resolver(),
-            origin: Arc::clone(&origin) as _,
-            totals: Arc::clone(&core.totals),
+            order: Order::of(&keyspace.comparator),
+            origin: Arc::new(ViewOrigin { handle, keyspace: own, view, fill_cache }),
             report: options.report.cloned(),
         };
         let cursor = Bounded::open(viewpoint, bounds);
         core.background.scans.note_scan();
-        if origin.view.active.as_ref().is_some_and(|memtable| memtable.wants_order()) {
+        if active.is_some_and(|memtable| memtable.wants_order()) {
             core.order_soon();
         }
         Ok(cursor)

@@ -37,7 +37,7 @@ use crate::db::state::view::View;
 use crate::db::transaction::claims::{KeyClaim, KeyspaceClaims, Settled};
 use crate::error::Result;
 use crate::faults::{Fault, planted};
-use crate::iterator::{MergingCursor, RunCursor, Source};
+use crate::iterator::{MergingCursor, RunCursor, Source, Sources};
 use crate::key::{KeyspaceId, MAX_SEQNO, RecordHeader, SeqNo};
 use crate::user_code::guarded;
 use crate::value::Value;
@@ -364,12 +364,12 @@ impl Reading<'_> {
     ) -> Result<bool> {
         let comparator = &keyspace.comparator;
         let counts = !self.knows_range_deletes;
-        let mut sources = Vec::new();
+        let mut sources = Sources::new();
         for memtable in view.memtables() {
             if counts && memtable.last_range_delete() > since {
                 return Ok(false);
             }
-            sources.push(Source::Memtable(memtable.cursor(MAX_SEQNO)));
+            sources.push(Source::Memtable(Box::new(memtable.cursor(MAX_SEQNO))));
         }
         for (_, run) in view.version.runs() {
             let is_newer = |table: &&TableRef| table.file.largest_seqno > since;
@@ -384,7 +384,7 @@ impl Reading<'_> {
             let cursor = RunCursor::new(run, &everything, &keyspace.tables, comparator, options);
             sources.push(Source::Run(cursor));
         }
-        let mut records = MergingCursor::new(sources, comparator.clone());
+        let mut records = MergingCursor::new(sources, comparator);
         for range in ranges.iter() {
             match range.start.key() {
                 None => records.seek_to_first()?,

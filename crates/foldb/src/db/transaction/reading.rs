@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::SystemTime;
 
+use crate::counters::Totals;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::read::key_walk::Sought;
@@ -14,14 +15,15 @@ use crate::db::transaction::claims::Claims;
 use crate::db::transaction::own_writes::{FIRST_OWN, OwnView};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::stamp::time_of;
-use crate::fold::{Chain, ReadTime, end_of};
+use crate::fold::{CachedResolver, Chain, ReadTime, end_of};
 use crate::iterator::{
     Bounded, Bounds, CoverSource, Covers, DeadStretches, Effort, FoldedCursor, Iter, MergingCursor,
     Opened, Origin, Source, Viewpoint, Watched,
 };
-use crate::key::SeqNo;
+use crate::key::{Order, SeqNo};
 use crate::locks::Lock;
 use crate::locks::rank::{CLAIMS, OWN_WALK};
+use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 use crate::value::Value;
 
@@ -136,7 +138,6 @@ impl OverSnapshot<'_> {
 
     /// Returns an iterator over own records and, below them, the entries of the snapshot.
     fn over(&self, below: Watched, own: OwnView, bounds: Bounds) -> Iter {
-        let core = self.keyspace.core();
         let origin = Arc::new(OwnOrigin {
             second_claim: self.second_claim(&bounds),
             keyspace: self.keyspace.clone(),
@@ -149,10 +150,8 @@ impl OverSnapshot<'_> {
             seqno: origin.own.newest,
             // The iterator below notes when what it shows expires.
             time: self.time().map(|time| ReadTime { first_end: None, ..time }),
-            comparator: Arc::clone(&self.keyspace.state().comparator),
-            resolver: core.registry.cached_resolver(),
+            order: Order::of(&self.keyspace.state().comparator),
             origin,
-            totals: Arc::clone(&core.totals),
             report: None,
         };
         Iter::from(Bounded::new(viewpoint, opened, bounds))
@@ -188,15 +187,15 @@ impl OwnOrigin {
     fn over(&self, below: Watched) -> Opened {
         let comparator = &self.keyspace.state().comparator;
         let OwnView { memtables, newest, .. } = &self.own;
-        let own = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(*newest)));
+        let own =
+            memtables.iter().map(|memtable| Source::Memtable(Box::new(memtable.cursor(*newest))));
         let below = Source::Folded(FoldedCursor::new(below));
         let records = own.chain([below]).collect();
         let covers = memtables.iter().filter_map(|memtable| memtable.range_tombstones());
         let covers = covers.map(CoverSource::Memtable).collect();
         Opened {
-            records: MergingCursor::new(records, Arc::clone(comparator)),
+            records: MergingCursor::new(records, comparator),
             covers: Covers::new(covers, [*newest], comparator),
-            values: None,
         }
     }
 }
@@ -209,6 +208,19 @@ impl Origin for OwnOrigin {
         }
         let below = self.below.lock().second();
         self.over(Watched::from(below))
+    }
+
+    /// The iterator below has read them.
+    fn values(&self) -> Option<ValueReader> {
+        None
+    }
+
+    fn operators(&self) -> CachedResolver {
+        self.keyspace.core().registry.cached_resolver()
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.keyspace.core().totals
     }
 
     fn value_below(&self, key: &[u8]) -> Result<Value> {

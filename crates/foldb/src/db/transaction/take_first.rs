@@ -155,10 +155,10 @@ impl Conditional<'_> {
     fn walk(&self, front: &mut Front, upper: Bound<&[u8]>) -> Result<Option<(Key, Value)>> {
         let (lower, ahead) = match front.through() {
             Edge::Lowest | Edge::Highest => (Bound::Unbounded, 0),
-            Edge::Before(key) => (Bound::Included(key.to_vec()), 0),
-            Edge::Behind(key) => (Bound::Excluded(key.to_vec()), AHEAD),
+            Edge::Before(key) => (Bound::Included(&**key), 0),
+            Edge::Behind(key) => (Bound::Excluded(&**key), AHEAD),
         };
-        let rest = Bounds { lower, upper: upper.map(<[u8]>::to_vec) };
+        let rest = Bounds::between((lower, upper));
         let mut iter = self.keyspace.new_iter(rest, ReadSettings::default())?.at_front();
         let Some(first) = iter.next() else {
             front.extend(None, Edge::at_end(upper));

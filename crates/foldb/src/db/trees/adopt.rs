@@ -180,8 +180,9 @@ fn count_kept(
     candidates: &mut [Candidate<'_>],
 ) -> Result<()> {
     memtables.iter().for_each(|memtable| memtable.order_all());
-    let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor(MAX_SEQNO)));
-    let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
+    let sources =
+        memtables.iter().map(|memtable| Source::Memtable(Box::new(memtable.cursor(MAX_SEQNO))));
+    let mut records = MergingCursor::new(sources.collect(), &keyspace.comparator);
     let mut covers = covers_of(keyspace, memtables, &[]);
     let mut key: Option<Vec<u8>> = None;
     records.seek_to_first()?;

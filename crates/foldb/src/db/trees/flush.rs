@@ -253,8 +253,9 @@ impl Core {
         let expired_through = self.expired_through(keyspace, memtables);
         let snapshots = self.snapshots.live();
         let shown: &[SeqNo] = if planted(Fault::FlushFoldedWhole) { &[] } else { &snapshots };
-        let sources = memtables.iter().map(|memtable| Source::Memtable(memtable.cursor_for(shown)));
-        let mut records = MergingCursor::new(sources.collect(), Arc::clone(&keyspace.comparator));
+        let sources =
+            memtables.iter().map(|memtable| Source::Memtable(Box::new(memtable.cursor_for(shown))));
+        let mut records = MergingCursor::new(sources.collect(), &keyspace.comparator);
         let resolver = self.registry.resolver();
         let older = OlderTables::below(version, &[], &KeyRange::all(), &keyspace.comparator);
         let covers = covers_of(keyspace, memtables, &snapshots);

@@ -16,21 +16,22 @@ use std::sync::Arc;
 use foldb_chains::{Cursor as MemtableCursor, ValueBytes, Way};
 use smallvec::SmallVec;
 
-use crate::encoding::key_prefix;
+use crate::encoding::{is_same_key, key_prefix};
 use crate::error::{Error, Result};
-use crate::iterator::source::Source;
-use crate::key::{Comparator, RecordHeader};
+use crate::iterator::source::{Source, Sources};
+use crate::key::{Comparator, Kind, Order, RecordHeader, SeqNo};
 use crate::value::Value;
 
 /// A cursor over the union of its sources. After an error it stands on no record.
 pub(crate) struct MergingCursor {
-    sources: Vec<Source>,
+    sources: Sources,
     /// What matches compare first, one per source.
     heads: SmallVec<[Head; FEW]>,
-    /// `tree[0]` is the winner; `tree[i]` the loser of the match at inner node `i`.
+    /// `tree[i]` is the loser of the match at inner node `i`; `tree[0]` is not used.
     tree: SmallVec<[u32; FEW]>,
-    comparator: Arc<dyn Comparator>,
-    bytewise: bool,
+    /// The source that the cursor stands on.
+    winner: u32,
+    order: Order,
     /// Whether equal keys have the same bytes.
     same_bytes: bool,
     way: Way,
@@ -65,18 +66,18 @@ struct Head {
 const ENDED: Head = Head { rank: u64::MAX, valid: false };
 
 impl MergingCursor {
-    pub(crate) fn new(mut sources: Vec<Source>, comparator: Arc<dyn Comparator>) -> MergingCursor {
+    pub(crate) fn new(mut sources: Sources, comparator: &Arc<dyn Comparator>) -> MergingCursor {
         // Only one value at a time is needed, however many sources stand on large ones.
         if sources.len() > 1 {
             sources.iter_mut().for_each(Source::set_values_aside);
         }
         MergingCursor {
             heads: SmallVec::from_elem(ENDED, sources.len()),
-            tree: SmallVec::from_elem(0, sources.len().max(1)),
+            tree: SmallVec::from_elem(0, sources.len()),
+            winner: 0,
             sources,
-            bytewise: comparator.bytewise_order(),
+            order: Order::of(comparator),
             same_bytes: comparator.bytewise_order() || comparator.bytewise_equality(),
-            comparator,
             way: Way::Forward,
             effort: Effort::default(),
         }
@@ -103,16 +104,16 @@ impl MergingCursor {
     }
 
     /// Returns whether the cursor stands on a record of `key`, whatever the spelling.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_at(&self, key: &[u8]) -> bool {
-        self.valid() && (self.key() == key || self.is_spelled_otherwise(key))
+        self.valid() && (is_same_key(self.key(), key) || self.is_spelled_otherwise(key))
     }
 
     /// Returns whether the key under the cursor, whose bytes differ from `key`, is `key` all the
     /// same.
     #[inline]
     pub(crate) fn is_spelled_otherwise(&self, key: &[u8]) -> bool {
-        !self.same_bytes && self.comparator.compare(self.key(), key).is_eq()
+        !self.same_bytes && self.order.compare(self.key(), key).is_eq()
     }
 
     /// Returns the memtable if it is the only source. The caller may move it directly.
@@ -158,16 +159,25 @@ impl MergingCursor {
         self.sources[self.winner()].pinned_value()
     }
 
-    /// Writes the record's value to `value`. Equals [`MergingCursor::pinned_value`], and needs no
-    /// [`MergingCursor::hold_value`] before.
+    /// Takes the record if it is a put that a reader at `seqno` sees: writes its value to `value`,
+    /// and moves to the next record. Returns whether it took the record. Allowed only after a
+    /// forward positioning.
     ///
     /// # Errors
-    /// As [`MergingCursor::hold_value`].
-    #[inline]
-    pub(crate) fn copy_value_to(&mut self, value: &mut Value) -> Result<()> {
+    /// As [`MergingCursor::hold_value`] and [`MergingCursor::next`].
+    #[inline(always)]
+    pub(crate) fn take_put(&mut self, seqno: SeqNo, value: &mut Value) -> Result<bool> {
+        if let [Source::Run(only)] = &mut self.sources[..] {
+            return only.take_put(seqno, value);
+        }
         let winner = self.winner();
-        match self.sources[winner].copy_value_to(value) {
-            Ok(()) => Ok(()),
+        let source = &mut self.sources[winner];
+        let header = source.header();
+        if header.kind != Kind::Put || header.seqno > seqno {
+            return Ok(false);
+        }
+        match source.copy_value_to(value) {
+            Ok(()) => self.next().map(|()| true),
             Err(error) => Err(self.fail(error)),
         }
     }
@@ -175,7 +185,7 @@ impl MergingCursor {
     /// Returns whether keys are ordered by their bytes.
     #[inline]
     pub(crate) fn is_bytewise(&self) -> bool {
-        self.bytewise
+        self.order.is_bytewise()
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<()> {
@@ -239,10 +249,10 @@ impl MergingCursor {
     pub(crate) fn next_key_of_source(&mut self, key: &[u8]) -> Result<()> {
         debug_assert_eq!(self.way, Way::Forward);
         self.effort.steps += 1;
-        let (winner, bytewise, same_bytes) = (self.winner(), self.bytewise, self.same_bytes);
-        let comparator = &*self.comparator;
+        let (winner, same_bytes) = (self.winner(), self.same_bytes);
+        let (order, bytewise) = (&self.order, self.order.is_bytewise());
         let is_same =
-            |other: &[u8]| other == key || (!same_bytes && comparator.compare(other, key).is_eq());
+            |other: &[u8]| other == key || (!same_bytes && order.compare(other, key).is_eq());
         match self.sources[winner].next_key(key, bytewise, is_same) {
             Ok(()) => self.replay(winner),
             Err(error) => return Err(self.fail(error)),
@@ -278,7 +288,7 @@ impl MergingCursor {
 
     #[inline]
     fn winner(&self) -> usize {
-        self.tree[0] as usize
+        self.winner as usize
     }
 
     fn position(
@@ -310,7 +320,7 @@ impl MergingCursor {
     fn refresh(&mut self, index: usize) {
         let source = &self.sources[index];
         self.heads[index] = if source.valid() {
-            let prefix = if self.bytewise { key_prefix(source.key()) } else { 0 };
+            let prefix = if self.is_bytewise() { key_prefix(source.key()) } else { 0 };
             let rank = match self.way {
                 Way::Forward => prefix,
                 Way::Backward => !prefix,
@@ -325,7 +335,7 @@ impl MergingCursor {
     fn play_all(&mut self) {
         let count = self.sources.len();
         if count < 2 {
-            self.tree[0] = 0;
+            self.winner = 0;
             return;
         }
         let mut winners: SmallVec<[u32; 2 * FEW]> = SmallVec::from_elem(0, 2 * count);
@@ -339,7 +349,7 @@ impl MergingCursor {
             self.tree[node] = loser;
         }
         debug_assert!(self.is_won_by(winners[1]), "the winner of a merge has the next record");
-        self.tree[0] = winners[1];
+        self.winner = winners[1];
     }
 
     /// Plays the matches of source `index` up to the root, after the source moved.
@@ -355,12 +365,13 @@ impl MergingCursor {
             node /= 2;
         }
         debug_assert!(self.is_won_by(winner), "the winner of a merge has the next record");
-        self.tree[0] = winner;
+        self.winner = winner;
     }
 
     fn is_won_by(&self, winner: u32) -> bool {
         // A caller's order may contradict itself.
-        !self.bytewise || (0..self.sources.len() as u32).all(|other| !self.beats(other, winner))
+        !self.is_bytewise()
+            || (0..self.sources.len() as u32).all(|other| !self.beats(other, winner))
     }
 
     /// Returns whether source `a`'s record comes before source `b`'s, in the cursor's direction.
@@ -388,11 +399,7 @@ impl MergingCursor {
     /// Compares two records in the forward direction. They are never equal.
     fn compare_records(&self, a: u32, b: u32) -> Ordering {
         let (left, right) = (&self.sources[a as usize], &self.sources[b as usize]);
-        let keys = if self.bytewise {
-            left.key().cmp(right.key())
-        } else {
-            self.comparator.compare(left.key(), right.key())
-        };
+        let keys = self.order.compare(left.key(), right.key());
         keys.then_with(|| right.header().seqno.cmp(&left.header().seqno)).then(a.cmp(&b))
     }
 }

@@ -93,7 +93,7 @@ impl MergingCursor {
         let way = self.way;
         let source = &mut self.sources[index];
         let mut moved = false;
-        while source.valid() && dead.holds(&*self.comparator, source.key()) {
+        while source.valid() && dead.holds(self.order.comparator(), source.key()) {
             let passed = match source {
                 Source::Memtable(_) => false,
                 Source::Run(cursor) => cursor.pass_dead(way, dead)?,
@@ -111,13 +111,11 @@ impl MergingCursor {
     /// because no source goes behind it.
     fn stays_inside(&self, index: usize, dead: &Dead) -> bool {
         let source = &self.sources[index];
-        if !source.valid() || !dead.holds(&*self.comparator, source.key()) {
+        if !source.valid() || !dead.holds(self.order.comparator(), source.key()) {
             return false;
         }
         let is_last = match (self.way, &dead.end) {
-            (Way::Forward, Edge::Behind(last)) => {
-                self.comparator.compare(source.key(), last).is_eq()
-            }
+            (Way::Forward, Edge::Behind(last)) => self.order.compare(source.key(), last).is_eq(),
             _ => false,
         };
         !is_last
@@ -128,7 +126,7 @@ impl MergingCursor {
         let others = self.sources.iter().enumerate().filter(|(index, _)| *index != winner);
         let keys = others.map(|(_, source)| source).filter(|source| source.valid());
         let keys = keys.map(Source::key);
-        let compare = |a: &&[u8], b: &&[u8]| self.comparator.compare(a, b);
+        let compare = |a: &&[u8], b: &&[u8]| self.order.compare(a, b);
         match self.way {
             Way::Forward => keys.min_by(compare),
             Way::Backward => keys.max_by(compare),

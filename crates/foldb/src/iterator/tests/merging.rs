@@ -46,7 +46,7 @@ fn split() -> impl Strategy<Value = Vec<Vec<Event>>> {
 
 #[test]
 fn no_sources_give_no_records() {
-    let mut cursor = MergingCursor::new(Vec::new(), bytewise());
+    let mut cursor = MergingCursor::new(Sources::new(), &bytewise());
     cursor.seek_to_first().unwrap();
     assert!(!cursor.valid());
     cursor.seek_before(b"x").unwrap();
@@ -62,7 +62,7 @@ fn ties_go_to_the_newer_source() {
         let split: Vec<_> =
             (0..count).map(|i| vec![Event::put("k", 5, &format!("source {i}"))]).collect();
         let expected: Vec<_> = split.concat();
-        let mut cursor = MergingCursor::new(sources(&bench, &split), bytewise());
+        let mut cursor = MergingCursor::new(sources(&bench, &split), &bytewise());
         cursor.seek_to_first().unwrap();
         assert_eq!(forward(&mut cursor), expected);
         cursor.seek_to_last().unwrap();
@@ -77,7 +77,7 @@ fn after_a_failed_move_it_stands_nowhere() {
     let events: Vec<_> = (0..40).map(|i| Event::put(&format!("{i:03}"), i + 1, "x")).collect();
     let split = vec![Vec::new(), events.clone(), vec![Event::put("000", 99, "y")]];
     bench.mem.inject(Fault::on(Operation::Read).nth(10).forever());
-    let mut cursor = MergingCursor::new(sources(&bench, &split), bytewise());
+    let mut cursor = MergingCursor::new(sources(&bench, &split), &bytewise());
     let failed = (|| {
         cursor.seek_to_first()?;
         while cursor.valid() {
@@ -107,7 +107,7 @@ proptest! {
     ) {
         let bench = Workbench::ordered_by(Arc::clone(&comparator));
         let expected = in_order(&*comparator, split.concat());
-        let mut cursor = MergingCursor::new(sources(&bench, &split), Arc::clone(&comparator));
+        let mut cursor = MergingCursor::new(sources(&bench, &split), &comparator);
         cursor.seek_to_first().unwrap();
         prop_assert_eq!(&forward(&mut cursor), &expected);
         cursor.seek_to_last().unwrap();

@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::fold::Resolver;
-use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, MAX_SEQNO};
+use crate::fold::{Registry, Resolver};
+use crate::key::{BytewiseComparator, Comparator, DEFAULT_KEYSPACE, MAX_SEQNO, Order};
 use crate::memtable::{Folding, Memtable, MemtableWriter};
 use crate::operation::{Operation, encode_range};
 use crate::range_tombstone::{Edge, RangeTombstone};
@@ -153,7 +153,7 @@ fn run_cursor(bench: &Workbench, version: &Version) -> Option<RunCursor> {
 }
 
 /// Sources of records, every other one a memtable.
-fn sources(bench: &Workbench, split: &[Vec<Event>]) -> Vec<Source> {
+fn sources(bench: &Workbench, split: &[Vec<Event>]) -> Sources {
     Stored::split(bench, split).sources()
 }
 
@@ -162,6 +162,7 @@ struct Stored {
     parts: Vec<Part>,
     tables: Arc<OpenTables>,
     comparator: Arc<dyn Comparator>,
+    registry: Arc<Registry>,
 }
 
 enum Part {
@@ -172,7 +173,8 @@ enum Part {
 impl Stored {
     fn of(bench: &Workbench, parts: impl IntoIterator<Item = Part>) -> Stored {
         let (tables, comparator) = (Arc::clone(&bench.tables), Arc::clone(&bench.comparator));
-        Stored { parts: parts.into_iter().collect(), tables, comparator }
+        let registry = Arc::clone(&bench.registry);
+        Stored { parts: parts.into_iter().collect(), tables, comparator, registry }
     }
 
     /// Stores each part of the events, every other one in a memtable.
@@ -186,9 +188,9 @@ impl Stored {
         Stored::of(bench, parts)
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn sources(&self) -> Sources {
         let source = |part: &Part| match part {
-            Part::Memtable(memtable) => Source::Memtable(memtable.cursor(MAX_SEQNO)),
+            Part::Memtable(memtable) => Source::Memtable(Box::new(memtable.cursor(MAX_SEQNO))),
             Part::Run(run) => {
                 let options = CursorOptions::default();
                 let (tables, comparator) = (&self.tables, &self.comparator);

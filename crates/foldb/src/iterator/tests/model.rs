@@ -217,7 +217,7 @@ proptest! {
             .map(|(value, key)| (newest_spelling(&*comparator, &events, &key, seqno), value))
             .collect();
 
-        let bounds = Bounds { lower: lower.clone(), upper: upper.clone() };
+        let bounds = Bounds::between((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)));
         let mut iter = iter(&bench, &split, seqno, bounds);
         let mut model = Model { entries: &entries[..], place: Place::Fresh, yielded: false };
         for step in moves {

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::*;
 use crate::counters::Totals;
 use crate::error::ErrorKind;
+use crate::fold::CachedResolver;
 use crate::key::SeqNo;
+use crate::segment::ValueReader;
 use crate::stats::ReadReport;
 
 /// Opens the sources of iterators, and records their effort.
@@ -18,12 +20,19 @@ pub(super) struct Account {
     /// How often an iterator opened the sources.
     pub(super) opens: AtomicU64,
     dead: DeadStretches,
+    totals: Totals,
 }
 
 impl Account {
     pub(super) fn of(stored: Stored) -> Arc<Account> {
         let (effort, opens) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Account { stored, effort, opens, dead: DeadStretches::default() })
+        Arc::new(Account {
+            stored,
+            effort,
+            opens,
+            dead: DeadStretches::default(),
+            totals: Totals::default(),
+        })
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -39,10 +48,8 @@ impl Account {
         let viewpoint = Viewpoint {
             seqno,
             time: None,
-            comparator: Arc::clone(&bench.comparator),
-            resolver: bench.registry.cached_resolver(),
+            order: Order::of(&bench.comparator),
             origin: Arc::clone(self) as _,
-            totals: Arc::new(Totals::default()),
             report: None,
         };
         Iter::from(Bounded::open(viewpoint, bounds))
@@ -54,10 +61,21 @@ impl Origin for Account {
         self.opens.fetch_add(1, Ordering::Relaxed);
         let Stored { comparator, .. } = &self.stored;
         Opened {
-            records: MergingCursor::new(self.stored.sources(), Arc::clone(comparator)),
+            records: MergingCursor::new(self.stored.sources(), comparator),
             covers: Covers::new(self.stored.covers(), [seqno], comparator),
-            values: None,
         }
+    }
+
+    fn values(&self) -> Option<ValueReader> {
+        None
+    }
+
+    fn operators(&self) -> CachedResolver {
+        self.stored.registry.cached_resolver()
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     fn note_effort(&self, effort: Effort) {

@@ -54,14 +54,19 @@ impl Visible {
     /// chain is not a usual one.
     #[inline]
     fn fold_lent(&mut self) -> Option<bool> {
-        let Visible { viewpoint, records, covers, key, value, scratch, .. } = self;
-        let Viewpoint { seqno, time, resolver, report, .. } = viewpoint;
+        let Visible { viewpoint, records, covers, operators, key, value, scratch, .. } = self;
+        let Viewpoint { seqno, time, origin, report, .. } = viewpoint;
         let cursor = records.only_memtable()?;
         if covers.is_some() || time.is_some() {
             return None;
         }
         let versions = memtable::versions(cursor, *seqno);
-        let (answer, operands) = fold_usual(key, versions, || &**resolver.load(), scratch)?;
+        let (answer, operands) = fold_usual(
+            key,
+            versions,
+            || &**operators.get_or_insert_with(|| origin.operators()).load(),
+            scratch,
+        )?;
         if let Some(report) = report {
             report.saw_operands(operands);
         }

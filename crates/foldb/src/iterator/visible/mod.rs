@@ -12,16 +12,16 @@ mod in_memtable;
 
 use foldb_chains::Way;
 
-use crate::counters::{Total, Totals};
+use crate::counters::Total;
 use crate::encoding::copy_short;
 use crate::error::Result;
-use crate::fold::Chain;
+use crate::fold::{CachedResolver, Chain};
+use crate::iterator::bounds::HeldKey;
 use crate::iterator::covers::Covers;
 use crate::iterator::dead::Dead;
 use crate::iterator::merging::MergingCursor;
-use crate::iterator::origin::{Opened, Viewpoint};
+use crate::iterator::origin::{Opened, Origin, Viewpoint};
 use crate::iterator::source::MAX_HIDDEN;
-use crate::key::Kind;
 use crate::range_tombstone::Edge;
 use crate::segment::ValueReader;
 use crate::table::LARGE_BLOCK;
@@ -30,16 +30,23 @@ use crate::value::Value;
 /// A long-lived cursor reports its effort after this many seeks.
 const SEEKS_BETWEEN_REPORTS: u64 = 1024;
 
+/// The C library serves allocations up to about this many bytes from a list of the thread.
+const QUICK_ALLOCATION: usize = 1032;
+
+const _: () = assert!(size_of::<Visible>() <= QUICK_ALLOCATION, "each iterator allocates one");
+
 /// A cursor that folds the records of one key after another.
 pub(super) struct Visible {
     pub(super) viewpoint: Viewpoint,
     pub(super) records: MergingCursor,
     /// The range tombstones of the same sources, if they have any.
-    covers: Option<Covers>,
-    /// Reads separated values, if there may be any.
+    covers: Option<Box<Covers>>,
+    /// Reads separated values. It is made for the first of them.
     values: Option<ValueReader>,
+    /// Made for the first fold that asks for operators.
+    operators: Option<CachedResolver>,
     /// The key that was folded last, or that the walk came to.
-    pub(super) key: Vec<u8>,
+    pub(super) key: HeldKey,
     /// The value of the last fold that found an entry.
     pub(super) value: Result<Value>,
     chain: Chain,
@@ -50,13 +57,14 @@ pub(super) struct Visible {
 
 impl Visible {
     pub(super) fn new(viewpoint: Viewpoint, opened: Opened) -> Visible {
-        let Opened { records, covers, values } = opened;
+        let Opened { records, covers } = opened;
         Visible {
             viewpoint,
             records,
-            covers,
-            values,
-            key: Vec::new(),
+            covers: covers.map(Box::new),
+            values: None,
+            operators: None,
+            key: HeldKey::new(),
             value: Ok(Value::default()),
             chain: Chain::default(),
             scratch: Vec::new(),
@@ -143,22 +151,15 @@ impl Visible {
     /// chain, and moves past the key. Then no chain is needed. Returns whether it took the value.
     #[inline]
     fn take_plain(&mut self) -> Result<bool> {
-        let Visible { viewpoint, records, .. } = self;
-        let header = records.header();
-        if header.kind != Kind::Put
-            || header.seqno > viewpoint.seqno
-            || self.covers.is_some()
-            || viewpoint.time.is_some()
-        {
+        let Visible { viewpoint, records, covers, value, .. } = self;
+        if covers.is_some() || viewpoint.time.is_some() {
             return Ok(false);
         }
-        let Ok(value) = &mut self.value else { return Ok(false) };
+        let Ok(value) = value else { return Ok(false) };
         forget_large(value);
-        records.copy_value_to(value)?;
-        if let Some(report) = &viewpoint.report {
-            report.saw_operands(0);
+        if !records.take_put(viewpoint.seqno, value)? {
+            return Ok(false);
         }
-        records.next()?;
         if records.is_at(&self.key) {
             self.pass_key()?;
         }
@@ -277,20 +278,20 @@ impl Visible {
         if self.chain.separated().is_some() && !self.resolve() {
             return true;
         }
-        let Viewpoint { time, resolver, totals, .. } = &mut self.viewpoint;
+        let Viewpoint { time, origin, .. } = &mut self.viewpoint;
         let mut living = Ok(());
         if let Some(time) = time {
             living = time.drop_expired(&mut self.chain);
         }
-        let resolver = resolver.load();
+        let operators = self.operators.get_or_insert_with(|| origin.operators()).load();
         let mut folded =
-            living.and_then(|()| self.chain.value(&self.key, resolver, &mut self.scratch));
+            living.and_then(|()| self.chain.value(&self.key, operators, &mut self.scratch));
         if let Some(time) = time
             && let Ok(Some(stored)) = folded
         {
             folded = time.show(stored);
         }
-        settle(folded, &mut self.value, totals)
+        settle(folded, &mut self.value, &**origin)
     }
 
     /// Replaces the address of the chain's separated base by the value. Returns `false` if the
@@ -299,9 +300,13 @@ impl Visible {
     #[inline(never)]
     fn resolve(&mut self) -> bool {
         let Some(base) = self.chain.separated() else { return true };
+        let origin = &self.viewpoint.origin;
+        if self.values.is_none() {
+            self.values = origin.values();
+        }
         let value = match &mut self.values {
             Some(values) => values.value(&base.value, &self.key),
-            None => self.viewpoint.origin.value_below(&self.key),
+            None => origin.value_below(&self.key),
         };
         match value {
             Ok(value) => {
@@ -331,18 +336,18 @@ impl Visible {
     /// moved.
     #[cold]
     pub(super) fn pass_dead(&mut self) -> Result<bool> {
-        let Viewpoint { comparator, seqno, origin, .. } = &self.viewpoint;
-        let dead = origin.dead().find(&**comparator, &self.key, *seqno, origin.installs());
+        let Viewpoint { order, seqno, origin, .. } = &self.viewpoint;
+        let dead = origin.dead().find(order.comparator(), &self.key, *seqno, origin.installs());
         dead.map_or(Ok(false), |dead| self.records.pass_dead(&dead))
     }
 
     /// Notes for later walks that this reader found only deleted keys between two places.
     #[cold]
     pub(super) fn note_dead(&self, start: Edge, end: Edge) {
-        let Viewpoint { comparator, seqno, origin, .. } = &self.viewpoint;
+        let Viewpoint { order, seqno, origin, .. } = &self.viewpoint;
         let (newest_file, installs) = (origin.newest_file(), origin.installs());
         let dead = Dead { start, end, seqno: *seqno, newest_file, installs };
-        origin.dead().learn(&**comparator, dead);
+        origin.dead().learn(order.comparator(), dead);
     }
 }
 
@@ -371,7 +376,7 @@ fn forget_large(value: &mut Value) {
 
 /// Makes `key` equal to the key under the cursor. Neighbouring keys mostly have one length.
 #[inline]
-fn set_key(key: &mut Vec<u8>, next: &[u8]) {
+fn set_key(key: &mut HeldKey, next: &[u8]) {
     if key.len() == next.len() {
         copy_short(key, next);
     } else {
@@ -382,12 +387,12 @@ fn set_key(key: &mut Vec<u8>, next: &[u8]) {
 
 /// Takes in the result of a fold. Returns whether the key exists, if only as a failed merge.
 #[inline]
-fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, totals: &Totals) -> bool {
+fn settle(folded: Result<Option<Value>>, value: &mut Result<Value>, origin: &dyn Origin) -> bool {
     match folded {
         Ok(Some(found)) => *value = Ok(found),
         Ok(None) => return false,
         Err(error) => {
-            totals.add(Total::FailedMerges, 1);
+            origin.totals().add(Total::FailedMerges, 1);
             *value = Err(error);
         }
     }

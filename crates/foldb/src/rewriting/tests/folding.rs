@@ -48,7 +48,7 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
         let (range, options) = (KeyRange::all(), CursorOptions::default());
         Source::Run(RunCursor::new(run, &range, &bench.tables, &bench.comparator, options))
     });
-    let mut records = MergingCursor::new(runs.collect(), bench.comparator.clone());
+    let mut records = MergingCursor::new(runs.collect(), &bench.comparator);
     records.seek_to_first().unwrap();
     let below = tree_of(&bench, older);
     let older = OlderTables::below(&below, &[], &KeyRange::all(), &bench.comparator);
