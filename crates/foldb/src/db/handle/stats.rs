@@ -80,7 +80,7 @@ impl Core {
                 option.source = OptionSource::Stored;
             }
             if option.name == "memory_budget" {
-                option.lack = self.lack_of_filters();
+                option.lack = lack_of_filters(self);
             }
             if option.name == "map_log" && options.map_log && !self.log_is_mapped() {
                 // The file system does not keep blocks that it reserves, or cannot map.
@@ -90,19 +90,19 @@ impl Core {
         }
         explained
     }
+}
 
-    /// Tells whether the filters of all tables find room in memory.
-    fn lack_of_filters(&self) -> Option<String> {
-        let filters: u64 = self.keyspaces.all().iter().map(|own| filter_bytes(own)).sum();
-        let room = self.runtime.ledger().tables.room() as u64;
-        let left_out = self.keyspaces.default().tables.filters_left_out();
-        (filters > room).then(|| {
-            format!(
-                "the filters of all tables take about {filters} bytes, but {room} are left for \
-                 them: {left_out} reads since the open searched a table without its filter"
-            )
-        })
-    }
+/// Tells whether the filters of all tables find room in memory.
+fn lack_of_filters(core: &Core) -> Option<String> {
+    let filters: u64 = core.keyspaces.all().iter().map(|own| filter_bytes(own)).sum();
+    let room = core.runtime.ledger().tables.room() as u64;
+    let left_out = core.keyspaces.default().tables.filters_left_out();
+    (filters > room).then(|| {
+        format!(
+            "the filters of all tables take about {filters} bytes, but {room} are left for them: \
+             {left_out} reads since the open searched a table without its filter"
+        )
+    })
 }
 
 /// Returns about how many bytes the filters of a keyspace's tables have.
