@@ -96,6 +96,12 @@ void Told(const std::string& what, const Status& status) {
                 status.ToString().find("a told failure") != std::string::npos);
 }
 
+// Opens a database, and puts a key. Ours keeps the files of a clean close until the first write.
+Status OpenAndPut(const Options& options, DB** db) {
+  const Status status = DB::Open(options, report::Path("failing"), db);
+  return status.ok() ? (*db)->Put(WriteOptions(), "refused", "1") : status;
+}
+
 void FailingOpen() {
   std::unique_ptr<Env> memory(leveldb::NewMemEnv(Env::Default()));
   FailingEnv env(memory.get());
@@ -117,7 +123,7 @@ void FailingOpen() {
                          FailingEnv::kWritable, FailingEnv::kLock}) {
     env.failing = operation;
     db = nullptr;
-    Told("open", DB::Open(options, report::Path("failing"), &db));
+    Told("open with a put", OpenAndPut(options, &db));
     delete db;
   }
   env.failing = FailingEnv::kNone;
