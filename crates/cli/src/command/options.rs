@@ -63,8 +63,10 @@ fn to_table(explained: &[ExplainedOption]) -> String {
             }
             (value, unit) => (value.to_string(), unit.to_owned()),
         };
-        let lack = option.lack.as_ref().map(|lack| format!(". NOW: {lack}"));
-        let cost = option.cost.to_owned() + &lack.unwrap_or_default();
+        let cost = match &option.lack {
+            Some(lack) => format!("{}. NOW: {lack}", option.cost.trim_end_matches('.')),
+            None => option.cost.to_owned(),
+        };
         vec![option.name.to_owned(), value, unit, option.source.to_string(), cost]
     });
     let table: Vec<_> = std::iter::once(heading.map(str::to_owned).to_vec()).chain(rows).collect();
@@ -89,6 +91,17 @@ mod tests {
         let cache = explained.iter().find(|option| option.name == "block_cache_size").unwrap();
         assert_eq!(to_json(cache)["value"], (32 << 20) + 1);
         assert_eq!(table.lines().count(), explained.len() + 1);
+    }
+
+    #[test]
+    fn what_a_database_lacks_is_told_behind_the_cost() {
+        let mut explained = Options::default().explain();
+        assert!(!to_table(&explained).contains("NOW:"));
+        let budget = explained.iter_mut().find(|option| option.name == "memory_budget").unwrap();
+        budget.lack = Some("few filters fit".to_owned());
+        assert_eq!(to_json(budget)["lack"], "few filters fit");
+        let end = format!("{}. NOW: few filters fit", budget.cost.trim_end_matches('.'));
+        assert!(to_table(&explained).lines().any(|line| line.ends_with(&end)), "{end}");
     }
 
     #[test]

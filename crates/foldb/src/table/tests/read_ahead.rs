@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
 
+type Move = fn(&mut TableCursor) -> Result<()>;
+
 /// Returns records of about 120 bytes, in some hundred blocks.
 fn numbered() -> Vec<Record> {
     (0..5000).map(|n| put(format!("{n:016}"), n, [n as u8; 96])).collect()
@@ -55,24 +57,20 @@ fn a_scan_reads_all_records_before_a_part_that_cannot_be_read() {
     let (table, file, records) = table();
     let middle = file.bytes().len() as u64 / 2;
     *file.unreadable.lock().unwrap() = middle..middle + 1;
-    let mut cursor = TableCursor::new(table.clone(), CursorOptions::default());
-    cursor.seek_to_first().unwrap();
-    let mut first = Vec::new();
-    while let Some(found) = record(&cursor) {
-        first.push(found);
-        if cursor.next().is_err() {
-            break;
+    let until_error = |seek: Move, step: Move| {
+        let mut cursor = TableCursor::new(table.clone(), CursorOptions::default());
+        seek(&mut cursor).unwrap();
+        let mut records = Vec::new();
+        while let Some(found) = record(&cursor) {
+            records.push(found);
+            if step(&mut cursor).is_err() {
+                break;
+            }
         }
-    }
-    let mut cursor = TableCursor::new(table, CursorOptions::default());
-    cursor.seek_to_last().unwrap();
-    let mut last = Vec::new();
-    while let Some(found) = record(&cursor) {
-        last.push(found);
-        if cursor.prev().is_err() {
-            break;
-        }
-    }
+        records
+    };
+    let first = until_error(TableCursor::seek_to_first, TableCursor::next);
+    let mut last = until_error(TableCursor::seek_to_last, TableCursor::prev);
     last.reverse();
     assert_eq!(first, records[..first.len()]);
     assert_eq!(last, records[records.len() - last.len()..]);

@@ -82,20 +82,27 @@ fn a_follower_never_gets_a_write_that_was_taken_back() {
     }
 }
 
+/// Lets a follower in another process read a write that is then taken back. Returns the follower's
+/// database, its updates, and its position behind the write.
+fn mislead(db: &Db, fs: &MemFs, disk: &Arc<Away>) -> (ReadOnlyDb, Arc<Mutex<Updates>>, Position) {
+    let beside = Db::open_read_only(PATH, keeping(fs, 9)).unwrap();
+    let updates =
+        Arc::new(Mutex::new(beside.with(&ALL).updates_since(&Position::BEGINNING).unwrap()));
+    assert_eq!(told(&mut updates.lock().unwrap()), ["default:a=1"]);
+    let follower = Arc::clone(&updates);
+    let look = move || assert_eq!(told(&mut follower.lock().unwrap()), ["default:b=lost"]);
+    lose(db, disk, "lost", look);
+    let position = updates.lock().unwrap().position();
+    (beside, updates, position)
+}
+
 /// Another process cannot know that the write will be taken back. Its position is lost then.
 #[test]
 fn a_position_behind_a_write_that_was_taken_back_is_lost() {
     for closes in [false, true] {
         let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
         let db = open_with(&fs, &disk);
-        let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
-        let updates =
-            Arc::new(Mutex::new(beside.with(&ALL).updates_since(&Position::BEGINNING).unwrap()));
-        assert_eq!(told(&mut updates.lock().unwrap()), ["default:a=1"]);
-        let follower = Arc::clone(&updates);
-        let look = move || assert_eq!(told(&mut follower.lock().unwrap()), ["default:b=lost"]);
-        lose(&db, &disk, "lost", look);
-        let position = updates.lock().unwrap().position();
+        let (beside, updates, position) = mislead(&db, &fs, &disk);
         if !closes {
             db.with(&SYNC).put("b", "kept").unwrap();
             db.with(&SYNC).put("c", "3").unwrap();
@@ -117,14 +124,7 @@ fn a_position_behind_a_write_that_was_taken_back_is_lost() {
 fn a_position_behind_a_write_that_was_taken_back_is_lost_to_keyspaces_and_loads() {
     let (fs, disk) = (MemFs::new(), Arc::new(Away::default()));
     let db = open_with(&fs, &disk);
-    let beside = Db::open_read_only(PATH, keeping(&fs, 9)).unwrap();
-    let updates =
-        Arc::new(Mutex::new(beside.with(&ALL).updates_since(&Position::BEGINNING).unwrap()));
-    assert_eq!(told(&mut updates.lock().unwrap()), ["default:a=1"]);
-    let follower = Arc::clone(&updates);
-    let look = move || assert_eq!(told(&mut follower.lock().unwrap()), ["default:b=lost"]);
-    lose(&db, &disk, "lost", look);
-    let position = updates.lock().unwrap().position();
+    let (beside, updates, position) = mislead(&db, &fs, &disk);
     db.create_keyspace("x", Default::default()).unwrap();
     let mut load = db.sorted_load().unwrap();
     load.put("l", "loaded").unwrap();

@@ -136,9 +136,9 @@ fn a_full_disk_is_emptied_by_the_drop_of_a_keyspace() {
     wait_for_space(&db, &fs);
 }
 
-/// Closes a database with a reserve, whose keyspace `old` has overlapping tables, and leaves no
-/// free byte on the disk.
-fn closed_on_a_full_disk(fs: &MemFs) {
+/// Closes a database with a reserve, whose keyspace `old` has overlapping tables, and opens it when
+/// the disk has no free byte.
+fn reopened_on_a_full_disk(fs: &MemFs) -> (Db, Arc<Told>) {
     let db = Db::open(PATH, Options { disable_auto_compactions: true, ..options(fs) }).unwrap();
     let old = db.create_keyspace("old", KeyspaceOptions::default()).unwrap();
     let mut count = 0;
@@ -152,15 +152,16 @@ fn closed_on_a_full_disk(fs: &MemFs) {
     drop(old);
     let used = DISK - fs.create("probe".as_ref()).unwrap().free_space().unwrap();
     fs.set_capacity(Some(used));
+    let told = Arc::new(Told::default());
+    let db = Db::open(PATH, Options { listeners: vec![told.clone()], ..options(fs) }).unwrap();
+    (db, told)
 }
 
 /// An open after a clean close has no log of its own, through which it would see free space.
 #[test]
 fn a_drop_after_a_clean_close_empties_a_full_disk() {
     let fs = small_disk();
-    closed_on_a_full_disk(&fs);
-    let told = Arc::new(Told::default());
-    let db = Db::open(PATH, Options { listeners: vec![told.clone()], ..options(&fs) }).unwrap();
+    let (db, told) = reopened_on_a_full_disk(&fs);
     db.drop_keyspace("old").unwrap();
     // Workers may end the shortage at once.
     assert_eq!(told.0.lock().unwrap()[0], "disk_full");
@@ -171,9 +172,7 @@ fn a_drop_after_a_clean_close_empties_a_full_disk() {
 #[test]
 fn a_compaction_after_a_clean_close_has_the_space_of_the_reserve() {
     let fs = small_disk();
-    closed_on_a_full_disk(&fs);
-    let told = Arc::new(Told::default());
-    let db = Db::open(PATH, Options { listeners: vec![told.clone()], ..options(&fs) }).unwrap();
+    let (db, told) = reopened_on_a_full_disk(&fs);
     let old = db.keyspace("old").unwrap();
     let compacted = old.compact(..);
     assert_eq!(told.0.lock().unwrap().first(), Some(&"disk_full"), "{compacted:?}");
