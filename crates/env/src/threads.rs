@@ -21,6 +21,11 @@ pub trait Threads: Debug + Send + Sync {
     fn has_threads(&self) -> bool {
         true
     }
+
+    /// Returns how many threads can run at the same time.
+    fn processors(&self) -> usize {
+        thread::available_parallelism().map_or(1, usize::from)
+    }
 }
 
 /// A thread that was started.

@@ -122,12 +122,19 @@ impl Job {
         } else {
             self.merge_slice(&first.1, context, values)?
         };
-        if context.version.position(self.output_run).is_none() {
-            let (level, run) = (self.output_level, self.output_run);
-            let before = self.place_of_output(context.version);
-            slice.edits.insert(0, TreeEdit::NewRun { level, run, before });
-        }
+        self.place_output(&mut slice.edits, context.version);
         Ok(Some(slice))
+    }
+
+    /// Lets a slice's edits make the output run exactly if `version` lacks it. Since the slice
+    /// began, another part of the job may have made that run or used it up.
+    pub(crate) fn place_output(&self, edits: &mut Vec<TreeEdit>, version: &Version) {
+        edits.retain(|edit| !matches!(edit, TreeEdit::NewRun { .. }));
+        if version.position(self.output_run).is_none() {
+            let (level, run) = (self.output_level, self.output_run);
+            let before = self.place_of_output(version);
+            edits.insert(0, TreeEdit::NewRun { level, run, before });
+        }
     }
 
     /// Returns the run that a missing output run stands directly before, or `None` if it is its
@@ -198,7 +205,7 @@ impl Job {
     }
 
     /// Returns the runs that the job reads: its inputs, and the output run if it exists.
-    fn sources<'a>(&self, version: &'a Version) -> Vec<&'a Arc<Run>> {
+    pub(super) fn sources<'a>(&self, version: &'a Version) -> Vec<&'a Arc<Run>> {
         let takes_part =
             |run: &&Arc<Run>| run.id == self.output_run || self.inputs.contains(&run.id);
         version.runs().map(|(_, run)| run).filter(takes_part).collect()
@@ -301,7 +308,7 @@ impl Job {
         }
         let mut end = self.range.hi.clone();
         while records.valid() {
-            if !rest.contains(comparator, records.key()) {
+            if rest.hi.as_ref().is_some_and(|hi| !hi.admits(comparator, records.key())) {
                 break;
             }
             if output.is_full(context.target_file_size, folder.memory_bytes()) {
@@ -319,8 +326,11 @@ impl Job {
         let tombstones = tombstones_to_pass_on(&folder, &range, comparator)?;
         output.set_tombstones(tombstones, &folder.older);
         let segments = output.finish_values()?;
+        // Another part of the job may use up a run that has nothing here.
+        let has_keys = |run: &&Arc<Run>| run.overlapping(comparator, &range).next().is_some();
         let carve = |run: &Arc<Run>| TreeEdit::Carve { run: run.id, range: range.clone() };
-        let mut edits: Vec<_> = self.sources(context.version).into_iter().map(carve).collect();
+        let sources = self.sources(context.version).into_iter();
+        let mut edits: Vec<_> = sources.filter(has_keys).map(carve).collect();
         let flushed_through = context.flushed_through;
         let surroundings =
             context.version.surroundings(&edits, comparator, flushed_through, &(context.gone)())?;

@@ -19,7 +19,7 @@
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base" and
 //! tombstones are dropped. There a base that every reader sees gets the sequence number 0.
 
-use crate::encoding::key_prefix;
+use crate::encoding::{copy_short, key_prefix};
 use crate::error::{ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::expiring::alive;
@@ -163,8 +163,7 @@ impl<'a> Folder<'a> {
         records: &mut MergingCursor,
         sink: &mut impl RecordSink,
     ) -> Result<()> {
-        self.key.clear();
-        self.key.extend_from_slice(records.key());
+        self.take_key(records);
         (self.left_in, self.kept_apart) = (None, 0);
         let (mut stripe, mut cover) = (usize::MAX, 0);
         // Whether older records of the stripe still matter.
@@ -188,8 +187,7 @@ impl<'a> Folder<'a> {
             if here != stripe {
                 self.finish_stripe(stripe, sink)?;
                 if records.has_spellings() {
-                    self.key.clear();
-                    self.key.extend_from_slice(records.key());
+                    self.take_key(records);
                 }
                 (stripe, open) = (here, true);
                 cover = self.cover_of(here)?;
@@ -212,6 +210,14 @@ impl<'a> Folder<'a> {
                 return self.finish_key(stripe, sink);
             }
         }
+    }
+
+    /// Copies the key under the cursor.
+    #[inline]
+    fn take_key(&mut self, records: &MergingCursor) {
+        let key = records.key();
+        self.key.resize(key.len(), 0);
+        copy_short(&mut self.key, key);
     }
 
     /// Returns whether there are more records of the key.

@@ -319,7 +319,8 @@ engine {
         "true: no background rewriting, but reads meet ever more runs."
         RocksDB "disable_auto_compactions"
     }
-    /// Threads that compact this database at once, beside one that is kept for flushes.
+    /// Threads that compact this database at once, beside one that is kept for flushes. They share
+    /// a large compaction, each with a key range of its own.
     max_background_compactions: usize {
         value 1, "threads" in BACKGROUND_THREADS;
         "More: keeps up with faster writes, for processor time and memory."

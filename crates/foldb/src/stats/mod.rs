@@ -57,7 +57,7 @@ pub struct Stats {
     pub bytes_reclaimed: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Compaction jobs finished; one may have many slices.
+    /// Compaction jobs finished, each part of a divided one; a job may have many slices.
     pub compactions: u64,
     /// Compaction slices installed.
     pub compaction_slices: u64,

@@ -2,3 +2,4 @@
 
 mod jobs;
 mod order;
+mod parts;

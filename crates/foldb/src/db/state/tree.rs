@@ -98,7 +98,7 @@ pub(crate) struct Tree {
 pub(crate) struct KeyspaceTree {
     pub(crate) keyspace: Arc<KeyspaceState>,
     pub(crate) version: Arc<Version>,
-    /// Running jobs. No two of them share a run.
+    /// Running jobs. Only parts of one job share a run.
     pub(crate) running: Vec<Job>,
     /// Writes up to this number need no log.
     pub(crate) flushed_through: SeqNo,

@@ -17,10 +17,14 @@ use crate::rewriting::folding::FoldCounts;
 use crate::table::LaterSyncs;
 use crate::version::{Edit, KeyspaceEdit, Version};
 
+/// A part of a job has at least this part of a table's target size, so that its last table is not
+/// much smaller than others.
+const PARTS_OF_A_TABLE: u64 = 4;
+
 /// A slice of a compaction that is written and not yet part of its tree.
 pub(super) struct WrittenSlice {
     keyspace: Arc<KeyspaceState>,
-    output_level: usize,
+    job: Job,
     pub(super) slice: FinishedSlice,
     /// Holds the inputs.
     version: Arc<Version>,
@@ -29,7 +33,8 @@ pub(super) struct WrittenSlice {
 }
 
 impl Core {
-    /// Claims the job that the policy picks next, unless a caller runs its own jobs alone.
+    /// Claims the job that the policy picks next, unless a caller runs its own jobs alone. Returns
+    /// its first part; the others wait for workers.
     pub(crate) fn begin_job(&self) -> Option<Claim> {
         if self.time.is_used() && self.time.is_end_due(&*self.options.env.clock) {
             // The tree's lock must be free, because a new second is stored under it.
@@ -60,9 +65,31 @@ impl Core {
         let next_end = if finds_nothing && ends { self.next_end(&tree) } else { 0 };
         self.time.note_next_end(next_end);
         self.background.rest.note_look(seen, finds_nothing && !ends);
-        let claim = claim?;
-        tree.claim(&claim);
-        Some(claim)
+        let mut parts = self.parts_of(claim?, &tree).into_iter();
+        parts.as_slice().iter().for_each(|part| tree.claim(part));
+        drop(tree);
+        let first = parts.next();
+        if parts.len() > 0 {
+            parts.for_each(|part| self.background.paused_jobs.add(Some(part)));
+            self.wake();
+        }
+        first
+    }
+
+    /// Divides a job among the workers that may compact at once.
+    fn parts_of(&self, Claim { keyspace, job }: Claim, tree: &Tree) -> Vec<Claim> {
+        let most = self.settings.max_background_compactions;
+        let workers = self.runtime.workers();
+        let most =
+            if workers.are_running() { most.min(workers.compactions_at_once()) } else { most };
+        let version = &tree.keyspaces[&keyspace.id].version;
+        let least_bytes = self.settings.tree.target_file_size / PARTS_OF_A_TABLE;
+        // A job of a keyspace that failed ends with its first step.
+        let parts = keyspace.guarded("the choice of a compaction", || {
+            Ok(job.clone().parts(most, least_bytes, version, &*keyspace.comparator))
+        });
+        let parts = parts.unwrap_or_else(|_| vec![job]).into_iter();
+        parts.map(|job| Claim { keyspace: Arc::clone(&keyspace), job }).collect()
     }
 
     /// Returns the earliest moment to come at which half of some table's records have expired.
@@ -75,13 +102,9 @@ impl Core {
     /// Ends a job: releases its claim.
     pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
         if let Some(Claim { keyspace, job }) = claim.take() {
-            let output_run = job.output_run;
-            // The job holds its inputs. A caller that waits for the end of the job must find them
-            // removed.
-            drop(job);
             if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
                 let before = own.running.len();
-                own.running.retain(|other| other.output_run != output_run);
+                own.running.retain(|other| !other.is_same_part(&job));
                 assert_eq!(
                     own.running.len() + 1,
                     before,
@@ -180,8 +203,8 @@ impl Core {
         self.totals.add(Total::FailedMerges, slice.counts.failed);
         self.tell_failures(keyspace, &slice.failures);
         self.totals.add_level_bytes(job.output_level, slice.bytes_written);
-        let (keyspace, output_level) = (Arc::clone(keyspace), job.output_level);
-        Ok(Some(WrittenSlice { keyspace, output_level, slice, version, start }))
+        let (keyspace, job) = (Arc::clone(keyspace), job.clone());
+        Ok(Some(WrittenSlice { keyspace, job, slice, version, start }))
     }
 
     /// Adds slices to the trees of their keyspaces, which differ, in one edit. Those of keyspaces
@@ -193,11 +216,13 @@ impl Core {
         // A moved table belongs to the version and is removed with it.
         self.discard_slices(&dropped, &tree);
         let mut edit = Edit::default();
-        for WrittenSlice { keyspace, slice, .. } in &mut slices {
-            if slice.bytes_base > 0
-                && let Some(own) = tree.keyspaces.get_mut(&keyspace.id)
-            {
-                own.dead_share.observe(slice.bytes_above, slice.bytes_base, slice.bytes_written);
+        for WrittenSlice { keyspace, job, slice, .. } in &mut slices {
+            if let Some(own) = tree.keyspaces.get_mut(&keyspace.id) {
+                if slice.bytes_base > 0 {
+                    let (above, base) = (slice.bytes_above, slice.bytes_base);
+                    own.dead_share.observe(above, base, slice.bytes_written);
+                }
+                job.place_output(&mut slice.edits, &own.version);
             }
             let change = KeyspaceEdit::of_tree(keyspace.id, slice.edits.clone());
             edit.keyspaces.push(change);
@@ -215,11 +240,11 @@ impl Core {
 
     /// Returns the event of a slice. The slice no longer holds the old version.
     fn event_of(&self, written: WrittenSlice) -> Event {
-        let WrittenSlice { keyspace, output_level, slice, version, start } = written;
+        let WrittenSlice { keyspace, job, slice, version, start } = written;
         drop(version);
         Event::Compaction {
             keyspace: Arc::clone(&keyspace.name),
-            output_level,
+            output_level: job.output_level,
             bytes_read: slice.bytes_above + slice.bytes_base,
             bytes_written: slice.bytes_written,
             duration: self.options.env.clock.now() - start,
@@ -246,12 +271,14 @@ impl Tree {
                 Ok(())
             });
             assert!(!job.inputs.is_empty(), "a job has runs to carry down");
+            let shares = |other: &&Job| {
+                other.output_run == job.output_run
+                    || job.inputs.iter().any(|run| other.inputs.contains(run))
+            };
             assert!(
-                own.running.iter().all(|other| other.output_run != job.output_run),
-                "no two running jobs write one run"
+                own.running.iter().filter(shares).all(|other| job.is_other_part_of(other)),
+                "only parts of one job share runs"
             );
-            let shares = |other: &Job| job.inputs.iter().any(|run| other.inputs.contains(run));
-            assert!(!own.running.iter().any(shares), "no two running jobs read one run");
             // A job of a keyspace that failed ends with its first step.
             debug_assert!(checked.is_ok() || keyspace.has_failed());
             own.running.push(job.clone());

@@ -28,7 +28,7 @@ pub(crate) struct MergingCursor {
     /// What matches compare first, one per source.
     heads: SmallVec<[Head; FEW]>,
     /// `tree[i]` is the loser of the match at inner node `i`; `tree[0]` is not used.
-    tree: SmallVec<[u32; FEW]>,
+    tree: SmallVec<[Player; FEW]>,
     /// The source that the cursor stands on.
     winner: u32,
     order: Order,
@@ -62,6 +62,26 @@ struct Head {
     valid: bool,
 }
 
+/// A source in the tree, with the rank of its head: a match looks nowhere else.
+#[derive(Clone, Copy, Debug, Default)]
+struct Player {
+    rank: u64,
+    source: u32,
+}
+
+impl Player {
+    /// Returns the winner of a match with a player of another rank, and the loser. Most matches are
+    /// as likely won as lost, so there is no branch that a processor would guess wrong.
+    #[inline(always)]
+    fn play(self, other: Player) -> (Player, Player) {
+        let loses = 0u64.wrapping_sub(u64::from(other.rank < self.rank));
+        let ranks = (self.rank ^ other.rank) & loses;
+        let sources = (self.source ^ other.source) & loses as u32;
+        let winner = Player { rank: self.rank ^ ranks, source: self.source ^ sources };
+        (winner, Player { rank: other.rank ^ ranks, source: other.source ^ sources })
+    }
+}
+
 /// The head of a source at its end.
 const ENDED: Head = Head { rank: u64::MAX, valid: false };
 
@@ -73,7 +93,7 @@ impl MergingCursor {
         }
         MergingCursor {
             heads: SmallVec::from_elem(ENDED, sources.len()),
-            tree: SmallVec::from_elem(0, sources.len()),
+            tree: SmallVec::from_elem(Player::default(), sources.len()),
             winner: 0,
             sources,
             order: Order::of(comparator),
@@ -346,7 +366,8 @@ impl MergingCursor {
             let (a, b) = (winners[2 * node], winners[2 * node + 1]);
             let (winner, loser) = if self.beats(b, a) { (b, a) } else { (a, b) };
             winners[node] = winner;
-            self.tree[node] = loser;
+            let rank = self.heads[loser as usize].rank;
+            self.tree[node] = Player { rank, source: loser };
         }
         debug_assert!(self.is_won_by(winners[1]), "the winner of a merge has the next record");
         self.winner = winners[1];
@@ -356,16 +377,23 @@ impl MergingCursor {
     #[inline]
     fn replay(&mut self, index: usize) {
         self.refresh(index);
-        let mut winner = index as u32;
+        let mut winner = Player { rank: self.heads[index].rank, source: index as u32 };
         let mut node = (self.sources.len() + index) / 2;
         while node > 0 {
-            if self.beats(self.tree[node], winner) {
-                std::mem::swap(&mut self.tree[node], &mut winner);
-            }
+            let other = self.tree[node];
+            let (better, worse) = if other.rank != winner.rank {
+                winner.play(other)
+            } else if self.beats_at_same_rank(other.source, winner.source) {
+                (other, winner)
+            } else {
+                (winner, other)
+            };
+            self.tree[node] = worse;
+            winner = better;
             node /= 2;
         }
-        debug_assert!(self.is_won_by(winner), "the winner of a merge has the next record");
-        self.winner = winner;
+        debug_assert!(self.is_won_by(winner.source), "the winner of a merge has the next record");
+        self.winner = winner.source;
     }
 
     fn is_won_by(&self, winner: u32) -> bool {

@@ -29,7 +29,7 @@ mod tests;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use foldb_env::{Process, Thread, Threads, scheduling_point};
@@ -116,6 +116,9 @@ pub(crate) struct Workers {
     poked: AtomicBool,
     /// The process that has the threads.
     process: Process,
+    /// How many threads can run at the same time. Only large compactions ask, because the answer
+    /// may take the system some time.
+    processors: OnceLock<usize>,
 }
 
 #[derive(Default)]
@@ -191,6 +194,7 @@ impl Workers {
             own: Weak::clone(own),
             poked: AtomicBool::new(false),
             process: Process::current(),
+            processors: OnceLock::new(),
         })
     }
 
@@ -209,6 +213,12 @@ impl Workers {
     /// their own steps.
     pub(crate) fn are_running(&self) -> bool {
         self.running.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many compactions can make progress at the same time.
+    pub(crate) fn compactions_at_once(&self) -> usize {
+        let processors = *self.processors.get_or_init(|| self.threads.processors());
+        self.limit.saturating_sub(1).clamp(1, processors.max(1))
     }
 
     /// Begins to work for a tenant. Starts the threads if it has work for them.
