@@ -297,6 +297,41 @@ impl Chain {
         }
     }
 
+    /// Folds a chain that is one stretch over a known base, unless the fold fails. Returns the
+    /// sequence number of the result, and its value, or no value if the key is deleted. It moves no
+    /// record, so it is much faster than [`Chain::fold`] for small values.
+    #[inline]
+    pub(crate) fn fold_in_place<'a>(
+        &'a self,
+        key: &[u8],
+        below: Below,
+        operators: &Resolver,
+        scratch: &'a mut Vec<u8>,
+    ) -> Option<(SeqNo, Option<&'a [u8]>)> {
+        let RecordHeader { seqno, operator, .. } = self.operands.first()?.header;
+        let is_known = self.base.is_some() || below == Below::Nothing || self.covered > 0;
+        let is_one = self.operands.iter().all(|operand| operand.header.operator == operator);
+        if !is_known || !is_one || self.oldest_first || operators.has_upgrades() {
+            return None;
+        }
+        if planted(Fault::WrongOperandOrder) {
+            return None;
+        }
+        let implementation = operators.implementation(operator)?;
+        let base = self.base.as_ref().filter(|base| base.header.kind != Kind::Delete);
+        debug_assert!(self.separated().is_none(), "a separated base is resolved first");
+        let base = base.map(|base| &*base.value);
+        let operands: Operands<'_> = self.operands.iter().rev().map(|r| &*r.value).collect();
+        let value = match full(implementation, key, base, &operands, scratch) {
+            Outcome::Value => Some(&scratch[..]),
+            Outcome::Operand(index) => Some(*operands.get(index)?),
+            Outcome::Existing => base,
+            Outcome::Delete => None,
+            Outcome::Fail { .. } => return None,
+        };
+        Some((seqno, value))
+    }
+
     /// Folds the chain as far as the operators' laws allow, and empties it. If the chain is
     /// covered, `below` does not matter: older records are deleted.
     pub(crate) fn fold(

@@ -89,6 +89,9 @@ pub(crate) struct Folder<'a> {
     expired_through: Option<Moment>,
 }
 
+/// A larger buffer of a fold's result, in bytes, is freed at once.
+const LARGEST_SCRATCH: usize = 64 << 10;
+
 /// Most operands that may stay above a separated base. More are folded into it.
 const MOST_KEPT: usize = 64;
 
@@ -337,6 +340,22 @@ impl<'a> Folder<'a> {
         }
         let below = self.below(stripe)?;
         let mut apart = self.settle_separated_base(below)?;
+        if apart.is_none()
+            && self.snapshots.is_empty()
+            && self.expired_through.is_none()
+            && let Some((seqno, value)) =
+                self.chain.fold_in_place(&self.key, below, self.operators, &mut self.scratch)
+        {
+            let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
+            let header = RecordHeader { seqno, kind, operator: NO_OPERATOR };
+            let value = value.unwrap_or_default();
+            self.counts.records_out += emit(&self.key, below, header, value, sink)?;
+            self.chain.clear();
+            if self.scratch.capacity() > LARGEST_SCRATCH {
+                self.scratch = Vec::new();
+            }
+            return Ok(());
+        }
         let under = if apart.is_some() { Below::Unknown } else { below };
         let mut folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
         if let Some(newest) = folded.records.last()
