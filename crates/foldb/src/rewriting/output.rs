@@ -51,6 +51,8 @@ pub(crate) struct TableOutput<'a> {
     created: Vec<u64>,
     /// Number of keys after which a table ends.
     max_keys: usize,
+    /// How often a caller asked whether the table is full: once for each key.
+    looks: usize,
     charge: Charge,
     /// Takes large values, if the keyspace separates any.
     values: Option<ValueWriter<'a>>,
@@ -99,6 +101,7 @@ impl<'a> TableOutput<'a> {
             finished,
             created,
             max_keys,
+            looks: 0,
             charge,
             values: None,
             address: Vec::new(),
@@ -174,11 +177,11 @@ impl<'a> TableOutput<'a> {
     #[inline]
     pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
         let Some(Current { builder, .. }) = &self.current else { return false };
-        let keys = builder.filter_keys();
-        if keys % CHARGED_EVERY == 0 {
+        self.looks += 1;
+        if self.looks % CHARGED_EVERY == 0 {
             self.charge.set(builder.memory_bytes() + folding);
         }
-        builder.file_bytes() >= target || keys >= self.max_keys
+        builder.file_bytes() >= target || builder.filter_keys() >= self.max_keys
     }
 
     /// Ends the table being written. It is then durable except for its name, or becomes so with the

@@ -101,18 +101,18 @@ impl Core {
 
     /// Ends a job: releases its claim.
     pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
-        if let Some(Claim { keyspace, job }) = claim.take() {
-            if let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id) {
-                let before = own.running.len();
-                own.running.retain(|other| !other.is_same_part(&job));
-                assert_eq!(
-                    own.running.len() + 1,
-                    before,
-                    "a job stands in the list until it ends, once"
-                );
-                own.settled = false;
-                self.background.rest.note_news();
-            }
+        if let Some(Claim { keyspace, job }) = claim.take()
+            && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
+        {
+            let before = own.running.len();
+            own.running.retain(|other| !other.is_same_part(&job));
+            assert_eq!(
+                own.running.len() + 1,
+                before,
+                "a job stands in the list until it ends, once"
+            );
+            own.settled = false;
+            self.background.rest.note_news();
         }
         self.remove_unreferenced_tables();
     }
