@@ -41,6 +41,7 @@ pub fn steps(results: &Results, workload: &str) -> Option<Details> {
         "owed, MB",
         "peak memory, MB",
         "random get, µs",
+        "of processor time",
         "open, ms",
     ];
     let count = results.runs.iter().filter(|run| run.workload == workload);
@@ -68,6 +69,7 @@ fn line(engine: &str, runs: &[&Run], place: usize) -> Vec<String> {
         megabytes(figure(&|step| Some(step.owed_bytes? as f64))),
         megabytes(figure(&|step| Some(step.peak_memory? as f64))),
         optional(figure(&|step| each(step.read_seconds, step.reads))),
+        optional(figure(&|step| each(step.read_processor_seconds, step.reads))),
         optional(figure(&|step| Some(step.open_seconds * 1e3))),
     ]
 }

@@ -86,6 +86,7 @@ fn detailed() -> Results {
         peak_memory: Some(200_000_000),
         reads: 100_000,
         read_seconds: 0.5,
+        read_processor_seconds: 0.4,
         open_seconds: 0.02,
     };
     let grown = Run { steps: vec![step(0), step(1)], ..run("growth/large", "foldb", 1, 0.5, 1) };
@@ -131,12 +132,15 @@ fn a_row_of_a_percentile_compares_it_and_has_a_table_of_latencies() {
 fn a_growing_database_has_a_table_of_steps() {
     let (markdown, text) = (markdown(&detailed()), text(&detailed()));
     for line in [
-        "| 20.0 | foldb | 0.600 | 0.500 | 2.00 | 5.00 | 200 | 5.00 | 20.0 |\n",
-        "| 40.0 | foldb | 0.650 | 0.500 | 3.00 | 5.00 | 200 | 5.00 | 20.0 |\n",
+        "| 20.0 | foldb | 0.600 | 0.500 | 2.00 | 5.00 | 200 | 5.00 | 4.00 | 20.0 |\n",
+        "| 40.0 | foldb | 0.650 | 0.500 | 3.00 | 5.00 | 200 | 5.00 | 4.00 | 20.0 |\n",
     ] {
         assert!(markdown.contains(line), "{markdown}");
     }
-    assert!(text.contains("  40.0  foldb  0.650  0.500  3.00  5.00  200  5.00  20.0\n"), "{text}");
+    assert!(
+        text.contains("  40.0  foldb  0.650  0.500  3.00  5.00  200  5.00  4.00  20.0\n"),
+        "{text}"
+    );
 }
 
 #[test]

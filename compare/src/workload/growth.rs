@@ -47,6 +47,7 @@ pub fn grow<E: Engine>(job: &Job, sizes: &Sizes, steps: u64, directory: &Path) -
         add(&mut grown, merged);
         let (read, reading) = read(&mut session, sizes)?;
         (step.reads, step.read_seconds) = (read.operations, read.seconds);
+        step.read_processor_seconds = reading;
         let mut closed = Instant::now();
         session = session.reopen(|_| {
             closed = Instant::now();

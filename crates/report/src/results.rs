@@ -147,6 +147,8 @@ pub struct Step {
     pub reads: u64,
     /// Seconds that the reads took.
     pub read_seconds: f64,
+    /// Processor time of the reading thread.
+    pub read_processor_seconds: f64,
     /// Seconds of the open.
     pub open_seconds: f64,
 }
