@@ -3,6 +3,7 @@
 mod calls;
 mod cold;
 mod general;
+mod grown;
 mod growth;
 mod job;
 mod passes;

@@ -1,7 +1,7 @@
 //! The table: all jobs and their rows, in order.
 
 use super::job::{Job, Row, Task};
-use super::stores;
+use super::{grown, stores};
 use crate::engine::{Name, Preset};
 use crate::failure::{Failure, Result};
 use crate::scale::Scale;
@@ -53,7 +53,7 @@ impl Row {
         Row { against: Some(own_row), bar: Some(bar), aim: Some(aim), ..self }
     }
 
-    const fn beside(self, peer: Name) -> Row {
+    pub(super) const fn beside(self, peer: Name) -> Row {
         Row { peer: Some(peer), ..self }
     }
 
@@ -113,8 +113,6 @@ const SEPARATED: Job = Job {
     seconds: 400.0,
     ..COUNTERS
 };
-
-const GROWTH: Job = Job { task: Task::MergeThenRead, reads: M, ..COUNTERS };
 
 /// Everything that can be run.
 pub const JOBS: &[Job] = &[
@@ -333,50 +331,10 @@ pub const JOBS: &[Job] = &[
         ],
         ..SEPARATED
     },
-    Job {
-        name: "growth/1m",
-        operations: M,
-        keys: M,
-        rows: &[
-            row("growth/merge-1m", "merges on 1 M keys, no log").beside(Name::RocksDb),
-            row("growth/read-1m", "1 M random reads after them").beside(Name::RocksDb),
-        ],
-        seconds: 5.0,
-        ..GROWTH
-    },
-    Job {
-        name: "growth/10m",
-        operations: 10 * M,
-        keys: 10 * M,
-        rows: &[
-            row("growth/merge-10m", "merges on 10 M keys, no log").beside(Name::RocksDb),
-            row("growth/read-10m", "1 M random reads after them").beside(Name::RocksDb),
-        ],
-        seconds: 40.0,
-        ..GROWTH
-    },
-    Job {
-        name: "growth/50m",
-        operations: 50 * M,
-        keys: 50 * M,
-        rows: &[
-            row("growth/merge-50m", "merges on 50 M keys, no log").beside(Name::RocksDb),
-            row("growth/read-50m", "1 M random reads after them").beside(Name::RocksDb),
-        ],
-        seconds: 250.0,
-        ..GROWTH
-    },
-    Job {
-        name: "growth/large",
-        task: Task::Growth { steps: 10 },
-        operations: 200 * M,
-        keys: 200 * M,
-        reads: 100_000,
-        rows: &[row("growth/large", "merges on 200 M keys in 10 steps, no log; not at scale full")
-            .beside(Name::RocksDb)],
-        seconds: 900.0,
-        ..GROWTH
-    },
+    grown::GROWTH_1M,
+    grown::GROWTH_10M,
+    grown::GROWTH_50M,
+    grown::GROWTH_LARGE,
     stores::TRANSACT_1,
     stores::TRANSACT_4,
     stores::SYNCED_1,
