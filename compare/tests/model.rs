@@ -91,7 +91,7 @@ impl Reads for &Counters {
         Ok(self.1.lock().unwrap().get(key).map(|value| read(value)))
     }
 
-    fn range(&self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
         let entries = self.1.lock().unwrap();
         entries.range::<WideKey, _>(from..).take(most).for_each(|(_, value)| visit(value));
         Ok(())

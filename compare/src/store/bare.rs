@@ -24,7 +24,7 @@ impl Reads for () {
         Ok(None)
     }
 
-    fn range(&self, _: &WideKey, _: usize, _: impl FnMut(&[u8])) -> Result<()> {
+    fn range(&mut self, _: &WideKey, _: usize, _: impl FnMut(&[u8])) -> Result<()> {
         Ok(())
     }
 }

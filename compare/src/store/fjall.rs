@@ -41,7 +41,7 @@ impl Reads for FjallReads<'_> {
     }
 
     #[inline]
-    fn range(&self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
         for entry in self.snapshot.range::<&WideKey, _>(self.keyspace, from..).take(most) {
             visit(&entry.value().map_err(Failure::during("fjall: range"))?);
         }

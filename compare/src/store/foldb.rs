@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use foldb::{Db, TransactionOptions, WriteBatch, WriteOptions};
+use foldb::{Db, Iter, TransactionOptions, WriteBatch, WriteOptions};
 
 use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::foldb_options;
@@ -15,28 +15,35 @@ pub struct Foldb {
     transaction: TransactionOptions,
 }
 
-impl Reads for &Db {
+/// The database, and an iterator that serves all ranges.
+pub struct FoldbReads<'a> {
+    db: &'a Db,
+    iter: Iter,
+}
+
+impl Reads for FoldbReads<'_> {
     #[inline]
     fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        let value = Db::get(self, key).map_err(Failure::during("foldb: get"))?;
+        let value = self.db.get(key).map_err(Failure::during("foldb: get"))?;
         Ok(value.map(|value| read(&value)))
     }
 
     #[inline]
-    fn range(&self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
-        let mut iter = Db::range(self, from..).map_err(Failure::during("foldb: range"))?;
-        for _ in 0..most {
-            if !iter.advance().map_err(Failure::during("foldb: range"))? {
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        let mut valid = self.iter.seek(from).map_err(Failure::during("foldb: seek"))?;
+        for place in 1..=most {
+            if !valid {
                 break;
             }
-            visit(iter.value().map_err(Failure::during("foldb: range"))?);
+            visit(self.iter.value().map_err(Failure::during("foldb: range"))?);
+            valid = place < most && self.iter.advance().map_err(Failure::during("foldb: range"))?;
         }
         Ok(())
     }
 }
 
 impl Store for Foldb {
-    type Reads<'a> = &'a Db;
+    type Reads<'a> = FoldbReads<'a>;
 
     fn open(setup: &Setup, directory: &Path) -> Result<Foldb> {
         let options = foldb_options(&setup.nominal);
@@ -112,8 +119,9 @@ impl Store for Foldb {
         self.db.wait_for_background().map_err(Failure::during("foldb: background work"))
     }
 
-    fn reads(&self) -> Result<&Db> {
-        Ok(&self.db)
+    fn reads(&self) -> Result<FoldbReads<'_>> {
+        let iter = self.db.iter().map_err(Failure::during("foldb: iterator"))?;
+        Ok(FoldbReads { db: &self.db, iter })
     }
 
     fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {

@@ -32,7 +32,7 @@ impl Reads for LmdbReads<'_> {
     }
 
     #[inline]
-    fn range(&self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
         let range = (Bound::Included(&from[..]), Bound::Unbounded);
         let entries = self.entries.range(&self.transaction, &range);
         for entry in entries.map_err(Failure::during("lmdb: range"))?.take(most) {

@@ -70,7 +70,7 @@ pub trait Reads {
     ///
     /// # Errors
     /// Fails if a call of the engine fails.
-    fn range(&self, from: &WideKey, most: usize, visit: impl FnMut(&[u8])) -> Result<()>;
+    fn range(&mut self, from: &WideKey, most: usize, visit: impl FnMut(&[u8])) -> Result<()>;
 }
 
 /// A store with transactions. Counters have 8 bytes, little-endian.

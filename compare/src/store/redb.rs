@@ -36,7 +36,7 @@ impl Reads for RedbReads {
     }
 
     #[inline]
-    fn range(&self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
         let entries = self.0.range::<&WideKey>(from..).map_err(Failure::during("redb: range"))?;
         for entry in entries.take(most) {
             visit(entry.map_err(Failure::during("redb: range"))?.1.value());

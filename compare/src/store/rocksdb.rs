@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use rocksdb::{
-    Error, ErrorKind, IngestExternalFileOptions, OptimisticTransactionDB,
-    OptimisticTransactionOptions, Options, SnapshotWithThreadMode, SstFileWriter, Transaction,
+    DBRawIteratorWithThreadMode, Error, ErrorKind, IngestExternalFileOptions,
+    OptimisticTransactionDB, OptimisticTransactionOptions, Options, SstFileWriter, Transaction,
     WaitForCompactOptions, WriteBatchWithTransaction, WriteOptions,
 };
 
@@ -25,26 +25,30 @@ pub struct RocksDb {
     directory: PathBuf,
 }
 
-/// One snapshot.
-pub struct RocksDbReads<'a>(SnapshotWithThreadMode<'a, OptimisticTransactionDB>);
+/// The database, and an iterator that serves all ranges.
+pub struct RocksDbReads<'a> {
+    db: &'a OptimisticTransactionDB,
+    iter: DBRawIteratorWithThreadMode<'a, OptimisticTransactionDB>,
+}
 
 impl Reads for RocksDbReads<'_> {
     #[inline]
     fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        let value = self.0.get_pinned(key).map_err(Failure::during("rocksdb: get"))?;
+        let value = self.db.get_pinned(key).map_err(Failure::during("rocksdb: get"))?;
         Ok(value.map(|value| read(&value)))
     }
 
     #[inline]
-    fn range(&self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
-        let mut iter = self.0.raw_iterator();
-        iter.seek(from);
-        for _ in 0..most {
-            let Some(value) = iter.value() else { break };
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.iter.seek(from);
+        for place in 1..=most {
+            let Some(value) = self.iter.value() else { break };
             visit(value);
-            iter.next();
+            if place < most {
+                self.iter.next();
+            }
         }
-        iter.status().map_err(Failure::during("rocksdb: range"))
+        self.iter.status().map_err(Failure::during("rocksdb: range"))
     }
 }
 
@@ -130,7 +134,7 @@ impl Store for RocksDb {
     }
 
     fn reads(&self) -> Result<RocksDbReads<'_>> {
-        Ok(RocksDbReads(self.db.snapshot()))
+        Ok(RocksDbReads { db: &self.db, iter: self.db.raw_iterator() })
     }
 
     fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {

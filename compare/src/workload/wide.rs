@@ -113,7 +113,7 @@ impl Kind {
 
     /// Reads once, at the entry `number`.
     #[inline]
-    fn read(self, reads: &impl Reads, number: u64, found: &mut Found) -> Result<()> {
+    fn read(self, reads: &mut impl Reads, number: u64, found: &mut Found) -> Result<()> {
         match self {
             Kind::Get => reads.get(&wide_key(number), |value| found.see(value)).map(drop),
             Kind::Absent => reads.get(&absent_wide_key(number), |value| found.see(value)).map(drop),
@@ -158,11 +158,11 @@ pub fn read<S: Store>(store: &S, sizes: &Sizes) -> Result<Vec<Run>> {
         let reads = kind.reads(sizes).max(1);
         let found = Mutex::new(Found::default());
         let recorded = timed(store, 1, reads, |_, store, recorder| {
-            let state = store.reads()?;
+            let mut state = store.reads()?;
             let mut draws = Draws::new(READS);
             let mut own = Found::default();
             for _ in 0..reads {
-                kind.read(&state, draws.below(entries.count), &mut own)?;
+                kind.read(&mut state, draws.below(entries.count), &mut own)?;
                 recorder.finished();
             }
             *found.lock().expect("one thread") = own;
@@ -180,12 +180,12 @@ pub fn read<S: Store>(store: &S, sizes: &Sizes) -> Result<Vec<Run>> {
 
 /// Gets every entry once, and reads a range at every tenth.
 fn warm<S: Store>(store: &S, entries: u64) -> Result<()> {
-    let state = store.reads()?;
+    let mut state = store.reads()?;
     let mut found = Found::default();
     for number in 0..entries {
-        Kind::Get.read(&state, number, &mut found)?;
+        Kind::Get.read(&mut state, number, &mut found)?;
         if number.is_multiple_of(10) {
-            Kind::Range(10).read(&state, number, &mut found)?;
+            Kind::Range(10).read(&mut state, number, &mut found)?;
         }
     }
     Ok(())
