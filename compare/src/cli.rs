@@ -20,12 +20,15 @@ use crate::{digest, survival, tables, workload};
 const EXAMPLES: &str = "\
 Workloads, each a row of the table or several:
   merge-random (5m, 50m)        hot-counters (wal-off, wal-on)   hot-counters-4 (wal-off, wal-on)
+  offered-rate
   update-random                 read-after-merge                 scan-8b (readseq, readreverse, seekrandom)
   readseq-max (memtable-1, memtable-10, cache-1, cache-10)       fill-4k, read-cold
   separated-4k (fill-2mb, readseq-2mb, fill-defaults, readseq-defaults)
-  growth (merge-1m, read-1m, merge-10m, read-10m, merge-50m, read-50m)
+  growth (merge-1m, read-1m, merge-10m, read-10m, merge-50m, read-50m, large)
   store (transact-1, transact-4, synced-1, synced-4, count-4, load, load-ingested,
-         queue-memory-first, queue-memory, queue-flushed-first, queue-flushed)
+         get, get-absent, range-10, range-100, insert-in-order-puts, insert-in-order-batches,
+         queue-memory-first, queue-memory, queue-flushed-first, queue-flushed,
+         take-first, merge-get, transact-in-memory)
 
 Examples:
   foldb-compare --workload all --scale small --out compared
@@ -33,6 +36,7 @@ Examples:
   foldb-compare --workload fill-4k --engines foldb,leveldb --mergedb ~/mergedb/db_bench --out cold
   foldb-compare --workload store --scale full --out compared-store --into docs/store.md \
       --keep docs/compare/store.json
+  foldb-compare --workload growth --scale large --out grown
   foldb-compare --tables compared/results.json --into docs/performance.md
 
 Runs that DIR has already are kept and not run again, so a call that was interrupted goes on.";
@@ -44,7 +48,8 @@ struct Arguments {
     /// Rows to run, comma-separated: a name, a group of names (hot-counters) or `all`
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "all")]
     workload: Vec<String>,
-    /// Size of the workloads: full, medium (a fifth), small (a fiftieth), tiny (for tests)
+    /// Size of the workloads: full, medium (a fifth), small (a fiftieth), tiny (for tests), large
+    /// (only growth/large)
     #[arg(long, value_name = "SCALE", default_value = "small")]
     scale: String,
     /// Directory of results.json, the page and the logs of each run
@@ -131,7 +136,7 @@ fn request(arguments: &Arguments) -> Result<Request> {
         return Err(Failure::new(format!("--mergedb: there is no file {}", program.display())));
     }
     let request = Request {
-        jobs: workload::select(&arguments.workload)?,
+        jobs: workload::at_scale(workload::select(&arguments.workload)?, scale)?,
         engines,
         scale,
         repetitions: arguments.reps.unwrap_or_else(|| scale.repetitions()),

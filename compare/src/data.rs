@@ -7,6 +7,8 @@
 
 /// Bytes of a key.
 pub const KEY_SIZE: usize = 16;
+/// Bytes of a wide key.
+pub const WIDE_KEY_SIZE: usize = 24;
 /// Bytes of the buffer that values are cut from, the longest value not counted.
 const BUFFER: usize = 1 << 20;
 /// Bytes of a piece, which compresses to the given fraction by itself, as in LevelDB's and
@@ -20,6 +22,22 @@ const SEED: u64 = 0x5eed_f01d;
 pub fn key(number: u64) -> [u8; KEY_SIZE] {
     let mut bytes = [b'0'; KEY_SIZE];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// The bytes of the wide key `number`.
+#[inline]
+pub fn wide_key(number: u64) -> [u8; WIDE_KEY_SIZE] {
+    let mut bytes = [b'0'; WIDE_KEY_SIZE];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// A wide key between the key `number` and the next one.
+#[inline]
+pub fn absent_wide_key(number: u64) -> [u8; WIDE_KEY_SIZE] {
+    let mut bytes = wide_key(number);
+    bytes[WIDE_KEY_SIZE - 1] = b'1';
     bytes
 }
 
@@ -99,6 +117,14 @@ impl Values {
         value
     }
 
+    /// Returns the value of entry `number`: always the same one.
+    #[inline]
+    pub fn of(&self, number: u64) -> &[u8] {
+        let places = (BUFFER / self.size) as u64;
+        let at = (number % places) as usize * self.size;
+        &self.buffer[at..at + self.size]
+    }
+
     /// Continues at another place of the buffer, so that threads do not write the same values.
     pub fn skip_to(mut self, stream: u64) -> Values {
         self.at = (stream as usize * 4096) % BUFFER;
@@ -136,6 +162,19 @@ mod tests {
         let (whole, half) = (whole.take().to_vec(), half.take().to_vec());
         assert_eq!(half[..50], half[50..]);
         assert_ne!(whole[..50], whole[50..]);
+    }
+
+    #[test]
+    fn the_value_of_an_entry_is_always_the_same_and_neighbours_differ() {
+        let values = Values::new(150, 0.5);
+        assert_eq!(values.of(7), values.of(7));
+        assert_ne!(values.of(7), values.of(8));
+        assert_eq!(values.of(u64::MAX).len(), 150);
+    }
+
+    #[test]
+    fn absent_keys_lie_between_the_others() {
+        assert!(wide_key(7) < absent_wide_key(7) && absent_wide_key(7) < wide_key(8));
     }
 
     #[test]

@@ -15,11 +15,14 @@ pub enum Scale {
     Medium,
     /// The sizes of the table.
     Full,
+    /// The sizes of the table, for jobs that are too large for the others: `growth/large`.
+    Large,
 }
 
 impl Scale {
     /// All of them, smallest first.
-    pub const ALL: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Full];
+    pub const ALL: [Scale; 5] =
+        [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Full, Scale::Large];
 
     /// Returns the scale of this name.
     ///
@@ -39,6 +42,7 @@ impl Scale {
             Scale::Small => "small",
             Scale::Medium => "medium",
             Scale::Full => "full",
+            Scale::Large => "large",
         }
     }
 
@@ -48,7 +52,7 @@ impl Scale {
             Scale::Tiny => 1000,
             Scale::Small => 50,
             Scale::Medium => 5,
-            Scale::Full => 1,
+            Scale::Full | Scale::Large => 1,
         }
     }
 
@@ -60,7 +64,7 @@ impl Scale {
     /// Returns the default number of repetitions.
     pub fn repetitions(self) -> u32 {
         match self {
-            Scale::Tiny | Scale::Small => 1,
+            Scale::Tiny | Scale::Small | Scale::Large => 1,
             Scale::Medium | Scale::Full => 3,
         }
     }

@@ -131,6 +131,38 @@ fn commands_that_make_no_sense_are_answered_in_one_line() {
 }
 
 #[test]
+fn a_job_without_the_scale_is_refused_by_name() {
+    let out = tempfile::tempdir().unwrap();
+    let arguments = ["--scale", "large", "--workload", "hot-counters"];
+    let output = Command::new(env!("CARGO_BIN_EXE_foldb-compare"))
+        .args(arguments)
+        .arg("--out")
+        .arg(out.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = "foldb-compare: hot-counters/wal-off, hot-counters/wal-on not at scale large, which \
+                is for growth/large\n";
+    assert_eq!(text(&output.stderr), told);
+}
+
+#[test]
+fn a_growing_database_has_its_steps_in_the_results_and_the_tables() {
+    let out = tempfile::tempdir().unwrap();
+    let output = compare(out.path(), &["--workload", "growth/large", "--engines", "foldb"]);
+    succeeded(&output);
+    assert!(text(&output.stdout).contains("  0.200  foldb  "), "{}", text(&output.stdout));
+    let results = results(out.path());
+    let steps = &results.runs[0].steps;
+    assert_eq!((steps.len(), results.runs[0].operations), (10, 200_000));
+    for step in steps {
+        assert_eq!((step.operations, step.reads), (20_000, 100));
+        assert!(step.processor_seconds > 0.0 && step.open_seconds > 0.0, "{step:?}");
+    }
+    assert!(steps.windows(2).all(|pair| pair[0].written.user < pair[1].written.user));
+}
+
+#[test]
 fn help_names_every_workload() {
     let output = Command::new(env!("CARGO_BIN_EXE_foldb-compare")).arg("--help").output().unwrap();
     assert!(output.status.success());

@@ -10,7 +10,7 @@ use foldb_compare::digest::NOT_CHECKED;
 use foldb_compare::engine::{Engine, Name, Nominal, Operator, Scan, State};
 use foldb_compare::failure::Result;
 use foldb_compare::scale::Scale;
-use foldb_compare::store::{Key, Setup, Store};
+use foldb_compare::store::{Key, Reads, Setup, Store, WideKey, WideValue};
 use foldb_compare::workload::{self, JOBS, Job, StoreTask, Task};
 use foldb_report::results::{BackgroundEvent, Run};
 
@@ -82,11 +82,25 @@ impl Engine for Model {
     }
 }
 
-/// Counters in a map.
+/// Counters and wide entries in maps.
 #[derive(Default)]
-struct Counters(Mutex<BTreeMap<Key, u64>>);
+struct Counters(Mutex<BTreeMap<Key, u64>>, Mutex<BTreeMap<WideKey, WideValue>>);
+
+impl Reads for &Counters {
+    fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.1.lock().unwrap().get(key).map(|value| read(value)))
+    }
+
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        let entries = self.1.lock().unwrap();
+        entries.range::<WideKey, _>(from..).take(most).for_each(|(_, value)| visit(value));
+        Ok(())
+    }
+}
 
 impl Store for Counters {
+    type Reads<'a> = &'a Counters;
+
     fn open(_: &Setup, _: &Path) -> Result<Counters> {
         Ok(Counters::default())
     }
@@ -112,14 +126,34 @@ impl Store for Counters {
     fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
         let counters = self.0.lock().unwrap();
         counters.iter().for_each(|(key, counter)| visit(key, &counter.to_le_bytes()));
+        self.1.lock().unwrap().iter().for_each(|(key, value)| visit(key, value));
         Ok(())
+    }
+
+    fn append<'a>(
+        &self,
+        _: usize,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.1.lock().unwrap().extend(entries.map(|(key, value)| (key, *value)));
+        Ok(())
+    }
+
+    fn rest(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn reads(&self) -> Result<&Counters> {
+        Ok(self)
     }
 }
 
-/// A store that forgets its first commit.
+/// A store that forgets its first commit, and the last of its wide entries.
 struct Forgetful(Counters, Mutex<bool>);
 
 impl Store for Forgetful {
+    type Reads<'a> = &'a Counters;
+
     fn open(setup: &Setup, directory: &Path) -> Result<Forgetful> {
         Ok(Forgetful(Counters::open(setup, directory)?, Mutex::default()))
     }
@@ -141,6 +175,24 @@ impl Store for Forgetful {
         self.0.load(entries)
     }
 
+    fn append<'a>(
+        &self,
+        batch: usize,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.0.append(batch, entries)?;
+        self.0.1.lock().unwrap().pop_last();
+        Ok(())
+    }
+
+    fn rest(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn reads(&self) -> Result<&Counters> {
+        self.0.reads()
+    }
+
     fn each(&self, visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
         self.0.each(visit)
     }
@@ -159,9 +211,9 @@ fn is_of_a_store(job: &Job) -> bool {
     matches!(job.task, Task::Store { .. })
 }
 
-/// A queue checks itself: each pop must return the oldest entry.
-fn is_queue(job: &Job) -> bool {
-    matches!(job.task, Task::Store { task: StoreTask::Queue { .. }, .. })
+/// Jobs of foldb alone check themselves: each call must return what it should.
+fn checks_itself(job: &Job) -> bool {
+    matches!(job.task, Task::Store { task: StoreTask::Queue { .. } | StoreTask::Call(_), .. })
 }
 
 fn by(engine: Name, job: &Job) -> Vec<Run> {
@@ -177,7 +229,7 @@ fn digests(runs: &[Run]) -> Vec<(&str, &str)> {
 fn foldb_holds_what_the_model_holds_after_every_job() {
     for job in JOBS {
         let foldb = by(Name::Foldb, job);
-        if !is_queue(job) {
+        if !checks_itself(job) {
             assert_eq!(digests(&foldb), digests(&by_model(job)));
         }
         let rows: Vec<_> = foldb.iter().map(|run| run.workload.as_str()).collect();
@@ -188,7 +240,7 @@ fn foldb_holds_what_the_model_holds_after_every_job() {
 
 #[test]
 fn peers_that_were_built_hold_it_too() {
-    for job in JOBS.iter().filter(|job| !is_queue(job)) {
+    for job in JOBS.iter().filter(|job| !checks_itself(job)) {
         let model = by_model(job);
         let peers = job.engines[1..].iter().copied();
         for peer in peers.filter(|peer| *peer != Name::MergeDb && peer.absent().is_none()) {
@@ -210,6 +262,21 @@ fn a_store_that_forgets_commits_fails_its_run() {
         let run = workload::run_store::<Forgetful>(job, Name::Foldb, Scale::Tiny, directory.path());
         let failure = run.unwrap_err().to_string();
         assert!(failure.starts_with("the store holds 1000 entries with the sum "), "{failure}");
+    }
+}
+
+#[test]
+fn a_store_that_forgets_an_entry_fails_the_reads_and_the_inserts_of_it() {
+    let failure = |name: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let job = workload::find(name).unwrap();
+        let run = workload::run_store::<Forgetful>(job, Name::Foldb, Scale::Tiny, directory.path());
+        run.unwrap_err().to_string()
+    };
+    let read = failure("store/read");
+    assert!(read.starts_with("Range(10): Found { entries: "), "{read}");
+    for name in ["store/insert-in-order-puts", "store/insert-in-order-batches"] {
+        assert_eq!(failure(name), "the store does not show the last entry");
     }
 }
 

@@ -3,10 +3,12 @@
 
 mod commit;
 mod files;
+mod offered;
 mod process;
 mod recorder;
 
 pub use self::commit::commit;
 pub use self::files::{drop_machines_page_cache, drop_page_cache};
-pub use self::process::{Written, peak_memory_of};
+pub use self::offered::OfferedRate;
+pub use self::process::{Processor, Written, peak_memory_of};
 pub use self::recorder::{Clock, Recorded, Recorder};

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::failure::{Failure, Result};
 
 /// Bytes that a process read and wrote so far (`/proc/PID/io`).
@@ -46,6 +48,27 @@ impl Written {
     }
 }
 
+/// Processor time, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor;
+
+impl Processor {
+    /// Returns the time of all threads of this process.
+    pub fn of_process() -> f64 {
+        seconds(ClockId::ProcessCPUTime)
+    }
+
+    /// Returns the time of this thread.
+    pub fn of_thread() -> f64 {
+        seconds(ClockId::ThreadCPUTime)
+    }
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 fn parse(text: &str) -> Written {
     let field = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -71,6 +94,14 @@ mod tests {
         let text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n\
                     cancelled_write_bytes: 7\n";
         assert_eq!(parse(text), Written { calls: 2, device: 6, read: 5 });
+    }
+
+    #[test]
+    fn the_time_of_a_thread_is_part_of_its_process() {
+        let before = Processor::of_process();
+        let own = Processor::of_thread();
+        while Processor::of_thread() - own < 0.01 {}
+        assert!(Processor::of_process() - before >= 0.01);
     }
 
     #[test]

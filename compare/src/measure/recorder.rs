@@ -4,8 +4,13 @@
 //! one operation, including the harness's own work for it. The clock is the processor's counter;
 //! ticks are converted to seconds after the run.
 
+use std::thread;
+use std::time::Duration;
+
 use foldb_report::results::{Moment, Percentile};
 use hdrhistogram::Histogram;
+
+use super::offered::wake_at_once;
 
 /// Points in a timeline.
 const MOMENTS: u64 = 200;
@@ -15,6 +20,9 @@ const LARGEST: u64 = 1 << 42;
 const DIGITS: u8 = 3;
 /// The reported percentiles.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
+
+/// A reading of the processor's counter.
+pub type Ticks = u64;
 
 /// The clock of one run, shared by its threads.
 #[derive(Clone, Debug)]
@@ -38,6 +46,12 @@ impl Clock {
 
     fn nanos_to(&self, raw: u64) -> u64 {
         self.clock.delta_as_nanos(self.began, raw)
+    }
+
+    fn ticks(&self, nanos: u64) -> Ticks {
+        const MANY: u64 = 1 << 40;
+        let ticks = u128::from(nanos) * u128::from(MANY) / u128::from(self.nanos(MANY).max(1));
+        Ticks::try_from(ticks).unwrap_or(Ticks::MAX)
     }
 
     fn nanos(&self, ticks: u64) -> u64 {
@@ -85,6 +99,26 @@ impl Recorder {
     #[inline]
     pub fn begin(&mut self) {
         self.last = self.clock.clock.raw();
+    }
+
+    /// Returns the time.
+    pub fn now(&self) -> Ticks {
+        self.clock.clock.raw()
+    }
+
+    /// Waits until `nanos` nanoseconds after `begun`. The next operation starts at that moment,
+    /// even if the moment has passed.
+    pub fn begin_when_due(&mut self, begun: Ticks, nanos: u64) {
+        if self.done == 0 {
+            wake_at_once();
+        }
+        let due = begun + self.clock.ticks(nanos);
+        let mut now = self.now();
+        while now < due {
+            thread::sleep(Duration::from_nanos(self.clock.nanos(due - now)));
+            now = self.now();
+        }
+        self.last = due;
     }
 
     /// Records the end of an operation.

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Key, Setup, Store, one_more};
+use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::failure::{Failure, Result};
 
 /// Bytes of a record: a key and a counter.
@@ -19,7 +19,19 @@ pub struct Bare {
     synced: bool,
 }
 
+impl Reads for () {
+    fn get<R>(&self, _: &WideKey, _: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(None)
+    }
+
+    fn range(&mut self, _: &WideKey, _: usize, _: impl FnMut(&[u8])) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl Store for Bare {
+    type Reads<'a> = ();
+
     const READS: bool = false;
 
     fn open(setup: &Setup, directory: &Path) -> Result<Bare> {
@@ -49,6 +61,22 @@ impl Store for Bare {
     }
 
     fn load(&self, _: impl Iterator<Item = (Key, u64)>) -> Result<()> {
+        Ok(())
+    }
+
+    fn append<'a>(
+        &self,
+        _: usize,
+        _: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    fn rest(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn reads(&self) -> Result<()> {
         Ok(())
     }
 

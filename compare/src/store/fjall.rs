@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use fjall::{
-    DatabaseBuilder, Keyspace, OptimisticTxDatabase, OptimisticTxKeyspace, PersistMode,
-    Readable as _, SingleWriterTxDatabase, SingleWriterTxKeyspace,
+    Database, DatabaseBuilder, Keyspace, OptimisticTxDatabase, OptimisticTxKeyspace, PersistMode,
+    Readable as _, SingleWriterTxDatabase, SingleWriterTxKeyspace, Snapshot,
 };
 
-use super::{Key, Setup, Store, one_more};
+use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::fjall_keyspace_options;
 use crate::failure::{Failure, Result};
 
@@ -27,7 +27,31 @@ pub struct FjallOptimistic {
     persist: PersistMode,
 }
 
+/// One snapshot.
+pub struct FjallReads<'a> {
+    snapshot: Snapshot,
+    keyspace: &'a Keyspace,
+}
+
+impl Reads for FjallReads<'_> {
+    #[inline]
+    fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let value = self.snapshot.get(self.keyspace, key).map_err(Failure::during("fjall: get"))?;
+        Ok(value.map(|value| read(&value)))
+    }
+
+    #[inline]
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        for entry in self.snapshot.range::<&WideKey, _>(self.keyspace, from..).take(most) {
+            visit(&entry.value().map_err(Failure::during("fjall: range"))?);
+        }
+        Ok(())
+    }
+}
+
 impl Store for FjallSingleWriter {
+    type Reads<'a> = FjallReads<'a>;
+
     fn open(setup: &Setup, directory: &Path) -> Result<FjallSingleWriter> {
         let builder: DatabaseBuilder<SingleWriterTxDatabase> =
             SingleWriterTxDatabase::builder(directory);
@@ -63,12 +87,30 @@ impl Store for FjallSingleWriter {
         self.db.persist(PersistMode::SyncAll).map_err(Failure::during("fjall: sync"))
     }
 
+    fn append<'a>(
+        &self,
+        batch: usize,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        append(self.db.inner(), self.keyspace.inner(), batch, entries)
+    }
+
+    fn rest(&self) -> Result<()> {
+        rest(self.keyspace.inner())
+    }
+
+    fn reads(&self) -> Result<FjallReads<'_>> {
+        Ok(FjallReads { snapshot: self.db.read_tx(), keyspace: self.keyspace.inner() })
+    }
+
     fn each(&self, visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
         scan(self.keyspace.inner(), visit)
     }
 }
 
 impl Store for FjallOptimistic {
+    type Reads<'a> = FjallReads<'a>;
+
     fn open(setup: &Setup, directory: &Path) -> Result<FjallOptimistic> {
         let builder: DatabaseBuilder<OptimisticTxDatabase> =
             OptimisticTxDatabase::builder(directory);
@@ -111,6 +153,22 @@ impl Store for FjallOptimistic {
         self.db.persist(PersistMode::SyncAll).map_err(Failure::during("fjall: sync"))
     }
 
+    fn append<'a>(
+        &self,
+        batch: usize,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        append(self.db.inner(), self.keyspace.inner(), batch, entries)
+    }
+
+    fn rest(&self) -> Result<()> {
+        rest(self.keyspace.inner())
+    }
+
+    fn reads(&self) -> Result<FjallReads<'_>> {
+        Ok(FjallReads { snapshot: self.db.read_tx(), keyspace: self.keyspace.inner() })
+    }
+
     fn each(&self, visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
         scan(self.keyspace.inner(), visit)
     }
@@ -139,6 +197,35 @@ fn ingest(keyspace: &Keyspace, entries: impl Iterator<Item = (Key, u64)>) -> Res
         ingestion.write(key, counter.to_le_bytes()).map_err(Failure::during("fjall: ingestion"))?;
     }
     ingestion.finish().map_err(Failure::during("fjall: end of an ingestion"))
+}
+
+fn append<'a>(
+    db: &Database,
+    keyspace: &Keyspace,
+    batch: usize,
+    mut entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+) -> Result<()> {
+    if batch == 1 {
+        return entries
+            .try_for_each(|(key, value)| keyspace.insert(key, value))
+            .map_err(Failure::during("fjall: insert"));
+    }
+    loop {
+        let mut writes = db.batch().durability(Some(PersistMode::Buffer));
+        for (key, value) in entries.by_ref().take(batch) {
+            writes.insert(keyspace, key, value);
+        }
+        if writes.is_empty() {
+            return Ok(());
+        }
+        writes.commit().map_err(Failure::during("fjall: batch"))?;
+    }
+}
+
+/// fjall compacts all tables in this call.
+fn rest(keyspace: &Keyspace) -> Result<()> {
+    keyspace.rotate_memtable_and_wait().map_err(Failure::during("fjall: flush"))?;
+    keyspace.major_compact().map_err(Failure::during("fjall: compaction"))
 }
 
 fn scan(keyspace: &Keyspace, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {

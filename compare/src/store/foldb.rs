@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use foldb::{Db, TransactionOptions, WriteOptions};
+use foldb::{Db, Iter, TransactionOptions, WriteBatch, WriteOptions};
 
-use super::{Key, Setup, Store, one_more};
+use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::foldb_options;
 use crate::failure::{Failure, Result};
 
@@ -15,7 +15,36 @@ pub struct Foldb {
     transaction: TransactionOptions,
 }
 
+/// The database, and an iterator that serves all ranges.
+pub struct FoldbReads<'a> {
+    db: &'a Db,
+    iter: Iter,
+}
+
+impl Reads for FoldbReads<'_> {
+    #[inline]
+    fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let value = self.db.get(key).map_err(Failure::during("foldb: get"))?;
+        Ok(value.map(|value| read(&value)))
+    }
+
+    #[inline]
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        let mut valid = self.iter.seek(from).map_err(Failure::during("foldb: seek"))?;
+        for place in 1..=most {
+            if !valid {
+                break;
+            }
+            visit(self.iter.value().map_err(Failure::during("foldb: range"))?);
+            valid = place < most && self.iter.advance().map_err(Failure::during("foldb: range"))?;
+        }
+        Ok(())
+    }
+}
+
 impl Store for Foldb {
+    type Reads<'a> = FoldbReads<'a>;
+
     fn open(setup: &Setup, directory: &Path) -> Result<Foldb> {
         let options = foldb_options(&setup.nominal);
         let db = Db::open(directory, options).map_err(Failure::during("foldb: open"))?;
@@ -59,6 +88,40 @@ impl Store for Foldb {
             load.put(key, counter.to_le_bytes()).map_err(Failure::during("foldb: load"))?;
         }
         load.finish().map(|_| ()).map_err(Failure::during("foldb: end of a load"))
+    }
+
+    fn append<'a>(
+        &self,
+        batch: usize,
+        mut entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        if batch == 1 {
+            return entries
+                .try_for_each(|(key, value)| self.db.put(key, value))
+                .map_err(Failure::during("foldb: put"));
+        }
+        let mut writes = WriteBatch::new();
+        loop {
+            writes.clear();
+            for (key, value) in entries.by_ref().take(batch) {
+                writes.put(key, value);
+            }
+            if writes.is_empty() {
+                return Ok(());
+            }
+            self.db.write(&writes).map_err(Failure::during("foldb: batch"))?;
+        }
+    }
+
+    fn rest(&self) -> Result<()> {
+        self.db.flush().map_err(Failure::during("foldb: flush"))?;
+        self.db.compact(..).map_err(Failure::during("foldb: compaction"))?;
+        self.db.wait_for_background().map_err(Failure::during("foldb: background work"))
+    }
+
+    fn reads(&self) -> Result<FoldbReads<'_>> {
+        let iter = self.db.iter().map_err(Failure::during("foldb: iterator"))?;
+        Ok(FoldbReads { db: &self.db, iter })
     }
 
     fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {

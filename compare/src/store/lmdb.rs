@@ -1,11 +1,12 @@
 //! LMDB: a copy-on-write B-tree in a memory map, one write transaction at a time.
 
+use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
 
-use super::{Key, Setup, Store, one_more};
+use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::failure::{Failure, Result};
 
 /// Bytes of the map, and so the largest size of the database.
@@ -17,7 +18,34 @@ pub struct Lmdb {
     entries: Database<Bytes, Bytes>,
 }
 
+/// One read transaction.
+pub struct LmdbReads<'a> {
+    transaction: RoTxn<'a, WithTls>,
+    entries: Database<Bytes, Bytes>,
+}
+
+impl Reads for LmdbReads<'_> {
+    #[inline]
+    fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let value = self.entries.get(&self.transaction, key);
+        Ok(value.map_err(Failure::during("lmdb: get"))?.map(read))
+    }
+
+    #[inline]
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        let range = (Bound::Included(&from[..]), Bound::Unbounded);
+        let entries = self.entries.range(&self.transaction, &range);
+        for entry in entries.map_err(Failure::during("lmdb: range"))?.take(most) {
+            let (_, value) = entry.map_err(Failure::during("lmdb: range"))?;
+            visit(value);
+        }
+        Ok(())
+    }
+}
+
 impl Store for Lmdb {
+    type Reads<'a> = LmdbReads<'a>;
+
     fn open(setup: &Setup, directory: &Path) -> Result<Lmdb> {
         let mut options = EnvOpenOptions::new();
         options.map_size(MAP);
@@ -59,15 +87,25 @@ impl Store for Lmdb {
     }
 
     fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
-        let mut transaction = self.env.write_txn().map_err(Failure::during("lmdb: transaction"))?;
-        for (key, counter) in entries {
-            let value = counter.to_le_bytes();
-            self.entries
-                .put_with_flags(&mut transaction, PutFlags::APPEND, &key, &value)
-                .map_err(Failure::during("lmdb: append"))?;
-        }
-        transaction.commit().map_err(Failure::during("lmdb: commit"))?;
+        self.put_in_order(entries.map(|(key, counter)| (key, counter.to_le_bytes())))?;
         self.env.force_sync().map_err(Failure::during("lmdb: sync"))
+    }
+
+    fn append<'a>(
+        &self,
+        _: usize,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.put_in_order(entries)
+    }
+
+    fn rest(&self) -> Result<()> {
+        self.env.force_sync().map_err(Failure::during("lmdb: sync"))
+    }
+
+    fn reads(&self) -> Result<LmdbReads<'_>> {
+        let transaction = self.env.read_txn().map_err(Failure::during("lmdb: read"))?;
+        Ok(LmdbReads { transaction, entries: self.entries })
     }
 
     fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
@@ -77,5 +115,21 @@ impl Store for Lmdb {
             visit(key, value);
         }
         Ok(())
+    }
+}
+
+impl Lmdb {
+    /// Appends entries in one transaction.
+    fn put_in_order(
+        &self,
+        entries: impl Iterator<Item = (impl AsRef<[u8]>, impl AsRef<[u8]>)>,
+    ) -> Result<()> {
+        let mut transaction = self.env.write_txn().map_err(Failure::during("lmdb: transaction"))?;
+        for (key, value) in entries {
+            self.entries
+                .put_with_flags(&mut transaction, PutFlags::APPEND, key.as_ref(), value.as_ref())
+                .map_err(Failure::during("lmdb: append"))?;
+        }
+        transaction.commit().map_err(Failure::during("lmdb: commit"))
     }
 }

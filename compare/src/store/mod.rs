@@ -1,8 +1,11 @@
-//! General stores: the interface of the rows about transactions and sorted loads.
+//! General stores: the interface of the rows about transactions, loads, and reads in memory.
 //!
 //! [`crate::engine::Engine`] drives single writes and reads. The rows of a general store need
 //! transactions, so they have this trait. Each engine implements it with its own kind of
 //! transaction, and with its own way to load sorted entries.
+//!
+//! A store has two kinds of entries: counters, and wide entries that are read and inserted in key
+//! order. A job uses one of them.
 
 mod bare;
 #[cfg(feature = "fjall")]
@@ -17,7 +20,7 @@ mod rocksdb;
 
 use std::path::Path;
 
-use crate::data::KEY_SIZE;
+use crate::data::{KEY_SIZE, WIDE_KEY_SIZE};
 use crate::engine::Nominal;
 use crate::failure::Result;
 
@@ -34,6 +37,10 @@ pub use self::rocksdb::RocksDb;
 
 /// A key of these rows.
 pub type Key = [u8; KEY_SIZE];
+/// The key of a wide entry.
+pub type WideKey = [u8; WIDE_KEY_SIZE];
+/// The value of a wide entry.
+pub type WideValue = [u8; 150];
 
 /// The settings of a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,8 +58,28 @@ impl Setup {
     }
 }
 
-/// A store with transactions. Values are counters of 8 bytes, little-endian.
+/// One state of a store, in which wide entries are read.
+pub trait Reads {
+    /// Shows the value of `key` to `read`, if it has one.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>>;
+
+    /// Shows the values of the first `most` entries at or above `from`, in key order.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn range(&mut self, from: &WideKey, most: usize, visit: impl FnMut(&[u8])) -> Result<()>;
+}
+
+/// A store with transactions. Counters have 8 bytes, little-endian.
 pub trait Store: Sized + Sync {
+    /// One state of the store.
+    type Reads<'a>: Reads
+    where
+        Self: 'a;
+
     /// Whether the store keeps its entries readable, so that they can be checked.
     const READS: bool = true;
 
@@ -85,6 +112,30 @@ pub trait Store: Sized + Sync {
     /// # Errors
     /// Fails if a call of the engine fails.
     fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()>;
+
+    /// Inserts wide entries that come in ascending order of keys, and does not sync them. A store
+    /// whose writes are single calls or batches writes `batch` entries at a time. LMDB and redb
+    /// write all of them in one transaction.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn append<'a>(
+        &self,
+        batch: usize,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()>;
+
+    /// Writes everything to files, compacts it, and waits until background work rests.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn rest(&self) -> Result<()>;
+
+    /// Returns the present state of the store for reads.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn reads(&self) -> Result<Self::Reads<'_>>;
 
     /// Shows all entries in key order.
     ///

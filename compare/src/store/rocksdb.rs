@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use rocksdb::{
-    Error, ErrorKind, IngestExternalFileOptions, OptimisticTransactionDB,
-    OptimisticTransactionOptions, Options, SstFileWriter, Transaction, WriteOptions,
+    DBRawIteratorWithThreadMode, Error, ErrorKind, IngestExternalFileOptions,
+    OptimisticTransactionDB, OptimisticTransactionOptions, Options, SstFileWriter, Transaction,
+    WaitForCompactOptions, WriteBatchWithTransaction, WriteOptions,
 };
 
-use super::{Key, Setup, Store, one_more};
+use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::rocksdb_options;
 use crate::failure::{Failure, Result};
 
@@ -24,7 +25,36 @@ pub struct RocksDb {
     directory: PathBuf,
 }
 
+/// The database, and an iterator that serves all ranges.
+pub struct RocksDbReads<'a> {
+    db: &'a OptimisticTransactionDB,
+    iter: DBRawIteratorWithThreadMode<'a, OptimisticTransactionDB>,
+}
+
+impl Reads for RocksDbReads<'_> {
+    #[inline]
+    fn get<R>(&self, key: &WideKey, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let value = self.db.get_pinned(key).map_err(Failure::during("rocksdb: get"))?;
+        Ok(value.map(|value| read(&value)))
+    }
+
+    #[inline]
+    fn range(&mut self, from: &WideKey, most: usize, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.iter.seek(from);
+        for place in 1..=most {
+            let Some(value) = self.iter.value() else { break };
+            visit(value);
+            if place < most {
+                self.iter.next();
+            }
+        }
+        self.iter.status().map_err(Failure::during("rocksdb: range"))
+    }
+}
+
 impl Store for RocksDb {
+    type Reads<'a> = RocksDbReads<'a>;
+
     fn open(setup: &Setup, directory: &Path) -> Result<RocksDb> {
         let mut options = rocksdb_options(&setup.nominal)?;
         // The library's default, which is faster here than the default of db_bench.
@@ -72,6 +102,39 @@ impl Store for RocksDb {
         self.db
             .ingest_external_file_opts(&ingest, tables)
             .map_err(Failure::during("rocksdb: ingestion"))
+    }
+
+    fn append<'a>(
+        &self,
+        batch: usize,
+        mut entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        if batch == 1 {
+            return entries
+                .try_for_each(|(key, value)| self.db.put_opt(key, value, &self.write))
+                .map_err(Failure::during("rocksdb: put"));
+        }
+        loop {
+            let mut writes = WriteBatchWithTransaction::<true>::default();
+            for (key, value) in entries.by_ref().take(batch) {
+                writes.put(key, value);
+            }
+            if writes.is_empty() {
+                return Ok(());
+            }
+            self.db.write_opt(writes, &self.write).map_err(Failure::during("rocksdb: batch"))?;
+        }
+    }
+
+    fn rest(&self) -> Result<()> {
+        self.db.flush().map_err(Failure::during("rocksdb: flush"))?;
+        self.db.compact_range(None::<&[u8]>, None::<&[u8]>);
+        let options = WaitForCompactOptions::default();
+        self.db.wait_for_compact(&options).map_err(Failure::during("rocksdb: compactions"))
+    }
+
+    fn reads(&self) -> Result<RocksDbReads<'_>> {
+        Ok(RocksDbReads { db: &self.db, iter: self.db.raw_iterator() })
     }
 
     fn each(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {

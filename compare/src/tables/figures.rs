@@ -8,7 +8,7 @@ use crate::workload::DOES_NOT_COUNT;
 /// Medians of an engine's repetitions of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Microseconds an operation.
+    /// Microseconds an operation; the latency at a percentile, if the row compares that.
     pub micros: f64,
     /// Operations a second.
     pub rate: f64,
@@ -33,21 +33,20 @@ pub struct Figures {
 impl Figures {
     /// Returns the figures of `engine` in a row, if it ran.
     pub fn of(results: &Results, workload: &str, engine: &str) -> Option<Figures> {
-        Figures::of_runs(&results.runs, workload, engine)
+        let percentile = percentile(results, workload);
+        let figures = Figures::of_runs(&results.runs, workload, engine)?;
+        let runs = runs_of(&results.runs, workload, engine);
+        let latency = percentile.and_then(|percent| median(&runs, |run| run.latency(percent)));
+        Some(Figures { micros: latency.unwrap_or(figures.micros), ..figures })
     }
 
     fn of_runs(runs: &[Run], workload: &str, engine: &str) -> Option<Figures> {
-        let runs: Vec<&Run> =
-            runs.iter().filter(|run| run.workload == workload && run.engine == engine).collect();
+        let runs = runs_of(runs, workload, engine);
         let rate = median(&runs, |run| Some(run.rate()))?;
-        let p999 = |run: &Run| {
-            let mut latencies = run.latencies.iter();
-            latencies.find(|latency| latency.percent == 99.9).map(|latency| latency.micros)
-        };
         Some(Figures {
             micros: if rate > 0.0 { 1e6 / rate } else { 0.0 },
             rate,
-            p999: median(&runs, p999),
+            p999: median(&runs, |run| run.latency(99.9)),
             amplification: median(&runs, |run| Some(run.written.as_ref()?.amplification())),
             space: median(&runs, |run| Some(run.space? as f64)),
             memory: median(&runs, |run| Some(run.peak_memory? as f64)),
@@ -57,6 +56,16 @@ impl Figures {
             counts: runs.iter().all(|run| counts(run)),
         })
     }
+}
+
+/// Returns the percentile of latency that a row compares, if not the rate.
+pub fn percentile(results: &Results, workload: &str) -> Option<f64> {
+    results.workloads.iter().find(|row| row.name == workload)?.percentile
+}
+
+/// Returns an engine's runs of a row.
+pub fn runs_of<'a>(runs: &'a [Run], workload: &str, engine: &str) -> Vec<&'a Run> {
+    runs.iter().filter(|run| run.workload == workload && run.engine == engine).collect()
 }
 
 fn counts(run: &Run) -> bool {
@@ -81,7 +90,7 @@ pub fn fastest_peer(runs: &[Run], workload: &str) -> Option<String> {
 }
 
 /// Returns the median of a figure over runs; of an even number, the mean of the middle two.
-fn median(runs: &[&Run], tell: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
+pub fn median(runs: &[&Run], tell: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
     let mut values: Vec<f64> = runs.iter().filter_map(|run| tell(run)).collect();
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -97,7 +106,7 @@ fn median(runs: &[&Run], tell: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
 pub struct Standing {
     /// The other side: an engine, or another row of foldb.
     pub against: String,
-    /// foldb's rate over that rate.
+    /// foldb's rate over that rate; or that latency over foldb's.
     pub ratio: f64,
     /// Least ratio that the row must reach; `None`: no requirement.
     pub bar: Option<f64>,
@@ -127,7 +136,7 @@ impl Standing {
             .map(|(ours, others)| ours / others.max(1.0));
         Some(Standing {
             against,
-            ratio: if other.rate > 0.0 { ours.rate / other.rate } else { 0.0 },
+            ratio: if ours.micros > 0.0 { other.micros / ours.micros } else { 0.0 },
             bar: workload.bar,
             aim: workload.aim,
             memory,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use foldb_report::results::{MEMORY_RULE, Results, Workload};
 
+use super::details::{self, Details};
 use super::figures::{Figures, Standing, megabytes, optional, short};
 use crate::engine::Name;
 use crate::workload::DOES_NOT_COUNT;
@@ -16,7 +17,8 @@ const END: &str = "<!-- compare:end -->";
 const UNCOUNTED: &str = " (1)";
 
 /// Returns two tables: the rates of all engines, and the other figures of foldb and of each row's
-/// peer. The second table is left out if no row compares memory.
+/// peer. The second table is left out if no row compares memory. Rows with latencies or steps have
+/// a table each after them.
 pub fn markdown(results: &Results) -> String {
     let mut text = String::new();
     heading(&mut text, results);
@@ -24,6 +26,16 @@ pub fn markdown(results: &Results) -> String {
     if has_memory(results) {
         text.push('\n');
         beside_peers(&mut text, results);
+    }
+    for workload in &results.workloads {
+        let tables = [details::latencies, details::steps];
+        for Details { titles, lines } in
+            tables.into_iter().filter_map(|of| of(results, &workload.name))
+        {
+            text.push('\n');
+            head(&mut text, titles.into_iter().map(str::to_owned));
+            lines.into_iter().for_each(|cells| line(&mut text, cells));
+        }
     }
     text
 }
@@ -99,7 +111,9 @@ fn rates(text: &mut String, results: &Results) {
                 format!("{}{mark}", short(figures.micros))
             })
         });
-        let cells = [workload.name.clone()].into_iter().chain(micros);
+        let percentile = workload.percentile.map(|percent| format!(", p{percent}"));
+        let name = format!("{}{}", workload.name, percentile.unwrap_or_default());
+        let cells = [name].into_iter().chain(micros);
         line(text, cells.chain(verdict(results, workload)));
     }
     footnote(text, results);

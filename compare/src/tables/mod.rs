@@ -1,6 +1,7 @@
 //! Tables of results: on standard output after a run, and between the markers of a page of
 //! documentation.
 
+mod details;
 mod figures;
 mod markdown;
 #[cfg(test)]

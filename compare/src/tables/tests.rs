@@ -1,4 +1,4 @@
-use foldb_report::results::{Engine, Machine, Percentile, Results, Run, Workload, Written};
+use foldb_report::results::{Engine, Machine, Percentile, Results, Run, Step, Workload, Written};
 
 use super::*;
 use crate::workload::DOES_NOT_COUNT;
@@ -68,6 +68,44 @@ fn results() -> Results {
     }
 }
 
+/// The results of a row that compares a percentile, and of one whose database grows.
+fn detailed() -> Results {
+    let offered = |engine: &str, p99: f64| Run {
+        latencies: [(50.0, 0.5), (99.0, 1.0), (99.9, 3.0), (99.99, 9.0)]
+            .map(|(percent, times)| Percentile { percent, micros: p99 * times })
+            .to_vec(),
+        slowest_micros: Some(p99 * 20.0),
+        ..run("offered-rate", engine, 1, 33.0, 100_000_000)
+    };
+    let step = |place: u64| Step {
+        operations: 20_000_000,
+        seconds: 10.0,
+        processor_seconds: 12.0 + place as f64,
+        written: Written { user: 100, calls: 200 + 100 * place, ..Written::default() },
+        owed_bytes: Some(5_000_000),
+        peak_memory: Some(200_000_000),
+        reads: 100_000,
+        read_seconds: 0.5,
+        read_processor_seconds: 0.4,
+        open_seconds: 0.02,
+    };
+    let grown = Run { steps: vec![step(0), step(1)], ..run("growth/large", "foldb", 1, 0.5, 1) };
+    let mut results = results();
+    results.workloads = vec![
+        Workload {
+            name: "offered-rate".into(),
+            peer: Some("rocksdb".into()),
+            bar: Some(1.0),
+            aim: Some(2.0),
+            percentile: Some(99.0),
+            ..Workload::default()
+        },
+        Workload { name: "growth/large".into(), ..Workload::default() },
+    ];
+    results.runs = vec![offered("foldb", 100.0), offered("rocksdb", 150.0), grown];
+    results
+}
+
 #[test]
 fn markdown_is_the_golden_one() {
     assert_eq!(markdown(&results()), include_str!("golden_markdown.txt"));
@@ -76,6 +114,33 @@ fn markdown_is_the_golden_one() {
 #[test]
 fn text_is_the_golden_one() {
     assert_eq!(text(&results()), include_str!("golden.txt"));
+}
+
+#[test]
+fn a_row_of_a_percentile_compares_it_and_has_a_table_of_latencies() {
+    let table = markdown(&detailed());
+    for line in [
+        "| offered-rate, p99 | 100 | 150 | 1.50 x rocksdb | 1 | 2 | bar |\n",
+        "| offered-rate, foldb | 50.0 | 100 | 300 | 900 | 2000 |\n",
+        "| offered-rate, rocksdb | 75.0 | 150 | 450 | 1350 | 3000 |\n",
+    ] {
+        assert!(table.contains(line), "{table}");
+    }
+}
+
+#[test]
+fn a_growing_database_has_a_table_of_steps() {
+    let (markdown, text) = (markdown(&detailed()), text(&detailed()));
+    for line in [
+        "| 20.0 | foldb | 0.600 | 0.500 | 2.00 | 5.00 | 200 | 5.00 | 4.00 | 20.0 |\n",
+        "| 40.0 | foldb | 0.650 | 0.500 | 3.00 | 5.00 | 200 | 5.00 | 4.00 | 20.0 |\n",
+    ] {
+        assert!(markdown.contains(line), "{markdown}");
+    }
+    assert!(
+        text.contains("  40.0  foldb  0.650  0.500  3.00  5.00  200  5.00  4.00  20.0\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use foldb_report::results::{MEMORY_RULE, Results, Workload};
 
+use super::details::{self, Details};
 use super::figures::{Figures, Standing, megabytes, optional, short};
 
 /// All rows.
@@ -59,6 +60,14 @@ fn row(text: &mut String, results: &Results, workload: &Workload) -> std::fmt::R
             write!(text, "; memory {memory:.2} x, rule of {MEMORY_RULE} {holds}")?;
         }
         writeln!(text)?;
+    }
+    let tables = [details::latencies, details::steps];
+    for Details { titles, lines } in tables.into_iter().filter_map(|of| of(results, &workload.name))
+    {
+        writeln!(text, "  {}", titles.join("; "))?;
+        for cells in lines {
+            writeln!(text, "  {}", cells.join("  "))?;
+        }
     }
     writeln!(text)
 }

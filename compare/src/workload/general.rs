@@ -1,4 +1,4 @@
-//! The rows of a general store: transactions, counters and sorted loads.
+//! The rows of a general store: transactions, counters, loads, and reads in memory.
 //!
 //! Every row checks its result. The sum of the counters is the number of commits, so an engine
 //! that lost one, or did nothing, fails the run.
@@ -12,7 +12,7 @@ use foldb_report::system;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::session::timed;
-use super::{Job, Sizes, StoreTask};
+use super::{Job, Row, Sizes, StoreTask, wide};
 use crate::data::{Draws, key};
 use crate::digest::{self, NOT_CHECKED};
 use crate::engine::Name;
@@ -41,26 +41,38 @@ pub fn run<S: Store>(
 ) -> Result<Vec<Run>> {
     let setup = Setup { nominal: sizes.nominal.clone(), synced: task.synced() };
     let store = S::open(&setup, directory)?;
-    let mut run = match task {
-        StoreTask::Transact { .. } => transact(&store, sizes, S::add)?,
-        StoreTask::Count => transact(&store, sizes, S::merge)?,
-        StoreTask::Load => load(&store, sizes)?,
-        StoreTask::Queue { .. } => return Err(Failure::new("queues have a run of their own")),
+    let measured = match task {
+        StoreTask::Transact { .. } => vec![transact(&store, sizes, S::add)?],
+        StoreTask::Count => vec![transact(&store, sizes, S::merge)?],
+        StoreTask::Load => vec![load(&store, sizes)?],
+        StoreTask::Insert { batch } => vec![wide::insert(&store, sizes, batch)?],
+        StoreTask::Read => wide::read(&store, sizes)?,
+        StoreTask::Queue { .. } | StoreTask::Call(_) => {
+            return Err(Failure::new(format!("{}: only foldb runs it", job.name)));
+        }
     };
-    run.settings = S::settings(&setup);
-    run.space = system::space(directory);
+    let mut common = Run {
+        settings: S::settings(&setup),
+        space: system::space(directory),
+        digest: NOT_CHECKED.to_owned(),
+        ..Run::default()
+    };
     if S::READS {
-        run.notes.extend(peak_memory());
-        run.digest = check(&store, task, sizes)?;
-    } else {
-        run.digest = NOT_CHECKED.to_owned();
+        common.notes.extend(peak_memory());
+        common.digest = check(&store, task, sizes)?;
     }
-    if !setup.synced && !engine.keeps_unsynced_commits() {
-        run.notes.push(format!("{DOES_NOT_COUNT}a kill of the process loses returned commits"));
+    if task.writes() && !setup.synced && !engine.keeps_unsynced_commits() {
+        common.notes.push(format!("{DOES_NOT_COUNT}a kill of the process loses returned commits"));
     }
-    let has = |row: &&super::Row| row.only.is_none_or(|engines| engines.contains(&engine));
-    let named = |row: &super::Row| Run { workload: row.name.to_owned(), ..run.clone() };
-    Ok(job.rows.iter().filter(has).map(named).collect())
+    let has = |(_, row): &(usize, &Row)| row.only.is_none_or(|engines| engines.contains(&engine));
+    let named = |(place, row): (usize, &Row)| {
+        // All rows of a job share its run, or each has one.
+        let run = measured[place.min(measured.len() - 1)].clone();
+        let Run { settings, space, digest, notes, .. } = common.clone();
+        let notes = [run.notes, notes].concat();
+        Run { workload: row.name.to_owned(), settings, space, digest, notes, ..run }
+    };
+    Ok(job.rows.iter().enumerate().filter(has).map(named).collect())
 }
 
 /// Returns the peak memory of this process as a note. Stores with a memory map share their pages
@@ -118,7 +130,8 @@ fn loaded(sizes: &Sizes) -> impl Iterator<Item = (Key, u64)> {
     (0..sizes.operations).map(move |number| (key(number), draws.below(u64::MAX)))
 }
 
-fn of(recorded: Recorded) -> Run {
+/// Returns a run with its times alone.
+pub(super) fn of(recorded: Recorded) -> Run {
     Run {
         operations: recorded.operations,
         seconds: recorded.seconds,
@@ -136,6 +149,7 @@ fn check<S: Store>(store: &S, task: StoreTask, sizes: &Sizes) -> Result<String> 
             let sum = loaded(sizes).fold(0_u64, |sum, (_, value)| sum.wrapping_add(value));
             (sizes.operations, sum)
         }
+        StoreTask::Insert { .. } | StoreTask::Read => wide::Entries::new(sizes).told(),
         _ => (sizes.keys, sizes.operations + warm(sizes)),
     };
     let (mut found_entries, mut found_sum) = (0_u64, 0_u64);
@@ -143,8 +157,7 @@ fn check<S: Store>(store: &S, task: StoreTask, sizes: &Sizes) -> Result<String> 
     store.each(|key, value| {
         digest::add(&mut hash, key, value);
         found_entries += 1;
-        let counter = value.try_into().map_or(0, u64::from_le_bytes);
-        found_sum = found_sum.wrapping_add(counter);
+        found_sum = found_sum.wrapping_add(wide::sum(value));
     })?;
     if (found_entries, found_sum) != (entries, sum) {
         return Err(Failure::new(format!(

@@ -1,5 +1,6 @@
 //! Jobs, and their sizes at a scale.
 
+use crate::data::KEY_SIZE;
 use crate::engine::{Name, Nominal, Operator, Preset};
 use crate::scale::Scale;
 
@@ -18,6 +19,8 @@ pub struct Row {
     pub bar: Option<f64>,
     /// Ratio to that rate that the row should reach.
     pub aim: Option<f64>,
+    /// The percentile of latency that `bar` and `aim` compare in place of the rate.
+    pub percentile: Option<f64>,
     /// Whether `bar` and `aim` compare with the fastest engine that counts.
     pub fastest: bool,
     /// The engines that have the row; `None`: all of its job.
@@ -67,6 +70,18 @@ pub enum Task {
         /// Threads.
         threads: u64,
     },
+    /// `uint64add` on random keys, offered at a fixed rate.
+    Offered {
+        /// Threads.
+        threads: u64,
+        /// Operations a second, all threads together.
+        a_second: u64,
+    },
+    /// `uint64add` on random keys of a database that grows, with reads and an open at each step.
+    Growth {
+        /// Steps of equal size.
+        steps: u64,
+    },
     /// A get, then a put of a new value to the same key.
     Update,
     /// Merges, then random reads.
@@ -105,6 +120,15 @@ pub enum StoreTask {
     Count,
     /// Entries in key order, loaded at once.
     Load,
+    /// Wide entries in key order, put one by one or in batches.
+    Insert {
+        /// Entries of a batch; 1: single puts.
+        batch: usize,
+    },
+    /// Gets and ranges of wide entries at rest and in memory.
+    Read,
+    /// Calls of one kind, on data in memory.
+    Call(Call),
     /// Entries that are pushed and popped.
     Queue {
         /// Whether they are flushed in between.
@@ -112,10 +136,26 @@ pub enum StoreTask {
     },
 }
 
+/// A call that reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Takes the first entry of a queue.
+    TakeFirst,
+    /// Merges into a counter, and returns it.
+    MergeGet,
+    /// A transaction that gets a counter and puts it back.
+    Transact,
+}
+
 impl StoreTask {
     /// Returns whether commits are synced.
     pub fn synced(self) -> bool {
         matches!(self, StoreTask::Transact { synced: true } | StoreTask::Load)
+    }
+
+    /// Returns whether the timed work writes.
+    pub fn writes(self) -> bool {
+        self != StoreTask::Read
     }
 }
 
@@ -147,12 +187,16 @@ const PASSES_MAX: usize = 50;
 const PASSES_SCANS: usize = 5;
 /// The write buffer that holds all operands of `max`.
 const BUFFER_OF_EVERYTHING: usize = 1_000_000_000;
+/// Filter bits a key where absent keys are read.
+const FILTER_BITS: u32 = 10;
 
 impl Job {
     /// Its sizes.
     pub fn sizes(&self, scale: Scale) -> Sizes {
         let threads = match self.task {
-            Task::Merge { threads } | Task::Store { threads, .. } => threads,
+            Task::Merge { threads }
+            | Task::Offered { threads, .. }
+            | Task::Store { threads, .. } => threads,
             _ => 1,
         };
         let max = matches!(self.task, Task::Max { .. });
@@ -179,8 +223,11 @@ impl Job {
             cache: self.cache.unwrap_or(preset.cache),
             operator: match self.task {
                 Task::Merge { .. }
+                | Task::Offered { .. }
+                | Task::Growth { .. }
                 | Task::MergeThenRead
-                | Task::Store { task: StoreTask::Count, .. } => Some(Operator::Add),
+                | Task::Store { task: StoreTask::Count, .. }
+                | Task::Store { task: StoreTask::Call(Call::MergeGet), .. } => Some(Operator::Add),
                 Task::Max { .. } => Some(Operator::Max),
                 Task::Update
                 | Task::FillThenReadCold
@@ -195,10 +242,24 @@ impl Job {
             Task::Max { .. } => {
                 Nominal { write_buffer: BUFFER_OF_EVERYTHING, compactions: false, ..nominal }
             }
-            Task::Store { task: StoreTask::Queue { .. }, .. } => {
+            Task::Store { task: StoreTask::Queue { .. } | StoreTask::Call(_), .. } => {
                 Nominal { write_buffer: BUFFER_OF_EVERYTHING, ..nominal }
             }
+            Task::Store { task: StoreTask::Read, .. } => {
+                Nominal { bloom_bits: FILTER_BITS, ..nominal }
+            }
             _ => nominal,
+        }
+    }
+
+    /// Returns whether the job has this scale. A growing database of the table's size takes too
+    /// long for a run of all jobs, so it has a scale of its own.
+    pub fn has(&self, scale: Scale) -> bool {
+        let grows = matches!(self.task, Task::Growth { .. });
+        match scale {
+            Scale::Tiny | Scale::Small | Scale::Medium => true,
+            Scale::Full => !grows,
+            Scale::Large => grows,
         }
     }
 
@@ -222,6 +283,17 @@ impl Job {
             Task::Merge { threads } => format!(
                 "mergerandom --merge_operator=uint64add --num={operations} --merge_keys={keys} \
                  --threads={threads}"
+            ),
+            Task::Offered { threads, a_second } => format!(
+                "mergerandom --merge_operator=uint64add --num={operations} --merge_keys={keys} \
+                 --threads={threads} --benchmark_write_rate_limit={}",
+                a_second * (KEY_SIZE + value) as u64
+            ),
+            Task::Growth { steps } => format!(
+                "mergerandom,readrandom --merge_operator=uint64add --num={keys} --writes={} \
+                 --reads={}, {steps} times",
+                operations / steps,
+                sizes.reads
             ),
             Task::Update => format!("updaterandom --num={keys} --writes={operations}"),
             Task::MergeThenRead => format!(
@@ -275,6 +347,15 @@ mod tests {
             (job.sizes(Scale::Small).operations, job.sizes(Scale::Small).keys),
             (10_000, 1000)
         );
+    }
+
+    #[test]
+    fn a_growing_database_has_a_scale_of_its_own() {
+        let has = |name: &str, scale| find(name).unwrap().has(scale);
+        assert!(has("growth/large", Scale::Large) && has("growth/large", Scale::Small));
+        assert!(!has("growth/large", Scale::Full));
+        assert!(has("growth/50m", Scale::Full) && !has("growth/50m", Scale::Large));
+        assert_eq!(find("growth/large").unwrap().sizes(Scale::Large).operations, 200_000_000);
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! The jobs, each with one row of the table or several, and the code that runs them on any engine.
 
+mod calls;
 mod cold;
 mod general;
+mod grown;
+mod growth;
 mod job;
 mod passes;
 mod queue;
 mod session;
 mod stores;
 mod table;
+mod wide;
 mod writes;
 
 use std::path::Path;
@@ -20,8 +24,8 @@ use crate::scale::Scale;
 use crate::store::{Store, on_store};
 
 pub use self::general::DOES_NOT_COUNT;
-pub use self::job::{Job, Row, Sizes, StoreTask, Task};
-pub use self::table::{JOBS, find, row_named, rows, select};
+pub use self::job::{Call, Job, Row, Sizes, StoreTask, Task};
+pub use self::table::{JOBS, at_scale, find, row_named, rows, select};
 
 /// Runs `job` on an engine, with a fresh database in `directory`. Returns one run for each row.
 ///
@@ -31,6 +35,8 @@ pub fn run<E: Engine>(job: &Job, scale: Scale, directory: &Path) -> Result<Vec<R
     let sizes = job.sizes(scale);
     match job.task {
         Task::Merge { .. } => writes::merge::<E>(job, &sizes, directory),
+        Task::Offered { a_second, .. } => writes::offered::<E>(job, &sizes, a_second, directory),
+        Task::Growth { steps } => growth::grow::<E>(job, &sizes, steps, directory),
         Task::Update => writes::update::<E>(job, &sizes, directory),
         Task::MergeThenRead => writes::merge_then_read::<E>(job, &sizes, directory),
         Task::FillThenReadCold => cold::fill_then_read::<E>(job, &sizes, directory),
@@ -68,6 +74,9 @@ pub fn run_general(job: &Job, engine: Name, scale: Scale, directory: &Path) -> R
         (Task::Store { task: StoreTask::Queue { flushed }, .. }, Name::Foldb) => {
             queue::run(job, flushed, &job.sizes(scale), directory)
         }
+        (Task::Store { task: StoreTask::Call(call), .. }, Name::Foldb) => {
+            calls::run(job, call, &job.sizes(scale), directory)
+        }
         _ => on_store!(engine, S => run_store::<S>(job, engine, scale, directory)),
     }
 }
@@ -82,6 +91,7 @@ impl Row {
             peer: self.peer.map(Name::as_str).or(self.against).map(str::to_owned),
             bar: self.bar,
             aim: self.aim,
+            percentile: self.percentile,
         }
     }
 }

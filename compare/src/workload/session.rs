@@ -40,8 +40,10 @@ pub struct Session<E> {
 /// The figures of the database when the clock stopped.
 #[derive(Clone, Debug, Default)]
 pub struct Stopped {
-    peak_memory: Option<u64>,
-    owed: Option<u64>,
+    /// Peak memory of the process.
+    pub peak_memory: Option<u64>,
+    /// Bytes of background work that is left.
+    pub owed: Option<u64>,
     events: Vec<BackgroundEvent>,
 }
 
@@ -134,16 +136,25 @@ impl<E: Engine> Session<E> {
         let stopped = Instant::now();
         self.engine.rest(true)?;
         let seconds = stopped.elapsed().as_secs_f64();
-        let State { runs_per_read, own, mapped, .. } = self.engine.state();
+        let State { runs_per_read, .. } = self.engine.state();
+        let written = self.written()?;
+        Ok(Rested { seconds, runs_per_read, written, space: system::space(&self.directory) })
+    }
+
+    /// Returns the bytes written so far.
+    ///
+    /// # Errors
+    /// Fails if the system has no `/proc`.
+    pub fn written(&self) -> Result<results::Written> {
+        let State { own, mapped, .. } = self.engine.state();
         let bytes = Written::now()?.since(self.written_before);
-        let written = results::Written {
+        Ok(results::Written {
             user: self.entries_written * (KEY_SIZE + self.sizes.value) as u64,
             calls: bytes.calls,
             mapped: self.mapped_before + mapped,
             device: bytes.device,
             own: own.filter(|_| self.opened_once),
-        };
-        Ok(Rested { seconds, runs_per_read, written, space: system::space(&self.directory) })
+        })
     }
 
     /// Computes the digest, closes the database, and returns the completed runs.

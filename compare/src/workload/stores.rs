@@ -1,8 +1,9 @@
 //! The jobs of a general store, and their rows.
 
-use super::job::{Job, StoreTask, Task};
+use super::job::{Call, Job, StoreTask, Task};
 use super::table::{COUNTERS, row};
 use crate::engine::Name;
+use crate::store::WideValue;
 
 const M: u64 = 1_000_000;
 /// The rate that takes 1.2 times the time of another rate.
@@ -118,6 +119,62 @@ pub const LOAD: Job =
         ..STORE
     };
 
+const WIDE: Job = Job {
+    operations: M,
+    keys: 2 * M,
+    value: size_of::<WideValue>(),
+    compressed: 0.5,
+    engines: LOADING,
+    ..STORE
+};
+
+/// Gets and ranges at random places of a store at rest, all in memory.
+pub const READ: Job =
+    Job {
+        name: "store/read",
+        task: Task::Store { task: StoreTask::Read, threads: 1 },
+        cache: Some(1 << 30),
+        rows: &[
+            row("store/get", "gets of 2 M entries of 24 + 150 bytes, at rest, all in memory")
+                .needs(Name::Lmdb, 1.2, 1.5),
+            row("store/get-absent", "gets of keys between them").needs(Name::Lmdb, 3.0, 5.0),
+            row("store/range-10", "ranges of 10 entries from random keys on").needs(
+                Name::Lmdb,
+                1.0,
+                1.3,
+            ),
+            row("store/range-100", "ranges of 100 entries").needs(Name::Lmdb, 1.1, 1.3),
+        ],
+        seconds: 20.0,
+        ..WIDE
+    };
+
+/// Single puts in key order.
+pub const INSERT_PUTS: Job = Job {
+    name: "store/insert-in-order-puts",
+    task: Task::Store { task: StoreTask::Insert { batch: 1 }, threads: 1 },
+    rows: &[row(
+        "store/insert-in-order-puts",
+        "2 M entries of 24 + 150 bytes in key order by single puts; LMDB and redb in one transaction",
+    )
+    .needs(Name::Lmdb, 0.8, 1.2)],
+    seconds: 8.0,
+    ..WIDE
+};
+
+/// The same in batches.
+pub const INSERT_BATCHES: Job = Job {
+    name: "store/insert-in-order-batches",
+    task: Task::Store { task: StoreTask::Insert { batch: 1000 }, threads: 1 },
+    rows: &[row("store/insert-in-order-batches", "the same by batches of 1000").needs(
+        Name::Lmdb,
+        0.8,
+        1.2,
+    )],
+    seconds: 8.0,
+    ..WIDE
+};
+
 /// A queue in memory.
 pub const QUEUE_MEMORY: Job = Job {
     name: "store/queue-memory",
@@ -146,4 +203,41 @@ pub const QUEUE_FLUSHED: Job = Job {
     ],
     seconds: 5.0,
     ..STORE
+};
+
+/// Calls on one thread, in memory. Only foldb has them, or they compare with no other engine's.
+const CALLS: Job = Job {
+    operations: M,
+    keys: 10_000,
+    keys_scale: false,
+    engines: &[Name::Foldb],
+    seconds: 3.0,
+    ..STORE
+};
+
+/// Takes from a queue in the memtable.
+pub const TAKE_FIRST: Job = Job {
+    name: "store/take-first",
+    task: Task::Store { task: StoreTask::Call(Call::TakeFirst), threads: 1 },
+    rows: &[row("store/take-first", "take_first of a queue of 1 M entries, in the memtable")],
+    ..CALLS
+};
+
+/// Merges that return the value.
+pub const MERGE_GET: Job = Job {
+    name: "store/merge-get",
+    task: Task::Store { task: StoreTask::Call(Call::MergeGet), threads: 1 },
+    rows: &[row("store/merge-get", "merge_get of uint64add on 10 000 counters, in the memtable")],
+    ..CALLS
+};
+
+/// Transactions without contention.
+pub const TRANSACT_IN_MEMORY: Job = Job {
+    name: "store/transact-in-memory",
+    task: Task::Store { task: StoreTask::Call(Call::Transact), threads: 1 },
+    rows: &[row(
+        "store/transact-in-memory",
+        "a get and a put of one counter of 10 000 a transaction, in the memtable",
+    )],
+    ..CALLS
 };

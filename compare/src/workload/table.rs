@@ -1,9 +1,10 @@
 //! The table: all jobs and their rows, in order.
 
 use super::job::{Job, Row, Task};
-use super::stores;
+use super::{grown, stores};
 use crate::engine::{Name, Preset};
 use crate::failure::{Failure, Result};
+use crate::scale::Scale;
 
 const M: u64 = 1_000_000;
 /// Engines that merge, and that can run without a log.
@@ -26,7 +27,17 @@ const AMPLE: Option<usize> = Some(1 << 30);
 
 /// Returns a row without bar and aim.
 pub(super) const fn row(name: &'static str, about: &'static str) -> Row {
-    Row { name, about, peer: None, against: None, bar: None, aim: None, fastest: false, only: None }
+    Row {
+        name,
+        about,
+        peer: None,
+        against: None,
+        bar: None,
+        aim: None,
+        percentile: None,
+        fastest: false,
+        only: None,
+    }
 }
 
 impl Row {
@@ -42,7 +53,7 @@ impl Row {
         Row { against: Some(own_row), bar: Some(bar), aim: Some(aim), ..self }
     }
 
-    const fn beside(self, peer: Name) -> Row {
+    pub(super) const fn beside(self, peer: Name) -> Row {
         Row { peer: Some(peer), ..self }
     }
 
@@ -56,6 +67,10 @@ impl Row {
 
     pub(super) const fn aims_at(self, peer: Name, aim: f64) -> Row {
         Row { peer: Some(peer), aim: Some(aim), ..self }
+    }
+
+    const fn at_percentile(self, percent: f64) -> Row {
+        Row { percentile: Some(percent), ..self }
     }
 
     pub(super) const fn only(self, engines: &'static [Name]) -> Row {
@@ -98,8 +113,6 @@ const SEPARATED: Job = Job {
     seconds: 400.0,
     ..COUNTERS
 };
-
-const GROWTH: Job = Job { task: Task::MergeThenRead, reads: M, ..COUNTERS };
 
 /// Everything that can be run.
 pub const JOBS: &[Job] = &[
@@ -169,6 +182,19 @@ pub const JOBS: &[Job] = &[
         )
         .needs_of("hot-counters/wal-on", 1.0, 1.5)],
         seconds: 60.0,
+        ..HOT
+    },
+    Job {
+        name: "offered-rate",
+        task: Task::Offered { threads: 16, a_second: 30_000 },
+        operations: 600_000,
+        rows: &[row(
+            "offered-rate",
+            "merges on 1000 keys, no log, offered at 30 000 a second by 16 threads",
+        )
+        .needs(Name::RocksDb, 1.0, 2.0)
+        .at_percentile(99.0)],
+        seconds: 20.0,
         ..HOT
     },
     Job {
@@ -305,47 +331,24 @@ pub const JOBS: &[Job] = &[
         ],
         ..SEPARATED
     },
-    Job {
-        name: "growth/1m",
-        operations: M,
-        keys: M,
-        rows: &[
-            row("growth/merge-1m", "merges on 1 M keys, no log").beside(Name::RocksDb),
-            row("growth/read-1m", "1 M random reads after them").beside(Name::RocksDb),
-        ],
-        seconds: 5.0,
-        ..GROWTH
-    },
-    Job {
-        name: "growth/10m",
-        operations: 10 * M,
-        keys: 10 * M,
-        rows: &[
-            row("growth/merge-10m", "merges on 10 M keys, no log").beside(Name::RocksDb),
-            row("growth/read-10m", "1 M random reads after them").beside(Name::RocksDb),
-        ],
-        seconds: 40.0,
-        ..GROWTH
-    },
-    Job {
-        name: "growth/50m",
-        operations: 50 * M,
-        keys: 50 * M,
-        rows: &[
-            row("growth/merge-50m", "merges on 50 M keys, no log").beside(Name::RocksDb),
-            row("growth/read-50m", "1 M random reads after them").beside(Name::RocksDb),
-        ],
-        seconds: 250.0,
-        ..GROWTH
-    },
+    grown::GROWTH_1M,
+    grown::GROWTH_10M,
+    grown::GROWTH_50M,
+    grown::GROWTH_LARGE,
     stores::TRANSACT_1,
     stores::TRANSACT_4,
     stores::SYNCED_1,
     stores::SYNCED_4,
     stores::COUNT_4,
     stores::LOAD,
+    stores::READ,
+    stores::INSERT_PUTS,
+    stores::INSERT_BATCHES,
     stores::QUEUE_MEMORY,
     stores::QUEUE_FLUSHED,
+    stores::TAKE_FIRST,
+    stores::MERGE_GET,
+    stores::TRANSACT_IN_MEMORY,
 ];
 
 /// Returns all rows, in the order of the table, with their jobs.
@@ -383,6 +386,27 @@ pub fn select(names: &[String]) -> Result<Vec<&'static Job>> {
         names.iter().any(asked)
     };
     Ok(JOBS.iter().filter(|job| wanted(job)).collect())
+}
+
+/// Returns those of `jobs` that have a scale, and names the others on standard error.
+///
+/// # Errors
+/// Fails if none of them has the scale.
+pub fn at_scale(jobs: Vec<&'static Job>, scale: Scale) -> Result<Vec<&'static Job>> {
+    let (jobs, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.has(scale));
+    let names = |jobs: &[&Job]| jobs.iter().map(|job| job.name).collect::<Vec<_>>().join(", ");
+    if jobs.is_empty() {
+        let having: Vec<_> = JOBS.iter().filter(|job| job.has(scale)).collect();
+        let what = if scale == Scale::Large { names(&having) } else { "the other jobs".to_owned() };
+        return Err(Failure::new(format!(
+            "{} not at scale {scale}, which is for {what}",
+            names(&others)
+        )));
+    }
+    if !others.is_empty() {
+        eprintln!("foldb-compare: left out at scale {scale}: {}", names(&others));
+    }
+    Ok(jobs)
 }
 
 fn matches(job: &Job, row: &Row, name: &str) -> bool {
@@ -432,11 +456,23 @@ mod tests {
     }
 
     #[test]
+    fn jobs_without_a_scale_are_left_out_or_refused() {
+        let jobs = |name: &str| select(&[name.to_owned()]).unwrap();
+        let large = at_scale(jobs("growth"), Scale::Large).unwrap();
+        assert_eq!(large.iter().map(|job| job.name).collect::<Vec<_>>(), ["growth/large"]);
+        assert_eq!(at_scale(jobs("growth"), Scale::Full).unwrap().len(), 3);
+        assert_eq!(
+            at_scale(jobs("update-random"), Scale::Large).unwrap_err().to_string(),
+            "update-random not at scale large, which is for growth/large"
+        );
+    }
+
+    #[test]
     fn an_unknown_name_is_told_with_those_there_are() {
         assert_eq!(
             select(&["fillseq".to_owned()]).unwrap_err().to_string(),
             "unknown workload fillseq; there are all, merge-random, hot-counters, hot-counters-4, \
-             update-random, read-after-merge, readseq-max, scan-8b, fill-4k, read-cold, separated-4k, \
+             offered-rate, update-random, read-after-merge, readseq-max, scan-8b, fill-4k, read-cold, separated-4k, \
              growth, store and their rows"
         );
     }

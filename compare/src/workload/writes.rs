@@ -9,11 +9,12 @@ use super::{Job, Sizes};
 use crate::data::{Draws, Values};
 use crate::engine::{Engine, Scan, used};
 use crate::failure::Result;
-use crate::measure::{Recorded, Recorder};
+use crate::measure::{OfferedRate, Recorded, Recorder};
 
 /// Streams of draws: reads draw other keys than the writes before them.
 const READS: u64 = 1000;
 const WARM: u64 = 2000;
+const OFFERED: u64 = 1 << 32;
 
 /// Merges on random keys (RocksDB: `MergeRandom`).
 ///
@@ -40,6 +41,35 @@ fn merge_random<E: Engine>(session: &mut Session<E>, sizes: &Sizes) -> Result<Re
         }
         Ok(())
     })
+}
+
+/// Merges that come at a fixed rate, whether or not the engine keeps up. Keys and operands follow
+/// from the number of the operation, so it does not matter which thread carries it out.
+///
+/// # Errors
+/// Fails if a call of the engine fails.
+pub fn offered<E: Engine>(
+    job: &Job,
+    sizes: &Sizes,
+    a_second: u64,
+    directory: &Path,
+) -> Result<Vec<Run>> {
+    let mut session = Session::<E>::open(sizes, directory)?;
+    let values = Values::new(sizes.value, sizes.compressed);
+    let rate = OfferedRate::new(a_second, sizes.operations);
+    session.wrote(sizes.operations);
+    let each = sizes.operations / sizes.threads;
+    let recorded = session.timed(sizes.threads, each, |_, engine, recorder| {
+        while let Some(number) = rate.wait(recorder) {
+            let mut draws = Draws::new(OFFERED + number);
+            engine.merge(&draws.key(sizes.keys), values.of(number))?;
+            recorder.finished();
+        }
+        Ok(())
+    })?;
+    let stopped = session.stopped();
+    let rested = session.rested()?;
+    session.finish(vec![run(row(job, 0), recorded, stopped, rested)])
 }
 
 /// Gets, each with a put of a new value to the same key (RocksDB: `UpdateRandom`).
@@ -91,7 +121,12 @@ pub fn merge_then_read<E: Engine>(job: &Job, sizes: &Sizes, directory: &Path) ->
     session.finish(runs)
 }
 
-fn read_random<E: Engine>(engine: &E, sizes: &Sizes, recorder: &mut Recorder) -> Result<()> {
+/// Gets random keys.
+pub(super) fn read_random<E: Engine>(
+    engine: &E,
+    sizes: &Sizes,
+    recorder: &mut Recorder,
+) -> Result<()> {
     let mut draws = Draws::new(READS);
     for _ in 0..sizes.reads {
         engine.get(&draws.key(sizes.keys), used)?;

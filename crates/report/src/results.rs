@@ -77,6 +77,10 @@ pub struct Workload {
     pub bar: Option<f64>,
     /// Desired multiple of the peer's rate.
     pub aim: Option<f64>,
+    /// The percentile of latency that the bar compares in place of the rate: 99. The multiple is
+    /// then the peer's latency over the first engine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<f64>,
 }
 
 /// One repetition of one workload on one engine.
@@ -119,6 +123,34 @@ pub struct Run {
     /// Other measurements, each as a sentence.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// The steps of a run in which the database grows; empty in other runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+}
+
+/// One step of a run in which the database grows: writes, then reads, then a close and an open.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Writes of this step.
+    pub operations: u64,
+    /// Seconds that the writes took.
+    pub seconds: f64,
+    /// Processor time of the whole process during the step, without the reads.
+    pub processor_seconds: f64,
+    /// Bytes written since the run began, up to the end of the writes.
+    pub written: Written,
+    /// Bytes of background work that is left when the writes end.
+    pub owed_bytes: Option<u64>,
+    /// Peak resident memory of the process during the writes, bytes.
+    pub peak_memory: Option<u64>,
+    /// Random reads.
+    pub reads: u64,
+    /// Seconds that the reads took.
+    pub read_seconds: f64,
+    /// Processor time of the reading thread.
+    pub read_processor_seconds: f64,
+    /// Seconds of the open.
+    pub open_seconds: f64,
 }
 
 /// Bytes that a load wrote until background work ended.
@@ -189,5 +221,11 @@ impl Run {
     /// Returns the operations per second.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.operations as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// Returns the latency at a percentile, in microseconds, if the run has it.
+    pub fn latency(&self, percent: f64) -> Option<f64> {
+        let mut latencies = self.latencies.iter();
+        latencies.find(|latency| latency.percent == percent).map(|latency| latency.micros)
     }
 }

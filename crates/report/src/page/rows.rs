@@ -78,18 +78,18 @@ impl<'a> Rows<'a> {
         Rows { all, subject: engines.first().copied().unwrap_or_default() }
     }
 
-    /// Returns the rates that `row`'s bar compares with: its peer's, or the subject's own if the
+    /// Returns the speeds that `row`'s bar compares with: its peer's, or the subject's own if the
     /// peer names a workload.
-    pub(crate) fn peer_rates(&self, row: &Row<'_>) -> Option<Vec<f64>> {
+    pub(crate) fn peer_speeds(&self, row: &Row<'_>) -> Option<Vec<f64>> {
         let peer = row.workload.peer.as_deref()?;
         let own = || self.all.iter().find(|row| row.workload.name == peer)?.contender(self.subject);
-        row.contender(peer).or_else(own).map(Contender::rates)
+        row.contender(peer).or_else(own).map(|contender| contender.speeds(&row.workload))
     }
 
     /// Returns the ratio of the subject's rates to the peer's; `None` if either side has no rate.
     pub(crate) fn ratio(&self, row: &Row<'_>) -> Option<Ratio> {
         let ours = row.contender(self.subject)?;
-        let ratio = Ratio::of(&ours.rates(), &self.peer_rates(row)?)?;
+        let ratio = Ratio::of(&ours.speeds(&row.workload), &self.peer_speeds(row)?)?;
         let peer = row.contender(row.workload.peer.as_deref()?);
         let memory = peer.and_then(|peer| Some(ours.peak_memory()? / peer.peak_memory()?.max(1.0)));
         Some(Ratio { memory, ..ratio })
@@ -160,6 +160,14 @@ impl Contender<'_> {
     /// Returns the operations per second of each run.
     pub(crate) fn rates(&self) -> Vec<f64> {
         self.values(|run| Some(run.rate()))
+    }
+
+    /// Returns what the bar of `workload` compares: rates, or the inverse of a latency.
+    fn speeds(&self, workload: &Workload) -> Vec<f64> {
+        match workload.percentile {
+            Some(percent) => self.values(|run| Some(1e6 / run.latency(percent)?)),
+            None => self.rates(),
+        }
     }
 
     /// Returns the median of the peaks of resident memory, in bytes.
@@ -234,6 +242,7 @@ pub(crate) fn most(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Percentile;
 
     fn run(engine: &str, repetition: u32, operations: u64) -> Run {
         Run {
@@ -303,6 +312,21 @@ mod tests {
         assert_eq!(verdict(125, 2.0), Verdict::Bar);
         assert_eq!(verdict(126, 2.0), Verdict::TooMuchMemory);
         assert_eq!(verdict(126, 3.0), Verdict::Below);
+    }
+
+    #[test]
+    fn a_bar_of_a_percentile_compares_latencies() {
+        let mut results = results();
+        for run in &mut results.runs {
+            let micros = if run.engine == "foldb" { 20.0 } else { 50.0 };
+            run.latencies = vec![Percentile { percent: 99.0, micros }];
+        }
+        let peer = Some("rocksdb".into());
+        let workload =
+            Workload { name: "w".into(), peer, percentile: Some(99.0), ..Workload::default() };
+        results.workloads = vec![workload];
+        let rows = Rows::of(&results);
+        assert_eq!(rows.ratio(&rows.all[0]).unwrap().median, 2.5);
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn judgement(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
         @if let Some(peer) = &row.workload.peer {
             p class="judgement" {
                 @if let Some(ratio) = &ratio {
-                    strong { (figures::times(ratio.median)) } " the rate of " (peer)
+                    strong { (figures::times(ratio.median)) } " the " (compared(row)) " of " (peer)
                     " (repetitions: " (figures::times(ratio.least))
                     " to " (figures::times(ratio.most)) ")"
                 } @else { "Not compared with " (peer) }
@@ -51,9 +51,18 @@ fn judgement(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
     }
 }
 
-/// Returns the rates of bar and aim.
+/// Returns what the bar compares.
+fn compared(row: &Row<'_>) -> String {
+    let percentile = row.workload.percentile.map(figures::percentile);
+    percentile.map_or("rate".to_owned(), |percentile| format!("speed at {percentile}"))
+}
+
+/// Returns the rates of bar and aim; none if the bar compares latencies.
 fn wanted(row: &Row<'_>, rows: &Rows<'_>) -> Vec<Wanted> {
-    let peer = rows.peer_rates(row).and_then(|rates| median(&rates));
+    if row.workload.percentile.is_some() {
+        return Vec::new();
+    }
+    let peer = rows.peer_speeds(row).and_then(|rates| median(&rates));
     let Some(rate) = peer else { return Vec::new() };
     [("bar", row.workload.bar), ("aim", row.workload.aim)]
         .into_iter()
@@ -188,8 +197,7 @@ fn heads<'a>(columns: &'a [Column<'_>]) -> Vec<&'a str> {
 fn latencies(row: &Row<'_>) -> Markup {
     let percents = latency::percents(row).into_iter().map(|percent| {
         Column::new(&figures::percentile(percent), figures::micros, move |run: &Run| {
-            let found = run.latencies.iter().find(|latency| latency.percent == percent);
-            found.map(|latency| latency.micros)
+            run.latency(percent)
         })
     });
     let slowest = Column::new("slowest", figures::micros, |run: &Run| run.slowest_micros);

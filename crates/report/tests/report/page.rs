@@ -86,6 +86,7 @@ fn all_text_is_escaped() {
             peer: Some(text()),
             bar: Some(1.0),
             aim: Some(2.0),
+            percentile: None,
         }],
         runs: vec![run],
         probes: vec![Probe { workload: text(), ..Probe::default() }],
