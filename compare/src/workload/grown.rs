@@ -15,7 +15,7 @@ pub const GROWTH_1M: Job = Job {
     keys: M,
     rows: &[
         row("growth/merge-1m", "merges on 1 M keys, no log").beside(Name::RocksDb),
-        row("growth/read-1m", "1 M random reads after them").beside(Name::RocksDb),
+        row("growth/read-1m", "1 M random reads after them").needs(Name::RocksDb, 6.0, 8.0),
     ],
     seconds: 5.0,
     ..GROWTH
@@ -28,7 +28,7 @@ pub const GROWTH_10M: Job = Job {
     keys: 10 * M,
     rows: &[
         row("growth/merge-10m", "merges on 10 M keys, no log").beside(Name::RocksDb),
-        row("growth/read-10m", "1 M random reads after them").beside(Name::RocksDb),
+        row("growth/read-10m", "1 M random reads after them").needs(Name::RocksDb, 8.0, 8.0),
     ],
     seconds: 40.0,
     ..GROWTH
@@ -41,7 +41,7 @@ pub const GROWTH_50M: Job = Job {
     keys: 50 * M,
     rows: &[
         row("growth/merge-50m", "merges on 50 M keys, no log").beside(Name::RocksDb),
-        row("growth/read-50m", "1 M random reads after them").beside(Name::RocksDb),
+        row("growth/read-50m", "1 M random reads after them").needs(Name::RocksDb, 6.0, 8.0),
     ],
     seconds: 250.0,
     ..GROWTH

@@ -122,7 +122,7 @@ pub const JOBS: &[Job] = &[
         operations: 5 * M,
         keys: 5 * M,
         rows: &[row("merge-random/5m", "one uint64add merge a random key of 5 M, published flags")
-            .needs(Name::RocksDb, 5.0, 8.0)],
+            .needs(Name::RocksDb, 12.0, 15.0)],
         seconds: 25.0,
         ..COUNTERS
     },
@@ -133,8 +133,8 @@ pub const JOBS: &[Job] = &[
         keys: 50 * M,
         rows: &[row("merge-random/50m", "the same with 50 M, as published").needs(
             Name::RocksDb,
-            5.0,
             8.0,
+            12.0,
         )],
         seconds: 300.0,
         ..COUNTERS
@@ -143,8 +143,8 @@ pub const JOBS: &[Job] = &[
         name: "hot-counters/wal-off",
         rows: &[row("hot-counters/wal-off", "20 M merges on 1000 keys, no log").needs(
             Name::RocksDb,
-            10.0,
             20.0,
+            30.0,
         )],
         seconds: 25.0,
         ..HOT
@@ -157,7 +157,7 @@ pub const JOBS: &[Job] = &[
             "hot-counters/wal-on",
             "the same with a log, not synced; get and put without merge",
         )
-        .needs(Name::RocksDb, 3.0, 5.0)],
+        .needs(Name::RocksDb, 15.0, 20.0)],
         seconds: 60.0,
         ..HOT
     },
@@ -204,7 +204,7 @@ pub const JOBS: &[Job] = &[
         operations: 5 * M,
         keys: 5 * M,
         rows: &[row("update-random", "get, then put a new value to the same key, published flags")
-            .needs(Name::RocksDb, 3.0, 5.0)],
+            .needs(Name::RocksDb, 6.0, 8.0)],
         seconds: 60.0,
         ..COUNTERS
     },
@@ -219,7 +219,7 @@ pub const JOBS: &[Job] = &[
             "read-after-merge",
             "random reads after 5 M merges on 5 M keys, all in memory",
         )
-        .needs(Name::RocksDb, 2.0, 4.0)],
+        .needs(Name::RocksDb, 6.0, 8.0)],
         seconds: 45.0,
         ..COUNTERS
     },
@@ -231,7 +231,7 @@ pub const JOBS: &[Job] = &[
             "readseq-max/memtable-1",
             "readseq of 10 KiB operands of max in the memtable, 1 a key",
         )
-        .needs(Name::RocksDb, 2.5, 4.0)],
+        .needs(Name::RocksDb, 4.0, 5.0)],
         ..MAX
     },
     Job {
@@ -240,8 +240,8 @@ pub const JOBS: &[Job] = &[
         keys: 1000,
         rows: &[row("readseq-max/memtable-10", "the same, 10 a key").needs(
             Name::RocksDb,
-            2.5,
             4.0,
+            5.0,
         )],
         ..MAX
     },
@@ -254,7 +254,7 @@ pub const JOBS: &[Job] = &[
             "readseq-max/cache-1",
             "readseq of 10 KiB operands of max in the block cache, 1 a key",
         )
-        .needs(Name::RocksDb, 2.5, 4.0)],
+        .needs(Name::RocksDb, 4.0, 5.0)],
         ..MAX
     },
     Job {
@@ -262,7 +262,7 @@ pub const JOBS: &[Job] = &[
         task: Task::Max { cached: true, per_key: 10 },
         keys: 1000,
         cache: Some(1_000_000_000),
-        rows: &[row("readseq-max/cache-10", "the same, 10 a key").needs(Name::RocksDb, 2.5, 4.0)],
+        rows: &[row("readseq-max/cache-10", "the same, 10 a key").needs(Name::RocksDb, 4.0, 5.0)],
         ..MAX
     },
     Job {
@@ -277,13 +277,13 @@ pub const JOBS: &[Job] = &[
         rows: &[
             row("scan-8b/readseq", "all of 5 M 8-byte values in key order, all in memory").needs(
                 Name::RocksDb,
-                1.5,
+                2.2,
                 3.0,
             ),
-            row("scan-8b/readreverse", "the same in reverse").needs(Name::RocksDb, 1.5, 3.0),
+            row("scan-8b/readreverse", "the same in reverse").needs(Name::RocksDb, 3.0, 3.0),
             row("scan-8b/seekrandom", "seeks of random keys among them, an iterator each").needs(
                 Name::RocksDb,
-                1.5,
+                2.5,
                 3.0,
             ),
         ],
@@ -303,9 +303,12 @@ pub const JOBS: &[Job] = &[
         engines: COMPACTING,
         rows: &[
             row("fill-4k", "puts of 4 KiB values to random keys of 2 M, write buffer of 2 MB")
-                .needs(Name::LevelDb, 2.5, 3.0),
-            row("read-cold", "random reads after it, the page cache dropped")
-                .needs_no_less(Name::LevelDb, 1.0),
+                .needs(Name::Fjall, 1.3, 1.6),
+            row("read-cold", "random reads after it, the page cache dropped").needs(
+                Name::RocksDb,
+                1.1,
+                1.3,
+            ),
         ],
         seconds: 400.0,
         ..COUNTERS
