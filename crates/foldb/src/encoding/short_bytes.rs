@@ -33,11 +33,17 @@ pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
     debug_assert_eq!(dst, src, "the words of a short copy cover all its bytes");
 }
 
-/// Returns whether two keys have the same bytes. It is fast if their last bytes differ, as those of
-/// neighbouring keys mostly do.
+/// Returns whether two keys have the same bytes. It makes no call if their last or first eight bytes
+/// differ, as those of neighbouring keys mostly do, and for keys of at most 16 bytes.
 #[inline(always)]
 pub(crate) fn is_same_key(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.last() == b.last() && a == b
+    let len = a.len();
+    if len != b.len() || len < 8 {
+        return a == b;
+    }
+    word::<8>(a, len - 8) == word::<8>(b, len - 8)
+        && word::<8>(a, 0) == word::<8>(b, 0)
+        && (len <= 16 || a == b)
 }
 
 #[inline(always)]

@@ -104,9 +104,9 @@ impl RunCursor {
     }
 
     /// Takes the record if it is a put that a reader at `seqno` sees: writes its value to `value`,
-    /// and moves to the next record. Returns whether it took the record.
+    /// and moves on. Returns whether it took the record.
     #[inline(always)]
-    pub(crate) fn take_put(&mut self, seqno: SeqNo, value: &mut Value) -> Result<bool> {
+    pub(crate) fn take_put(&mut self, way: Way, seqno: SeqNo, value: &mut Value) -> Result<bool> {
         let cursor = self.cursor_mut();
         let header = cursor.header();
         if header.kind != Kind::Put || header.seqno > seqno {
@@ -114,7 +114,10 @@ impl RunCursor {
         }
         cursor.hold_value()?;
         value.set_entry(cursor.entry_value());
-        self.next()?;
+        match way {
+            Way::Forward => self.next()?,
+            Way::Backward => self.prev()?,
+        }
         Ok(true)
     }
 

@@ -180,15 +180,16 @@ impl MergingCursor {
     }
 
     /// Takes the record if it is a put that a reader at `seqno` sees: writes its value to `value`,
-    /// and moves to the next record. Returns whether it took the record. Allowed only after a
-    /// forward positioning.
+    /// and moves on. Returns whether it took the record. Allowed only after a positioning in the
+    /// same direction.
     ///
     /// # Errors
     /// As [`MergingCursor::hold_value`] and [`MergingCursor::next`].
     #[inline(always)]
-    pub(crate) fn take_put(&mut self, seqno: SeqNo, value: &mut Value) -> Result<bool> {
+    pub(crate) fn take_put(&mut self, way: Way, seqno: SeqNo, value: &mut Value) -> Result<bool> {
+        debug_assert_eq!(self.way, way);
         if let [Source::Run(only)] = &mut self.sources[..] {
-            return only.take_put(seqno, value);
+            return only.take_put(way, seqno, value);
         }
         let winner = self.winner();
         let source = &mut self.sources[winner];
@@ -196,10 +197,14 @@ impl MergingCursor {
         if header.kind != Kind::Put || header.seqno > seqno {
             return Ok(false);
         }
-        match source.copy_value_to(value) {
-            Ok(()) => self.next().map(|()| true),
-            Err(error) => Err(self.fail(error)),
+        if let Err(error) = source.copy_value_to(value) {
+            return Err(self.fail(error));
         }
+        match way {
+            Way::Forward => self.next()?,
+            Way::Backward => self.prev()?,
+        }
+        Ok(true)
     }
 
     /// Returns whether keys are ordered by their bytes.

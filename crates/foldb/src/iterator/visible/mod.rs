@@ -22,6 +22,7 @@ use crate::iterator::dead::Dead;
 use crate::iterator::merging::MergingCursor;
 use crate::iterator::origin::{Opened, Origin, Viewpoint};
 use crate::iterator::source::MAX_HIDDEN;
+use crate::key::RecordHeader;
 use crate::range_tombstone::Edge;
 use crate::segment::ValueReader;
 use crate::table::LARGE_BLOCK;
@@ -122,7 +123,8 @@ impl Visible {
         match way {
             Way::Forward if self.take_plain()? => return Ok(true),
             Way::Forward => self.collect_forward()?,
-            Way::Backward => self.collect_backward()?,
+            Way::Backward if self.collect_backward()? => return Ok(true),
+            Way::Backward => {}
         }
         Ok(self.fold())
     }
@@ -157,7 +159,7 @@ impl Visible {
         }
         let Ok(value) = value else { return Ok(false) };
         forget_large(value);
-        if !records.take_put(viewpoint.seqno, value)? {
+        if !records.take_put(Way::Forward, viewpoint.seqno, value)? {
             return Ok(false);
         }
         if records.is_at(&self.key) {
@@ -216,11 +218,44 @@ impl Visible {
         Ok(())
     }
 
-    /// Collects the chain of the key under the cursor, and moves before the key.
-    fn collect_backward(&mut self) -> Result<()> {
+    /// Takes the oldest record of the key under the cursor, where a walk backwards arrives, if it is
+    /// a put: writes its value, and moves on. Returns its header if it took it.
+    #[inline]
+    fn take_oldest(&mut self) -> Result<Option<RecordHeader>> {
+        let Visible { viewpoint, records, covers, value, .. } = self;
+        let is_plain = covers.is_none() && viewpoint.time.is_none() && !records.has_spellings();
+        if !is_plain || records.records_of_key() > 1 {
+            return Ok(None);
+        }
+        let Ok(value) = value else { return Ok(None) };
+        forget_large(value);
+        let header = records.header();
+        Ok(records.take_put(Way::Backward, viewpoint.seqno, value)?.then_some(header))
+    }
+
+    /// Collects the chain of the key under the cursor, and moves before the key. A single put needs
+    /// no chain: then it takes the value and returns `true`.
+    #[inline]
+    fn collect_backward(&mut self) -> Result<bool> {
+        let oldest = self.take_oldest()?;
+        if oldest.is_some() && !self.records.is_at(&self.key) {
+            return Ok(true);
+        }
+        self.collect_newer(oldest)?;
+        Ok(false)
+    }
+
+    /// Collects the chain of the key under the cursor, and moves before the key. `oldest` is the
+    /// header of a put that was taken already: its value is in `value`.
+    fn collect_newer(&mut self, oldest: Option<RecordHeader>) -> Result<()> {
+        let put = oldest.and_then(|header| Some((header, self.value.as_ref().ok()?.clone())));
         self.begin_chain()?;
         let records = &mut self.records;
         let mut passed = 0;
+        if let Some((header, value)) = put {
+            self.chain.push_newer(header, value);
+            passed = 1;
+        }
         loop {
             if passed + records.records_of_key() > MAX_HIDDEN {
                 return self.collect_from_newest();
