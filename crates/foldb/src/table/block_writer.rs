@@ -50,6 +50,11 @@ impl BlockWriter {
         self.frames.offset()
     }
 
+    /// Returns whether sub-blocks are worth compressing.
+    pub(super) fn compresses(&self) -> bool {
+        self.compression != Compression::None && self.frames.gains()
+    }
+
     /// Returns the bytes in memory.
     pub(super) fn memory_bytes(&self) -> usize {
         self.frames.memory_bytes() + self.top.memory_bytes() + self.directory.memory_bytes()

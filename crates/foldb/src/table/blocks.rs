@@ -1,7 +1,7 @@
 //! Where a builder's sub-blocks are encoded and written: on its own thread, or in part on a helper.
 //!
 //! Compression takes about half of the time of a table with small records. A builder that may have
-//! a helper therefore starts one when the table has become large enough to gain from it:
+//! a helper therefore starts one when the table is large and its sub-blocks compress well:
 //!
 //! ```text
 //! alone    encode | compress, checksum, write | encode | compress, checksum, write | encode ...
@@ -23,8 +23,8 @@ use crate::table::block_writer::BlockWriter;
 use crate::table::chunk::Chunk;
 use crate::table::helper::Helper;
 
-/// Bytes of sub-blocks that a table has before it gets a helper. Fewer are written in about the
-/// time in which a thread starts.
+/// Bytes of sub-blocks after which a table may get a helper. Fewer are written in about the time in
+/// which a thread starts.
 pub(super) const HELPED_FROM: usize = 256 << 10;
 
 /// Most bytes of a record that goes to a helper. Larger ones would need large batches.
@@ -37,7 +37,7 @@ pub(super) struct Blocks {
     helper: Option<Helper>,
     /// Starts the helper when there is reason to.
     threads: Option<Arc<dyn Threads>>,
-    /// Bytes of sub-blocks written without the helper.
+    /// Bytes of sub-blocks written without the helper since it was last considered.
     alone: usize,
 }
 
@@ -92,7 +92,11 @@ impl Blocks {
         }
         writer.end_sub_block(start, separator)?;
         if self.alone >= HELPED_FROM {
-            self.start_helper();
+            self.alone = 0;
+            // To hand a sub-block over costs about as much as to write it uncompressed.
+            if writer.compresses() {
+                self.start_helper();
+            }
         }
         Ok(())
     }
@@ -100,7 +104,6 @@ impl Blocks {
     /// Starts a helper. Without one, the builder does all the work.
     #[cold]
     fn start_helper(&mut self) {
-        self.alone = 0;
         if let (Some(threads), Some(writer)) = (self.threads.take(), self.writer.take()) {
             match Helper::start(&*threads, writer) {
                 Ok(helper) => self.helper = Some(helper),

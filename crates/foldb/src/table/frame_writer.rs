@@ -70,6 +70,11 @@ impl FrameWriter {
         self.chunk.memory_bytes() + self.compressor.out.len()
     }
 
+    /// Returns whether the last frames that were to be compressed gained enough.
+    pub(super) fn gains(&self) -> bool {
+        self.compressor.incompressible < TRIED_IN_A_ROW
+    }
+
     /// Returns the chunk, to append to it.
     #[inline]
     pub(super) fn chunk(&mut self) -> &mut Chunk {

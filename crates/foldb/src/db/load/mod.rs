@@ -47,9 +47,9 @@ use crate::settings::Expiry;
 /// A load is much faster than the same puts, because it writes each record once, without a log and
 /// without a memtable. Other writes, reads and compactions go on meanwhile.
 ///
-/// A load of more than a few hundred KiB has a thread beside the caller's, which compresses and
-/// writes. It ends with each table, with an error, and with the load. A load without one, because
-/// the system starts none or the memory budget is small, writes the same tables.
+/// A load of more than a few hundred KiB that compress has a thread beside the caller's, which
+/// compresses and writes. It ends with each table, with an error, and with the load. A load without
+/// one, because the system starts none or the memory budget is small, writes the same tables.
 ///
 /// [`SortedLoad::finish`] adds the whole load in one atomic and durable step. The load takes one
 /// place in the order of writes: it is newer than every write that returned before the call of
