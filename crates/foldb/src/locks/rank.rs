@@ -81,6 +81,8 @@ ranks! {
     TABLE_SYNCS
     /// The first failure among syncs of tables.
     FAILED_SYNC
+    /// The sub-blocks that wait for the thread that writes them.
+    TABLE_BATCHES
     /// Value segments that may take more values, and that no writer uses now.
     GROWING
     /// The value segments in use.

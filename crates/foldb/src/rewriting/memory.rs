@@ -3,12 +3,13 @@
 //! Three things grow with the work: the read-ahead window of each input, the key hashes of the
 //! table being written, and that table's index. The hashes wait because the filter is made when
 //! their number is known. The windows shrink as the number of inputs grows. A table of very many
-//! small records ends before its hashes exceed their share, whatever its size.
+//! small records ends before its hashes exceed their share, whatever its size. A sorted load has no
+//! inputs; it may take their share for the batches of a helper.
 
 use std::sync::Arc;
 
 use crate::memory::{Charge, Gauge};
-use crate::table::READAHEAD;
+use crate::table::{HELPER_BYTES, READAHEAD};
 
 /// Smallest read-ahead window of an input, in bytes. A smaller one would cost a system call for
 /// each block.
@@ -45,6 +46,12 @@ impl WorkMemory {
         (self.budget / 3 * 2 / BYTES_PER_KEY).max(FEWEST_KEYS)
     }
 
+    /// Returns whether writing a table without inputs may take memory for a helper: it fits in the
+    /// share of the inputs.
+    pub(crate) fn allows_helper(&self) -> bool {
+        self.budget / 3 >= HELPER_BYTES
+    }
+
     /// Charges memory until the returned charge is dropped.
     pub(crate) fn charge(&self, bytes: usize) -> Charge {
         Charge::new(&self.gauge, bytes)
@@ -63,6 +70,8 @@ mod tests {
         assert_eq!(memory.readahead(32), 64 << 10);
         assert_eq!(memory.readahead(100_000), SMALLEST_WINDOW);
         assert_eq!(memory.max_keys(), (4 << 20) / BYTES_PER_KEY);
-        assert_eq!(WorkMemory::new(Arc::default(), 0).max_keys(), FEWEST_KEYS);
+        assert!(memory.allows_helper());
+        let none = WorkMemory::new(Arc::default(), 0);
+        assert_eq!((none.max_keys(), none.allows_helper()), (FEWEST_KEYS, false));
     }
 }

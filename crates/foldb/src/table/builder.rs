@@ -14,7 +14,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use foldb_env::WritableFile;
+use foldb_env::{Threads, WritableFile};
 
 use crate::encoding::{common_prefix, key_hash};
 use crate::error::{Error, ErrorKind, Result};
@@ -26,13 +26,14 @@ use crate::range_tombstone::{Edge, RangeTombstone};
 use crate::separated::{Address, ReferencesBuilder};
 use crate::settings::{Compression, Expiry};
 use crate::table::block_builder::BlockBuilder;
+use crate::table::block_writer::BlockWriter;
+use crate::table::blocks::{Blocks, LARGEST_HELPED};
 use crate::table::expiry::{ExpiryCounts, TableExpiry};
 use crate::table::filter::{Filter, filter_len, write_filter};
 use crate::table::footer::{FOOTER_LEN, Footer};
 use crate::table::frame::Handle;
 use crate::table::frame_writer::FrameWriter;
 use crate::table::hash_list::HashList;
-use crate::table::index::{Child, IndexBuilder};
 use crate::table::key_buffer::KeyBuffer;
 use crate::table::later_syncs::LaterSyncs;
 use crate::table::order::KeyOrder;
@@ -117,19 +118,14 @@ pub struct TableSummary {
 
 /// Writes one table. If the caller drops a builder before `finish`, an incomplete file remains.
 pub struct TableBuilder {
-    writer: FrameWriter,
+    blocks: Blocks,
     options: TableBuilderOptions,
     order: KeyOrder,
     block: BlockBuilder,
     /// Payload bytes at which a sub-block ends.
     sub_block_len: usize,
-    /// Uncompressed bytes of the block's finished sub-blocks.
-    block_len: usize,
-    directory: IndexBuilder,
-    /// The block's last finished sub-block. If it stays the only one, the top index points to it.
-    last_sub_block: Option<Handle>,
-    top: IndexBuilder,
     last_key: KeyBuffer,
+    /// The separator behind the last finished sub-block.
     separator: Vec<u8>,
     hashes: HashList,
     policy_filter: Option<PolicyFilterBuilder>,
@@ -163,15 +159,13 @@ impl TableBuilder {
         if options.filter_policy.is_some() || !order.is_equality_of_bytes() {
             options.filter_bits = 0;
         }
+        let frames = FrameWriter::new(file, options.path.clone(), options.file_number);
+        let blocks = BlockWriter::new(frames, options.block_size, options.compression);
         TableBuilder {
-            writer: FrameWriter::new(file, options.path.clone(), options.file_number),
+            blocks: Blocks::new(blocks),
             order,
             block: BlockBuilder::default(),
             sub_block_len: options.block_size.clamp(1, SUB_BLOCK_LEN),
-            block_len: 0,
-            directory: IndexBuilder::default(),
-            last_sub_block: None,
-            top: IndexBuilder::default(),
             last_key: KeyBuffer::default(),
             separator: Vec::new(),
             hashes: HashList::default(),
@@ -197,6 +191,12 @@ impl TableBuilder {
         }
     }
 
+    /// Lets a thread compress and write finished sub-blocks once the table is large enough. The
+    /// builder does so itself until then, and if no thread starts.
+    pub(crate) fn set_threads(&mut self, threads: Arc<dyn Threads>) {
+        self.blocks.set_threads(threads);
+    }
+
     /// Appends a record.
     ///
     /// Records come in ascending order of keys, those of one key in descending order of sequence
@@ -208,23 +208,45 @@ impl TableBuilder {
     /// value of 4 GiB together; `Io` or `NoSpace` if the file cannot be written.
     #[inline]
     pub fn add(&mut self, key: &[u8], header: RecordHeader, value: &[u8]) -> Result<()> {
+        let shared = common_prefix(self.last_key(), key);
+        self.add_sharing(shared, key, header, value)
+    }
+
+    /// Returns the last key; empty without a record.
+    #[inline]
+    pub(crate) fn last_key(&self) -> &[u8] {
+        self.last_key.as_slice()
+    }
+
+    /// Appends a record as [`TableBuilder::add`] does. `shared` is the length of the common prefix
+    /// of its key and [`TableBuilder::last_key`].
+    ///
+    /// # Errors
+    /// As [`TableBuilder::add`].
+    #[inline]
+    pub(crate) fn add_sharing(
+        &mut self,
+        shared: usize,
+        key: &[u8],
+        header: RecordHeader,
+        value: &[u8],
+    ) -> Result<()> {
+        debug_assert_eq!(shared, common_prefix(self.last_key(), key));
         debug_assert!(
             !self.order.is_bytewise() || self.is_in_order(key, header.seqno),
             "records must come in order"
         );
-        let block_len = self.block.len(&self.writer);
+        let block_len = self.block.len(self.blocks.chunk());
         if block_len + key.len() + value.len() >= self.sub_block_len {
             self.make_room(block_len, key, value)?;
         }
-        let last_key = self.last_key.as_slice();
-        let shared = common_prefix(last_key, key);
-        let is_new = shared < key.len() || shared < last_key.len();
+        let is_new = shared < key.len() || shared < self.last_key.len();
         let is_newest = is_new || self.counts.entries() == 0;
         if is_newest {
             let is_same = !self.order.is_bytewise() && self.check_order(key, header.seqno)?;
             self.new_key(key, is_same);
         }
-        self.block.add(&mut self.writer, key, shared, header, value);
+        self.block.add(self.blocks.chunk(), key, shared, header, value);
         // Start at a word boundary, so that the next comparison can load the stored word as a
         // whole.
         let kept = shared & !7;
@@ -275,10 +297,33 @@ impl TableBuilder {
         self.tombstones.push(tombstone);
     }
 
-    /// Returns the bytes of the file if it ended now, without filter and index.
+    /// Returns the bytes of the file if it ended now, without filter and index. While a helper
+    /// writes, the file has at most as many.
     #[inline]
     pub fn file_bytes(&self) -> u64 {
-        self.writer.offset()
+        self.blocks.file_bytes()
+    }
+
+    /// Returns whether the file would have at least so many bytes if it ended now, without filter
+    /// and index. If it may have, the helper ends, so that the answer is exact.
+    ///
+    /// # Errors
+    /// As [`TableBuilder::add`].
+    #[inline]
+    pub(crate) fn reaches(&mut self, bytes: u64) -> Result<bool> {
+        if self.file_bytes() < bytes {
+            return Ok(false);
+        }
+        self.take_back()?;
+        Ok(self.file_bytes() >= bytes)
+    }
+
+    /// Ends the help of a thread.
+    fn take_back(&mut self) -> Result<()> {
+        let records = self.block.leave(self.blocks.chunk());
+        self.blocks.take_back()?;
+        self.block.go_on(self.blocks.chunk(), &records);
+        Ok(())
     }
 
     /// Returns the number of keys that take memory until the filter is written.
@@ -291,9 +336,7 @@ impl TableBuilder {
     pub fn memory_bytes(&self) -> usize {
         self.hashes.memory_bytes()
             + self.policy_filter.as_ref().map_or(0, PolicyFilterBuilder::memory_bytes)
-            + self.writer.memory_bytes()
-            + self.top.memory_bytes()
-            + self.directory.memory_bytes()
+            + self.blocks.memory_bytes()
             + self.references.memory_bytes()
     }
 
@@ -313,28 +356,29 @@ impl TableBuilder {
             self.order.succeed(self.last_key.as_slice(), &mut self.separator);
             self.end_sub_block()?;
         }
-        if self.last_sub_block.is_some() {
-            self.end_block()?;
-        }
+        let mut blocks = self.blocks.finish()?;
+        blocks.end_blocks(&self.separator)?;
+        let frames = blocks.frames();
         let references = std::mem::take(&mut self.references).finish();
-        let handle = write_references(&mut self.writer, &references)?;
+        let handle = write_references(frames, &references)?;
         let properties = self.properties(handle)?;
         let footer = Footer {
-            tombstones: self.write_tombstones()?,
-            filter: self.write_filter()?,
-            properties: self.write_frame(&properties.encode())?,
-            index: self.write_top_index()?,
+            tombstones: self.write_tombstones(frames)?,
+            filter: self.write_filter(frames)?,
+            properties: frames.add_frame(&properties.encode(), Compression::None)?,
+            index: blocks.write_top_index()?,
         };
         debug_assert!(
             Properties::decode(&properties.encode())
                 .is_ok_and(|read| read.encode() == properties.encode()),
             "an open reads the properties as they were written"
         );
-        let len = self.writer.offset() + FOOTER_LEN as u64;
-        let footer = footer.encode(self.options.file_number, self.writer.offset());
-        self.writer.put(&footer);
+        let mut frames = blocks.into_frames();
+        let len = frames.offset() + FOOTER_LEN as u64;
+        let footer = footer.encode(self.options.file_number, frames.offset());
+        frames.chunk().put(&footer);
         let mut summary = TableSummary {
-            file_len: self.writer.finish(later)?,
+            file_len: frames.finish(later)?,
             entries: properties.entries,
             deletes: properties.deletes,
             merges: properties.merges,
@@ -408,6 +452,9 @@ impl TableBuilder {
             self.order.separate(self.last_key.as_slice(), key, &mut self.separator);
             self.end_sub_block()?;
         }
+        if record > LARGEST_HELPED {
+            self.take_back()?;
+        }
         Ok(())
     }
 
@@ -416,30 +463,12 @@ impl TableBuilder {
             !self.order.is_bytewise() || self.last_key.as_slice() <= &self.separator[..],
             "a seek finds the last key of a block in it"
         );
-        let start = self.block.finish(&mut self.writer);
-        self.block_len += self.writer.position() - start;
-        let handle = self.writer.end_frame(start, self.options.compression)?;
-        self.directory.add(&self.separator, Child { handle, is_directory: false });
-        self.last_sub_block = Some(handle);
-        if self.block_len >= self.options.block_size {
-            self.end_block()?;
-        }
-        Ok(())
-    }
-
-    /// Ends the block: `separator` is that of its last sub-block.
-    fn end_block(&mut self) -> Result<()> {
-        let sub_block = self.last_sub_block.take().expect("a block has a sub-block");
-        let child = if self.directory.len() == 1 {
-            self.directory.finish(|_| {});
-            Child { handle: sub_block, is_directory: false }
-        } else {
-            let handle = write_index(&mut self.writer, &mut self.directory)?;
-            Child { handle, is_directory: true }
-        };
-        self.top.add(&self.separator, child);
-        self.block_len = 0;
-        Ok(())
+        debug_assert!(
+            !self.order.is_bytewise() || self.last_key.as_slice() <= &self.separator[..],
+            "a seek finds the last key of a block in it"
+        );
+        let start = self.block.finish(self.blocks.chunk());
+        self.blocks.end_sub_block(start, &self.separator)
     }
 
     #[inline]
@@ -502,7 +531,7 @@ impl TableBuilder {
         self.operators.iter().map(definition).collect()
     }
 
-    fn write_tombstones(&mut self) -> Result<Option<Handle>> {
+    fn write_tombstones(&mut self, frames: &mut FrameWriter) -> Result<Option<Handle>> {
         if self.tombstones.is_empty() {
             return Ok(None);
         }
@@ -510,47 +539,28 @@ impl TableBuilder {
         self.tombstones
             .sort_by(|a, b| a.start.compare(comparator, &b.start).then(b.seqno.cmp(&a.seqno)));
         let payload = encode_tombstones(&self.tombstones);
-        self.write_frame(&payload).map(Some)
+        frames.add_frame(&payload, Compression::None).map(Some)
     }
 
-    fn write_filter(&mut self) -> Result<Option<Handle>> {
+    fn write_filter(&mut self, frames: &mut FrameWriter) -> Result<Option<Handle>> {
         if let Some(filter) = self.policy_filter.take() {
-            return self.write_frame(&filter.finish()).map(Some);
+            return frames.add_frame(&filter.finish(), Compression::None).map(Some);
         }
         if self.options.filter_bits == 0 {
             return Ok(None);
         }
-        let start = self.writer.position();
+        let chunk = frames.chunk();
+        let start = chunk.position();
         let len = filter_len(self.hashes.len(), self.options.filter_bits);
-        write_filter(
-            &mut self.writer.room(len)[..len],
-            self.hashes.iter(),
-            self.options.filter_bits,
-        );
+        write_filter(&mut chunk.room(len)[..len], self.hashes.iter(), self.options.filter_bits);
         debug_assert!(
-            Filter::parse(&self.writer.room(len)[..len])
+            Filter::parse(&chunk.room(len)[..len])
                 .is_ok_and(|filter| self.hashes.iter().all(|hash| filter.may_contain(hash))),
             "a filter admits each key of its table"
         );
-        self.writer.advance(len);
-        self.writer.end_frame(start, Compression::None).map(Some)
+        chunk.advance(len);
+        frames.end_frame(start, Compression::None).map(Some)
     }
-
-    fn write_frame(&mut self, payload: &[u8]) -> Result<Handle> {
-        let start = self.writer.position();
-        self.writer.put(payload);
-        self.writer.end_frame(start, Compression::None)
-    }
-
-    fn write_top_index(&mut self) -> Result<Handle> {
-        write_index(&mut self.writer, &mut self.top)
-    }
-}
-
-fn write_index(writer: &mut FrameWriter, index: &mut IndexBuilder) -> Result<Handle> {
-    let start = writer.position();
-    index.finish(|bytes| writer.put(bytes));
-    writer.end_frame(start, Compression::None)
 }
 
 impl TableSummary {

@@ -1,10 +1,11 @@
 //! Writes frames to a file in large chunks.
 //!
-//! The builder encodes a frame's payload straight into the chunk ([`FrameWriter::room`],
-//! [`FrameWriter::advance`]), and the writer seals it in place ([`FrameWriter::end_frame`]). So
-//! uncompressed records are copied once, from the caller into the chunk. The writer syncs the file
-//! every [`SYNC_INTERVAL`], because one large sync would delay every log sync that runs at the same
-//! time (H23).
+//! The builder encodes a frame's payload straight into the chunk ([`FrameWriter::chunk`]), and the
+//! writer seals it in place ([`FrameWriter::end_frame`]). So uncompressed records are copied once,
+//! from the caller into the chunk. A payload that was encoded elsewhere is compressed into the
+//! chunk, or copied ([`FrameWriter::add_frame`]). The writer syncs the file every
+//! [`SYNC_INTERVAL`], because one large sync would delay every log sync that runs at the same time
+//! (H23).
 
 use std::io;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use foldb_env::WritableFile;
 use crate::encoding::{checksum, checksum_seed, put_varint};
 use crate::error::{Error, Result};
 use crate::settings::Compression;
+use crate::table::chunk::Chunk;
 use crate::table::frame::{Handle, check_frame, checksum_bytes};
 use crate::table::later_syncs::LaterSyncs;
 use crate::table::{snappy, zstd};
@@ -22,10 +24,6 @@ use foldb_env::PagedBytes;
 
 /// Bytes gathered before one write to the operating system.
 const CHUNK: usize = 256 << 10;
-
-/// Space after the requested bytes. Restarts, codec and checksum follow a large record, and must
-/// not make it move to a larger buffer.
-const SLACK: usize = 16 << 10;
 
 /// Bytes written between two syncs.
 const SYNC_INTERVAL: u64 = 1 << 20;
@@ -39,10 +37,9 @@ pub(super) struct FrameWriter {
     file: Arc<dyn WritableFile>,
     path: PathBuf,
     file_number: u64,
-    /// The chunk: `..used` waits to be written, the rest is free.
-    chunk: PagedBytes,
-    used: usize,
-    /// Bytes passed to the operating system: the file offset of `chunk[0]`.
+    /// What waits to be written.
+    chunk: Chunk,
+    /// Bytes passed to the operating system: the file offset of the chunk's first byte.
     written: u64,
     synced: u64,
     compressor: Compressor,
@@ -55,8 +52,7 @@ impl FrameWriter {
             file,
             path,
             file_number,
-            chunk: PagedBytes::default(),
-            used: 0,
+            chunk: Chunk::for_bytes(CHUNK),
             written: 0,
             synced: 0,
             compressor: Compressor::default(),
@@ -66,102 +62,94 @@ impl FrameWriter {
     /// Returns the file offset of the next byte.
     #[inline]
     pub(super) fn offset(&self) -> u64 {
-        self.written + self.used as u64
+        self.written + self.chunk.position() as u64
     }
 
     /// Returns the bytes in memory.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.chunk.len() + self.compressor.out.len()
+        self.chunk.memory_bytes() + self.compressor.out.len()
     }
 
-    /// Returns the position of the next byte in the chunk: the `start` of a frame to be ended
-    /// later.
+    /// Returns whether the last frames that were to be compressed gained enough.
+    pub(super) fn gains(&self) -> bool {
+        self.compressor.incompressible < TRIED_IN_A_ROW
+    }
+
+    /// Returns the chunk, to append to it.
     #[inline]
-    pub(super) fn position(&self) -> usize {
-        self.used
+    pub(super) fn chunk(&mut self) -> &mut Chunk {
+        &mut self.chunk
     }
 
-    /// Returns at least `len` bytes to write to. [`FrameWriter::advance`] says how many were
-    /// written.
-    #[inline]
-    pub(super) fn room(&mut self, len: usize) -> &mut [u8] {
-        if self.chunk.len() - self.used < len {
-            self.grow(len);
-        }
-        &mut self.chunk[self.used..]
-    }
-
-    #[cold]
-    fn grow(&mut self, len: usize) {
-        let needed = (self.used + len + SLACK).max(CHUNK + SLACK);
-        // Doubling saves copies while the chunk is small. A large record arrives as a whole.
-        let doubled = if needed > 4 * CHUNK { needed } else { self.chunk.len() * 2 };
-        self.chunk.resize(needed.max(doubled), self.used);
-    }
-
-    /// Keeps the first `len` bytes of what [`FrameWriter::room`] returned.
-    #[inline]
-    pub(super) fn advance(&mut self, len: usize) {
-        self.used += len;
-        debug_assert!(self.used <= self.chunk.len());
-    }
-
-    /// Appends `bytes`.
-    pub(super) fn put(&mut self, bytes: &[u8]) {
-        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
-        self.advance(bytes.len());
-    }
-
-    /// Makes a frame of everything since `start`, compressed if that saves at least an eighth.
+    /// Makes a frame of everything since `start`, a position in the chunk. It is compressed if that
+    /// saves at least an eighth.
     ///
     /// # Errors
     /// `InvalidArgument` if it is 4 GiB or longer; `Io` or `NoSpace` if a full chunk cannot be
     /// written.
     pub(super) fn end_frame(&mut self, start: usize, compression: Compression) -> Result<Handle> {
-        let codec = self.compress(start, compression);
+        let raw = &self.chunk.filled()[start..];
+        let codec = match self.compressor.compress(raw, compression) {
+            None => Compression::None,
+            Some(compressed) => {
+                self.chunk.replace_from(start, compressed);
+                compression
+            }
+        };
+        self.seal(start, codec)
+    }
+
+    /// Appends a frame with this payload, as [`FrameWriter::end_frame`] makes it.
+    ///
+    /// # Errors
+    /// As [`FrameWriter::end_frame`].
+    pub(super) fn add_frame(&mut self, raw: &[u8], compression: Compression) -> Result<Handle> {
+        let start = self.chunk.position();
+        let codec = match self.compressor.compress(raw, compression) {
+            None => {
+                self.chunk.put(raw);
+                Compression::None
+            }
+            Some(compressed) => {
+                self.chunk.put(compressed);
+                compression
+            }
+        };
+        self.seal(start, codec)
+    }
+
+    /// Appends the trailer of a frame, whose payload begins at `start`.
+    fn seal(&mut self, start: usize, codec: Compression) -> Result<Handle> {
+        self.compressor.rest();
         let offset = self.written + start as u64;
         let seed = checksum_seed(self.file_number, offset);
-        self.put(&[codec as u8]);
-        let sum = checksum(seed, &self.chunk[start..self.used]);
-        self.put(&checksum_bytes(sum));
+        self.chunk.put(&[codec as u8]);
+        let sum = checksum(seed, &self.chunk.filled()[start..]);
+        self.chunk.put(&checksum_bytes(sum));
+        let frame = &self.chunk.filled()[start..];
         debug_assert!(
-            check_frame(&self.chunk[start..self.used], self.file_number, offset).is_ok(),
+            check_frame(frame, self.file_number, offset).is_ok(),
             "a reader accepts the checksum of each frame"
         );
-        let len = self.used - start;
+        let len = frame.len();
         let Ok(len) = u32::try_from(len) else {
             return Err(Error::invalid_argument(format!(
                 "a frame of {len} bytes exceeds the table format's 4 GiB: write smaller tables"
             ))
             .at(&self.path, offset));
         };
-        if self.used >= CHUNK {
+        if self.chunk.is_full() {
             self.write_chunk()?;
         }
         Ok(Handle { offset, len })
     }
 
-    fn compress(&mut self, start: usize, compression: Compression) -> Compression {
-        let raw = &self.chunk[start..self.used];
-        let Some(compressed) = self.compressor.compress(raw, compression) else {
-            self.compressor.rest();
-            return Compression::None;
-        };
-        self.chunk[start..start + compressed.len()].copy_from_slice(compressed);
-        self.used = start + compressed.len();
-        self.compressor.rest();
-        compression
-    }
-
     fn write_chunk(&mut self) -> Result<()> {
         self.file
-            .write_at(&self.chunk[..self.used], self.written)
+            .write_at(self.chunk.filled(), self.written)
             .map_err(|e| self.io_error("write table", &e))?;
-        self.written += self.used as u64;
-        self.used = 0;
-        if self.chunk.len() > 4 * CHUNK {
-            self.chunk.resize(2 * CHUNK, 0);
-        }
+        self.written += self.chunk.position() as u64;
+        self.chunk.clear();
         if self.written - self.synced >= SYNC_INTERVAL {
             self.sync()?;
         }
@@ -177,7 +165,7 @@ impl FrameWriter {
     /// Writes the rest and syncs the file. With `later` the sync is left to [`LaterSyncs`]; the
     /// file is durable only after that. Returns the file's length.
     pub(super) fn finish(mut self, later: Option<&LaterSyncs>) -> Result<u64> {
-        if self.used > 0 {
+        if self.chunk.position() > 0 {
             self.write_chunk()?;
         }
         match later {

@@ -18,12 +18,15 @@
 //! still hold a tombstone that deletes it.
 //!
 //! Reading order: [`entry`] (one record), [`data_block`], [`frame`], [`index`], [`filter`],
-//! [`policy_filter`], [`properties`], [`footer`]; then [`builder`], [`reader`], [`kept_block`],
-//! [`slots`], [`fetch`], [`cursor`].
+//! [`policy_filter`], [`properties`], [`footer`]; then [`builder`], [`blocks`], [`reader`],
+//! [`kept_block`], [`slots`], [`fetch`], [`cursor`].
 
 mod block_builder;
+mod block_writer;
+mod blocks;
 mod builder;
 mod cache;
+mod chunk;
 mod cursor;
 mod custom_cache;
 mod data_block;
@@ -38,6 +41,7 @@ mod frame;
 mod frame_search;
 mod frame_writer;
 mod hash_list;
+mod helper;
 mod index;
 mod kept_block;
 mod key_buffer;
@@ -69,6 +73,7 @@ pub use cache::BlockCache;
 pub(crate) use cache::BlockStore;
 pub use cursor::{CursorOptions, TableCursor};
 pub use custom_cache::{CustomCache, SharedBlock};
+pub(crate) use helper::HELPER_BYTES;
 pub(crate) use later_syncs::LaterSyncs;
 pub(crate) use properties::{Loaded, Piece, Surroundings};
 pub(crate) use read_window::READAHEAD;

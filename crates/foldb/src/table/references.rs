@@ -25,11 +25,7 @@ pub(super) fn write_references(
     writer: &mut FrameWriter,
     references: &References,
 ) -> Result<Option<Handle>> {
-    let mut put = |payload: &[u8]| {
-        let start = writer.position();
-        writer.put(payload);
-        writer.end_frame(start, Compression::None)
-    };
+    let mut put = |payload: &[u8]| writer.add_frame(payload, Compression::None);
     let mut entries = Vec::new();
     references.pieces(|segment, piece| {
         let Handle { offset, len } = put(piece)?;

@@ -82,6 +82,7 @@ mod folding {
 mod load {
     mod beside;
     mod crashes;
+    mod helped;
     mod once;
     mod order;
     mod repair;

@@ -133,6 +133,40 @@ fn a_child_gets_an_error_and_the_parent_notices_nothing() {
     });
 }
 
+/// A load of the parent is in the middle of a table, with or without a thread that writes it.
+#[test]
+fn a_child_writes_nothing_into_the_parents_load() {
+    alone("forks::a_child_writes_nothing_into_the_parents_load", |base| {
+        let path = base.join("db");
+        let db =
+            Db::open(&path, Options { create_if_missing: true, ..Options::default() }).unwrap();
+        for loaded in [100, 40_000] {
+            let mut load = Some(db.sorted_load().unwrap());
+            for n in 0..loaded {
+                load.as_mut().unwrap().put(key(n), "of the parent").unwrap();
+            }
+            in_child(|| {
+                let mut load = load.take().unwrap();
+                let value = |n: u64| format!("of the child {n:050}");
+                let added = (loaded..300_000).try_for_each(|n| load.put(key(n), value(n)));
+                assert_forked("put", added);
+                drop(load);
+                assert_forked("sorted_load", db.sorted_load().map(drop));
+            });
+            let mut load = load.unwrap();
+            for n in loaded..80_000 {
+                load.put(key(n), "of the parent").unwrap();
+            }
+            assert_eq!(load.finish().unwrap().entries, 80_000);
+            for entry in db.iter().unwrap() {
+                assert_eq!(&entry.unwrap().1[..], b"of the parent");
+            }
+            assert_eq!(count(&db), 80_000);
+        }
+        db.close().unwrap();
+    });
+}
+
 /// Threads of the parent hold locks at the moment of the fork, and the child has no such threads.
 #[test]
 fn a_child_of_a_busy_parent_never_hangs() {

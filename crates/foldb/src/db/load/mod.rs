@@ -26,6 +26,7 @@
 mod place;
 mod tables;
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::db::batch::stamping::{Stamped, resolve_last, with_pending_stamp};
@@ -39,11 +40,16 @@ use crate::fold::Operator;
 use crate::fold::stamp::Bucket;
 use crate::key::{Kind, NO_OPERATOR, OperatorId, shown};
 use crate::limits;
+use crate::settings::Expiry;
 
 /// Writes many keys, in ascending order, straight into tables of a keyspace: a *sorted load*.
 ///
 /// A load is much faster than the same puts, because it writes each record once, without a log and
 /// without a memtable. Other writes, reads and compactions go on meanwhile.
+///
+/// A load of more than a few hundred KiB that compress has a thread beside the caller's, which
+/// compresses and writes. It ends with each table, with an error, and with the load. A load without
+/// one, because the system starts none or the memory budget is small, writes the same tables.
 ///
 /// [`SortedLoad::finish`] adds the whole load in one atomic and durable step. The load takes one
 /// place in the order of writes: it is newer than every write that returned before the call of
@@ -75,7 +81,6 @@ use crate::limits;
 pub struct SortedLoad {
     keyspace: Keyspace,
     tables: LoadTables,
-    last_key: Vec<u8>,
     puts: u64,
     merges: u64,
     /// Bytes of keys and values.
@@ -110,7 +115,6 @@ impl Keyspace {
         Ok(SortedLoad {
             keyspace: self.clone(),
             tables: LoadTables::new(self.core()),
-            last_key: Vec::new(),
             puts: 0,
             merges: 0,
             bytes: 0,
@@ -136,7 +140,8 @@ impl SortedLoad {
     /// `InvalidArgument` for a key that does not come after the one before it, or that exceeds a
     /// limit: the load is unchanged and can go on. In a keyspace with expiry, the lifetime of the
     /// entry begins with this call. `NoSpace`, `Io`, `KeyspaceDropped`, `Poisoned`
-    /// and `Closed` end the load, and every later call returns the same error.
+    /// and `Closed` end the load, and every later call returns the same error. `NoSpace` and `Io`
+    /// may be about keys of earlier calls. `Forked` in a fork of the process that began the load.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.add((Kind::Put, NO_OPERATOR), key.as_ref(), value.as_ref())?;
         self.puts += 1;
@@ -218,13 +223,31 @@ impl SortedLoad {
         Ok(())
     }
 
-    /// Returns the value with its stamp, if entries of the keyspace expire.
+    #[inline]
+    fn add(&mut self, what: (Kind, OperatorId), key: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        // The table's file belongs to the parent.
+        self.core().standing.check_process()?;
+        limits::check_key("a key", key)?;
+        limits::check_value(value)?;
+        match &self.keyspace.state().settings.expiry {
+            None => self.add_stored(what, key, value),
+            Some(expiry) => {
+                let stored = self.stamped(expiry, what.0, value)?;
+                self.add_stored(what, key, &stored)
+            }
+        }
+    }
+
+    /// Returns the value with its stamp.
     ///
     /// # Errors
     /// `InvalidArgument` for an operand: a value that it would come to in time may be gone before
     /// the load is added.
-    fn stamped(&self, kind: Kind, value: &[u8]) -> Result<Option<Stamped>> {
-        let Some(expiry) = &self.keyspace.state().settings.expiry else { return Ok(None) };
+    #[cold]
+    fn stamped(&self, expiry: &Expiry, kind: Kind, value: &[u8]) -> Result<Stamped> {
         if kind == Kind::Merge {
             return Err(Error::invalid_argument(
                 "a sorted load into a keyspace with expiry takes puts only; merge these keys \
@@ -233,57 +256,57 @@ impl SortedLoad {
         }
         let mut stored = with_pending_stamp(value, kind, expiry, None);
         resolve_last(&mut stored, self.core().commit_time(), Bucket::of(expiry));
-        Ok(Some(stored))
+        Ok(stored)
     }
 
-    fn add(&mut self, what: (Kind, OperatorId), key: &[u8], value: &[u8]) -> Result<()> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        limits::check_key("a key", key)?;
-        limits::check_value(value)?;
+    #[inline]
+    fn add_stored(&mut self, what: (Kind, OperatorId), key: &[u8], value: &[u8]) -> Result<()> {
         let state = self.keyspace.shared_state();
-        let stored = self.stamped(what.0, value)?;
-        let value = stored.as_deref().unwrap_or(value);
         state.check_key_to_write(key)?;
-        if self.entries() > 0 {
-            check_order(&self.keyspace, &self.last_key, key)?;
-        }
+        let shared = self.check_order(key)?;
         let (core, tables) = (self.keyspace.core(), &mut self.tables);
-        let added = state.guarded("a sorted load", || tables.add(core, state, what, key, value));
+        let added =
+            state.guarded("a sorted load", || tables.add(core, state, what, shared, key, value));
         if let Err(error) = added {
             self.failed = Some(error.clone());
             return Err(error);
         }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
         self.bytes += (key.len() + value.len()) as u64;
         Ok(())
     }
+
+    /// Returns how many bytes the key shares with the last one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it does not come after the last key; `ComparatorFailed`.
+    #[inline]
+    fn check_order(&self, key: &[u8]) -> Result<usize> {
+        if self.entries() == 0 {
+            return Ok(0);
+        }
+        let (state, last) = (self.keyspace.state(), self.tables.last_key());
+        let shared = common_prefix(last, key);
+        let order = match state.custom_order {
+            // The byte after the common prefix decides. A key that ends there comes first.
+            false => last.get(shared).cmp(&key.get(shared)),
+            true => state.guarded("a sorted load", || Ok(state.comparator.compare(last, key)))?,
+        };
+        if order.is_lt() {
+            return Ok(shared);
+        }
+        Err(out_of_order(last, key, order))
+    }
 }
 
-/// # Errors
-/// `InvalidArgument` if `key` does not come after `last`; `ComparatorFailed`.
-fn check_order(keyspace: &Keyspace, last: &[u8], key: &[u8]) -> Result<()> {
-    let state = keyspace.state();
-    let order = match state.custom_order {
-        // The byte after the common prefix decides. A key that ends there comes first.
-        false => {
-            let shared = common_prefix(last, key);
-            last.get(shared).cmp(&key.get(shared))
-        }
-        true => state.guarded("a sorted load", || Ok(state.comparator.compare(last, key)))?,
-    };
-    if order.is_lt() {
-        return Ok(());
-    }
+#[cold]
+fn out_of_order(last: &[u8], key: &[u8], order: Ordering) -> Error {
     let fault = if order.is_eq() { "is the same key as" } else { "comes before" };
-    Err(Error::invalid_argument(format!(
+    Error::invalid_argument(format!(
         "a sorted load takes keys in strictly ascending order, but '{}' {fault} '{}', the key \
          before it; this key was not added, and the load can go on",
         shown(key),
         shown(last)
-    )))
+    ))
 }
 
 impl Drop for SortedLoad {

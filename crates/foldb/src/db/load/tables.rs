@@ -4,6 +4,7 @@
 //! edit removes them. After a kill, the next open removes them as leftovers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
@@ -26,6 +27,8 @@ pub(super) struct LoadTables {
     later: LaterSyncs,
     /// Number of keys after which a table ends.
     max_keys: usize,
+    /// Whether there is memory for a helper that compresses and writes.
+    may_have_helper: bool,
     /// Bytes of file after which a table ends.
     target: u64,
     charge: Charge,
@@ -42,23 +45,35 @@ impl LoadTables {
             created: Vec::new(),
             later: LaterSyncs::default(),
             max_keys: memory.max_keys(),
+            may_have_helper: memory.allows_helper(),
             target: core.settings.tree.target_file_size,
             charge: memory.charge(0),
             uncharged: 0,
         }
     }
 
-    /// Adds a record. Its key comes after all earlier ones.
+    /// Returns the last key; empty without a record.
+    #[inline]
+    pub(super) fn last_key(&self) -> &[u8] {
+        match &self.current {
+            Some((builder, _)) => builder.last_key(),
+            None => self.finished.last().map_or(&[], |last| last.end.key()),
+        }
+    }
+
+    /// Adds a record. Its key comes after all earlier ones, and has its first `shared` bytes in
+    /// common with the last of them.
     #[inline]
     pub(super) fn add(
         &mut self,
         core: &Core,
         keyspace: &KeyspaceState,
         (kind, operator): (Kind, OperatorId),
+        mut shared: usize,
         key: &[u8],
         value: &[u8],
     ) -> Result<()> {
-        if self.is_full() {
+        if self.is_full()? {
             self.end_table(core, 0)?;
             if self.later.is_full() {
                 core.sync_tables(&self.later)?;
@@ -66,20 +81,21 @@ impl LoadTables {
         }
         if self.current.is_none() {
             self.current = Some(self.begin(core, keyspace)?);
+            shared = 0;
         }
         let Some((builder, _)) = &mut self.current else { return Ok(()) };
-        builder.add(key, RecordHeader { seqno: 0, kind, operator }, value)
+        builder.add_sharing(shared, key, RecordHeader { seqno: 0, kind, operator }, value)
     }
 
     #[inline]
-    fn is_full(&mut self) -> bool {
-        let Some((builder, _)) = &self.current else { return false };
+    fn is_full(&mut self) -> Result<bool> {
+        let Some((builder, _)) = &mut self.current else { return Ok(false) };
         self.uncharged += 1;
         if self.uncharged == CHARGED_EVERY {
             self.uncharged = 0;
             self.charge.set(builder.memory_bytes());
         }
-        builder.file_bytes() >= self.target || builder.filter_keys() >= self.max_keys
+        Ok(builder.filter_keys() >= self.max_keys || builder.reaches(self.target)?)
     }
 
     /// Creates the file of the next table.
@@ -106,7 +122,11 @@ impl LoadTables {
         self.created.push(number);
         let options = core.table_options(keyspace, 0);
         let options = TableBuilderOptions { file_number: number, path, ..options };
-        Ok((TableBuilder::new(file, options), number))
+        let mut builder = TableBuilder::new(file, options);
+        if self.may_have_helper {
+            builder.set_threads(Arc::clone(core.runtime.workers().threads()));
+        }
+        Ok((builder, number))
     }
 
     /// Ends the table being written. `tables` is the number of the load's tables if it is the last.

@@ -175,7 +175,7 @@ impl Core {
 
     /// Syncs the tables of a flush.
     pub(crate) fn sync_tables(&self, later: &LaterSyncs) -> Result<()> {
-        later.sync_all(self.runtime.workers().threads())
+        later.sync_all(&**self.runtime.workers().threads())
     }
 
     /// Adds tables to the trees in one edit, which says which writes need no log any more. Several

@@ -179,8 +179,8 @@ struct Task {
 
 impl Workers {
     /// Returns the source of the threads.
-    pub(crate) fn threads(&self) -> &dyn Threads {
-        &*self.threads
+    pub(crate) fn threads(&self) -> &Arc<dyn Threads> {
+        &self.threads
     }
 
     pub(crate) fn new(limit: usize, threads: Arc<dyn Threads>) -> Arc<Workers> {

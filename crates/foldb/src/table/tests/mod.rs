@@ -2,6 +2,7 @@
 
 mod corruption;
 mod faults;
+mod helped;
 mod memory_file;
 mod model;
 mod policies;
