@@ -7,13 +7,15 @@
 //! ```
 
 use std::cell::Cell;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use foldb::expiry::Expiry;
 use foldb::{Db, ErrorKind, Keyspace, KeyspaceOptions, Options};
-use foldb_env::{AppendOnlyFs, Env, FileSystem, MemFs, RestrictedFs, SystemThreads};
+use foldb_env::{AppendOnlyFs, Env, FileSystem, MemFs, RestrictedFs};
+use foldb_env::{SystemThreads, Thread, ThreadBody, Threads};
 use foldb_model::Rule;
 use foldb_stress::draws;
 
@@ -26,6 +28,20 @@ use crate::features::{End, Features, LEAST_OPERATIONS};
 use crate::follower::Follower;
 use crate::history::{Fed, History, Seen, Ticks};
 use crate::machine::{self, Run, message_of};
+
+/// Threads of a machine with the same number of processors wherever it is simulated.
+#[derive(Debug)]
+struct SimulatedThreads;
+
+impl Threads for SimulatedThreads {
+    fn spawn(&self, name: &str, body: ThreadBody) -> io::Result<Option<Thread>> {
+        SystemThreads.spawn(name, body)
+    }
+
+    fn processors(&self) -> usize {
+        3
+    }
+}
 
 /// Path of the database.
 pub(crate) const PATH: &str = "/db";
@@ -208,7 +224,7 @@ impl<'a> World<'a> {
         options.env = Env {
             fs,
             clock: Arc::clone(&self.day) as _,
-            threads: Arc::new(SystemThreads),
+            threads: Arc::new(SimulatedThreads),
             seed: Some(self.features.seed ^ life ^ self.opens.get() << 32),
         };
         options.listeners.push(Arc::clone(self.counts) as _);

@@ -33,8 +33,8 @@ pub(crate) fn copy_short(dst: &mut [u8], src: &[u8]) {
     debug_assert_eq!(dst, src, "the words of a short copy cover all its bytes");
 }
 
-/// Returns whether two keys have the same bytes. It makes no call if their last or first eight bytes
-/// differ, as those of neighbouring keys mostly do, and for keys of at most 16 bytes.
+/// Returns whether two keys have the same bytes. It makes no call for keys of 8 to 16 bytes, and
+/// none if the first or the last eight bytes differ, as those of neighbouring keys mostly do.
 #[inline(always)]
 pub(crate) fn is_same_key(a: &[u8], b: &[u8]) -> bool {
     let len = a.len();

@@ -178,7 +178,7 @@ impl<'a> TableOutput<'a> {
     pub(crate) fn is_full(&mut self, target: u64, folding: usize) -> bool {
         let Some(Current { builder, .. }) = &self.current else { return false };
         self.looks += 1;
-        if self.looks % CHARGED_EVERY == 0 {
+        if self.looks.is_multiple_of(CHARGED_EVERY) {
             self.charge.set(builder.memory_bytes() + folding);
         }
         builder.file_bytes() >= target || builder.filter_keys() >= self.max_keys

@@ -65,7 +65,7 @@ impl Core {
         let next_end = if finds_nothing && ends { self.next_end(&tree) } else { 0 };
         self.time.note_next_end(next_end);
         self.background.rest.note_look(seen, finds_nothing && !ends);
-        let mut parts = self.parts_of(claim?, &tree).into_iter();
+        let mut parts = parts_of(self, claim?, &tree).into_iter();
         parts.as_slice().iter().for_each(|part| tree.claim(part));
         drop(tree);
         let first = parts.next();
@@ -74,22 +74,6 @@ impl Core {
             self.wake();
         }
         first
-    }
-
-    /// Divides a job among the workers that may compact at once.
-    fn parts_of(&self, Claim { keyspace, job }: Claim, tree: &Tree) -> Vec<Claim> {
-        let most = self.settings.max_background_compactions;
-        let workers = self.runtime.workers();
-        let most =
-            if workers.are_running() { most.min(workers.compactions_at_once()) } else { most };
-        let version = &tree.keyspaces[&keyspace.id].version;
-        let least_bytes = self.settings.tree.target_file_size / PARTS_OF_A_TABLE;
-        // A job of a keyspace that failed ends with its first step.
-        let parts = keyspace.guarded("the choice of a compaction", || {
-            Ok(job.clone().parts(most, least_bytes, version, &*keyspace.comparator))
-        });
-        let parts = parts.unwrap_or_else(|_| vec![job]).into_iter();
-        parts.map(|job| Claim { keyspace: Arc::clone(&keyspace), job }).collect()
     }
 
     /// Returns the earliest moment to come at which half of some table's records have expired.
@@ -258,6 +242,23 @@ impl Core {
             self.discard_segments(tree, keyspace.id, &slice.segments.placed);
         }
     }
+}
+
+/// Divides a job among the workers that may compact at once.
+fn parts_of(core: &Core, Claim { keyspace, job }: Claim, tree: &Tree) -> Vec<Claim> {
+    let workers = core.runtime.workers();
+    let mut most = core.settings.max_background_compactions;
+    if workers.are_running() {
+        most = most.min(workers.compactions_at_once());
+    }
+    let version = &tree.keyspaces[&keyspace.id].version;
+    let least_bytes = core.settings.tree.target_file_size / PARTS_OF_A_TABLE;
+    // A job of a keyspace that failed ends with its first step.
+    let parts = keyspace.guarded("the choice of a compaction", || {
+        Ok(job.clone().parts(most, least_bytes, version, &*keyspace.comparator))
+    });
+    let parts = parts.unwrap_or_else(|_| vec![job]).into_iter();
+    parts.map(|job| Claim { keyspace: Arc::clone(&keyspace), job }).collect()
 }
 
 impl Tree {
