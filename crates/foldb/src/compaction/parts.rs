@@ -22,9 +22,13 @@ use crate::compaction::job::{Job, Moves};
 use crate::key::Comparator;
 use crate::version::{Key, KeyRange, TableRef, Upper, Version};
 
+/// A run with at least this many tables for each part is cut between tables.
+const TABLES_OF_A_PART: usize = 4;
+
 impl Job {
-    /// Divides the job into at most `most` parts of about the same size, in key order. Each has at
-    /// least about `least_bytes`. A job that only moves tables stays whole.
+    /// Divides the job into at most `most` parts, in key order. Each has about the same share of the
+    /// largest run, and `least_bytes` or more if the other runs lie as that one does. A job that
+    /// only moves tables stays whole.
     pub(crate) fn parts(
         self,
         most: usize,
@@ -70,7 +74,9 @@ impl Job {
     /// Divides the job before a key. Returns `None` if one side would have no keys.
     fn cut_at(self, cut: Key, comparator: &dyn Comparator) -> Option<(Job, Job)> {
         let KeyRange { lo, hi } = self.range.clone();
-        let is_inside = lo.as_ref().is_none_or(|lo| comparator.compare(lo, &cut).is_lt())
+        // A comparator may call a key less than itself.
+        let is_behind = |lo: &Key| *lo != cut && comparator.compare(lo, &cut).is_lt();
+        let is_inside = lo.as_ref().is_none_or(is_behind)
             && hi.as_ref().is_none_or(|hi| hi.admits(comparator, &cut));
         let before = KeyRange { lo, hi: Some(Upper::Excluded(Arc::clone(&cut))) };
         let behind = KeyRange { lo: Some(cut), hi };
@@ -86,16 +92,18 @@ impl Job {
         let Some(largest) = largest else { return Vec::new() };
         let tables = || largest.overlapping(comparator, &self.range);
         let all: u64 = tables().map(bytes_in).sum();
+        // A cut between tables divides none. A few tables must be divided all the same.
+        let divides = tables().len() < TABLES_OF_A_PART * count;
         let mut goals = (1..count as u64).map(|part| all * part / count as u64).peekable();
         let (mut before, mut cuts) = (0, Vec::new());
         for table in tables() {
             let bytes = bytes_in(table);
             while let Some(goal) = goals.next_if(|&goal| goal < before + bytes) {
-                cuts.push(self.cut_within(
-                    table,
-                    (goal - before) as f64 / bytes as f64,
-                    comparator,
-                ));
+                let share = (goal - before) as f64 / bytes as f64;
+                cuts.push(match divides {
+                    true => self.cut_within(table, share, comparator),
+                    false => Arc::clone(&table.lo),
+                });
             }
             before += bytes;
         }
@@ -108,7 +116,9 @@ impl Job {
             table.contains(comparator, sample) && self.range.contains(comparator, sample)
         };
         let shown: Vec<&[u8]> = table.file.samples.iter().filter(is_shown).collect();
-        match shown.get((shown.len() as f64 * share) as usize) {
+        // The samples divide the table into one piece more than there are samples.
+        let place = ((shown.len() + 1) as f64 * share) as usize;
+        match place.checked_sub(1).and_then(|at| shown.get(at)) {
             Some(sample) => (*sample).into(),
             None => Arc::clone(&table.lo),
         }

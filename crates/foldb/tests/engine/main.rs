@@ -14,6 +14,7 @@ mod support;
 mod background {
     mod damage;
     mod flush_of_many;
+    mod parts;
     mod replaced_files;
     mod rest;
     mod scrub;

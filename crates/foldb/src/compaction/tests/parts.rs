@@ -109,3 +109,13 @@ fn a_job_is_divided_only_if_its_parts_are_large_enough() {
 fn a_job_that_only_moves_tables_stays_whole() {
     assert_eq!(ends(8, |_| 1, Moves::All), [""]);
 }
+
+#[test]
+fn a_cut_between_two_tables_of_equal_size_divides_neither() {
+    let bench = Workbench::new();
+    let version =
+        bench.draw("L2 r2: [a.PUT.1(1) b.PUT.2(1) c.PUT.3(1)] [d.PUT.4(1) e.PUT.5(1) f.PUT.6(1)]");
+    let parts = merge(&[2], 3, 3).parts(2, 1, &version, &BytewiseComparator);
+    let end = parts[0].range.hi.as_ref().map(|hi| hi.key().escape_ascii().to_string());
+    assert_eq!((parts.len(), end.as_deref()), (2, Some("d")));
+}

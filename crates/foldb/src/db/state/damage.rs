@@ -58,9 +58,7 @@ impl DamagedParts {
     /// Adds parts. Returns those that were not known.
     pub(crate) fn add(&self, found: Vec<DamagedPart>) -> Vec<DamagedPart> {
         let mut parts = self.parts.lock();
-        let is_known = |new: &DamagedPart| {
-            parts.iter().any(|part| (part.file, &part.range) == (new.file, &new.range))
-        };
+        let is_known = |new: &DamagedPart| parts.iter().any(|part| part.is_same(new));
         let new: Vec<_> = found.into_iter().filter(|part| !is_known(part)).collect();
         *parts = parts.iter().chain(&new).cloned().collect();
         self.any.store(!parts.is_empty(), Ordering::Release);
@@ -94,6 +92,11 @@ impl DamagedPart {
     /// Returns whether the part belongs to the file of a table.
     pub(crate) fn is_of(&self, table: &TableRef) -> bool {
         table.file.number == self.file
+    }
+
+    /// Returns whether this is the same part.
+    pub(crate) fn is_same(&self, other: &DamagedPart) -> bool {
+        (self.file, &self.range) == (other.file, &other.range)
     }
 
     /// Returns whether a table shows keys of the part's range.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::compaction::job::Job;
 use crate::compaction::policy::DeadShare;
+use crate::db::state::damage::DamagedPart;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::fold::stamp::{Moment, NEVER};
 use crate::key::{KeyspaceId, SeqNo};
@@ -177,4 +178,6 @@ impl KeyspaceTree {
 pub(crate) struct Claim {
     pub(crate) keyspace: Arc<KeyspaceState>,
     pub(crate) job: Job,
+    /// The damaged parts that were known when the job was chosen. It goes round them.
+    pub(crate) damage: Arc<[DamagedPart]>,
 }

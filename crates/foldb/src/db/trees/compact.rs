@@ -17,8 +17,8 @@ use crate::rewriting::folding::FoldCounts;
 use crate::table::LaterSyncs;
 use crate::version::{Edit, KeyspaceEdit, Version};
 
-/// A part of a job has at least this part of a table's target size, so that its last table is not
-/// much smaller than others.
+/// A part of a job has at least the target size of a table divided by this, so that not many
+/// tables are small because a part ended.
 const PARTS_OF_A_TABLE: u64 = 4;
 
 /// A slice of a compaction that is written and not yet part of its tree.
@@ -85,7 +85,7 @@ impl Core {
 
     /// Ends a job: releases its claim.
     pub(crate) fn end_job(&self, claim: &mut Option<Claim>) {
-        if let Some(Claim { keyspace, job }) = claim.take()
+        if let Some(Claim { keyspace, job, .. }) = claim.take()
             && let Some(own) = self.lock_tree().keyspaces.get_mut(&keyspace.id)
         {
             let before = own.running.len();
@@ -115,7 +115,7 @@ impl Core {
     /// The caller holds `WorkLocks::drop_expired` until the slice is installed.
     pub(super) fn write_slice(
         &self,
-        Claim { keyspace, job }: &Claim,
+        Claim { keyspace, job, .. }: &Claim,
         later: Option<&LaterSyncs>,
     ) -> Result<Option<WrittenSlice>> {
         if self.stopping() || keyspace.has_failed() {
@@ -244,13 +244,18 @@ impl Core {
     }
 }
 
-/// Divides a job among the workers that may compact at once.
-fn parts_of(core: &Core, Claim { keyspace, job }: Claim, tree: &Tree) -> Vec<Claim> {
+/// Divides a job among the workers that may compact at once. Without workers, callers do the slices
+/// of the parts in turn.
+fn parts_of(core: &Core, claim: Claim, tree: &Tree) -> Vec<Claim> {
     let workers = core.runtime.workers();
     let mut most = core.settings.max_background_compactions;
+    if most < 2 {
+        return vec![claim];
+    }
     if workers.are_running() {
         most = most.min(workers.compactions_at_once());
     }
+    let Claim { keyspace, job, damage } = claim;
     let version = &tree.keyspaces[&keyspace.id].version;
     let least_bytes = core.settings.tree.target_file_size / PARTS_OF_A_TABLE;
     // A job of a keyspace that failed ends with its first step.
@@ -258,12 +263,13 @@ fn parts_of(core: &Core, Claim { keyspace, job }: Claim, tree: &Tree) -> Vec<Cla
         Ok(job.clone().parts(most, least_bytes, version, &*keyspace.comparator))
     });
     let parts = parts.unwrap_or_else(|_| vec![job]).into_iter();
-    parts.map(|job| Claim { keyspace: Arc::clone(&keyspace), job }).collect()
+    let claim = |job| Claim { keyspace: Arc::clone(&keyspace), job, damage: Arc::clone(&damage) };
+    parts.map(claim).collect()
 }
 
 impl Tree {
     /// Registers a running job.
-    pub(super) fn claim(&mut self, Claim { keyspace, job }: &Claim) {
+    pub(super) fn claim(&mut self, Claim { keyspace, job, .. }: &Claim) {
         self.next_run = self.next_run.max(job.output_run + 1);
         self.last_served = keyspace.id;
         if let Some(own) = self.keyspaces.get_mut(&keyspace.id) {

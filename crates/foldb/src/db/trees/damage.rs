@@ -22,9 +22,11 @@ use crate::table::{Gap, salvage};
 use crate::version::{Key, TableRef, Upper, Version};
 
 impl Core {
-    /// Looks for the damage that ended a job, and sets it aside. Returns whether it found damage
-    /// that was not known, so that the policy has other jobs now.
-    pub(crate) fn set_damage_aside(&self, Claim { keyspace, job }: &Claim, error: &Error) -> bool {
+    /// Looks for the damage that ended a job, and sets it aside. Returns whether it is damage that
+    /// was not known when the job was chosen, so that the policy has other jobs now. Another part
+    /// of the job may have met it first.
+    pub(crate) fn set_damage_aside(&self, claim: &Claim, error: &Error) -> bool {
+        let Claim { keyspace, job, damage } = claim;
         if error.kind() != ErrorKind::Corruption {
             return false;
         }
@@ -37,13 +39,18 @@ impl Core {
             let comparator = &*keyspace.comparator;
             let named = |table: &TableRef| error.path() == Some(&*self.path_of(table));
             for table in job.tables(&version, comparator).into_iter().filter(named) {
-                let new = self.set_table_aside(keyspace, &table, &version, error)?;
-                let mut in_job = new.iter().map(|part| key_range(&part.range));
-                let here = in_job.any(|range| match (&range.lo, &range.hi) {
-                    (Some(lo), Some(hi)) => job.range.overlaps(comparator, lo, hi),
-                    _ => true,
-                });
-                if here {
+                self.set_table_aside(keyspace, &table, &version, error)?;
+                let is_new = |part: &&DamagedPart| !damage.iter().any(|old| old.is_same(part));
+                let is_in_job = |part: &DamagedPart| {
+                    let range = key_range(&part.range);
+                    match (&range.lo, &range.hi) {
+                        (Some(lo), Some(hi)) => job.range.overlaps(comparator, lo, hi),
+                        _ => true,
+                    }
+                };
+                let noted = keyspace.damage.list();
+                let mut of_table = noted.iter().filter(|part| part.is_of(&table));
+                if of_table.any(|part| is_new(&part) && is_in_job(part)) {
                     return Ok(true);
                 }
             }

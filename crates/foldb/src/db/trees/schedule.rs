@@ -218,7 +218,8 @@ impl Core {
         if choice.rewrites_all() {
             job.moves = Moves::None;
         }
-        Claim { keyspace, job }
+        let damage = keyspace.damage.list();
+        Claim { keyspace, job, damage }
     }
 
     fn job_of(&self, pick: &Pick, next_run: RunId) -> Job {
@@ -416,7 +417,7 @@ impl KeyspaceTree {
                 lo: job.range.lo.clone(),
                 hi: job.range.hi.as_ref().map(|hi| Arc::clone(hi.key())),
             },
-            remaining_bytes: tables.map(|table| table.bytes(comparator)).sum(),
+            remaining_bytes: tables.map(|table| table.bytes_within(comparator, &job.range)).sum(),
         }
     }
 }

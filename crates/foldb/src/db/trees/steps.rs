@@ -14,7 +14,7 @@ use crate::db::state::background::Awaited;
 use crate::db::state::tree::Claim;
 use crate::db::trees::schedule::Asks;
 use crate::error::{ErrorKind, Result};
-use crate::runtime::Work;
+use crate::runtime::{Tenant, Work};
 use crate::user_code::Inside;
 
 impl Core {
@@ -109,8 +109,14 @@ impl Core {
             paused.into_iter().for_each(|job| self.end_job(&mut Some(job)));
             return Ok(false);
         }
-        let job = self.background.paused_jobs.take_first();
-        let Some(job) = job.or_else(|| self.begin_job()) else { return Ok(false) };
+        let paused = || self.background.paused_jobs.take_first();
+        // Parts of one job may take up all threads. Level 0 does not wait for their end while it
+        // slows writers.
+        let job = match self.urgency(Work::Compaction) > 0.0 {
+            true => self.begin_job().or_else(paused),
+            false => paused().or_else(|| self.begin_job()),
+        };
+        let Some(job) = job else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
         match self.compaction_step(&mut job.job) {
             // The error concerns that keyspace alone and is reported to listeners. Work for other

@@ -218,8 +218,8 @@ impl Visible {
         Ok(())
     }
 
-    /// Takes the oldest record of the key under the cursor, where a walk backwards arrives. It must
-    /// be a put: writes its value, and moves on. Returns its header if it took the record.
+    /// Takes the record under the cursor, the oldest of its key: a walk backwards arrives there. If
+    /// it is a put, writes its value, moves on, and returns the header.
     #[inline]
     fn take_oldest(&mut self) -> Result<Option<RecordHeader>> {
         let Visible { viewpoint, records, covers, value, .. } = self;

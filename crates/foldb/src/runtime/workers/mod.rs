@@ -116,8 +116,8 @@ pub(crate) struct Workers {
     poked: AtomicBool,
     /// The process that has the threads.
     process: Process,
-    /// How many threads can run at the same time. Only large compactions ask, because the answer
-    /// may take the system some time.
+    /// How many threads can run at the same time. Only compactions that
+    /// several threads may share ask, because the answer may take the system some time.
     processors: OnceLock<usize>,
 }
 

@@ -128,7 +128,16 @@ fn all() -> Vec<u32> {
 }
 
 fn writes_go_on(preset: CompactionPreset, damage: impl Fn(&MemFs)) {
+    writes_go_on_with(1, preset, damage);
+}
+
+/// `compactions` is how many parts a job may have.
+fn writes_go_on_with(compactions: usize, preset: CompactionPreset, damage: impl Fn(&MemFs)) {
     let (fs, listener) = (MemFs::new(), Arc::new(Damaged::default()));
+    let options = |fs: &MemFs, preset, listener: &Arc<Damaged>| Options {
+        max_background_compactions: compactions,
+        ..options(fs, preset, listener)
+    };
     let mut model = Model::new();
     let db = Db::open(PATH, options(&fs, preset, &listener)).unwrap();
     fill(&db, 0, &mut model);
@@ -216,6 +225,21 @@ fn writes_go_on_beside_a_table_that_does_not_open() {
         writes_go_on(preset, |fs| {
             let table = tables(fs).remove(1);
             flip(fs, &table, |len| len - 10);
+        });
+    }
+}
+
+#[test]
+fn writes_go_on_beside_damage_that_parts_of_a_job_meet() {
+    for preset in PRESETS {
+        writes_go_on_with(3, preset, |fs| {
+            let table = tables(fs).remove(1);
+            flip(fs, &table, |len| len - 10);
+        });
+        writes_go_on_with(3, preset, |fs| {
+            let tables = tables(fs);
+            flip(fs, &tables[0], |len| len / 2);
+            flip(fs, &tables[2], |len| len / 3);
         });
     }
 }
