@@ -26,9 +26,9 @@ use crate::version::{Key, KeyRange, TableRef, Upper, Version};
 const TABLES_OF_A_PART: usize = 4;
 
 impl Job {
-    /// Divides the job into at most `most` parts, in key order. Each has about the same share of the
-    /// largest run, and `least_bytes` or more if the other runs lie as that one does. A job that
-    /// only moves tables stays whole.
+    /// Divides the job into at most `most` parts, in key order. Each has about the same share of
+    /// the largest run, and `least_bytes` or more if the other runs lie as that one does. A job
+    /// that only moves tables stays whole.
     pub(crate) fn parts(
         self,
         most: usize,
