@@ -364,7 +364,8 @@ impl Job {
     }
 
     /// Returns where the slice begins: the first input key, or the start of the output run's table
-    /// around it. So no remainder of that table keeps the whole file alive.
+    /// around it. So no remainder of that table keeps the whole file alive. Only a part of a job
+    /// may leave one, at its start, until the next job there.
     fn slice_start(&self, first: &TableRef, context: &JobContext<'_>) -> Key {
         let comparator = &**context.comparator;
         let in_range =

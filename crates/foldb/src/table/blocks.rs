@@ -61,7 +61,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the bytes of the file if it ended now; with a helper, no fewer than these.
+    /// Returns the bytes of the file if it ended now; with a helper, an upper bound.
     #[inline]
     pub(super) fn file_bytes(&self) -> u64 {
         match (&self.helper, &self.writer) {

@@ -298,14 +298,14 @@ impl TableBuilder {
     }
 
     /// Returns the bytes of the file if it ended now, without filter and index. While a helper
-    /// writes, the file has at most as many.
+    /// writes, this is an upper bound.
     #[inline]
     pub fn file_bytes(&self) -> u64 {
         self.blocks.file_bytes()
     }
 
-    /// Returns whether the file would have at least so many bytes if it ended now, without filter
-    /// and index. If it may have, the helper ends, so that the answer is exact.
+    /// Returns whether the file has at least this size if it ends now, without filter and index. If
+    /// it may have, the helper ends, so that the answer is exact.
     ///
     /// # Errors
     /// As [`TableBuilder::add`].
@@ -459,10 +459,6 @@ impl TableBuilder {
     }
 
     fn end_sub_block(&mut self) -> Result<()> {
-        debug_assert!(
-            !self.order.is_bytewise() || self.last_key.as_slice() <= &self.separator[..],
-            "a seek finds the last key of a block in it"
-        );
         debug_assert!(
             !self.order.is_bytewise() || self.last_key.as_slice() <= &self.separator[..],
             "a seek finds the last key of a block in it"

@@ -6,6 +6,7 @@ use proptest::sample::select;
 use crate::error::{ErrorKind, Result};
 use crate::faults::{self, Fault};
 use crate::fold::{Below, Chain, Resolver};
+use crate::key::{Kind, NO_OPERATOR, RecordHeader};
 use crate::testing::history::{self, Event};
 use crate::testing::toys;
 
@@ -37,11 +38,25 @@ fn collected_backwards(events: &[Event]) -> Chain {
     chain
 }
 
-/// Returns the records that the chain folds to, oldest first.
+/// Returns the records that the chain folds to, oldest first. If it folds in place too, checks that
+/// both ways agree.
 fn fold_events(events: &[Event], below: Below) -> Vec<Event> {
     let folded = collected(events).fold(b"a", below, &resolver(), &mut Vec::new());
     let records = folded.records.iter();
-    records.map(|record| Event::new(b"a", record.header, &record.value)).collect()
+    let records = records.map(|record| Event::new(b"a", record.header, &record.value)).collect();
+    if let Some(record) = fold_in_place(events, below) {
+        assert_eq!(history::print(&[record]), history::print(&records));
+        assert_eq!(folded.failed, None);
+    }
+    records
+}
+
+fn fold_in_place(events: &[Event], below: Below) -> Option<Event> {
+    let (chain, mut scratch) = (collected(events), Vec::new());
+    let (seqno, value) = chain.fold_in_place(b"a", below, &resolver(), &mut scratch)?;
+    let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
+    let header = RecordHeader { seqno, kind, operator: NO_OPERATOR };
+    Some(Event::new(b"a", header, value.unwrap_or_default()))
 }
 
 fn fold(history: &str, below: Below) -> String {
@@ -63,6 +78,21 @@ fn seen(chain: Chain) -> String {
             "!".to_owned()
         }
     }
+}
+
+#[test]
+fn a_stretch_over_a_known_base_folds_in_place() {
+    let in_place = |history: &str, below| {
+        fold_in_place(&history::parse(history), below).map(|record| history::print(&[record]))
+    };
+    let is = |text: &str| Some(text.to_owned());
+    assert_eq!(in_place("a.MERGE.2(+1) a.MERGE.3(+2)", Below::Nothing), is("a.PUT.3(3)"));
+    assert_eq!(in_place("a.PUT.1(10) a.MERGE.2(+1)", Below::Unknown), is("a.PUT.2(11)"));
+    assert_eq!(in_place("a.DEL.1 a.MERGE.2(.)", Below::Unknown), is("a.DEL.2"));
+    assert_eq!(in_place("a.MERGE.2(+1)", Below::Unknown), None);
+    assert_eq!(in_place("a.MERGE.2(+1) a.MERGE.3(,x)", Below::Nothing), None);
+    let fails = "a.PUT.1(x) a.MERGE.2(^0) a.MERGE.3(^7)";
+    assert_eq!(in_place(fails, Below::Nothing), None);
 }
 
 #[test]

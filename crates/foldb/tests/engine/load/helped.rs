@@ -67,7 +67,7 @@ fn value(n: u64) -> Vec<u8> {
     value
 }
 
-/// Loads so many keys.
+/// Loads this number of keys.
 fn load(db: &Db, keys: u64) -> Result<u64> {
     let mut load = db.sorted_load()?;
     (0..keys).try_for_each(|n| load.put(key(n), value(n)))?;
