@@ -29,6 +29,8 @@ Workloads, each a row of the table or several:
          get, get-absent, range-10, range-100, insert-in-order-puts, insert-in-order-batches,
          queue-memory-first, queue-memory, queue-flushed-first, queue-flushed,
          take-first, merge-get, transact-in-memory)
+  redb-bench (bulk-load, single-writes, batch-writes, unsynced-writes, count, gets, ranges,
+         gets-4, gets-32, removals, sorted-inserts)
 
 Examples:
   foldb-compare --workload all --scale small --out compared

@@ -41,6 +41,28 @@ pub fn absent_wide_key(number: u64) -> [u8; WIDE_KEY_SIZE] {
     bytes
 }
 
+/// A wide key that looks random: no two numbers have the same.
+#[inline]
+pub fn random_wide_key(number: u64) -> [u8; WIDE_KEY_SIZE] {
+    let mut bytes = [0; WIDE_KEY_SIZE];
+    // An odd factor permutes all numbers of 64 bits, and so does each shift.
+    let mut word = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for part in bytes.chunks_exact_mut(8) {
+        word = (word ^ word >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        word ^= word >> 32;
+        part.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
+
+/// The wide key `number` of those that follow all random ones.
+#[inline]
+pub fn wide_key_behind_all(number: u64) -> [u8; WIDE_KEY_SIZE] {
+    let mut bytes = [u8::MAX; WIDE_KEY_SIZE];
+    bytes[16..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
 /// Draws the keys of one thread.
 #[derive(Clone, Debug)]
 pub struct Draws(fastrand::Rng);
@@ -175,6 +197,15 @@ mod tests {
     #[test]
     fn absent_keys_lie_between_the_others() {
         assert!(wide_key(7) < absent_wide_key(7) && absent_wide_key(7) < wide_key(8));
+    }
+
+    #[test]
+    fn random_wide_keys_differ_and_others_follow_them() {
+        let mut keys: Vec<_> = (0..10_000).map(random_wide_key).collect();
+        keys.sort_unstable();
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        assert!(keys[9999] < wide_key_behind_all(0));
+        assert!(wide_key_behind_all(0) < wide_key_behind_all(256));
     }
 
     #[test]

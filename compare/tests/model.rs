@@ -139,6 +139,30 @@ impl Store for Counters {
         Ok(())
     }
 
+    fn commit<'a>(
+        &self,
+        _: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.append(1, entries)
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        self.append(1, entries)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        let mut entries = self.1.lock().unwrap();
+        for key in keys {
+            entries.remove(&key);
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> Result<u64> {
+        Ok(self.1.lock().unwrap().len() as u64)
+    }
+
     fn rest(&self) -> Result<()> {
         Ok(())
     }
@@ -183,6 +207,26 @@ impl Store for Forgetful {
         self.0.append(batch, entries)?;
         self.0.1.lock().unwrap().pop_last();
         Ok(())
+    }
+
+    fn commit<'a>(
+        &self,
+        _: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.append(1, entries)
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        self.append(1, entries)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        self.0.remove(keys)
+    }
+
+    fn count(&self) -> Result<u64> {
+        self.0.count()
     }
 
     fn rest(&self) -> Result<()> {

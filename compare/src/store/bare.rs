@@ -72,6 +72,22 @@ impl Store for Bare {
         Ok(())
     }
 
+    fn commit<'a>(&self, _: bool, _: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        Ok(())
+    }
+
+    fn load_wide<'a>(&self, _: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        Ok(())
+    }
+
+    fn remove(&self, _: impl Iterator<Item = WideKey>) -> Result<()> {
+        Ok(())
+    }
+
+    fn count(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn rest(&self) -> Result<()> {
         Ok(())
     }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use fjall::{
-    Database, DatabaseBuilder, Keyspace, OptimisticTxDatabase, OptimisticTxKeyspace, PersistMode,
-    Readable as _, SingleWriterTxDatabase, SingleWriterTxKeyspace, Snapshot,
+    Database, DatabaseBuilder, Keyspace, OptimisticTxDatabase, OptimisticTxKeyspace,
+    OwnedWriteBatch, PersistMode, Readable as _, SingleWriterTxDatabase, SingleWriterTxKeyspace,
+    Snapshot,
 };
 
-use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
+use super::{Key, MOST_IN_A_COMMIT, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::fjall_keyspace_options;
 use crate::failure::{Failure, Result};
 
@@ -83,7 +84,7 @@ impl Store for FjallSingleWriter {
     }
 
     fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
-        ingest(self.keyspace.inner(), entries)?;
+        ingest(self.keyspace.inner(), entries.map(|(key, counter)| (key, counter.to_le_bytes())))?;
         self.db.persist(PersistMode::SyncAll).map_err(Failure::during("fjall: sync"))
     }
 
@@ -93,6 +94,31 @@ impl Store for FjallSingleWriter {
         entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
     ) -> Result<()> {
         append(self.db.inner(), self.keyspace.inner(), batch, entries)
+    }
+
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        in_batches(self.db.inner(), synced, entries, |batch, (key, value)| {
+            batch.insert(self.keyspace.inner(), key, value);
+        })
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        ingest(self.keyspace.inner(), entries)?;
+        self.db.persist(PersistMode::SyncAll).map_err(Failure::during("fjall: sync"))
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        in_batches(self.db.inner(), true, keys, |batch, key| {
+            batch.remove(self.keyspace.inner(), key);
+        })
+    }
+
+    fn count(&self) -> Result<u64> {
+        count(self.keyspace.inner())
     }
 
     fn rest(&self) -> Result<()> {
@@ -149,7 +175,7 @@ impl Store for FjallOptimistic {
     }
 
     fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
-        ingest(self.keyspace.inner(), entries)?;
+        ingest(self.keyspace.inner(), entries.map(|(key, counter)| (key, counter.to_le_bytes())))?;
         self.db.persist(PersistMode::SyncAll).map_err(Failure::during("fjall: sync"))
     }
 
@@ -159,6 +185,31 @@ impl Store for FjallOptimistic {
         entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
     ) -> Result<()> {
         append(self.db.inner(), self.keyspace.inner(), batch, entries)
+    }
+
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        in_batches(self.db.inner(), synced, entries, |batch, (key, value)| {
+            batch.insert(self.keyspace.inner(), key, value);
+        })
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        ingest(self.keyspace.inner(), entries)?;
+        self.db.persist(PersistMode::SyncAll).map_err(Failure::during("fjall: sync"))
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        in_batches(self.db.inner(), true, keys, |batch, key| {
+            batch.remove(self.keyspace.inner(), key);
+        })
+    }
+
+    fn count(&self) -> Result<u64> {
+        count(self.keyspace.inner())
     }
 
     fn rest(&self) -> Result<()> {
@@ -191,10 +242,15 @@ fn settings(setup: &Setup, transactions: &str) -> String {
     )
 }
 
-fn ingest(keyspace: &Keyspace, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
+fn ingest(
+    keyspace: &Keyspace,
+    entries: impl Iterator<Item = (impl AsRef<[u8]>, impl AsRef<[u8]>)>,
+) -> Result<()> {
     let mut ingestion = keyspace.start_ingestion().map_err(Failure::during("fjall: ingestion"))?;
-    for (key, counter) in entries {
-        ingestion.write(key, counter.to_le_bytes()).map_err(Failure::during("fjall: ingestion"))?;
+    for (key, value) in entries {
+        ingestion
+            .write(key.as_ref(), value.as_ref())
+            .map_err(Failure::during("fjall: ingestion"))?;
     }
     ingestion.finish().map_err(Failure::during("fjall: end of an ingestion"))
 }
@@ -220,6 +276,29 @@ fn append<'a>(
         }
         writes.commit().map_err(Failure::during("fjall: batch"))?;
     }
+}
+
+/// Adds each item to a batch by `add`, and commits the batches. The last one is synced if asked.
+fn in_batches<T>(
+    db: &Database,
+    synced: bool,
+    items: impl Iterator<Item = T>,
+    add: impl Fn(&mut OwnedWriteBatch, T),
+) -> Result<()> {
+    let mut items = items.peekable();
+    while items.peek().is_some() {
+        let mut batch = db.batch();
+        items.by_ref().take(MOST_IN_A_COMMIT).for_each(|item| add(&mut batch, item));
+        let is_last = items.peek().is_none();
+        let mode = if synced && is_last { PersistMode::SyncData } else { PersistMode::Buffer };
+        batch.durability(Some(mode)).commit().map_err(Failure::during("fjall: batch"))?;
+    }
+    Ok(())
+}
+
+fn count(keyspace: &Keyspace) -> Result<u64> {
+    let entries = keyspace.len().map_err(Failure::during("fjall: count"))?;
+    Ok(entries as u64)
 }
 
 /// fjall compacts all tables in this call.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use foldb::{Db, Iter, TransactionOptions, WriteBatch, WriteOptions};
 
-use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
+use super::{Key, MOST_IN_A_COMMIT, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::foldb_options;
 use crate::failure::{Failure, Result};
 
@@ -83,11 +83,7 @@ impl Store for Foldb {
     }
 
     fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
-        let mut load = self.db.sorted_load().map_err(Failure::during("foldb: load"))?;
-        for (key, counter) in entries {
-            load.put(key, counter.to_le_bytes()).map_err(Failure::during("foldb: load"))?;
-        }
-        load.finish().map(|_| ()).map_err(Failure::during("foldb: end of a load"))
+        self.load_in_order(entries.map(|(key, counter)| (key, counter.to_le_bytes())))
     }
 
     fn append<'a>(
@@ -113,6 +109,37 @@ impl Store for Foldb {
         }
     }
 
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.in_batches(synced, entries, |batch, (key, value)| {
+            batch.put(key, value);
+        })
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        self.load_in_order(entries)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        self.in_batches(true, keys, |batch, key| {
+            batch.delete(key);
+        })
+    }
+
+    fn count(&self) -> Result<u64> {
+        let mut iter = self.db.iter().map_err(Failure::during("foldb: count"))?;
+        let mut entries = 0;
+        let mut valid = iter.seek_to_first().map_err(Failure::during("foldb: count"))?;
+        while valid {
+            entries += 1;
+            valid = iter.advance().map_err(Failure::during("foldb: count"))?;
+        }
+        Ok(entries)
+    }
+
     fn rest(&self) -> Result<()> {
         self.db.flush().map_err(Failure::during("foldb: flush"))?;
         self.db.compact(..).map_err(Failure::during("foldb: compaction"))?;
@@ -130,6 +157,38 @@ impl Store for Foldb {
         while valid {
             visit(iter.key(), iter.value().map_err(Failure::during("foldb: scan"))?);
             valid = iter.advance().map_err(Failure::during("foldb: scan"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Foldb {
+    fn load_in_order(
+        &self,
+        entries: impl Iterator<Item = (impl AsRef<[u8]>, impl AsRef<[u8]>)>,
+    ) -> Result<()> {
+        let mut load = self.db.sorted_load().map_err(Failure::during("foldb: load"))?;
+        for (key, value) in entries {
+            load.put(key, value).map_err(Failure::during("foldb: load"))?;
+        }
+        load.finish().map(|_| ()).map_err(Failure::during("foldb: end of a load"))
+    }
+
+    /// Adds each item to a batch by `add`, and writes the batches. The last one is synced if asked.
+    fn in_batches<T>(
+        &self,
+        synced: bool,
+        items: impl Iterator<Item = T>,
+        add: impl Fn(&mut WriteBatch, T),
+    ) -> Result<()> {
+        let mut items = items.peekable();
+        let mut batch = WriteBatch::new();
+        while items.peek().is_some() {
+            batch.clear();
+            items.by_ref().take(MOST_IN_A_COMMIT).for_each(|item| add(&mut batch, item));
+            let sync = synced && items.peek().is_none();
+            let options = WriteOptions { sync, ..WriteOptions::default() };
+            self.db.with(&options).write(&batch).map_err(Failure::during("foldb: batch"))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, FlagSetMode, PutFlags, RoTxn, WithTls};
 
 use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::failure::{Failure, Result};
@@ -99,6 +99,40 @@ impl Store for Lmdb {
         self.put_in_order(entries)
     }
 
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.sync_commits(synced)?;
+        let mut transaction = self.env.write_txn().map_err(Failure::during("lmdb: transaction"))?;
+        for (key, value) in entries {
+            self.entries
+                .put(&mut transaction, &key, value)
+                .map_err(Failure::during("lmdb: put"))?;
+        }
+        transaction.commit().map_err(Failure::during("lmdb: commit"))
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        self.sync_commits(true)?;
+        self.put_in_order(entries)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        self.sync_commits(true)?;
+        let mut transaction = self.env.write_txn().map_err(Failure::during("lmdb: transaction"))?;
+        for key in keys {
+            self.entries.delete(&mut transaction, &key).map_err(Failure::during("lmdb: delete"))?;
+        }
+        transaction.commit().map_err(Failure::during("lmdb: commit"))
+    }
+
+    fn count(&self) -> Result<u64> {
+        let transaction = self.env.read_txn().map_err(Failure::during("lmdb: read"))?;
+        self.entries.len(&transaction).map_err(Failure::during("lmdb: count"))
+    }
+
     fn rest(&self) -> Result<()> {
         self.env.force_sync().map_err(Failure::during("lmdb: sync"))
     }
@@ -119,6 +153,14 @@ impl Store for Lmdb {
 }
 
 impl Lmdb {
+    /// Sets whether the commits that follow are synced.
+    fn sync_commits(&self, synced: bool) -> Result<()> {
+        let mode = if synced { FlagSetMode::Disable } else { FlagSetMode::Enable };
+        // SAFETY: the flag weakens durability only, as in `open`.
+        unsafe { self.env.set_flags(EnvFlags::NO_SYNC, mode) }
+            .map_err(Failure::during("lmdb: flags"))
+    }
+
     /// Appends entries in one transaction.
     fn put_in_order(
         &self,

@@ -42,6 +42,9 @@ pub type WideKey = [u8; WIDE_KEY_SIZE];
 /// The value of a wide entry.
 pub type WideValue = [u8; 150];
 
+/// Most entries of a commit whose writes are held in memory.
+pub const MOST_IN_A_COMMIT: usize = 10_000;
+
 /// The settings of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
@@ -124,6 +127,37 @@ pub trait Store: Sized + Sync {
         batch: usize,
         entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
     ) -> Result<()>;
+
+    /// Writes wide entries in any order as one commit, which is on the device at the return if
+    /// `synced`. A store whose transactions or batches are held in memory writes
+    /// [`MOST_IN_A_COMMIT`] at a time, and only its last commit is synced.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()>;
+
+    /// Loads wide entries that come in ascending order behind all others, in the engine's fastest
+    /// way. At the return they are on the device.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()>;
+
+    /// Removes wide entries as [`Store::commit`] writes them, synced.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()>;
+
+    /// Returns the number of wide entries, exactly.
+    ///
+    /// # Errors
+    /// Fails if a call of the engine fails.
+    fn count(&self) -> Result<u64>;
 
     /// Writes everything to files, compacts it, and waits until background work rests.
     ///

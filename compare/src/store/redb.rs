@@ -7,7 +7,7 @@ use std::path::Path;
 
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase as _, ReadableTable as _,
-    TableDefinition, WriteTransaction,
+    ReadableTableMetadata as _, TableDefinition, WriteTransaction,
 };
 
 use super::{Key, Reads, Setup, Store, WideKey, WideValue};
@@ -105,6 +105,37 @@ impl Store for Redb {
             }
             Ok(())
         })
+    }
+
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        let durability = if synced { Durability::Immediate } else { Durability::None };
+        self.write(WIDE, durability, |table| {
+            for (key, value) in entries {
+                table.insert(&key, value).map_err(Failure::during("redb: insert"))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        self.commit(true, entries)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        self.write(WIDE, Durability::Immediate, |table| {
+            for key in keys {
+                table.remove(&key).map_err(Failure::during("redb: remove"))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn count(&self) -> Result<u64> {
+        self.reads()?.0.len().map_err(Failure::during("redb: count"))
     }
 
     /// Writes what earlier commits kept in memory.

@@ -8,7 +8,7 @@ use rocksdb::{
     WaitForCompactOptions, WriteBatchWithTransaction, WriteOptions,
 };
 
-use super::{Key, Reads, Setup, Store, WideKey, WideValue, one_more};
+use super::{Key, MOST_IN_A_COMMIT, Reads, Setup, Store, WideKey, WideValue, one_more};
 use crate::engine::rocksdb_options;
 use crate::failure::{Failure, Result};
 
@@ -89,19 +89,7 @@ impl Store for RocksDb {
     }
 
     fn load(&self, entries: impl Iterator<Item = (Key, u64)>) -> Result<()> {
-        let mut entries = entries.peekable();
-        let mut tables = Vec::new();
-        while entries.peek().is_some() {
-            let table = self.directory.join(format!("load-{}.sst", tables.len()));
-            write_table(&self.options, &table, &mut entries)
-                .map_err(Failure::during("rocksdb: table"))?;
-            tables.push(table);
-        }
-        let mut ingest = IngestExternalFileOptions::default();
-        ingest.set_move_files(true);
-        self.db
-            .ingest_external_file_opts(&ingest, tables)
-            .map_err(Failure::during("rocksdb: ingestion"))
+        self.ingest(entries.map(|(key, counter)| (key, counter.to_le_bytes())))
     }
 
     fn append<'a>(
@@ -124,6 +112,33 @@ impl Store for RocksDb {
             }
             self.db.write_opt(writes, &self.write).map_err(Failure::during("rocksdb: batch"))?;
         }
+    }
+
+    fn commit<'a>(
+        &self,
+        synced: bool,
+        entries: impl Iterator<Item = (WideKey, &'a WideValue)>,
+    ) -> Result<()> {
+        self.in_batches(synced, entries, |batch, (key, value)| batch.put(key, value))
+    }
+
+    fn load_wide<'a>(&self, entries: impl Iterator<Item = (WideKey, &'a WideValue)>) -> Result<()> {
+        self.ingest(entries)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = WideKey>) -> Result<()> {
+        self.in_batches(true, keys, |batch, key| batch.delete(key))
+    }
+
+    fn count(&self) -> Result<u64> {
+        let mut iter = self.db.raw_iterator();
+        let mut entries = 0;
+        iter.seek_to_first();
+        while iter.valid() {
+            entries += 1;
+            iter.next();
+        }
+        iter.status().map(|()| entries).map_err(Failure::during("rocksdb: count"))
     }
 
     fn rest(&self) -> Result<()> {
@@ -149,6 +164,43 @@ impl Store for RocksDb {
 }
 
 impl RocksDb {
+    fn ingest(
+        &self,
+        entries: impl Iterator<Item = (impl AsRef<[u8]>, impl AsRef<[u8]>)>,
+    ) -> Result<()> {
+        let mut entries = entries.peekable();
+        let mut tables = Vec::new();
+        while entries.peek().is_some() {
+            let table = self.directory.join(format!("load-{}.sst", tables.len()));
+            write_table(&self.options, &table, &mut entries)
+                .map_err(Failure::during("rocksdb: table"))?;
+            tables.push(table);
+        }
+        let mut ingest = IngestExternalFileOptions::default();
+        ingest.set_move_files(true);
+        self.db
+            .ingest_external_file_opts(&ingest, tables)
+            .map_err(Failure::during("rocksdb: ingestion"))
+    }
+
+    /// Adds each item to a batch by `add`, and writes the batches. The last one is synced if asked.
+    fn in_batches<T>(
+        &self,
+        synced: bool,
+        items: impl Iterator<Item = T>,
+        add: impl Fn(&mut WriteBatchWithTransaction<true>, T),
+    ) -> Result<()> {
+        let mut items = items.peekable();
+        while items.peek().is_some() {
+            let mut batch = WriteBatchWithTransaction::default();
+            items.by_ref().take(MOST_IN_A_COMMIT).for_each(|item| add(&mut batch, item));
+            let mut options = WriteOptions::default();
+            options.set_sync(synced && items.peek().is_none());
+            self.db.write_opt(batch, &options).map_err(Failure::during("rocksdb: batch"))?;
+        }
+        Ok(())
+    }
+
     #[inline]
     fn until_committed(
         &self,
@@ -173,13 +225,13 @@ impl RocksDb {
 fn write_table(
     options: &Options,
     path: &Path,
-    entries: &mut impl Iterator<Item = (Key, u64)>,
+    entries: &mut impl Iterator<Item = (impl AsRef<[u8]>, impl AsRef<[u8]>)>,
 ) -> std::result::Result<(), Error> {
     let mut writer = SstFileWriter::create(options);
     writer.open(path)?;
     let mut written = 0_u64;
-    for (key, counter) in entries {
-        writer.put(key, counter.to_le_bytes())?;
+    for (key, value) in entries {
+        writer.put(key, value)?;
         written += 1;
         if written.is_multiple_of(LOOK_EVERY) && writer.file_size() >= TABLE {
             break;

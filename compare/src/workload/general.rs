@@ -12,7 +12,7 @@ use foldb_report::system;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::session::timed;
-use super::{Job, Row, Sizes, StoreTask, wide};
+use super::{Job, Row, Sizes, StoreTask, published, wide};
 use crate::data::{Draws, key};
 use crate::digest::{self, NOT_CHECKED};
 use crate::engine::Name;
@@ -47,6 +47,7 @@ pub fn run<S: Store>(
         StoreTask::Load => vec![load(&store, sizes)?],
         StoreTask::Insert { batch } => vec![wide::insert(&store, sizes, batch)?],
         StoreTask::Read => wide::read(&store, sizes)?,
+        StoreTask::Published => published::run(&store, sizes)?,
         StoreTask::Queue { .. } | StoreTask::Call(_) => {
             return Err(Failure::new(format!("{}: only foldb runs it", job.name)));
         }
@@ -150,6 +151,7 @@ fn check<S: Store>(store: &S, task: StoreTask, sizes: &Sizes) -> Result<String> 
             (sizes.operations, sum)
         }
         StoreTask::Insert { .. } | StoreTask::Read => wide::Entries::new(sizes).told(),
+        StoreTask::Published => published::Phases::new(sizes).told(&published::Entries::new(sizes)),
         _ => (sizes.keys, sizes.operations + warm(sizes)),
     };
     let (mut found_entries, mut found_sum) = (0_u64, 0_u64);

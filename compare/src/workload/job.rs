@@ -127,6 +127,8 @@ pub enum StoreTask {
     },
     /// Gets and ranges of wide entries at rest and in memory.
     Read,
+    /// The phases of redb's published benchmark.
+    Published,
     /// Calls of one kind, on data in memory.
     Call(Call),
     /// Entries that are pushed and popped.
@@ -150,7 +152,10 @@ pub enum Call {
 impl StoreTask {
     /// Returns whether commits are synced.
     pub fn synced(self) -> bool {
-        matches!(self, StoreTask::Transact { synced: true } | StoreTask::Load)
+        matches!(
+            self,
+            StoreTask::Transact { synced: true } | StoreTask::Load | StoreTask::Published
+        )
     }
 
     /// Returns whether the timed work writes.
@@ -245,7 +250,7 @@ impl Job {
             Task::Store { task: StoreTask::Queue { .. } | StoreTask::Call(_), .. } => {
                 Nominal { write_buffer: BUFFER_OF_EVERYTHING, ..nominal }
             }
-            Task::Store { task: StoreTask::Read, .. } => {
+            Task::Store { task: StoreTask::Read | StoreTask::Published, .. } => {
                 Nominal { bloom_bits: FILTER_BITS, ..nominal }
             }
             _ => nominal,

@@ -7,6 +7,7 @@ mod grown;
 mod growth;
 mod job;
 mod passes;
+mod published;
 mod queue;
 mod session;
 mod stores;

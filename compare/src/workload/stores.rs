@@ -175,6 +175,48 @@ pub const INSERT_BATCHES: Job = Job {
     ..WIDE
 };
 
+/// redb's published benchmark.
+pub const PUBLISHED: Job = Job {
+    name: "redb-bench",
+    task: Task::Store { task: StoreTask::Published, threads: 1 },
+    operations: 5 * M,
+    keys: 5 * M,
+    compressed: 1.0,
+    cache: Some(4 << 30),
+    rows: &[
+        row(
+            "redb-bench/bulk-load",
+            "5 M entries of 24 + 150 bytes with random keys, synced at the end",
+        )
+        .needs_of_fastest(1.0, 1.0),
+        row("redb-bench/single-writes", "1000 more, each synced").needs_of_fastest(1.0, 1.0),
+        row("redb-bench/batch-writes", "100 batches of 1000, each synced")
+            .needs_of_fastest(1.0, 1.0),
+        row("redb-bench/unsynced-writes", "50 000 single ones, unsynced")
+            .needs_of_fastest(1.0, 1.0),
+        row("redb-bench/count", "the exact number of entries").needs_of_fastest(1.0, 1.0),
+        row("redb-bench/gets", "1 M random gets, median of three passes")
+            .needs_of_fastest(1.0, 1.0),
+        row(
+            "redb-bench/ranges",
+            "500 000 ranges of 10 from random keys on, median of three passes",
+        )
+        .needs_of_fastest(1.0, 1.0),
+        row("redb-bench/gets-4", "a random get for each entry, by 4 threads")
+            .needs_of_fastest(1.0, 1.0),
+        row("redb-bench/gets-32", "the same by 32 threads").needs_of_fastest(1.0, 1.0),
+        row("redb-bench/removals", "half of the entries removed, synced at the end")
+            .needs_of_fastest(1.0, 1.0),
+        row(
+            "redb-bench/sorted-inserts",
+            "1 M entries in key order behind all others, synced at the end",
+        )
+        .needs_of_fastest(1.0, 1.0),
+    ],
+    seconds: 150.0,
+    ..WIDE
+};
+
 /// A queue in memory.
 pub const QUEUE_MEMORY: Job = Job {
     name: "store/queue-memory",

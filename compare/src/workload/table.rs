@@ -352,6 +352,7 @@ pub const JOBS: &[Job] = &[
     stores::TAKE_FIRST,
     stores::MERGE_GET,
     stores::TRANSACT_IN_MEMORY,
+    stores::PUBLISHED,
 ];
 
 /// Returns all rows, in the order of the table, with their jobs.
@@ -476,7 +477,7 @@ mod tests {
             select(&["fillseq".to_owned()]).unwrap_err().to_string(),
             "unknown workload fillseq; there are all, merge-random, hot-counters, hot-counters-4, \
              offered-rate, update-random, read-after-merge, readseq-max, scan-8b, fill-4k, read-cold, separated-4k, \
-             growth, store and their rows"
+             growth, store, redb-bench and their rows"
         );
     }
 

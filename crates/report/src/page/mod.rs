@@ -103,6 +103,28 @@ pub fn ratios(results: &Results, workloads: &[&str]) -> Option<String> {
     Some(plot::ratios::picture(&rows)?.into_string())
 }
 
+/// Draws the steps of the first workload in which the database grows, as a self-contained picture
+/// (SVG). Returns `None` if there is none.
+///
+/// ```
+/// use foldb_report::page;
+/// use foldb_report::results::{Results, Run, Step};
+///
+/// let step = Step { operations: 1_000_000, seconds: 0.3, reads: 100, ..Step::default() };
+/// let run = Run {
+///     workload: "growth/large".into(),
+///     engine: "foldb".into(),
+///     steps: vec![step.clone(), step],
+///     ..Run::default()
+/// };
+/// let results = Results { runs: vec![run], ..Results::default() };
+/// assert!(page::growing(&results).unwrap().starts_with("<svg"));
+/// assert_eq!(page::growing(&Results::default()), None);
+/// ```
+pub fn growing(results: &Results) -> Option<String> {
+    Some(plot::growing::picture(&Rows::of(results))?.into_string())
+}
+
 /// Makes a page that contains the shown data as JSON.
 fn document(title: &str, summary: &Markup, main: &Markup, json: &str) -> String {
     let page = html! {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figures::{self, NONE, or_dash};
 use super::overview;
 use super::plot::bars::{self, Measure, Wanted};
-use super::plot::{latency, timeline};
+use super::plot::{growing, latency, timeline};
 use super::rows::{Contender, Ratio, Row, Rows, Verdict, least, median};
 use super::table;
 use crate::results::Run;
@@ -23,6 +23,7 @@ pub(super) fn section(row: &Row<'_>, rows: &Rows<'_>) -> Markup {
                 (rates(row, rows))
                 (latencies(row))
                 (timelines(row))
+                @if let Some(steps) = growing::figure(row) { (steps) }
                 (resources(row))
                 (settings(row))
             }

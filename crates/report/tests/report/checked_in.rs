@@ -11,7 +11,7 @@ const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compare
 /// `UPDATE_GOLDEN=1` removes the series from a new `results.json`.
 #[test]
 fn results_of_comparisons_are_figures_only() {
-    for name in ["full.json", "separated.json"] {
+    for name in ["full.json", "growth.json", "separated.json"] {
         let path = Path::new(DIRECTORY).join(name);
         let text = std::fs::read_to_string(&path).unwrap();
         let results: Results = serde_json::from_str(&text).unwrap();

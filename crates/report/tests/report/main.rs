@@ -4,6 +4,7 @@ mod browser;
 mod checked_in;
 mod expected;
 mod fixture;
+mod growing;
 mod merges;
 mod page;
 mod ratios;

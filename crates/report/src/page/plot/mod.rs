@@ -6,6 +6,7 @@
 pub(super) mod bars;
 pub(super) mod budgets;
 mod frame;
+pub(super) mod growing;
 pub(super) mod growth;
 pub(super) mod latency;
 pub(super) mod latency_through_time;
