@@ -120,6 +120,30 @@ pub unsafe extern "C" fn foldb_take(
     })
 }
 
+/// Renews the end of an entry, as a put of its value does. Stores in `*was_there` whether the key
+/// has a value; an absent key stays absent. `foldb_write_options_set_expires_at_millis`
+/// names another end than that of the keyspace. Fails if the keyspace has no expiry, or if nothing
+/// says when the entry expires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_touch(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_write_options_t,
+    key: *const u8,
+    key_len: usize,
+    was_there: *mut bool,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(was_there, "was_there")?;
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe {
+            let key = bytes(key, key_len, "key")?;
+            store(was_there, conditional(db, keyspace, options)?.touch(key)?);
+        }
+        Ok(())
+    })
+}
+
 /// Deletes the first entry of the range from `lower` on and before `upper`. Stores its key in
 /// `*key` and its value in `*value`, each to be freed with `foldb_value_free`; NULL in both if the
 /// range has no entry. NULL for a bound means no bound there.

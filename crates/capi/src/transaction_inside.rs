@@ -157,6 +157,26 @@ pub unsafe extern "C" fn foldb_transaction_put_if_absent(
     }
 }
 
+/// Renews the end of an entry, as `foldb_transaction_put` of its value does. Stores in `*was_there`
+/// whether the key has a value; see `foldb_touch`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_transaction_touch(
+    transaction: *mut foldb_transaction_t,
+    keyspace: *const foldb_keyspace_t,
+    key: *const u8,
+    key_len: usize,
+    was_there: *mut bool,
+) -> *mut foldb_error_t {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        within(transaction, keyspace, |own, _| {
+            check_out(was_there, "was_there")?;
+            store(was_there, own.touch(bytes(key, key_len, "key")?)?);
+            Ok(())
+        })
+    }
+}
+
 /// Deletes a key. Stores the value that it had in `*value`, to be freed with `foldb_value_free`;
 /// NULL if it had none.
 #[unsafe(no_mangle)]

@@ -289,6 +289,16 @@ static void ends_of_entries(foldb_t *db) {
   OK(foldb_write_options_set_lifetime_seconds(options, 0));  // as the keyspace says
   OK(foldb_put(db, own, options, BYTES("usual"), BYTES("1")));
   CHECK(end_of(db, own, "usual") > 0 && end_of(db, own, "usual") < end);
+
+  bool was_there;
+  OK(foldb_touch(db, own, NULL, BYTES("at"), &was_there));
+  CHECK(was_there && end_of(db, own, "at") < end && has_in(own, db, "at", "1"));
+  OK(foldb_write_options_set_expires_at_millis(options, end));
+  OK(foldb_touch(db, own, options, BYTES("at"), &was_there));
+  CHECK(was_there && end_of(db, own, "at") == end);
+  OK(foldb_touch(db, own, options, BYTES("ever"), &was_there));
+  CHECK(!was_there && has_in(own, db, "ever", NULL));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_touch(db, NULL, NULL, BYTES("at"), &was_there));
   foldb_write_options_free(options);
 
   foldb_batch_t *batch = foldb_batch_new(db);
@@ -309,13 +319,17 @@ static void ends_of_entries(foldb_t *db) {
   OK(foldb_transaction_put(transaction, own, BYTES("txn 1"), BYTES("1")));
   OK(foldb_transaction_expires_at(transaction, own, BYTES("txn 1"), &millis));
   CHECK(millis == end);
+  OK(foldb_transaction_touch(transaction, own, BYTES("batch 2"), &was_there));
+  CHECK(was_there);
+  OK(foldb_transaction_touch(transaction, own, BYTES("missing"), &was_there));
+  CHECK(!was_there);
   OK(foldb_transaction_set_lifetime_seconds(transaction, -1));
   OK(foldb_transaction_put(transaction, own, BYTES("txn 2"), BYTES("1")));
   OK(foldb_transaction_commit(transaction));
   foldb_transaction_free(transaction);
   CHECK(end_of(db, own, "txn 1") == end && end_of(db, own, "txn 2") == -1);
   CHECK(end_of(db, own, "batch 3") > 0 && end_of(db, own, "batch 3") < end);
-  CHECK(has_in(own, db, "batch 2", "1"));
+  CHECK(has_in(own, db, "batch 2", "1") && end_of(db, own, "batch 2") == end);
   foldb_keyspace_free(own);
 }
 

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use super::{
     Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export,
     Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats,
-    Updates, Verify,
+    Touch, Updates, Verify,
 };
 
 /// The commands.
@@ -45,6 +45,19 @@ Example:
   foldb delete notes.db today"
     )]
     Delete(Delete),
+    /// Renews when an entry expires, or changes it
+    #[command(
+        override_usage = "foldb touch DB KEY --keyspace NAME [--expires SECONDS|never] [FLAGS]",
+        after_help = "\
+The entry keeps its value, and expires as if that value were put now. If the key has no value, touch
+exits with 1. `foldb explain` shows when an entry expires.
+
+Examples:
+  foldb touch shop.db ann --keyspace sessions
+  foldb touch shop.db ann --keyspace sessions --expires 600
+  foldb touch shop.db ann --keyspace sessions --expires never"
+    )]
+    Touch(Touch),
     /// Merges an operand into a key without reading it, and creates the database if it does not
     /// exist
     #[command(

@@ -102,6 +102,23 @@ pub(crate) struct Delete {
     pub within: Within,
 }
 
+/// `touch`.
+#[derive(Debug, Args)]
+pub(crate) struct Touch {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// The new end.
+    #[command(flatten)]
+    pub ends: Ends,
+    /// The keyspace.
+    #[command(flatten)]
+    pub within: Within,
+}
+
 /// `merge`.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {

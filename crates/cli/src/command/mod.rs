@@ -41,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Get(args) => point::get(args, common),
         Command::Put(args) => point::put(args, common),
         Command::Delete(args) => point::delete(args, common),
+        Command::Touch(args) => point::touch(args, common),
         Command::Merge(args) => point::merge(args, common),
         Command::Scan(args) => scan::run(args, common),
         Command::Dump(args) => dump::run(args, common),

@@ -1,4 +1,4 @@
-//! `get`, `put`, `delete`, `merge`: one key.
+//! `get`, `put`, `delete`, `touch`, `merge`: one key.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use foldb::CompareAndSwap;
 use foldb::limits::MAX_VALUE_BYTES;
 use foldb::operators::TextForm;
 
-use crate::args::{Common, Delete, Get, Merge, Put};
+use crate::args::{Common, Delete, Get, Merge, Put, Touch};
 use crate::command::ends;
 use crate::command::typed::{bytes_of, key};
 use crate::exit::{Exit, Outcome};
@@ -115,6 +115,20 @@ pub(super) fn delete(args: &Delete, common: &Common) -> Outcome {
     let key = key(&args.key, common)?;
     let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
     opened.keyspace.delete(key)?;
+    opened.close()
+}
+
+/// Renews the end of an entry.
+pub(super) fn touch(args: &Touch, common: &Common) -> Outcome {
+    let key = key(&args.key, common)?;
+    let within = &args.within.keyspace;
+    ends::check_default(&args.ends, within)?;
+    let opened = Opened::open(&args.db, within, common.options())?;
+    let options = ends::write_options(&args.ends, &opened)?;
+    if !opened.keyspace.with(&options).touch(&key)? {
+        let key = key_in_message(common.key_form(), &key);
+        return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
+    }
     opened.close()
 }
 

@@ -1,6 +1,7 @@
 //! What follows from the options of a keyspace: their check, the settings that are stored,
 //! and the code that stored names stand for.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -72,6 +73,36 @@ impl KeyspaceOptions {
         self.expiry.as_ref().map_or(Ok(()), Expiry::check)?;
         check_comparator(&*self.comparator())?;
         self.guarded_policy().map(drop)
+    }
+
+    /// Returns the given options whose stored values differ, each with both. The operators are
+    /// compared as they are written.
+    pub(crate) fn differences(&self, stored: &KeyspaceOptions) -> Vec<String> {
+        let named = |options: &KeyspaceOptions| {
+            let shown = |value: Option<&dyn fmt::Debug>| value.map(|value| format!("{value:?}"));
+            let of_comparator = |own: &Arc<dyn Comparator>| format!("{:?}", own.name());
+            [
+                ("merge_operator", shown(options.merge_operator.as_ref().map(|own| own as _))),
+                ("comparator", options.comparator.as_ref().map(of_comparator)),
+                ("compression", shown(options.compression.as_ref().map(|own| own as _))),
+                ("bloom_bits", shown(options.bloom_bits.as_ref().map(|own| own as _))),
+                ("compaction", shown(options.compaction.as_ref().map(|own| own as _))),
+                ("value_separation_min", options.separated_from().map(|own| own.to_string())),
+                ("expiry", options.expiry.map(|own| own.to_string())),
+            ]
+        };
+        let pairs = named(self).into_iter().zip(named(stored));
+        let differing = pairs.filter_map(|((name, given), (_, stored))| {
+            let (given, stored) = (given?, stored.unwrap_or_else(|| "none".to_owned()));
+            (given != stored).then(|| format!("{name} is {stored}, and {given} is asked for"))
+        });
+        differing.collect()
+    }
+
+    /// Returns the least bytes of a separated value, if the options say so: values of entries that
+    /// expire are not separated, whatever they say.
+    fn separated_from(&self) -> Option<usize> {
+        self.value_separation_min.filter(|_| self.expiry.is_none())
     }
 
     /// # Errors

@@ -108,6 +108,24 @@ impl Expiry {
         Expiry { bucket, ..self }
     }
 
+    /// Returns the same rule and bucket with another lifetime.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a lifetime of zero, or if each write says when it expires.
+    pub(crate) fn with_lifetime(self, lifetime: Duration) -> Result<Expiry> {
+        let rule = match self.rule {
+            ExpiryRule::AfterLast(_) => ExpiryRule::AfterLast(lifetime),
+            ExpiryRule::AfterFirst(_) => ExpiryRule::AfterFirst(lifetime),
+            ExpiryRule::Each => {
+                return Err(Error::invalid_argument(
+                    "entries of this keyspace have no lifetime: each write says when it expires",
+                ));
+            }
+        };
+        let changed = Expiry { rule, ..self };
+        changed.check().map(|()| changed)
+    }
+
     /// Returns the bucket in seconds.
     pub(crate) fn bucket_seconds(&self) -> u32 {
         u32::try_from(self.bucket.as_secs()).unwrap_or(u32::MAX)

@@ -1,6 +1,6 @@
-//! An open table. Its index and properties are in memory, and [`super::fetch`] gets its blocks. Its
+//! An open table. Its index and properties are in memory, and [`super::fetch`] gets its blocks. A
 //! filter is loaded when a read first asks it: flushes and compactions, which open most tables,
-//! never do.
+//! never do. Only a small filter is loaded with the rest.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::table::policy_filter::{KIND_POLICY, PolicyFilter};
 use crate::table::properties::Properties;
 use crate::table::slots::{Lent, Slots};
 use crate::table::sorted_reads::SortedReads;
-use crate::table::source::{FrameBuffers, TableFile};
+use crate::table::source::{FrameBuffers, TableFile, Tail};
 use crate::table::tombstone_block::decode_tombstones;
 use crate::value::EntryValue;
 
@@ -65,6 +65,17 @@ struct LoadedFilter {
     filter: AnyFilter,
     _charge: Charge,
 }
+
+impl LoadedFilter {
+    fn new(filter: AnyFilter, cache: &BlockCache) -> LoadedFilter {
+        let _charge = Charge::new(&cache.store().filters, filter.memory_bytes());
+        LoadedFilter { filter, _charge }
+    }
+}
+
+/// Bytes of a filter that is loaded when the table is opened: it is so small beside its table that
+/// a second wait for the device would cost more.
+const SMALL_FILTER: usize = 4 << 10;
 
 /// A read that has found its block: see [`TableReader::approach`].
 #[derive(Debug)]
@@ -111,7 +122,8 @@ impl TableReader {
         cache: Arc<BlockCache>,
     ) -> Result<Arc<TableReader>> {
         let file_len = file.len().map_err(|e| Error::io(path, "find the length of table", &e))?;
-        let file = TableFile { file, path: path.to_owned(), number: file_number };
+        let tail = Tail::read(&*file, file_len);
+        let mut file = TableFile { file, path: path.to_owned(), number: file_number, tail };
         let order = KeyOrder::new(comparator);
         let footer = read_footer(&file, file_len)?;
         let properties = read_properties(&file, footer.properties, &order)?;
@@ -124,6 +136,15 @@ impl TableReader {
             + slots.memory_bytes()
             + properties.memory_bytes()
             + range_tombstones.as_ref().map_or(0, RangeTombstones::bytes);
+        let filter = match footer.filter {
+            Some(handle) if handle.len as usize <= SMALL_FILTER => {
+                // A filter that cannot be read is an error of the first read that asks it.
+                let filter = read_filter(&file, handle, &order, filter_policy.as_ref()).ok();
+                filter.map(|filter| OnceLock::from(LoadedFilter::new(filter, &cache)))
+            }
+            _ => None,
+        };
+        file.tail = None;
         Ok(Arc::new(TableReader {
             _charge: Charge::new(&cache.store().indexes, bytes),
             file,
@@ -137,7 +158,7 @@ impl TableReader {
             properties,
             loaded_at: 0,
             filter_policy,
-            filter: OnceLock::new(),
+            filter: filter.unwrap_or_default(),
             left_out: AtomicU32::new(0),
             loading: Lock::new(()),
         }))
@@ -154,7 +175,7 @@ impl TableReader {
         file_number: u64,
     ) -> Result<Properties> {
         let len = file.len().map_err(|e| Error::io(path, "find the length of table", &e))?;
-        let file = TableFile { file, path: path.to_owned(), number: file_number };
+        let file = TableFile { file, path: path.to_owned(), number: file_number, tail: None };
         let footer = read_footer(&file, len)?;
         properties_at(&file, footer.properties)
     }
@@ -245,31 +266,14 @@ impl TableReader {
         if let Some(loaded) = self.filter.get() {
             return Ok(loaded);
         }
-        let filter = self.read_filter(self.footer.filter)?;
-        let bytes = filter.memory_bytes();
-        let _charge = Charge::new(&self.cache.store().filters, bytes);
-        Ok(self.filter.get_or_init(|| LoadedFilter { filter, _charge }))
+        let filter = self.read_filter()?;
+        Ok(self.filter.get_or_init(|| LoadedFilter::new(filter, &self.cache)))
     }
 
-    /// Reads the filter. A built-in filter knows only bytes: it is no use where different bytes are
-    /// equal.
-    fn read_filter(&self, handle: Option<Handle>) -> Result<AnyFilter> {
-        let Some(handle) = handle else {
-            return Ok(AnyFilter::None);
-        };
-        let mut buffers = FrameBuffers::default();
-        let payload = self.file.read_frame(handle, &mut buffers)?;
-        let filter = match payload.first() {
-            Some(&KIND_POLICY) => {
-                PolicyFilter::parse(payload, &self.order, self.filter_policy.as_ref())
-                    .map(|filter| filter.map_or(AnyFilter::None, AnyFilter::Policy))
-            }
-            _ => Filter::parse(payload).map(|filter| match self.order.is_equality_of_bytes() {
-                true => AnyFilter::Blocked(filter),
-                false => AnyFilter::None,
-            }),
-        };
-        filter.map_err(|error| self.file.locate(error, handle.offset))
+    fn read_filter(&self) -> Result<AnyFilter> {
+        self.footer.filter.map_or(Ok(AnyFilter::None), |handle| {
+            read_filter(&self.file, handle, &self.order, self.filter_policy.as_ref())
+        })
     }
 
     /// Returns the error for a filter that rejects a key of the table.
@@ -332,7 +336,7 @@ impl TableReader {
         let footer = read_footer(&self.file, self.file_len)?;
         read_properties(&self.file, footer.properties, &self.order)?;
         read_index(&self.file, footer.index, &self.order, footer.index.offset)?;
-        self.read_filter(footer.filter)?;
+        self.read_filter()?;
         let tombstones = read_tombstones(&self.file, footer.tombstones, &self.order)?;
         let (said, found) = (self.properties.range_deletes, tombstones.map_or(0, |all| all.len()));
         if said != found as u64 {
@@ -393,6 +397,26 @@ pub(super) fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
     let mut bytes = [0; FOOTER_LEN];
     file.read(&mut bytes, offset)?;
     Footer::decode(&bytes, file.number, offset).map_err(|e| file.locate(e, offset))
+}
+
+/// Reads a filter. A built-in filter knows only bytes: it is no use where different bytes are equal.
+fn read_filter(
+    file: &TableFile,
+    handle: Handle,
+    order: &KeyOrder,
+    policy: Option<&GuardedPolicy>,
+) -> Result<AnyFilter> {
+    let mut buffers = FrameBuffers::default();
+    let payload = file.read_frame(handle, &mut buffers)?;
+    let filter = match payload.first() {
+        Some(&KIND_POLICY) => PolicyFilter::parse(payload, order, policy)
+            .map(|filter| filter.map_or(AnyFilter::None, AnyFilter::Policy)),
+        _ => Filter::parse(payload).map(|filter| match order.is_equality_of_bytes() {
+            true => AnyFilter::Blocked(filter),
+            false => AnyFilter::None,
+        }),
+    };
+    filter.map_err(|error| file.locate(error, handle.offset))
 }
 
 fn read_properties(file: &TableFile, handle: Handle, order: &KeyOrder) -> Result<Properties> {

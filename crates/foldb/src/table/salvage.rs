@@ -71,7 +71,7 @@ pub(crate) fn salvage(
     take: &mut Take<'_>,
 ) -> Result<Salvaged> {
     let len = file.len().map_err(|error| Error::io(path, "find the length of table", &error))?;
-    let file = TableFile { file, path: path.to_owned(), number };
+    let file = TableFile { file, path: path.to_owned(), number, tail: None };
     let order = KeyOrder::new(comparator);
     let footer = unless_damaged(read_footer(&file, len))?;
     let mut work = Salvage {

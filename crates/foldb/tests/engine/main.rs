@@ -43,6 +43,7 @@ mod expiry {
     mod rules;
     mod space;
     mod support;
+    mod touches;
 }
 
 /// The change feed, and the logs that are kept for it.

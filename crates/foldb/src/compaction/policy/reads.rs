@@ -72,7 +72,7 @@ pub(super) fn fewer_tombstones(picker: &Picker) -> Option<(u64, Pick)> {
     let cells = Cells::new(picker, base, newer);
     let density = |slice: &Slice| slice.deletes as f64 / (slice.above + slice.below).max(1) as f64;
     let slice = cells.best(picker.policy.slice_bytes(), density)?;
-    let pick = picker.decide(&to_bottom(picker, bottom, &slice.range, Reason::Reads))?;
+    let pick = picker.decide(&to_bottom(picker, bottom, &cells.range(&slice), Reason::Reads))?;
     let price = work(picker, &pick) / SHARE;
     (slice.deletes * BYTES_PER_GONE * LEAST_SCAN >= price).then_some((price, pick))
 }
@@ -125,7 +125,7 @@ fn gathered(picker: &Picker, bottom: usize) -> Option<Draft> {
         let worth = |runs: usize, bytes: u64| runs as f64 / bytes.max(1) as f64;
         worth(a.depth, a.above + a.below).total_cmp(&worth(b.depth, b.above + b.below))
     })?;
-    Some(to_bottom(picker, bottom, &slice.range, Reason::Reads))
+    Some(to_bottom(picker, bottom, &cells.range(&slice), Reason::Reads))
 }
 
 /// Returns a job's work, as the bytes whose compaction takes as long.

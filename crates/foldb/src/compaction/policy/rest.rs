@@ -39,18 +39,22 @@ pub(super) fn at_rest(picker: &Picker) -> Option<Pick> {
     }
     let cells = Cells::new(picker, base, newer);
     let slices = cells.slices(picker.policy.slice_bytes());
-    let mut due: Vec<Slice> = slices.filter(|slice| is_due(picker, slice)).collect();
+    let is_small = is_small(picker);
+    let mut due: Vec<Slice> = slices.filter(|slice| is_due(picker, is_small, slice)).collect();
     due.sort_by(|a, b| b.ripeness().total_cmp(&a.ripeness()));
-    due.iter().find_map(|slice| picker.decide(&to_bottom(picker, last, &slice.range, Reason::Rest)))
+    due.iter().find_map(|slice| {
+        picker.decide(&to_bottom(picker, last, &cells.range(slice), Reason::Rest))
+    })
 }
 
-/// Returns whether the bytes over a slice are due to go into it at rest.
-fn is_due(picker: &Picker, slice: &Slice) -> bool {
+/// Returns whether the bytes over a slice are due to go into it at rest. `is_small` is about the
+/// tree.
+fn is_due(picker: &Picker, is_small: bool, slice: &Slice) -> bool {
     let below = slice.below as f64;
     let learned = picker.tree.dead_share.clamp(0.0, 1.0);
     let dead = slice.above as f64 * (1.0 + learned) / 2.0 + slice.doomed as f64;
     let is_worth_it = slice.above.saturating_mul(LEAST_SHARE_OF_SORTED) >= slice.below;
-    dead > picker.policy.staging_ratio * below || (is_small(picker) && is_worth_it)
+    dead > picker.policy.staging_ratio * below || (is_small && is_worth_it)
 }
 
 /// Returns whether the tree is no larger than what level 0 gathers before its first compaction.

@@ -1,5 +1,6 @@
 //! The settings of the policy, and what each level is under them.
 
+use crate::compaction::policy::slices::MOST_CELLS;
 use crate::rewriting::memory::WorkMemory;
 use crate::settings::{CompactionPreset, Settings};
 
@@ -34,6 +35,8 @@ pub(crate) struct Policy {
     pub most_table_keys: u64,
     /// Bytes of memtables that one flush writes.
     pub flush_bytes: u64,
+    /// Most cells that a decision divides a run into.
+    pub most_cells: usize,
 }
 
 /// What a level is for.
@@ -90,6 +93,7 @@ impl Policy {
             target_file_size: tree.target_file_size,
             most_table_keys: memory.max_keys() as u64,
             flush_bytes: write_buffers.bytes_of_a_flush(),
+            most_cells: MOST_CELLS,
         }
     }
 

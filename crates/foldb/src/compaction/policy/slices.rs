@@ -9,14 +9,21 @@
 //! ```
 //!
 //! A slice is cut at table bounds. It rewrites whole tables of the base and leaves no trimmed
-//! reference there.
+//! reference there. In a base of very many tables, a cell has several of them.
+
+use std::ops::Range;
 
 use crate::compaction::policy::decision::Picker;
 use crate::compaction::policy::estimate::bytes_below;
 use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
 use crate::key::Comparator;
 
-/// One table of the base run with the gap after it, and the data above both.
+/// Most cells of a base. Each newer run is spread over all of them, so they bound the work of a
+/// decision. A base of 75 000 tables has 19 of them in a cell. A slice is then a four-thousandth of
+/// the base, which is still little temporary space.
+pub(super) const MOST_CELLS: usize = 4096;
+
+/// A table of the base run, or several neighbours, with the gap after it, and the data above.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     /// Where the cell begins; `None` for the first.
@@ -33,10 +40,11 @@ pub(super) struct Cell {
     pub depth: usize,
 }
 
-/// Neighbouring cells.
+/// Neighbouring cells. It has no keys: a run of very many tables has as many slices, and one of
+/// them becomes a job ([`Cells::range`]).
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
-    pub range: CutRange,
+    cells: Range<usize>,
     pub below: u64,
     pub above: u64,
     pub doomed: u64,
@@ -56,33 +64,58 @@ impl Slice {
 /// The cells of a base run under newer runs.
 pub(super) struct Cells {
     pub cells: Vec<Cell>,
+    /// Bytes of an entry of the base, on average.
+    entry_bytes: f64,
 }
 
 impl Cells {
-    /// Lays the newer runs over the base.
+    /// Lays the newer runs over the base. Neighbouring tables of a base of very many share a cell:
+    /// see [`MOST_CELLS`].
     pub(super) fn new<'a>(
         picker: &Picker,
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
+        let together = base.len().div_ceil(picker.policy.most_cells);
+        Cells::of_groups(picker, base, together.max(1), newer)
+    }
+
+    /// Lays the newer runs over the base, with a cell for each of its tables.
+    pub(super) fn of_tables<'a>(
+        picker: &Picker,
+        base: &[TableShape],
+        newer: impl IntoIterator<Item = &'a RunShape>,
+    ) -> Cells {
+        Cells::of_groups(picker, base, 1, newer)
+    }
+
+    fn of_groups<'a>(
+        picker: &Picker,
+        base: &[TableShape],
+        together: usize,
+        newer: impl IntoIterator<Item = &'a RunShape>,
+    ) -> Cells {
         let mut cells: Vec<Cell> = base
-            .iter()
+            .chunks(together)
             .enumerate()
-            .map(|(i, table)| Cell {
-                lo: (i > 0).then(|| table.lo.clone()),
-                below: table.bytes,
+            .map(|(i, tables)| Cell {
+                lo: (i > 0).then(|| tables[0].lo.clone()),
+                below: tables.iter().map(|table| table.bytes).sum(),
                 ..Cell::default()
             })
             .collect();
         if cells.is_empty() {
             cells.push(Cell::default());
         }
-        let mut grid = Cells { cells };
         let entries: u64 = base.iter().map(|table| table.entries).sum();
         let bytes: u64 = base.iter().map(|table| table.bytes).sum();
         let entry_bytes = bytes as f64 / (entries as f64).max(1.0);
+        let mut grid = Cells { cells, entry_bytes };
         for run in newer {
-            grid.lay(picker, run, entry_bytes);
+            let mut counted = None;
+            for table in &run.tables {
+                grid.lay(picker, table, &mut counted);
+            }
         }
         for cell in &mut grid.cells {
             cell.doomed = cell.doomed.min(cell.below);
@@ -90,37 +123,50 @@ impl Cells {
         grid
     }
 
-    /// Spreads a run over the cells.
-    fn lay(&mut self, picker: &Picker, run: &RunShape, entry_bytes: f64) {
-        let mut counted = None;
-        for table in &run.tables {
-            let covered = self.covered_by(picker, table);
-            let mut begin = 0;
-            for at in covered.clone() {
-                let end = match self.cells.get(at + 1) {
-                    Some(next) if at + 1 < covered.end => bytes_below(
-                        table,
-                        next.lo.as_ref().expect("only the first has none"),
-                        picker.cmp,
-                    ),
-                    _ => table.bytes,
-                };
-                let bytes = end.saturating_sub(begin);
-                begin = begin.max(end);
-                let cell = &mut self.cells[at];
-                cell.above += bytes;
-                cell.depth += usize::from(counted != Some(at));
-                counted = Some(at);
-                let share = bytes as f64 / (table.bytes as f64).max(1.0);
-                let deletes = table.deletes as f64 * share;
-                cell.deletes += deletes as u64;
-                cell.doomed += (deletes * entry_bytes) as u64;
-            }
+    /// Spreads a table over the cells. `counted` is the last cell that its run was counted in.
+    fn lay(&mut self, picker: &Picker, table: &TableShape, counted: &mut Option<usize>) {
+        let covered = self.covered_by(picker, table);
+        let mut begin = 0;
+        for at in covered.clone() {
+            let end = match self.cells.get(at + 1) {
+                Some(next) if at + 1 < covered.end => bytes_below(
+                    table,
+                    next.lo.as_ref().expect("only the first has none"),
+                    picker.cmp,
+                ),
+                _ => table.bytes,
+            };
+            let bytes = end.saturating_sub(begin);
+            begin = begin.max(end);
+            let cell = &mut self.cells[at];
+            cell.above += bytes;
+            cell.depth += usize::from(*counted != Some(at));
+            *counted = Some(at);
+            let share = bytes as f64 / (table.bytes as f64).max(1.0);
+            let deletes = table.deletes as f64 * share;
+            cell.deletes += deletes as u64;
+            cell.doomed += (deletes * self.entry_bytes) as u64;
+        }
+    }
+
+    /// Returns the slice that one table covers if nothing else lies over the base. Its deletes are
+    /// not spread over the cells.
+    pub(super) fn slice_under(&self, picker: &Picker, table: &TableShape) -> Slice {
+        let cells = self.covered_by(picker, table);
+        let below = self.cells[cells.clone()].iter().map(|cell| cell.below).sum();
+        let doomed = (table.deletes as f64 * self.entry_bytes) as u64;
+        Slice {
+            cells,
+            below,
+            above: table.bytes,
+            doomed: doomed.min(below),
+            deletes: table.deletes,
+            depth: 1,
         }
     }
 
     /// Returns the indexes of the cells that a table's bounds touch.
-    pub(super) fn covered_by(&self, picker: &Picker, table: &TableShape) -> std::ops::Range<usize> {
+    fn covered_by(&self, picker: &Picker, table: &TableShape) -> Range<usize> {
         let begins_by = |cell: &Cell, key: &Key| {
             cell.lo.as_ref().is_none_or(|lo| picker.cmp.compare(lo, key).is_le())
         };
@@ -132,14 +178,19 @@ impl Cells {
         start..end.max(start + 1)
     }
 
+    /// Returns the keys of a slice.
+    pub(super) fn range(&self, slice: &Slice) -> CutRange {
+        CutRange {
+            lo: self.cells[slice.cells.start].lo.clone(),
+            hi: self.cells.get(slice.cells.end).and_then(|cell| cell.lo.clone()),
+        }
+    }
+
     /// Returns the slice that these cells form.
-    pub(super) fn slice(&self, cells: std::ops::Range<usize>) -> Slice {
+    pub(super) fn slice(&self, cells: Range<usize>) -> Slice {
         let of = &self.cells[cells.clone()];
         Slice {
-            range: CutRange {
-                lo: of[0].lo.clone(),
-                hi: self.cells.get(cells.end).and_then(|cell| cell.lo.clone()),
-            },
+            cells,
             below: of.iter().map(|cell| cell.below).sum(),
             above: of.iter().map(|cell| cell.above).sum(),
             doomed: of.iter().map(|cell| cell.doomed).sum(),
@@ -179,7 +230,7 @@ impl Cells {
         bytes: u64,
         cmp: &dyn Comparator,
     ) -> Option<Slice> {
-        let inside = |at: usize| self.slice(at..at + 1).range.overlaps(range, cmp);
+        let inside = |at: usize| self.range(&self.slice(at..at + 1)).overlaps(range, cmp);
         let all = 0..self.cells.len();
         let start = all.clone().find(|&at| self.cells[at].depth > 0 && inside(at))?;
         let mut held = 0;

@@ -19,7 +19,7 @@ pub(super) fn several_runs(picker: &Picker, level: usize, max_runs: usize) -> Op
         runs: 0..newer.len(),
         to: level,
         output: OutputRun::Existing(oldest.id),
-        range: slice.range,
+        range: cells.range(&slice),
         only_as_move: false,
     };
     let urgency = (newer.len() + 1) as f64 / max_runs as f64;
@@ -54,23 +54,23 @@ pub(super) fn over_capacity(picker: &Picker, level: usize, capacity: u64) -> Opt
 /// Returns the range of neighbouring tables, about one target size, with the fewest bytes of the
 /// next level under each of their own.
 fn least_overlap(picker: &Picker, level: usize, run: &RunShape) -> Option<CutRange> {
-    let own = Cells::new(picker, &run.tables, picker.runs(level + 1));
+    let own = Cells::of_tables(picker, &run.tables, picker.runs(level + 1));
     let target = picker.policy.target_file_size;
-    let mut best: Option<(f64, CutRange)> = None;
+    let mut best: Option<(f64, Slice)> = None;
     let (mut end, mut held) = (0, 0);
     for start in 0..run.tables.len() {
         while end < run.tables.len() && (held < target || end <= start) {
             held += run.tables[end].bytes;
             end += 1;
         }
-        let Slice { range, below: bytes, above: overlap, .. } = own.slice(start..end);
-        let price = overlap as f64 / (bytes as f64).max(1.0);
+        let slice = own.slice(start..end);
+        let price = slice.above as f64 / (slice.below as f64).max(1.0);
         if best.as_ref().is_none_or(|(least, _)| price < *least) {
-            best = Some((price, range));
+            best = Some((price, slice));
         }
         held -= run.tables[start].bytes;
     }
-    best.map(|(_, range)| range)
+    best.map(|(_, slice)| own.range(&slice))
 }
 
 /// Sends tombstones over many bytes to the bottom with everything in their range. It takes tables
@@ -80,9 +80,11 @@ pub(super) fn deletes(picker: &Picker, level: usize, bottom: usize) -> Vec<Need>
     let Some(base) = picker.runs(bottom).last() else { return Vec::new() };
     let free = picker.free_from(level);
     let mut needs = Vec::new();
+    let mut cells = None;
     for at in free..upper_runs(picker, level, bottom) {
         for table in picker.runs(level)[at].tables.iter().filter(|table| table.is_delete_heavy()) {
-            needs.extend(doomed_under(picker, level, at, table, base, bottom));
+            let cells = cells.get_or_insert_with(|| Cells::of_tables(picker, &base.tables, []));
+            needs.extend(doomed_under(picker, level, at, table, cells, bottom));
         }
     }
     needs
@@ -98,12 +100,10 @@ fn doomed_under(
     level: usize,
     at: usize,
     table: &TableShape,
-    base: &RunShape,
+    cells: &Cells,
     bottom: usize,
 ) -> Option<Need> {
-    let alone = RunShape { id: 0, busy: false, tables: vec![table.clone()] };
-    let cells = Cells::new(picker, &base.tables, [&alone]);
-    let slice = cells.slice(cells.covered_by(picker, table));
+    let slice = cells.slice_under(picker, table);
     let worth = picker.policy.staging_ratio.max(0.25) * slice.below as f64;
     if slice.below == 0 || (slice.doomed as f64) < worth {
         return None;
@@ -114,7 +114,7 @@ fn doomed_under(
         runs: at..upper_runs(picker, level, bottom),
         to: bottom,
         output: picker.oldest_target(bottom),
-        range: slice.range,
+        range: cells.range(&slice),
         only_as_move: false,
     };
     Some(Need { urgency: 1.0, debt: slice.above + slice.below, drafts: vec![draft] })

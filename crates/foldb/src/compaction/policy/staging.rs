@@ -103,7 +103,7 @@ impl Staging<'_> {
             runs: self.free..self.picker.runs(self.level).len(),
             to: self.level + 1,
             output: self.picker.sorted_target(self.level + 1),
-            range: slice.range,
+            range: self.cells.range(&slice),
             only_as_move: false,
         }
     }

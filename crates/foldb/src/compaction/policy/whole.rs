@@ -44,10 +44,11 @@ pub(super) fn into_one_run(picker: &Picker, range: &CutRange) -> Verdict {
     };
     let upper = picker.tree.levels[..bottom].iter().flatten();
     let newer: Vec<&RunShape> = upper.chain(several).filter(|run| holds(run)).collect();
-    let cells = Cells::new(picker, oldest, newer.iter().copied());
+    // A caller waits for this range alone, so slices are no larger than they must be.
+    let cells = Cells::of_tables(picker, oldest, newer.iter().copied());
     let next = cells.first_in(range, picker.policy.slice_bytes(), picker.cmp);
     let Some(slice) = next else { return refold(picker, bottom, range) };
-    let draft = to_bottom(picker, bottom, &slice.range, Reason::Manual);
+    let draft = to_bottom(picker, bottom, &cells.range(&slice), Reason::Manual);
     run_or_wait(picker, &draft)
 }
 

@@ -210,7 +210,7 @@ impl WriteBatch {
     ) {
         debug_assert!(kind.may_expire(), "only a put or a merge is stored with a stamp");
         let id = self.name_keyspace_of(keyspace, key);
-        let Some(expiry) = &keyspace.settings.expiry else {
+        let Some(expiry) = &keyspace.expiry() else {
             self.add_stored(kind, id, operator, key, value, false);
             return;
         };
@@ -247,6 +247,11 @@ impl WriteBatch {
         self
     }
 
+    /// Returns when the writes that follow expire, if the caller said so.
+    pub(crate) fn expires(&self) -> Option<Expires> {
+        self.expires
+    }
+
     /// Returns whether some stamps are pending.
     #[inline]
     pub(crate) fn has_pending_stamps(&self) -> bool {
@@ -277,7 +282,7 @@ impl WriteBatch {
     ) -> &mut Self {
         let id = self.name_keyspace_of(keyspace, key);
         let expires = self.expires;
-        match &keyspace.settings.expiry {
+        match &keyspace.expiry() {
             Some(expiry) if kind.may_expire() => {
                 let stored = with_pending_stamp(value, kind, expiry, expires);
                 self.add_stored(kind, id, operator, key, &stored, true);

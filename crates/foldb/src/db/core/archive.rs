@@ -195,6 +195,6 @@ fn named(keyspace: &KeyspaceState) -> NamedKeyspace {
         name: keyspace.name.to_string(),
         comparator: keyspace.comparator.name().to_owned(),
         operator: keyspace.merge_operator().map(Operator::spec).unwrap_or_default(),
-        expiry: keyspace.settings.expiry.map(|expiry| expiry.to_string()).unwrap_or_default(),
+        expiry: keyspace.expiry().map(|expiry| expiry.to_string()).unwrap_or_default(),
     }
 }

@@ -226,7 +226,7 @@ impl Core {
             filter_bits: settings.filter_bits(keyspace.num_levels, level),
             filter_policy: keyspace.filter_policy.clone(),
             operators: self.registry.resolver().definitions().cloned().collect(),
-            expiry: settings.expiry,
+            expiry: keyspace.expiry(),
         }
     }
 

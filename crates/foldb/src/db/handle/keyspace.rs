@@ -4,8 +4,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::db::core::{Core, Handle};
+use crate::db::lifecycle::keyspaces::set_lifetime;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Result;
 use crate::fold::Operator;
@@ -105,6 +107,36 @@ impl Keyspace {
     /// ```
     pub fn unset_default_operator(&self) -> Result<()> {
         self.core().unset_default_operator(&self.state)
+    }
+
+    /// Changes the lifetime of entries for the writes that follow, durably. Stored entries keep
+    /// their ends: [`Keyspace::touch`] gives one the new lifetime. Rule and bucket stay. A batch or
+    /// transaction that was filled before has the old lifetime.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a keyspace without an expiry or with
+    /// [`Expiry::per_write`](crate::expiry::Expiry::per_write), and for a lifetime of zero. `Io` or
+    /// `NoSpace`, and the lifetime stays. `KeyspaceDropped`, `ReadOnly`, `Closed`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::Duration;
+    /// use foldb::KeyspaceOptions;
+    /// use foldb::expiry::Expiry;
+    ///
+    /// let hour = Expiry::after_last_write(Duration::from_secs(3600));
+    /// let options = KeyspaceOptions { expiry: Some(hour), ..KeyspaceOptions::default() };
+    /// let sessions = db.create_keyspace("sessions", options)?;
+    /// sessions.put("ann", "for an hour")?;
+    /// sessions.set_lifetime(Duration::from_secs(86_400))?;
+    /// sessions.put("bob", "for a day")?;
+    /// assert!(sessions.expires_at("ann")? < sessions.expires_at("bob")?);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn set_lifetime(&self, lifetime: Duration) -> Result<()> {
+        set_lifetime(self.core(), &self.state, lifetime)
     }
 
     /// Returns the options that create a keyspace like this one. The options name the operator even

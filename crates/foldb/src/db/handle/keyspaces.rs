@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::lifecycle::keyspaces::missing;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fold::Definition;
 use crate::options::KeyspaceOptions;
 
 impl Db {
@@ -31,11 +32,13 @@ impl Db {
         Ok(Keyspace::new(Arc::clone(self.default_keyspace().handle()), state))
     }
 
-    /// Returns a keyspace by its name. Creates it with `options` if it does not exist; an existing
-    /// keyspace keeps its own options.
+    /// Returns a keyspace by its name. Creates it with `options` if it does not exist. An existing
+    /// keyspace must have the options that are given; what `options` leave open it keeps.
     ///
     /// # Errors
-    /// As [`Db::create_keyspace`], without `KeyspaceExists`.
+    /// As [`Db::create_keyspace`], without `KeyspaceExists`. `InvalidArgument` if the keyspace has
+    /// another operator, comparator, expiry or other stored option than `options` name. The message
+    /// has both. [`Db::keyspace`] opens it whatever its options are.
     ///
     /// # Example
     /// ```
@@ -55,7 +58,11 @@ impl Db {
         loop {
             match self.keyspace(name) {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
-                found => return found,
+                found => {
+                    let found = found?;
+                    check_same(&found, &options)?;
+                    return Ok(found);
+                }
             }
             match self.create_keyspace(name, options.clone()) {
                 // Another thread created the keyspace in the meantime. It may also have dropped it
@@ -103,4 +110,28 @@ impl Db {
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
         self.core().drop_keyspace(name)
     }
+}
+
+/// Checks that an existing keyspace has the options that are given.
+///
+/// # Errors
+/// `InvalidArgument`, with each option that differs; `UnknownOperator`.
+fn check_same(found: &Keyspace, given: &KeyspaceOptions) -> Result<()> {
+    // One operator has several spellings: `stringappend` is `stringappend:,`.
+    let spelled = |spec: &String| {
+        let operator = found.core().registry.parse(spec)?;
+        Ok::<_, Error>(Definition::of(0, &*operator).spec())
+    };
+    let merge_operator = given.merge_operator.as_ref().map(spelled).transpose()?;
+    let given = KeyspaceOptions { merge_operator, ..given.clone() };
+    let differences = given.differences(&found.state().options());
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "keyspace '{}' exists with other options: its {}; open it with Db::keyspace, or ask for the \
+         options that it has",
+        found.name().escape_debug(),
+        differences.join("; its ")
+    )))
 }

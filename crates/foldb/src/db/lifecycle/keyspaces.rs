@@ -1,6 +1,6 @@
-//! Creating and dropping keyspaces.
+//! Creating, changing and dropping keyspaces.
 //!
-//! Each of them is one synced manifest edit, made under the writer lock. So the log never names a
+//! To create or drop one is one synced manifest edit, made under the writer lock. So the log never names a
 //! keyspace that the manifest does not know, and no write to a keyspace is logged after its drop.
 //! Ids are never reused, so an old log's writes to a dropped keyspace never reach another keyspace.
 //!
@@ -10,6 +10,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::compaction::policy::DeadShare;
 use crate::db::core::Core;
@@ -129,6 +130,20 @@ impl Core {
         self.remove_unreferenced_tables();
         Ok(())
     }
+}
+
+/// Changes the lifetime that entries of a keyspace get from now on, durably: writes a new manifest.
+pub(crate) fn set_lifetime(core: &Core, keyspace: &KeyspaceState, lifetime: Duration) -> Result<()> {
+    core.check_writable()?;
+    core.check_not_inside()?;
+    let mut tree = core.lock_tree();
+    keyspace.check_exists()?;
+    let before = keyspace.expiry().ok_or_else(|| {
+        let message = "entries of this keyspace do not expire: create another with an expiry";
+        Error::invalid_argument(message)
+    })?;
+    keyspace.change_expiry(before.with_lifetime(lifetime)?);
+    core.begin_manifest(&mut tree).inspect_err(|_| keyspace.change_expiry(before))
 }
 
 pub(crate) fn missing(name: &str) -> Error {

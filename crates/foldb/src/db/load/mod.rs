@@ -232,7 +232,7 @@ impl SortedLoad {
         self.core().standing.check_process()?;
         limits::check_key("a key", key)?;
         limits::check_value(value)?;
-        match &self.keyspace.state().settings.expiry {
+        match &self.keyspace.state().expiry() {
             None => self.add_stored(what, key, value),
             Some(expiry) => {
                 let stored = self.stamped(expiry, what.0, value)?;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::ArcSwapOption;
+
 use crate::compaction::policy::Policy;
 use crate::db::state::damage::DamagedParts;
 use crate::db::state::gc_backoff::GcBackoff;
@@ -21,7 +23,7 @@ use crate::options::KeyspaceOptions;
 use crate::rewriting::memory::WorkMemory;
 use crate::segment::GrowingFiles;
 use crate::settings::Settings;
-use crate::settings::{KeyspaceSettings, LogAdoption};
+use crate::settings::{Expiry, KeyspaceSettings, LogAdoption};
 use crate::user_code::guarded;
 use crate::version::{KeyspaceEdit, OpenTables, Version};
 use crate::wal::LEAST_BY_DEFAULT;
@@ -49,7 +51,11 @@ pub(crate) struct KeyspaceState {
     default_id: Option<OperatorId>,
     /// Whether the default operator was removed since then.
     operator_unset: AtomicBool,
+    /// The settings, with the lifetime of entries at the open or creation; see
+    /// [`KeyspaceState::expiry`].
     pub(crate) settings: KeyspaceSettings,
+    /// The expiry since a caller changed the lifetime of entries.
+    changed_expiry: ArcSwapOption<Expiry>,
     /// The smallest value, in bytes, that is logged so that a flush can adopt it: use the log as a
     /// value segment instead of copying the value. `usize::MAX` if no value is.
     pub(crate) separable_from: usize,
@@ -135,6 +141,7 @@ impl KeyspaceState {
             default_id: parts.default_id,
             operator_unset: AtomicBool::new(false),
             settings: parts.settings,
+            changed_expiry: ArcSwapOption::empty(),
             separable_from: separable_from.unwrap_or(usize::MAX),
             num_levels,
             policy,
@@ -337,6 +344,24 @@ impl KeyspaceState {
         Error::invalid_argument(message)
     }
 
+    /// Returns the expiry that writes get now.
+    #[inline]
+    pub(crate) fn expiry(&self) -> Option<Expiry> {
+        let opened = self.settings.expiry?;
+        Some(self.changed_expiry.load().as_deref().copied().unwrap_or(opened))
+    }
+
+    /// Changes the expiry that writes get from now on. The caller stores it.
+    pub(crate) fn change_expiry(&self, expiry: Expiry) {
+        debug_assert!(self.stamps, "records of a keyspace have stamps from its creation on");
+        self.changed_expiry.store(Some(Arc::new(expiry)));
+    }
+
+    /// Returns the settings as they are now.
+    fn settings_now(&self) -> KeyspaceSettings {
+        KeyspaceSettings { expiry: self.expiry(), ..self.settings }
+    }
+
     /// Returns the options in effect.
     pub(crate) fn options(&self) -> KeyspaceOptions {
         KeyspaceOptions {
@@ -347,7 +372,7 @@ impl KeyspaceState {
             filter_policy: self.filter_policy.as_ref().map(|own| Arc::clone(own.policy())),
             compaction: Some(self.settings.compaction),
             value_separation_min: self.settings.value_separation_min,
-            expiry: self.settings.expiry,
+            expiry: self.expiry(),
         }
     }
 
@@ -358,7 +383,7 @@ impl KeyspaceState {
             id: self.id,
             // The default keyspace always exists and follows the options of each open.
             name: (!is_default).then(|| String::from(&*self.name)),
-            settings: (!is_default).then_some(self.settings),
+            settings: (!is_default).then(|| self.settings_now()),
             comparator: Some(self.comparator.name().to_owned()),
             num_levels: Some(self.num_levels as u64),
             default_operator: self.default_id(),

@@ -100,6 +100,15 @@ impl Steps for Conditional<'_> {
         self.keyspace
     }
 
+    fn expires(&self) -> Option<Expires> {
+        self.options.expires
+    }
+
+    fn expire(&self, key: &[u8], expires: Expires) -> Result<bool> {
+        let options = WriteOptions { expires: Some(expires), ..*self.options };
+        Conditional { options: &options, ..*self }.touch(key)
+    }
+
     fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {
         self.take_first_entry(range)
     }
@@ -128,6 +137,7 @@ impl Steps for Conditional<'_> {
             let (kind, value) = match &next {
                 Next::Nothing => return Ok(result),
                 Next::Put(value) => ((Kind::Put, NO_OPERATOR), &value[..]),
+                Next::Again(value) => ((Kind::Put, NO_OPERATOR), &value[..]),
                 Next::Delete => ((Kind::Delete, NO_OPERATOR), &[][..]),
                 Next::Merge(operator, operand) => {
                     ((Kind::Merge, core.stored_operator(keyspace, operator)?), *operand)

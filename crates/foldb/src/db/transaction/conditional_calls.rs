@@ -13,6 +13,7 @@ use crate::db::transaction::steps::{CompareAndSwap, Steps};
 use crate::error::Result;
 use crate::key::AsKeyRange;
 use crate::options::WriteOptions;
+use crate::settings::Expires;
 use crate::value::Value;
 
 /// Writes under a condition. Each is atomic: no other write to the key comes between its read and
@@ -185,6 +186,56 @@ impl<H: WritesKeyspace> With<'_, H, WriteOptions> {
     ) -> Result<bool> {
         self.steps().merge_if(key, predicate, operand)
     }
+
+    /// Renews the end of an entry, as a put of its value does. Returns whether the key has a
+    /// value. An absent key stays absent, and so does one that has expired.
+    ///
+    /// [`WriteOptions::expires`] names another end than that of the keyspace. With
+    /// [`Expiry::per_write`](crate::expiry::Expiry::per_write) it is needed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a keyspace without an expiry, or if nothing says when the entry
+    /// expires; as [`With::compare_and_swap`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::Duration;
+    /// use foldb::KeyspaceOptions;
+    /// use foldb::expiry::{Expires, Expiry};
+    ///
+    /// let expiry = Some(Expiry::after_last_write(Duration::from_secs(1800)));
+    /// let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
+    /// let sessions = db.create_keyspace("sessions", options)?;
+    /// sessions.put("ann", "basket: 2 books")?;
+    /// assert!(sessions.touch("ann")?); // for another half an hour
+    /// assert!(!sessions.touch("bob")?);
+    ///
+    /// sessions.expire("ann", Expires::After(Duration::from_secs(86_400)))?;
+    /// sessions.persist("ann")?;
+    /// assert_eq!(sessions.expires_at("ann")?, None);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn touch(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.steps().touch(key)
+    }
+
+    /// Sets when an entry expires; see [`With::touch`]. Returns whether the key has a value.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a keyspace without an expiry; as [`With::compare_and_swap`].
+    pub fn expire(&self, key: impl AsRef<[u8]>, expires: Expires) -> Result<bool> {
+        self.steps().expire(key.as_ref(), expires)
+    }
+
+    /// Lets an entry never expire. Returns whether the key has a value.
+    ///
+    /// # Errors
+    /// As [`With::expire`].
+    pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.steps().expire(key.as_ref(), Expires::Never)
+    }
 }
 
 /// Gives a handle the calls that read and write in one step.
@@ -299,6 +350,44 @@ macro_rules! conditional_calls {
     };
 }
 
+/// Gives a handle the calls that change when an entry expires. Entries of the keyspace `default`
+/// never do, so handles of that keyspace have none of them.
+macro_rules! calls_of_ends {
+    ($handle:ty, |$own:ident| $steps:expr, $claims:literal) => {
+        impl $handle {
+            /// Renews the end of an entry, and returns whether there is one: see [`With::touch`].
+            #[doc = $claims]
+            ///
+            /// # Errors
+            /// As [`With::touch`].
+            pub fn touch(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+                let $own = self;
+                Steps::touch(&$steps, key)
+            }
+
+            /// Sets when an entry expires, and returns whether there is one: see [`With::expire`].
+            #[doc = $claims]
+            ///
+            /// # Errors
+            /// As [`With::expire`].
+            pub fn expire(&self, key: impl AsRef<[u8]>, expires: Expires) -> Result<bool> {
+                let $own = self;
+                Steps::expire(&$steps, key.as_ref(), expires)
+            }
+
+            /// Lets an entry never expire, and returns whether there is one: see
+            /// [`With::persist`].
+            #[doc = $claims]
+            ///
+            /// # Errors
+            /// As [`With::persist`].
+            pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+                self.expire(key, Expires::Never)
+            }
+        }
+    };
+}
+
 conditional_calls!(Db, |own| own.with(&WriteOptions::DEFAULT).steps(), "");
 conditional_calls!(Keyspace, |own| own.with(&WriteOptions::DEFAULT).steps(), "");
 conditional_calls!(
@@ -310,4 +399,11 @@ conditional_calls!(
     TransactionKeyspace<'_>,
     |own| *own,
     "The read is claimed, with every isolation. After an error the transaction has no further write."
+);
+
+calls_of_ends!(Keyspace, |own| own.with(&WriteOptions::DEFAULT).steps(), "");
+calls_of_ends!(
+    TransactionKeyspace<'_>,
+    |own| *own,
+    "The read is claimed, with every isolation. [`Transaction::set_expires`] counts as in a put."
 );

@@ -28,6 +28,7 @@ use crate::limits;
 use crate::locks::rank::{CLAIMS, TRANSACTION};
 use crate::locks::{Lock, LockGuard};
 use crate::memory::{Gauge, RoughCharge};
+use crate::settings::Expires;
 use crate::user_code::guarded;
 
 /// Most times that a commit reads the records of its claims before it counts as a conflict.
@@ -241,6 +242,11 @@ impl Transaction {
         let claims = claims.as_ref();
         let first_end = claims.map(|_| &self.first_end);
         read(&OverSnapshot { keyspace, snapshot: &snapshot, own, claims, first_end })
+    }
+
+    /// Returns when the writes that follow expire, if the caller said so.
+    pub(super) fn expires(&self) -> Option<Expires> {
+        self.lock().batch.expires()
     }
 
     /// Changes how the batch takes the writes that follow.

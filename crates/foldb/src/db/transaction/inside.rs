@@ -117,6 +117,10 @@ impl Steps for TransactionKeyspace<'_> {
         self.keyspace
     }
 
+    fn expires(&self) -> Option<Expires> {
+        self.transaction.expires()
+    }
+
     fn step<'a, T>(
         &self,
         key: &[u8],
@@ -126,10 +130,19 @@ impl Steps for TransactionKeyspace<'_> {
         match next {
             Next::Nothing => {}
             Next::Put(value) => self.put(key, value)?,
+            Next::Again(value) => self.put(key, value)?,
             Next::Delete => self.delete(key)?,
             Next::Merge(_, operand) => self.merge(key, operand)?,
         }
         Ok(result)
+    }
+
+    fn expire(&self, key: &[u8], expires: Expires) -> Result<bool> {
+        let before = self.transaction.expires();
+        self.transaction.set_expires(Some(expires));
+        let was_there = self.touch(key);
+        self.transaction.set_expires(before);
+        was_there
     }
 
     fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>> {

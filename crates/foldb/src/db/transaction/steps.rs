@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use crate::db::core::Core;
 use crate::db::handle::keyspace::Keyspace;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fold::{Chain, Operator};
 use crate::key::{AsKeyRange, Kind, NO_OPERATOR, RecordHeader};
+use crate::settings::{Expires, ExpiryRule};
 use crate::value::Value;
 
 /// The outcome of [`With::compare_and_swap`](crate::With::compare_and_swap).
@@ -29,6 +30,8 @@ impl CompareAndSwap {
 pub(super) enum Next<'a> {
     Nothing,
     Put(Cow<'a, [u8]>),
+    /// Puts the value that was found, which gets the end of a put.
+    Again(Value),
     Delete,
     /// With the default operator of the keyspace.
     Merge(&'a Operator, &'a [u8]),
@@ -38,6 +41,9 @@ pub(super) enum Next<'a> {
 pub(super) trait Steps {
     fn own_keyspace(&self) -> &Keyspace;
 
+    /// Returns when a write of the caller expires, if the caller says so.
+    fn expires(&self) -> Option<Expires>;
+
     /// Reads the key, asks `decide`, perhaps several times, and does what it says. No other write
     /// to the key comes in between.
     fn step<'a, T>(
@@ -45,6 +51,9 @@ pub(super) trait Steps {
         key: &[u8],
         decide: impl FnMut(Option<Value>) -> Result<(Next<'a>, T)>,
     ) -> Result<T>;
+
+    /// Does what [`Steps::touch`] does, with this end.
+    fn expire(&self, key: &[u8], expires: Expires) -> Result<bool>;
 
     fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>>;
 
@@ -96,6 +105,33 @@ pub(super) trait Steps {
 
     fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.fetch_update(key, |_| None)
+    }
+
+    fn touch(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.check_ends()?;
+        self.step(key.as_ref(), |found| match found {
+            Some(value) => Ok((Next::Again(value), true)),
+            None => Ok((Next::Nothing, false)),
+        })
+    }
+
+    /// Checks that a put gives an entry the end that the caller wants.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if entries of the keyspace do not expire, or if each write must say when
+    /// and this one does not.
+    fn check_ends(&self) -> Result<()> {
+        let Some(expiry) = self.own_keyspace().state().settings.expiry else {
+            return Err(Error::invalid_argument(
+                "entries of this keyspace do not expire: create it with KeyspaceOptions::expiry",
+            ));
+        };
+        match expiry.rule {
+            ExpiryRule::Each if self.expires().is_none() => Err(Error::invalid_argument(
+                "each write of this keyspace says when its entry expires: call expire, or persist",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn merge_get(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<Option<Value>> {

@@ -250,12 +250,12 @@ fn the_time_never_falls() {
     for seed in 0..5 {
         let crashed = fs.crash_with(seed);
         let db = open(&crashed, &clock);
-        let own = lists(&db, "lists", Expiry::per_write());
+        let own = db.keyspace("lists").unwrap();
         assert_eq!(read(&own, "a"), None, "seed {seed}");
         own.put("a", "1").unwrap();
         drop((own, db));
         let db = open(&crashed, &clock);
-        let own = lists(&db, "lists", Expiry::per_write());
+        let own = db.keyspace("lists").unwrap();
         assert_eq!(read(&own, "a").as_deref(), Some("1"));
         let end = own.expires_at("a").unwrap().unwrap();
         assert_eq!(end, SystemTime::UNIX_EPOCH + seconds(START + 20));

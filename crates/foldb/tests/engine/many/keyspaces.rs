@@ -1,8 +1,10 @@
 //! Keyspaces: several ordered maps over one log, each with its own operator, order and shape.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldb::env::MemFs;
+use foldb::expiry::Expiry;
 use foldb::{
     CompactionPreset, Compression, Db, ErrorKind, Keyspace, KeyspaceOptions, Options, WriteBatch,
 };
@@ -266,4 +268,47 @@ fn each_has_its_own_compaction_preset() {
     };
     assert_eq!((runs("leveled", 1), runs("lazy", 1)), (1, 0), "{:?}", stats.keyspaces);
     assert_eq!((runs("leveled", 6), runs("lazy", 6)), (0, 1), "{:?}", stats.keyspaces);
+}
+
+#[test]
+fn keyspace_or_create_names_the_options_that_differ() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let hour = Expiry::after_last_write(Duration::from_secs(3600));
+    let lists = || KeyspaceOptions {
+        expiry: Some(hour),
+        bloom_bits: Some(12),
+        ..KeyspaceOptions::with_operator("stringappend")
+    };
+    let own = db.keyspace_or_create("lists", lists()).unwrap();
+    own.merge("a", "1").unwrap();
+    let spelled = KeyspaceOptions { merge_operator: Some("stringappend:,".to_owned()), ..lists() };
+    for same in [lists(), spelled, KeyspaceOptions::default(), own.options()] {
+        db.keyspace_or_create("lists", same).unwrap();
+    }
+    let differing = [
+        (
+            KeyspaceOptions { merge_operator: Some("uint64add".to_owned()), ..lists() },
+            "merge_operator is \"stringappend:,\", and \"uint64add\" is asked for",
+        ),
+        (
+            KeyspaceOptions { expiry: Some(Expiry::per_write()), ..lists() },
+            "expiry is after-last-write:3600, and per-write is asked for",
+        ),
+        (
+            KeyspaceOptions { bloom_bits: Some(0), ..lists() },
+            "bloom_bits is 12, and 0 is asked for",
+        ),
+    ];
+    for (options, expected) in differing {
+        let error = db.keyspace_or_create("lists", options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    db.create_keyspace("plain", KeyspaceOptions::default()).unwrap();
+    let error = db.keyspace_or_create("plain", lists()).unwrap_err();
+    for expected in ["bloom_bits is 10", "expiry is none", "Db::keyspace"] {
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert_eq!(own.get("a").unwrap().unwrap(), b"1");
 }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod drawing;
+mod many_tables;
 mod order;
 mod properties;
 mod scenarios;
@@ -9,6 +10,7 @@ mod sim_tree;
 mod simulator;
 
 use crate::compaction::policy::shape::TableShape;
+use crate::compaction::policy::slices::MOST_CELLS;
 use crate::compaction::policy::{Pick, Policy, RunningJob, Signals, TreeShape, Verdict};
 use crate::key::Comparator;
 use crate::settings::CompactionPreset;
@@ -33,6 +35,7 @@ fn policy(preset: CompactionPreset, write_buffer: u64) -> Policy {
         target_file_size: write_buffer.clamp(8 * MIB, 64 * MIB),
         most_table_keys: 1 << 40,
         flush_bytes: write_buffer * (buffers - 1),
+        most_cells: MOST_CELLS,
     }
 }
 

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use crate::compaction::policy::tests::depth;
 use crate::compaction::policy::tests::order::{assert_apart, assert_keeps_order, mark_busy};
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree, key};
+use crate::compaction::policy::slices::MOST_CELLS;
 use crate::compaction::policy::{CutRange, Pick, Policy, RunningJob, Verdict, reads, rest, whole};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
@@ -63,6 +64,8 @@ fn policy(preset: CompactionPreset, num_levels: usize) -> Policy {
         level_multiplier: 3.0,
         target_file_size: 8,
         flush_bytes: 20,
+        // Half of the histories have cells of several tables.
+        most_cells: if num_levels.is_multiple_of(2) { 3 } else { MOST_CELLS },
         ..super::policy(preset, 2 << 20)
     }
 }
