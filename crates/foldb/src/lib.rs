@@ -101,8 +101,8 @@ pub use value::Value;
 pub mod operators {
     pub use crate::db::{Base, Finalized, Operand, Operands, check_output};
     pub use crate::fold::{
-        BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins,
-        hyperloglog, laws, list, merge_fn, set,
+        BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, histogram,
+        hyperloglog, laws, list, merge_fn, set, stats, top,
     };
 }
 

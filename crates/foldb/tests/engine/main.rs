@@ -76,6 +76,7 @@ mod folding {
     mod bounded_chains;
     mod explain;
     mod hazards;
+    mod summaries;
     mod traps;
 }
 

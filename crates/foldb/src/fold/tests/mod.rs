@@ -6,4 +6,5 @@ mod expiring;
 mod law_kit;
 mod laws;
 mod registry;
+mod summaries;
 mod versions;
