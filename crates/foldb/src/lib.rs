@@ -188,6 +188,11 @@ struct Tour;
 #[doc = include_str!("../../../docs/merge.md")]
 struct MergeGuide;
 
+/// Runs the Rust example of the page of operators.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/operators.md")]
+struct OperatorsPage;
+
 /// Runs the examples of the guide to transactions.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/transactions.md")]

@@ -74,6 +74,7 @@ mod files {
 /// Chains of operands, and the values that they fold to.
 mod folding {
     mod bounded_chains;
+    mod encoders;
     mod explain;
     mod hazards;
     mod summaries;
