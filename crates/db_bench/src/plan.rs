@@ -104,7 +104,12 @@ fn choose_operator(spec: &str, value_size: u64, known: &[BuiltinInfo]) -> Result
     let is_number = match builtin.text {
         TextForm::Bytes => false,
         TextForm::U64 | TextForm::I64 | TextForm::F64 => true,
-        TextForm::List | TextForm::Set | TextForm::Sketch => {
+        TextForm::List
+        | TextForm::Set
+        | TextForm::Sketch
+        | TextForm::Stats
+        | TextForm::Top
+        | TextForm::Histogram => {
             return Err(Failure::new(format!(
                 "db_bench cannot use merge operator {name}: it does not accept random bytes as operands"
             )));

@@ -101,8 +101,8 @@ pub use value::Value;
 pub mod operators {
     pub use crate::db::{Base, Finalized, Operand, Operands, check_output};
     pub use crate::fold::{
-        BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins,
-        hyperloglog, laws, list, merge_fn, set,
+        BuiltinInfo, Full, Growth, MergeOperator, Operator, Partial, TextForm, builtins, histogram,
+        hyperloglog, laws, list, merge_fn, set, stats, top,
     };
 }
 
@@ -187,6 +187,11 @@ struct Tour;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/merge.md")]
 struct MergeGuide;
+
+/// Runs the Rust example of the page of operators.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/operators.md")]
+struct OperatorsPage;
 
 /// Runs the examples of the guide to transactions.
 #[cfg(doctest)]

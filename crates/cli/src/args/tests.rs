@@ -101,7 +101,7 @@ fn errors_name_the_nearest_valid_name() {
     assert_eq!(
         usage_error("foldb get db k --as u46"),
         "--as cannot be 'u46'; the nearest is 'u64'; valid are auto, utf8, hex, base64, \
-         u64, i64, f64, list, set"
+         u64, i64, f64, list, set, stats, top, histogram"
     );
     assert_eq!(
         usage_error("foldb get db k --profile small-memory"),

@@ -33,10 +33,11 @@ pub(super) fn run(args: &Load, common: &Common) -> Outcome {
         ends::check(&args.ends, opened)?;
     }
     let value = common.value_format.resolve(target.operator_text());
-    if value == Form::Sketch {
-        return Err(Exit::usage(
-            "scan shows only the estimate of a sketch: give --as hex to scan and to load",
-        ));
+    if value.shows_summary() {
+        return Err(Exit::usage(format!(
+            "scan shows only a summary of {} values: give --as hex to scan and to load",
+            value.name()
+        )));
     }
     let expires = args.ends.expires;
     let is_plain = args.operator.is_none()

@@ -43,5 +43,8 @@ fn operand_text(text: TextForm) -> &'static str {
         TextForm::F64 => "a decimal fraction (f64)",
         TextForm::List | TextForm::Sketch => "one element",
         TextForm::Set => "+member or -member",
+        TextForm::Stats => "a whole number, one sample",
+        TextForm::Top => "score, space, item",
+        TextForm::Histogram => "a decimal fraction, one sample",
     }
 }

@@ -21,8 +21,11 @@ pub(crate) fn write(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes `elements` escaped, with commas between them.
-pub(crate) fn write_elements(elements: &[&[u8]], out: &mut impl Write) -> io::Result<()> {
-    for (index, element) in elements.iter().enumerate() {
+pub(crate) fn write_elements(
+    elements: &[impl AsRef<[u8]>],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (index, element) in elements.iter().map(AsRef::as_ref).enumerate() {
         if index > 0 {
             out.write_all(b",")?;
         }

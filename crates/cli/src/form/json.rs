@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::form::escape::quoted;
-use crate::form::{Form, Shown};
+use crate::form::{Form, Shown, summary};
 
 /// Up to here, every integer is also a 64-bit fraction.
 const MAX_EXACT: u64 = 1 << 53;
@@ -37,15 +37,27 @@ pub(crate) fn value(shown: Shown<'_>) -> Value {
             Err(_) => json!({ "base64": BASE64.encode(bytes) }),
         },
         Shown::List(_) | Shown::Set(_) => {
-            shown.elements().into_iter().map(|element| value(Shown::Text(element))).collect()
+            shown.elements().iter().map(|element| value(Shown::Text(element))).collect()
+        }
+        Shown::Top(bytes) => summary::items_to_json(bytes),
+        Shown::Stats(_) | Shown::Histogram(_) => {
+            let fields = summary::fields(shown).into_iter();
+            Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
         }
         Shown::Hex(bytes) => json!(HEXLOWER.encode(bytes)),
         Shown::Base64(bytes) => json!(BASE64.encode(bytes)),
         Shown::U64(n) => integer(n),
-        Shown::I64(n) if n.unsigned_abs() > MAX_EXACT => json!(n.to_string()),
-        Shown::I64(n) => json!(n),
+        Shown::I64(n) => signed(n.into()),
         Shown::F64(n) if n.is_finite() => json!(n),
         Shown::F64(n) => json!(format!("{n:?}")),
+    }
+}
+
+/// Returns a signed integer as JSON.
+pub(crate) fn signed(n: i128) -> Value {
+    match i64::try_from(n) {
+        Ok(n) if n.unsigned_abs() <= MAX_EXACT => json!(n),
+        _ => Value::String(n.to_string()),
     }
 }
 
@@ -93,10 +105,12 @@ pub(crate) fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
             let elements = elements.iter().map(text).collect::<Option<Vec<_>>>();
             elements.map(|elements| form.joined(elements.iter().map(Vec::as_slice)))
         }
+        (Form::Top, Value::Array(items)) => summary::items_of_json(items),
         (Form::U64, Value::Number(n)) => n.as_u64().map(|n| n.to_le_bytes().into()),
         (Form::I64, Value::Number(n)) => n.as_i64().map(|n| n.to_le_bytes().into()),
         (Form::F64, Value::Number(n)) => n.as_f64().map(|n| n.to_le_bytes().into()),
-        (Form::List | Form::Set | Form::Sketch, _) => None,
+        (Form::List | Form::Set | Form::Top, _) => None,
+        (form, _) if form.shows_summary() => None,
         (form, Value::String(text)) => form.parse(text.as_bytes()),
         _ => None,
     };
@@ -104,6 +118,7 @@ pub(crate) fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
         let expected = match form {
             Form::Utf8 => "text or {\"base64\":…}".to_owned(),
             Form::List | Form::Set => "an array of elements".to_owned(),
+            Form::Top => "an array of items and scores".to_owned(),
             form => form.expected(),
         };
         let json = quoted(json.to_string().as_bytes());
@@ -112,7 +127,7 @@ pub(crate) fn parse(form: Form, json: &Value) -> Result<Vec<u8>, String> {
 }
 
 /// Parses a string as text, and `{"base64":"…"}` as any bytes.
-fn text(json: &Value) -> Option<Vec<u8>> {
+pub(crate) fn text(json: &Value) -> Option<Vec<u8>> {
     match json {
         Value::String(text) => Some(text.as_bytes().to_vec()),
         Value::Object(object) if object.len() == 1 => {

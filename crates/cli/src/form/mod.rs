@@ -4,10 +4,12 @@
 //!
 //! Invariant: a form reads its own output back as the same bytes. A value alone is read with
 //! [`Form::parse`], one on a shared line with [`Form::parse_escaped`], one in JSON with
-//! [`json::parse`]. Sketches are the exception, because a form shows only their estimate.
+//! [`json::parse`]. The exceptions are the forms that show a summary only
+//! ([`Form::shows_summary`]).
 
 pub(crate) mod escape;
 pub(crate) mod json;
+mod summary;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -37,6 +39,9 @@ pub(crate) enum ValueFormat {
     F64,
     List,
     Set,
+    Stats,
+    Top,
+    Histogram,
 }
 
 /// A text form of bytes.
@@ -60,6 +65,12 @@ pub(crate) enum Form {
     Set,
     /// Counted elements: input names one, output is the estimate.
     Sketch,
+    /// Whole numbers: input is one, output their count, sum and range.
+    Stats,
+    /// Items with scores: input names one, output has all.
+    Top,
+    /// Fractions: input is one, output their count and quantiles.
+    Histogram,
 }
 
 impl From<KeyFormat> for Form {
@@ -82,6 +93,9 @@ impl From<TextForm> for Form {
             TextForm::List => Form::List,
             TextForm::Set => Form::Set,
             TextForm::Sketch => Form::Sketch,
+            TextForm::Stats => Form::Stats,
+            TextForm::Top => Form::Top,
+            TextForm::Histogram => Form::Histogram,
         }
     }
 }
@@ -99,6 +113,9 @@ impl ValueFormat {
             ValueFormat::F64 => Form::F64,
             ValueFormat::List => Form::List,
             ValueFormat::Set => Form::Set,
+            ValueFormat::Stats => Form::Stats,
+            ValueFormat::Top => Form::Top,
+            ValueFormat::Histogram => Form::Histogram,
         }
     }
 }
@@ -122,6 +139,12 @@ pub(crate) enum Shown<'a> {
     List(&'a [u8]),
     /// Members of a set.
     Set(&'a [u8]),
+    /// Items with scores.
+    Top(&'a [u8]),
+    /// Count, sum and range of whole numbers.
+    Stats(&'a [u8]),
+    /// Count and quantiles of fractions.
+    Histogram(&'a [u8]),
 }
 
 impl Form {
@@ -137,12 +160,20 @@ impl Form {
             Form::List => "list",
             Form::Set => "set",
             Form::Sketch => "hyperloglog",
+            Form::Stats => "stats",
+            Form::Top => "top",
+            Form::Histogram => "histogram",
         }
     }
 
     /// Whether it is a form of numbers.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Form::U64 | Form::I64 | Form::F64)
+    }
+
+    /// Whether its output says less than the bytes, so that nothing reads them back.
+    pub(crate) fn shows_summary(self) -> bool {
+        matches!(self, Form::Sketch | Form::Stats | Form::Histogram)
     }
 
     /// Returns the expected input, as the end of a sentence.
@@ -152,8 +183,10 @@ impl Form {
             Form::Hex => "an even number of hexadecimal digits".to_owned(),
             Form::Base64 => "base64 (A-Z a-z 0-9 + /)".to_owned(),
             Form::U64 => format!("a whole number from 0 to {}", u64::MAX),
-            Form::I64 => format!("a whole number from {} to {}", i64::MIN, i64::MAX),
+            Form::I64 | Form::Stats => format!("a whole number from {} to {}", i64::MIN, i64::MAX),
             Form::F64 => "a decimal fraction such as -1.5 or 2e10".to_owned(),
+            Form::Histogram => "a finite decimal fraction such as -1.5 or 2e10".to_owned(),
+            Form::Top => "a whole number, a space and an item, such as '7 ada'".to_owned(),
             Form::List | Form::Sketch => "one element".to_owned(),
             Form::Set => "+member or -member".to_owned(),
         }
@@ -171,6 +204,9 @@ impl Form {
             Form::List => TextForm::List.parse(text),
             Form::Set => TextForm::Set.parse(text),
             Form::Sketch => TextForm::Sketch.parse(text),
+            Form::Stats => TextForm::Stats.parse(text),
+            Form::Top => TextForm::Top.parse(text),
+            Form::Histogram => TextForm::Histogram.parse(text),
         }
     }
 
@@ -184,6 +220,11 @@ impl Form {
             Form::List | Form::Set => {
                 let elements = escape::undo_elements(text)?;
                 Ok(Cow::Owned(self.joined(elements.iter().map(|element| &**element))))
+            }
+            Form::Top => {
+                let items = escape::undo_elements(text)?;
+                let top = summary::top_of(items.iter().map(|item| &**item));
+                top.map(Cow::Owned).ok_or_else(|| self.refusal(text))
             }
             _ => self.parse(text).map(Cow::Owned).ok_or_else(|| self.refusal(text)),
         }
@@ -234,25 +275,42 @@ impl Form {
                 let estimate = foldb::operators::hyperloglog::estimate(bytes);
                 Shown::U64(estimate.map_err(|_| no_such("hyperloglog sketch"))?.round() as u64)
             }
+            Form::Stats => {
+                foldb::operators::stats::summary(bytes).map_err(|_| no_such("stats value"))?;
+                Shown::Stats(bytes)
+            }
+            Form::Top => {
+                foldb::operators::top::items(bytes).map_err(|_| no_such("top value"))?;
+                Shown::Top(bytes)
+            }
+            Form::Histogram => {
+                foldb::operators::histogram::count(bytes).map_err(|_| no_such("histogram"))?;
+                Shown::Histogram(bytes)
+            }
         })
     }
 }
 
 impl<'a> Shown<'a> {
-    /// Returns the elements of a list or a set. [`Form::show`] has checked that it is one.
-    pub(crate) fn elements(self) -> Vec<&'a [u8]> {
-        match self {
-            Shown::List(bytes) => foldb::operators::list::elements(bytes).unwrap_or_default(),
-            Shown::Set(bytes) => foldb::operators::set::members(bytes).unwrap_or_default(),
-            _ => Vec::new(),
-        }
+    /// Returns the elements of a list or a set, or the lines of items with scores. [`Form::show`]
+    /// has checked that it is one.
+    pub(crate) fn elements(self) -> Vec<Cow<'a, [u8]>> {
+        let elements = match self {
+            Shown::List(bytes) => foldb::operators::list::elements(bytes),
+            Shown::Set(bytes) => foldb::operators::set::members(bytes),
+            Shown::Top(bytes) => return summary::lines_of(bytes),
+            _ => return Vec::new(),
+        };
+        elements.unwrap_or_default().into_iter().map(Cow::Borrowed).collect()
     }
 
     /// Writes the value on a line that it shares with its key: text is escaped.
     pub(crate) fn write_escaped(self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Shown::Text(bytes) => escape::write(bytes, out),
-            Shown::List(_) | Shown::Set(_) => escape::write_elements(&self.elements(), out),
+            Shown::List(_) | Shown::Set(_) | Shown::Top(_) => {
+                escape::write_elements(&self.elements(), out)
+            }
             other => other.write_plain(out),
         }
     }
@@ -266,17 +324,18 @@ impl<'a> Shown<'a> {
             Shown::U64(n) => write!(out, "{n}"),
             Shown::I64(n) => write!(out, "{n}"),
             Shown::F64(n) => write!(out, "{n:?}"),
-            Shown::List(_) | Shown::Set(_) => self.write_elements(out),
+            Shown::List(_) | Shown::Set(_) | Shown::Top(_) => self.write_elements(out),
+            Shown::Stats(_) | Shown::Histogram(_) => summary::write(self, out),
         }
     }
 
-    /// Writes the elements of a list or a set, escaped, one on each line.
+    /// Writes the elements of a list, a set or items, escaped, one on each line.
     fn write_elements(self, out: &mut impl Write) -> io::Result<()> {
         for (index, element) in self.elements().into_iter().enumerate() {
             if index > 0 {
                 out.write_all(b"\n")?;
             }
-            escape::write(element, out)?;
+            escape::write(&element, out)?;
         }
         Ok(())
     }

@@ -128,6 +128,50 @@ fn elements_are_written_one_by_one_and_shown_together() {
     assert!(Form::List.show(b"\x09").is_err());
 }
 
+#[test]
+fn items_are_written_one_by_one_and_shown_by_rank() {
+    use foldb::operators::top;
+
+    let two = top::operand([(7, "ada"), (i64::MAX, "b\n")]);
+    assert_eq!(plain(Form::Top, &two), "9223372036854775807 b\\n\n7 ada");
+    assert_eq!(
+        json(Form::Top, &two),
+        r#"[{"item":"b\n","score":"9223372036854775807"},{"item":"ada","score":7}]"#
+    );
+    assert_eq!(Form::Top.parse(b"-7 a b"), Some(top::operand([(-7, "a b")])));
+    for text in ["ada", "7", "x ada", " ada", "7.5 ada"] {
+        assert_eq!(Form::Top.parse(text.as_bytes()), None, "{text:?}");
+    }
+    assert!(Form::Top.show(b"7 ada").is_err());
+}
+
+#[test]
+fn samples_are_written_one_by_one_and_shown_as_a_summary() {
+    use foldb::operators::{histogram, stats};
+
+    assert_eq!(Form::Stats.parse(b"-5"), Some(stats::operand([-5])));
+    assert_eq!(Form::Stats.parse(b"0.5"), None);
+    let three = stats::operand([i64::MAX, i64::MAX, 0]);
+    let shown = "count=3 sum=18446744073709551614 min=0 max=9223372036854775807 mean=";
+    assert!(plain(Form::Stats, &three).starts_with(shown), "{}", plain(Form::Stats, &three));
+    assert_eq!(plain(Form::Stats, b""), "count=0 sum=0");
+    let two = stats::operand([1, 2]);
+    assert_eq!(
+        json::value(Form::Stats.show(&two).unwrap()),
+        serde_json::json!({ "count": 2, "sum": 3, "min": 1, "max": 2, "mean": 1.5 })
+    );
+    assert!(Form::Stats.show(b"123").is_err());
+
+    let three = histogram::operand([3.0, 1.0, 2.0]);
+    assert_eq!(plain(Form::Histogram, &three), "count=3 min=1.0 p50=2.0 p90=2.0 p99=2.0 max=3.0");
+    assert_eq!(plain(Form::Histogram, b""), "count=0");
+    assert_eq!(Form::Histogram.parse(b"2e3"), Some(histogram::operand([2000.0])));
+    for text in ["nan", "inf", "-infinity", "1e999", "x"] {
+        assert_eq!(Form::Histogram.parse(text.as_bytes()), None, "{text}");
+    }
+    assert!(Form::Histogram.show(b"\x01").is_err());
+}
+
 /// On a shared line and in JSON, for every form and bytes that it shows.
 #[test]
 fn lines_and_json_are_read_back_as_the_same_bytes() {
@@ -147,6 +191,10 @@ fn lines_and_json_are_read_back_as_the_same_bytes() {
             (Form::F64, f64::NEG_INFINITY.to_le_bytes().to_vec()),
             (Form::List, Form::List.joined(elements.iter().copied())),
             (Form::Set, Form::Set.joined(elements.iter().copied())),
+            (
+                Form::Top,
+                foldb::operators::top::operand(elements.iter().map(|item| (number as i64, item))),
+            ),
         ];
         for (form, bytes) in cases {
             let mut line = Vec::new();
@@ -173,6 +221,12 @@ fn json_of_another_kind_is_refused() {
         (Form::List, "\"a\""),
         (Form::Set, "[1]"),
         (Form::Sketch, "7"),
+        (Form::Stats, "7"),
+        (Form::Histogram, "\"0.5\""),
+        (Form::Top, "\"7 ada\""),
+        (Form::Top, r#"[{"item":"ada"}]"#),
+        (Form::Top, r#"[{"item":"ada","score":0.5}]"#),
+        (Form::Top, r#"[{"item":"ada","score":1,"x":1}]"#),
     ] {
         let value = serde_json::from_str(text).unwrap();
         let why = json::parse(form, &value).unwrap_err();

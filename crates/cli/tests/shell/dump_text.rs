@@ -59,7 +59,18 @@ fn a_dump_that_is_loaded_dumps_the_same() {
 fn no_bytes_are_lost_whatever_the_operator() {
     let mut random = fastrand::Rng::with_seed(7);
     let shell = Shell::new();
-    let operators = ["none", "uint64add", "int64add", "float64add", "list", "set", "hyperloglog"];
+    let operators = [
+        "none",
+        "uint64add",
+        "int64add",
+        "float64add",
+        "list",
+        "set",
+        "hyperloglog",
+        "stats",
+        "top",
+        "histogram",
+    ];
     for operator in operators {
         shell.ok(&format!("keyspaces db --create {operator} --operator {operator}"));
         let mut hex =

@@ -62,6 +62,7 @@ fn the_values_of_every_operator_come_back() {
         ("stringappend:;", vec!["a;b", "\\"]),
         ("list", vec!["", "a,b", ",", "\\e", "tab\there"]),
         ("set", vec!["+", "+a,b", "+\u{e9}", "+x"]),
+        ("top:3", vec!["9223372036854775807 a,b", "-1 ", "7 \\e tab\there", "7  x"]),
     ];
     for (number, (operator, operands)) in merges.iter().enumerate() {
         let db = format!("db{number}");
@@ -79,11 +80,14 @@ fn the_values_of_every_operator_come_back() {
 #[test]
 fn sketches_need_a_form_that_keeps_them() {
     let shell = Shell::new();
-    shell.ok("merge db k a --operator hyperloglog");
-    let message = shell.run("load new --operator hyperloglog").failed(2);
-    assert!(message.contains("--as hex"), "{message}");
-    assert!(!shell.path("new").exists());
-    copy(&shell, "db", "new", " --as hex", " --operator hyperloglog");
+    for (operator, operand) in [("hyperloglog", "a"), ("stats", "7"), ("histogram", "0.5")] {
+        let (db, new) = (format!("{operator}.db"), format!("{operator}.new"));
+        shell.ok(&format!("merge {db} k {operand} --operator {operator}"));
+        let message = shell.run(&format!("load {new} --operator {operator}")).failed(2);
+        assert!(message.contains("--as hex"), "{message}");
+        assert!(!shell.path(&new).exists());
+        copy(&shell, &db, &new, " --as hex", &format!(" --operator {operator}"));
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 
+use crate::fold::builtin::{histogram, top};
 use crate::fold::operator::{Full, MergeOperator, Partial, TextForm};
 use crate::user_code::guarded;
 
@@ -175,7 +176,8 @@ impl Check {
 /// Generates an operand in the text form of an operator.
 fn generated(text: TextForm, rng: &mut Rng) -> Vec<u8> {
     match text {
-        TextForm::U64 | TextForm::I64 => {
+        // A number is one sample of stats, too.
+        TextForm::U64 | TextForm::I64 | TextForm::Stats => {
             let edges = [0, 1, u64::MAX, 1 << 63];
             let number = if rng.bool() { rng.u64(..) } else { edges[rng.usize(..edges.len())] };
             number.to_le_bytes().to_vec()
@@ -183,12 +185,20 @@ fn generated(text: TextForm, rng: &mut Rng) -> Vec<u8> {
         TextForm::F64 => {
             [1e16, 1.0, -0.0, 0.1, f64::MAX, f64::INFINITY][rng.usize(..6)].to_le_bytes().to_vec()
         }
+        TextForm::Histogram => {
+            let edges = [1e-320, -0.0, 0.1, 0.1001, -1e16, f64::MAX];
+            histogram::operand((0..rng.usize(..3)).map(|_| edges[rng.usize(..edges.len())]))
+        }
+        TextForm::Top => top::operand([(rng.i64(-1..2), short(rng))]),
         form => {
-            let len = rng.usize(..4);
-            let text: Vec<u8> = (0..len).map(|_| b"ab+-,\0\xff"[rng.usize(..7)]).collect();
+            let text = short(rng);
             form.parse(&text).unwrap_or(text)
         }
     }
+}
+
+fn short(rng: &mut Rng) -> Vec<u8> {
+    (0..rng.usize(..4)).map(|_| b"ab+-,\0\xff"[rng.usize(..7)]).collect()
 }
 
 /// The result for a key.

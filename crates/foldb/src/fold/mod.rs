@@ -23,7 +23,7 @@ pub(crate) mod stamp;
 mod tests;
 
 pub(crate) use builtin::builtin;
-pub use builtin::{BuiltinInfo, builtins, hyperloglog, list, set};
+pub use builtin::{BuiltinInfo, builtins, histogram, hyperloglog, list, set, stats, top};
 pub(crate) use chain::{Below, Chain, Operands, Outcome, Record, full, take_output};
 pub use closure::merge_fn;
 pub use definition::Definition;

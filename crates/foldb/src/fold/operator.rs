@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::fold::builtin::{hyperloglog, list, set};
+use crate::fold::builtin::{histogram, hyperloglog, list, set, top};
 
 /// The answer of [`MergeOperator::full`]: the key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,24 +191,32 @@ pub enum TextForm {
     Set,
     /// One element to count ([`crate::operators::hyperloglog::operand`]).
     Sketch,
+    /// One sample, a signed decimal ([`crate::operators::stats::operand`]).
+    Stats,
+    /// A score, a space and an item ([`crate::operators::top::operand`]).
+    Top,
+    /// One sample, a finite decimal fraction ([`crate::operators::histogram::operand`]).
+    Histogram,
 }
 
 impl TextForm {
-    /// Parses an operand from text; `None` if the form is a number and the text is not. Where
+    /// Parses an operand from text; `None` if the form has a number and the text has none. Where
     /// operands are made of elements, the text is one element.
     ///
     /// # Example
     /// ```
-    /// use foldb::operators::{TextForm, set};
+    /// use foldb::operators::{TextForm, set, top};
     ///
     /// assert_eq!(TextForm::U64.parse(b"1"), Some(1u64.to_le_bytes().to_vec()));
     /// assert_eq!(TextForm::Set.parse(b"-red"), Some(set::remove("red")));
+    /// assert_eq!(TextForm::Top.parse(b"7 ada"), Some(top::operand([(7, "ada")])));
     /// ```
     pub fn parse(self, text: &[u8]) -> Option<Vec<u8>> {
         Some(match self {
             TextForm::Bytes => text.to_vec(),
             TextForm::U64 => number::<u64>(text)?.to_le_bytes().to_vec(),
-            TextForm::I64 => number::<i64>(text)?.to_le_bytes().to_vec(),
+            // The form of one sample of `stats` is that of a number.
+            TextForm::I64 | TextForm::Stats => number::<i64>(text)?.to_le_bytes().to_vec(),
             TextForm::F64 => number::<f64>(text)?.to_le_bytes().to_vec(),
             TextForm::List => list::operand([text]),
             TextForm::Set => match text {
@@ -216,6 +224,13 @@ impl TextForm {
                 [b'+', member @ ..] | member => set::add(member),
             },
             TextForm::Sketch => hyperloglog::operand([text]),
+            TextForm::Top => {
+                let space = text.iter().position(|byte| *byte == b' ')?;
+                top::operand([(number(&text[..space])?, &text[space + 1..])])
+            }
+            TextForm::Histogram => {
+                histogram::operand([number(text).filter(|sample: &f64| sample.is_finite())?])
+            }
         })
     }
 }

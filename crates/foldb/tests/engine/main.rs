@@ -75,8 +75,10 @@ mod files {
 /// Chains of operands, and the values that they fold to.
 mod folding {
     mod bounded_chains;
+    mod encoders;
     mod explain;
     mod hazards;
+    mod summaries;
     mod traps;
 }
 

@@ -1,5 +1,10 @@
 //! `append` and `stringappend:SEP`: values that grow at their end. A put of one element gives the
 //! same bytes as a merge of it onto nothing.
+//!
+//! ```text
+//! operand:                  bytes
+//! partial result = value:   | operand | separator | operand | separator | … | operand |
+//! ```
 
 use std::sync::Arc;
 

@@ -1,5 +1,9 @@
 //! `uint64add` and `int64add`: 8-byte little-endian counters that wrap, like RocksDB's `uint64add`.
 //!
+//! ```text
+//! operand = partial result = value:   | number LE, 8 bytes |
+//! ```
+//!
 //! Both add the same bits; only their text forms differ. The strict operators reject a base that is
 //! not 8 bytes (reads of that key fail). `rocksdb_lenient` counts a value of another width as 0, as
 //! RocksDB does.

@@ -7,6 +7,7 @@ mod append;
 mod bits;
 mod counter;
 mod extremum;
+pub mod histogram;
 pub mod hyperloglog;
 #[cfg_attr(not(feature = "json"), path = "json_absent.rs")]
 mod json;
@@ -15,6 +16,8 @@ mod number;
 mod put;
 mod putifabsent;
 pub mod set;
+pub mod stats;
+pub mod top;
 
 use std::sync::Arc;
 
@@ -236,6 +239,36 @@ const BUILTINS: &[BuiltinInfo] = &[
         id: Some(17),
         missing_feature: None,
         make: hyperloglog::make_hyperloglog,
+    },
+    BuiltinInfo {
+        name: "stats",
+        parameter: None,
+        text: TextForm::Stats,
+        summary: "count, sum, least and greatest of whole numbers",
+        example: "12",
+        id: Some(18),
+        missing_feature: None,
+        make: stats::make_stats,
+    },
+    BuiltinInfo {
+        name: "top",
+        parameter: Some("K, 1 to 4096 (without it 10)"),
+        text: TextForm::Top,
+        summary: "keeps the K items with the highest scores",
+        example: "7 ada",
+        id: None,
+        missing_feature: None,
+        make: top::make_top,
+    },
+    BuiltinInfo {
+        name: "histogram",
+        parameter: Some("PERCENT: 10, 5, 2, 1, 0.5, 0.2 or 0.1 (without it 1)"),
+        text: TextForm::Histogram,
+        summary: "quantiles of fractions, within PERCENT of a sample",
+        example: "0.25",
+        id: None,
+        missing_feature: None,
+        make: histogram::make_histogram,
     },
 ];
 

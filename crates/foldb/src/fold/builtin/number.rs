@@ -1,5 +1,9 @@
 //! `float64add`, `uint64max` and `uint64min`: 8-byte little-endian numbers other than counters.
 //!
+//! ```text
+//! operand = partial result = value:   | f64 or u64 LE |
+//! ```
+//!
 //! A sum of fractions depends on the order of its terms. So `float64add` never folds without the
 //! base (H7). It adds from the oldest operand to the newest, so a flush changes no answer. A sum
 //! that is not a number (NaN) has one bit pattern on every machine.

@@ -28,6 +28,10 @@ fn declared_properties_are_checked() {
     let check = Check::new([[1, 0, 0, 0, 0, 0, 0, 0]]);
     check.clone().commutative().run(&*of("uint64add")).unwrap();
     check.clone().commutative().idempotent().run(&*of("uint64max")).unwrap();
+    for name in ["stats", "top", "histogram"] {
+        Check::new([b""]).commutative().run(&*of(name)).unwrap();
+    }
+    Check::new([b""]).idempotent().run(&*of("top")).unwrap();
     let violation = check.clone().idempotent().run(&*of("uint64add")).unwrap_err();
     assert_eq!(violation.law, "idempotent");
     assert_eq!(check.commutative().run(&*of("put")).unwrap_err().law, "commutative");

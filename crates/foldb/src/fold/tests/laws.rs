@@ -46,10 +46,10 @@ fn full_onto(operator: &dyn MergeOperator, below: &Outcome, operands: &[Vec<u8>]
 
 /// Returns every built-in operator, with and without parameters.
 pub(super) fn all_builtins() -> Vec<Arc<dyn MergeOperator>> {
-    let parameters: [Option<&[u8]>; 6] =
-        [None, Some(b""), Some(b";"), Some(b" - "), Some(b"rocksdb_lenient"), Some(b"3")];
+    let given = ["", ";", " - ", "rocksdb_lenient", "3", "5"].map(str::as_bytes);
+    let parameters: Vec<_> = given.into_iter().map(Some).chain([None]).collect();
     let all = builtins().iter().flat_map(|info| {
-        parameters.into_iter().filter_map(|parameter| info.instantiate(parameter).ok())
+        parameters.iter().filter_map(|parameter| info.instantiate(*parameter).ok())
     });
     all.collect()
 }
@@ -85,6 +85,12 @@ fn bytes_for(operator: &dyn MergeOperator) -> BoxedStrategy<Vec<u8>> {
             let sketch = elements.prop_map(crate::operators::hyperloglog::operand);
             prop_oneof![9 => sketch, 1 => short].boxed()
         }
+        TextForm::Stats => prop_oneof![9 => summary(), 1 => short].boxed(),
+        TextForm::Top => {
+            let items = proptest::collection::vec((-1..2i64, short.clone()), 0..4);
+            prop_oneof![9 => items.prop_map(crate::fold::top::operand), 1 => short].boxed()
+        }
+        TextForm::Histogram => prop_oneof![9 => counted(operator), 1 => short].boxed(),
         TextForm::U64 | TextForm::I64 | TextForm::F64 => {
             let edges = select(vec![0u64, 1, u64::MAX, 1 << 63, (1 << 63) - 1]);
             let number = prop_oneof![any::<u64>(), edges];
@@ -92,6 +98,42 @@ fn bytes_for(operator: &dyn MergeOperator) -> BoxedStrategy<Vec<u8>> {
             prop_oneof![9 => number, 1 => short].boxed()
         }
     }
+}
+
+/// Makes summaries of a few samples, and of almost too many.
+fn summary() -> impl Strategy<Value = Vec<u8>> {
+    let sample = prop_oneof![any::<i64>(), select(vec![0, 1, i64::MIN, i64::MAX])];
+    let few = proptest::collection::vec(sample.clone(), 0..4).prop_map(crate::fold::stats::operand);
+    let many = (select(vec![2, u64::MAX - 1, u64::MAX]), sample).prop_map(|(count, same)| {
+        let sum = i128::from(count).wrapping_mul(same.into());
+        let [least, greatest] = [same.to_le_bytes(); 2];
+        [&count.to_le_bytes()[..], &sum.to_le_bytes(), &least, &greatest].concat()
+    });
+    prop_oneof![4 => few, 1 => many]
+}
+
+/// Makes histograms of samples, and of counts that are almost too large.
+fn counted(operator: &dyn MergeOperator) -> BoxedStrategy<Vec<u8>> {
+    let edges = vec![0.0, -0.0, 1e-320, 0.1, 0.1001, -0.1, f64::MAX, f64::MIN, f64::MIN_POSITIVE];
+    let samples = proptest::collection::vec(select(edges), 0..4);
+    let raw = samples.clone().prop_map(crate::fold::histogram::operand);
+    // Two operands fold to buckets.
+    let operands = samples.prop_map(|samples| {
+        samples.into_iter().map(|one| crate::fold::histogram::operand([one])).collect::<Vec<_>>()
+    });
+    let parameter = std::str::from_utf8(operator.parameters()).unwrap().to_owned();
+    let buckets = operands.prop_map(move |operands| {
+        let own = crate::fold::builtin("histogram").unwrap();
+        let own = own.instantiate(Some(parameter.as_bytes())).unwrap();
+        match full(&*own, None, &operands) {
+            // The last byte is the count of the last bucket.
+            Outcome::Value(value) if value.first().is_some_and(|kind| *kind > 0) => {
+                [&value[..value.len() - 1], &[0xff; 9], &[1]].concat()
+            }
+            _ => Vec::new(),
+        }
+    });
+    prop_oneof![2 => raw, 1 => buckets].boxed()
 }
 
 /// Makes small documents that share keys, in the spelling that folds write.

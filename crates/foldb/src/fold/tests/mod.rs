@@ -5,5 +5,7 @@ mod chain;
 mod expiring;
 mod law_kit;
 mod laws;
+mod page;
 mod registry;
+mod summaries;
 mod versions;

@@ -76,6 +76,9 @@ fn builtin_ids_never_change() {
             ("putifabsent", Some(15)),
             ("json_merge_patch", Some(16)),
             ("hyperloglog", Some(17)),
+            ("stats", Some(18)),
+            ("top", None),
+            ("histogram", None),
         ]
     );
     let registry = bare();
@@ -110,6 +113,8 @@ fn specs_round_trip() {
         "stringappend::",
         "stringappend:a:b",
         "listlast:3",
+        "top:4096",
+        "histogram:0.5",
         "test.custom",
     ] {
         let id = register(&registry, spec);

@@ -4,7 +4,7 @@
 
 use foldb::env::MemFs;
 use foldb::env::mem::Operation;
-use foldb::operators::{builtins, list, set};
+use foldb::operators::{builtins, histogram, list, set, stats, top};
 use foldb::stats::ReadReport;
 use foldb::{Db, ErrorKind, Options, ReadOptions, WriteBatch};
 
@@ -164,12 +164,15 @@ fn ask_07_every_builtin_operator_is_chosen_by_name() {
 #[test]
 fn ask_08_a_put_of_one_element_is_a_merge_onto_nothing() {
     let db = open(&MemFs::new()).unwrap();
-    let elements: [(&str, &[u8]); 5] = [
+    let elements: [(&str, &[u8]); 8] = [
         ("append", b"x"),
         ("stringappend:,", b"x"),
         ("list", &list::operand(["x"])),
         ("listlast:2", &list::operand(["x"])),
         ("set", &set::add("x")),
+        ("stats", &stats::operand([7])),
+        ("top:2", &top::operand([(7, "x")])),
+        ("histogram:1", &histogram::operand([0.25])),
     ];
     for (spec, element) in elements {
         let operator = db.operator(spec).unwrap();
