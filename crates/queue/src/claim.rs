@@ -1,0 +1,152 @@
+//! Claims: a worker takes the first ready job for some time.
+//!
+//! A claim first gives back what is due: jobs whose lease ended, then jobs whose delay ended, at
+//! most [`MOST_WOKEN`] of each. If more are due at once, the next claims bring the rest. Until then
+//! a job of a small priority may be claimed before a due one of a larger priority.
+
+use std::time::{Duration, SystemTime};
+
+use foldb::{TransactionKeyspace, Value};
+
+use crate::counts::Transition;
+use crate::error::Result;
+use crate::layout::{self, DELAYED, Job, LEASED, Lease, READY};
+use crate::queue::Queue;
+
+/// Most leases that one claim ends, and most delayed jobs that it wakes.
+const MOST_WOKEN: usize = 64;
+
+/// A job in the hands of a worker, until its lease ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The id that the push returned.
+    pub id: u64,
+    /// What was pushed.
+    pub body: Vec<u8>,
+    /// The number of this claim among the claims of the job, from 1 on. From 2 on, an earlier
+    /// worker may have done a part of the job.
+    pub attempt: u32,
+    /// The priority of the job.
+    pub priority: i32,
+    /// The name that the worker gave.
+    pub worker: String,
+    /// When the lease ends, in nanoseconds since 1970: a part of the key of the lease.
+    pub(crate) end: u64,
+    pub(crate) token: u64,
+}
+
+impl Claimed {
+    /// Returns when the lease ends, by the clock of the queue. From then on another claim may get
+    /// the job.
+    pub fn lease_end(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(self.end)
+    }
+}
+
+impl Queue {
+    /// Claims the first ready job: of those with the largest priority, the one pushed first. `None`
+    /// if no job is ready.
+    ///
+    /// The job belongs to the caller until the lease ends. The caller ends it with
+    /// [`Queue::ack_with`], [`Queue::ack_in`] or [`Queue::ack`], gives it back with
+    /// [`Queue::retry`] or [`Queue::fail`], or asks for more time with [`Queue::extend`]. `worker`
+    /// is a name for people: dead letters tell whose lease ended.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine): as [`foldb::Db::transact`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::time::Duration;
+    /// use foldb_queue::{Queue, QueueOptions};
+    ///
+    /// let jobs = Queue::open(&db, "jobs", QueueOptions::default())?;
+    /// jobs.push("job")?;
+    /// let lease = Duration::from_millis(5);
+    /// let first = jobs.claim("ann", lease)?.unwrap();
+    /// assert!(jobs.claim("bob", lease)?.is_none());
+    /// std::thread::sleep(lease);
+    /// // Ann did not come back.
+    /// let second = jobs.claim("bob", lease)?.unwrap();
+    /// assert_eq!((second.id, second.attempt), (first.id, 2));
+    /// # Ok::<(), foldb_queue::Error>(())
+    /// ```
+    pub fn claim(&self, worker: &str, lease: Duration) -> Result<Option<Claimed>> {
+        let _alone = self.alone();
+        self.wake()?;
+        self.run(self.claiming(), |transaction| {
+            let own = self.view(transaction);
+            // All reads come before the first write: reads of own writes cost more.
+            let Some(first) = own.range(layout::all(READY))?.next() else { return Ok(None) };
+            let (key, value) = first?;
+            let job = Job::decode(&key, &value)?;
+            let body = own.get(layout::body(job.id))?.ok_or_else(|| layout::damaged(&key))?;
+            own.delete(&key)?;
+            self.put_lease(&own, job, &body, worker, lease).map(Some)
+        })
+    }
+
+    fn put_lease(
+        &self,
+        own: &TransactionKeyspace<'_>,
+        job: Job,
+        body: &[u8],
+        worker: &str,
+        lease: Duration,
+    ) -> Result<Claimed> {
+        let claimed = Claimed {
+            id: job.id,
+            body: body.to_vec(),
+            attempt: job.attempts.saturating_add(1),
+            priority: job.priority,
+            worker: worker.to_owned(),
+            end: self.after(lease),
+            token: fastrand::u64(..),
+        };
+        let job = Job { attempts: claimed.attempt, ..job };
+        let lease = Lease { job, token: claimed.token, worker: worker.to_owned() };
+        own.put(layout::leased(claimed.end, job.id), lease.value())?;
+        self.count(own, Transition::Claimed)?;
+        Ok(claimed)
+    }
+
+    /// Gives back the jobs whose lease ended, and makes those ready whose delay ended.
+    fn wake(&self) -> Result<()> {
+        let now = self.now();
+        let is_due = |tag| -> Result<bool> {
+            // What cannot be read is an error of the transaction.
+            Ok(self.own().range(layout::due(tag, now))?.next().is_some())
+        };
+        if !is_due(LEASED)? && !is_due(DELAYED)? {
+            return Ok(());
+        }
+        self.run(self.claiming(), |transaction| {
+            let own = self.view(transaction);
+            let ended = first_due(&own, LEASED, now)?;
+            for (key, value) in first_due(&own, DELAYED, now)? {
+                let job = Job::decode(&key, &value)?;
+                own.delete(&key)?;
+                own.put(job.ready_key(), job.value())?;
+                self.count(&own, Transition::Woken)?;
+            }
+            for (key, value) in ended {
+                let lease = Lease::decode(&key, &value)?;
+                own.delete(&key)?;
+                let why = format!("the lease of worker '{}' ended", lease.worker);
+                self.end_attempt(&own, lease.job, Duration::ZERO, &why)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Returns the first jobs of a range whose time has come.
+fn first_due(
+    own: &TransactionKeyspace<'_>,
+    tag: u8,
+    now: u64,
+) -> foldb::Result<Vec<(Vec<u8>, Value)>> {
+    own.range(layout::due(tag, now))?.take(MOST_WOKEN).collect()
+}
