@@ -148,6 +148,7 @@ impl Queue {
             Ok(own.put(layout::leased(end, held.id), lease.value())?)
         })?;
         claimed.end = end;
+        self.front().due_at(end);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Claims: a worker takes the first ready job for some time.
 //!
-//! A claim first gives back what is due: jobs whose lease ended, then jobs whose delay ended, at
-//! most [`MOST_WOKEN`] of each. If more are due at once, the next claims bring the rest. Until then
+//! Before it, the queue gives back what is due: jobs whose lease ended and jobs whose delay ended,
+//! at most [`MOST_WOKEN`] of each. If more are due at once, the next claims bring the rest. Until then
 //! a job of a small priority may be claimed before a due one of a larger priority.
 
 use std::time::{Duration, SystemTime};
@@ -10,6 +10,7 @@ use foldb::{TransactionKeyspace, Value};
 
 use crate::counts::Transition;
 use crate::error::Result;
+use crate::front::AHEAD;
 use crate::layout::{self, DELAYED, Job, LEASED, Lease, READY};
 use crate::queue::Queue;
 
@@ -75,15 +76,54 @@ impl Queue {
     /// ```
     pub fn claim(&self, worker: &str, lease: Duration) -> Result<Option<Claimed>> {
         let _alone = self.alone();
-        self.wake()?;
+        let may_be_due = self.front().may_be_due(self.now());
+        if may_be_due {
+            self.wake()?;
+        }
+        while let Some(job) = self.first_ready()? {
+            let claimed = self.claim_job(job, worker, lease);
+            if claimed.is_err() {
+                // The job may still be the first one.
+                self.front().ready(job);
+            }
+            // Without an entry, another handle has claimed the job.
+            if let Some(claimed) = claimed? {
+                return Ok(Some(claimed));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the first ready job that the handle knows of, and forgets it.
+    fn first_ready(&self) -> Result<Option<Job>> {
+        loop {
+            if let Some(job) = self.front().next() {
+                return Ok(Some(job));
+            }
+            self.wake()?;
+            self.front().begin_walk();
+            let mut jobs = Vec::new();
+            for entry in self.own().range(layout::all(READY))?.take(AHEAD) {
+                let (key, value) = entry?;
+                jobs.push(Job::decode(&key, &value)?);
+            }
+            if jobs.is_empty() {
+                return Ok(None);
+            }
+            self.front().end_walk(jobs);
+        }
+    }
+
+    /// Claims a job, if it is ready.
+    fn claim_job(&self, job: Job, worker: &str, lease: Duration) -> Result<Option<Claimed>> {
         self.run(self.claiming(), |transaction| {
             let own = self.view(transaction);
             // All reads come before the first write: reads of own writes cost more.
-            let Some(first) = own.range(layout::all(READY))?.next() else { return Ok(None) };
-            let (key, value) = first?;
+            let key = job.ready_key();
+            let Some(value) = own.get_for_update(key)? else { return Ok(None) };
             let job = Job::decode(&key, &value)?;
             let body = own.get(layout::body(job.id))?.ok_or_else(|| layout::damaged(&key))?;
-            own.delete(&key)?;
+            own.delete(key)?;
             self.put_lease(&own, job, &body, worker, lease).map(Some)
         })
     }
@@ -108,19 +148,34 @@ impl Queue {
         let job = Job { attempts: claimed.attempt, ..job };
         let lease = Lease { job, token: claimed.token, worker: worker.to_owned() };
         own.put(layout::leased(claimed.end, job.id), lease.value())?;
+        self.front().due_at(claimed.end);
         self.count(own, Transition::Claimed)?;
         Ok(claimed)
     }
 
     /// Gives back the jobs whose lease ended, and makes those ready whose delay ended.
     fn wake(&self) -> Result<()> {
-        let now = self.now();
-        let is_due = |tag| -> Result<bool> {
-            // What cannot be read is an error of the transaction.
-            Ok(self.own().range(layout::due(tag, now))?.next().is_some())
-        };
-        if !is_due(LEASED)? && !is_due(DELAYED)? {
-            return Ok(());
+        self.front().begin_look();
+        let woken = self.wake_due(self.now());
+        if !matches!(woken, Ok(false)) {
+            // More may be due.
+            self.front().due_at(0);
+        }
+        woken.map(|_| ())
+    }
+
+    /// Wakes what is due. Returns whether there was something; if not, the front knows the next
+    /// time.
+    fn wake_due(&self, now: u64) -> Result<bool> {
+        let mut next = u64::MAX;
+        for tag in [LEASED, DELAYED] {
+            if let Some(key) = self.first_key(tag)? {
+                next = next.min(layout::time_of(&key)?);
+            }
+        }
+        self.front().due_at(next);
+        if next > now {
+            return Ok(false);
         }
         self.run(self.claiming(), |transaction| {
             let own = self.view(transaction);
@@ -128,7 +183,7 @@ impl Queue {
             for (key, value) in first_due(&own, DELAYED, now)? {
                 let job = Job::decode(&key, &value)?;
                 own.delete(&key)?;
-                own.put(job.ready_key(), job.value())?;
+                self.put_waiting(&own, job, Duration::ZERO)?;
                 self.count(&own, Transition::Woken)?;
             }
             for (key, value) in ended {
@@ -137,7 +192,7 @@ impl Queue {
                 let why = format!("the lease of worker '{}' ended", lease.worker);
                 self.end_attempt(&own, lease.job, Duration::ZERO, &why)?;
             }
-            Ok(())
+            Ok(true)
         })
     }
 }

@@ -37,7 +37,15 @@ use Transition::*;
 
 impl Transition {
     const ALL: [Transition; 10] = [
-        PushedReady, PushedDelayed, Woken, Claimed, Acked, Returned, Postponed, Died, Revived,
+        PushedReady,
+        PushedDelayed,
+        Woken,
+        Claimed,
+        Acked,
+        Returned,
+        Postponed,
+        Died,
+        Revived,
         Discarded,
     ];
 

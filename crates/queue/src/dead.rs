@@ -104,7 +104,7 @@ impl Queue {
     pub fn revive(&self, id: u64) -> Result<()> {
         self.leave_dead(id, |own, job| {
             let job = Job { attempts: 0, ..job };
-            own.put(job.ready_key(), job.value())?;
+            self.put_waiting(own, job, Duration::ZERO)?;
             self.count(own, Transition::Revived)
         })
     }

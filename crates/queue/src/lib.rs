@@ -55,8 +55,9 @@
 //! anyway. Claims of two handles that were opened separately are right too, but run again more
 //! often: open a queue once, and clone the handle.
 //!
-//! *Claims use snapshot isolation.* A push with a higher priority, between the read of a claim and
-//! its commit, is no conflict: the claim is as if it had come before the push.
+//! *One walk finds many jobs.* A walk over deleted entries costs several times as much as a commit.
+//! So a handle reads the first 64 ready jobs at once, and each claim verifies its job in its
+//! transaction. `front.rs` says what makes it walk again.
 
 #![forbid(unsafe_code)]
 
@@ -65,6 +66,7 @@ mod claim;
 mod counts;
 mod dead;
 mod error;
+mod front;
 mod layout;
 mod options;
 mod queue;

@@ -14,6 +14,7 @@ use foldb::{
 
 use crate::counts::Transition;
 use crate::error::{Error, Result};
+use crate::front::Front;
 use crate::layout::{self, DELAYED, FORMAT, Job, LEASED, NEXT_ID, READY, VERSION, nanos};
 use crate::options::{PushOptions, QueueOptions};
 
@@ -24,7 +25,7 @@ const BLOCK: u64 = 1 << 16;
 ///
 /// Open a queue once and give clones to threads. Several handles of one queue are right too, but
 /// their claims lose conflicts to each other and run again. The order of pushes then holds for each
-/// handle alone.
+/// handle alone, and up to 64 claims of a handle may come before a job of another one.
 ///
 /// # Example
 /// ```
@@ -65,6 +66,7 @@ struct Inner {
     ids: Mutex<Range<u64>>,
     /// Held by the claim in progress.
     claims: Mutex<()>,
+    front: Mutex<Front>,
 }
 
 /// Takes a lock that guards no state which a panic could leave half changed.
@@ -121,6 +123,7 @@ impl Queue {
             writing: TransactionOptions { write, ..Default::default() },
             ids: Mutex::new(0..0),
             claims: Mutex::new(()),
+            front: Mutex::default(),
         };
         let queue = Queue(Arc::new(inner));
         queue.check_format()?;
@@ -165,6 +168,8 @@ impl Queue {
         let transaction = self.0.db.with(&self.0.writing).begin()?;
         let id = self.push_in(&transaction, body, options)?;
         transaction.commit()?;
+        // Told again: a walk may have begun before the commit.
+        self.tell(Job { id, priority: options.priority, attempts: 0 }, options.delay);
         Ok(id)
     }
 
@@ -208,6 +213,14 @@ impl Queue {
         Ok(job.id)
     }
 
+    /// Tells the front of a job that waits.
+    pub(crate) fn tell(&self, job: Job, delay: Duration) {
+        match delay.is_zero() {
+            true => self.front().ready(job),
+            false => self.front().due_at(self.after(delay)),
+        }
+    }
+
     /// Puts the state of a job that waits. Returns whether it is ready.
     pub(crate) fn put_waiting(
         &self,
@@ -218,8 +231,11 @@ impl Queue {
         let is_ready = delay.is_zero();
         if is_ready {
             own.put(job.ready_key(), job.value())?;
+            self.front().ready(job);
         } else {
-            own.put(layout::delayed(self.after(delay), job.id), job.value())?;
+            let until = self.after(delay);
+            own.put(layout::delayed(until, job.id), job.value())?;
+            self.front().due_at(until);
         }
         Ok(is_ready)
     }
@@ -285,7 +301,8 @@ impl Queue {
         Ok(first.map(|time| Duration::from_nanos(time.saturating_sub(now))))
     }
 
-    fn first_key(&self, tag: u8) -> Result<Option<Vec<u8>>> {
+    /// Returns the key of the first entry with this first byte.
+    pub(crate) fn first_key(&self, tag: u8) -> Result<Option<Vec<u8>>> {
         let first = self.0.own.range(layout::all(tag))?.next().transpose()?;
         Ok(first.map(|(key, _)| key))
     }
@@ -332,8 +349,7 @@ impl Queue {
         &self.0.options
     }
 
-    /// Options of the transactions that claim: they read the newest state, and claim what they
-    /// write.
+    /// Options of transactions that a claim needs: they claim what they write, and sync nothing.
     pub(crate) fn claiming(&self) -> &TransactionOptions {
         &self.0.claiming
     }
@@ -346,6 +362,10 @@ impl Queue {
     /// Waits until no other claim of the handle is in progress.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         lock(&self.0.claims)
+    }
+
+    pub(crate) fn front(&self) -> MutexGuard<'_, Front> {
+        lock(&self.0.front)
     }
 
     pub(crate) fn now(&self) -> u64 {

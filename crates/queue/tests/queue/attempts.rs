@@ -138,8 +138,7 @@ fn a_job_dies_when_its_attempts_are_used_up() {
     assert_eq!(stage.claim(), None);
     let dead = jobs.dead().unwrap().map(|letter| letter.unwrap());
     let reasons: Vec<_> = dead.map(|letter| (letter.id, letter.reason)).collect();
-    let expected =
-        ["the lease of worker 'ann' ended", "worker 'ann' gave the job back", "second"];
+    let expected = ["the lease of worker 'ann' ended", "worker 'ann' gave the job back", "second"];
     assert_eq!(reasons, ids.into_iter().zip(expected.map(String::from)).collect::<Vec<_>>());
     assert!(claims.iter().all(|claim| is_lost(&jobs.ack(claim))));
     audit(&stage.db, jobs);

@@ -252,8 +252,7 @@ impl Play {
         });
         let letters: Vec<_> = letters.collect();
         let dead = self.model.jobs.iter().map(|(id, job)| (*id, job.state.clone()));
-        let dead: Vec<_> =
-            dead.filter(|(_, state)| matches!(state, State::Dead { .. })).collect();
+        let dead: Vec<_> = dead.filter(|(_, state)| matches!(state, State::Dead { .. })).collect();
         assert_eq!(letters, dead);
     }
 

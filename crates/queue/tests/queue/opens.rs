@@ -64,9 +64,9 @@ fn two_handles_of_a_queue_share_its_jobs() {
     let other = Queue::open(&stage.db, "jobs", stage.options.clone()).unwrap();
     let ids: Vec<u64> =
         (0..6).map(|at| [&stage.jobs, &other][at % 2].push(at.to_string()).unwrap()).collect();
-    let mut claimed: Vec<u64> =
-        (0..6).map(|at| [&other, &stage.jobs][at % 2].claim("ann", LEASE).unwrap().unwrap().id)
-            .collect();
+    let mut claimed: Vec<u64> = (0..6)
+        .map(|at| [&other, &stage.jobs][at % 2].claim("ann", LEASE).unwrap().unwrap().id)
+        .collect();
     claimed.sort_unstable();
     let mut expected = ids;
     expected.sort_unstable();

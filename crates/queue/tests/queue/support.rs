@@ -20,9 +20,12 @@ pub(crate) struct Stage {
 }
 
 fn open(fs: &MemFs, options: &QueueOptions) -> (Db, Queue) {
+    open_with(fs, options, Options::default())
+}
+
+fn open_with(fs: &MemFs, options: &QueueOptions, of_db: Options) -> (Db, Queue) {
     let env = Env::in_memory(fs.clone());
-    let db = Db::open("db", Options { create_if_missing: true, env, ..Options::default() });
-    let db = db.unwrap();
+    let db = Db::open("db", Options { create_if_missing: true, env, ..of_db }).unwrap();
     let jobs = Queue::open(&db, "jobs", options.clone()).unwrap();
     (db, jobs)
 }
@@ -35,6 +38,15 @@ impl Stage {
         Stage { fs, clock, options, db, jobs }
     }
 
+    /// A stage whose memtable is flushed only when the test says so.
+    pub(crate) fn with_room(options: QueueOptions) -> Stage {
+        let stage = Stage::new(options);
+        let room = Options { write_buffer_size: 1 << 30, ..Options::default() };
+        let fs = MemFs::new();
+        let (db, jobs) = open_with(&fs, &stage.options, room);
+        Stage { fs, db, jobs, ..stage }
+    }
+
     /// Closes the database and opens it again.
     pub(crate) fn reopen(&mut self) {
         // Another database takes its place for a moment, so that the last handle is dropped.
@@ -44,8 +56,7 @@ impl Stage {
 
     /// Opens what a power loss leaves.
     pub(crate) fn after_power_loss(&self) -> Stage {
-        let (fs, clock, options) =
-            (self.fs.crash(), Arc::clone(&self.clock), self.options.clone());
+        let (fs, clock, options) = (self.fs.crash(), Arc::clone(&self.clock), self.options.clone());
         let (db, jobs) = open(&fs, &options);
         Stage { fs, clock, options, db, jobs }
     }
