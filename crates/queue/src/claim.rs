@@ -1,8 +1,8 @@
 //! Claims: a worker takes the first ready job for some time.
 //!
-//! Before it, the queue gives back what is due: jobs whose lease ended and jobs whose delay ended,
-//! at most [`MOST_WOKEN`] of each. If more are due at once, the next claims bring the rest. Until then
-//! a job of a small priority may be claimed before a due one of a larger priority.
+//! Before it, the queue gives back what is due: jobs whose lease ended, and jobs whose delay ended,
+//! at most [`MOST_WOKEN`] of each. If more are due at once, the next claims bring the rest. Until
+//! then a job of a small priority may be claimed before a due one of a larger priority.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +16,9 @@ use crate::queue::Queue;
 
 /// Most leases that one claim ends, and most delayed jobs that it wakes.
 const MOST_WOKEN: usize = 64;
+
+/// How far a look for due jobs reaches, in nanoseconds: the time until the next look at the latest.
+const LOOK: u64 = 100_000_000;
 
 /// A job in the hands of a worker, until its lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,11 +168,13 @@ impl Queue {
     }
 
     /// Wakes what is due. Returns whether there was something; if not, the front knows the next
-    /// time.
+    /// time to look.
     fn wake_due(&self, now: u64) -> Result<bool> {
-        let mut next = u64::MAX;
+        let mut next = now.saturating_add(LOOK);
         for tag in [LEASED, DELAYED] {
-            if let Some(key) = self.first_key(tag)? {
+            // Behind this range may be very many ended leases whose end had not come.
+            let first = self.own().range(layout::due(tag, next))?.next().transpose()?;
+            if let Some((key, _)) = first {
                 next = next.min(layout::time_of(&key)?);
             }
         }

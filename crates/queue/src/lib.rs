@@ -56,7 +56,7 @@
 //! often: open a queue once, and clone the handle.
 //!
 //! *One walk finds many jobs.* A walk over deleted entries costs several times as much as a commit.
-//! So a handle reads the first 64 ready jobs at once, and each claim verifies its job in its
+//! So a handle reads the first 256 ready jobs at once, and each claim verifies its job in its
 //! transaction. `front.rs` says what makes it walk again.
 
 #![forbid(unsafe_code)]

@@ -25,7 +25,7 @@ const BLOCK: u64 = 1 << 16;
 ///
 /// Open a queue once and give clones to threads. Several handles of one queue are right too, but
 /// their claims lose conflicts to each other and run again. The order of pushes then holds for each
-/// handle alone, and up to 64 claims of a handle may come before a job of another one.
+/// handle alone, and up to 256 claims of a handle may come before a job of another one.
 ///
 /// # Example
 /// ```
@@ -302,7 +302,7 @@ impl Queue {
     }
 
     /// Returns the key of the first entry with this first byte.
-    pub(crate) fn first_key(&self, tag: u8) -> Result<Option<Vec<u8>>> {
+    fn first_key(&self, tag: u8) -> Result<Option<Vec<u8>>> {
         let first = self.0.own.range(layout::all(tag))?.next().transpose()?;
         Ok(first.map(|(key, _)| key))
     }
