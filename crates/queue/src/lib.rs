@@ -1,4 +1,4 @@
-//! Job queues with leases, retries and dead letters in a [foldb](foldb) database.
+//! Job queues with leases, retries and dead letters in a [foldb] database.
 //!
 //! A worker [claims](Queue::claim) a job for some time: its *lease*. The worker ends the job with
 //! [`Queue::ack_with`], which commits the effects of the job and its end together. A worker that
