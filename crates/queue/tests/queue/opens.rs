@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foldb::custom::Comparator;
 use foldb::expiry::Expiry;
 use foldb::{ErrorKind, KeyspaceOptions};
-use foldb_queue::{Error, Queue, QueueOptions};
+use foldb_queue::{Error, PushOptions, Queue, QueueOptions};
 
 use crate::support::{LEASE, Stage, audit};
 
@@ -72,6 +72,30 @@ fn two_handles_of_a_queue_share_its_jobs() {
     expected.sort_unstable();
     assert_eq!(claimed, expected);
     assert_eq!(other.claim("bob", LEASE).unwrap(), None);
+    audit(&stage.db, &other);
+}
+
+/// A handle reads ahead, and does not learn what another handle or a slow transaction writes.
+#[test]
+fn jobs_of_another_handle_come_after_a_bounded_number_of_claims() {
+    const AHEAD: usize = 256;
+    let stage = Stage::new(QueueOptions::default());
+    let other = Queue::open(&stage.db, "jobs", stage.options.clone()).unwrap();
+    for _ in 0..4 * AHEAD {
+        stage.jobs.push("job").unwrap();
+    }
+    stage.claim().unwrap();
+    let urgent = PushOptions { priority: 1, ..PushOptions::default() };
+    let later = PushOptions { delay: LEASE / 2, ..urgent };
+    other.push_with("urgent", urgent).unwrap();
+    other.push_with("later", later).unwrap();
+    stage.clock.advance(LEASE / 2);
+    let before = |body: &[u8]| {
+        let claims = std::iter::from_fn(|| stage.claim());
+        claims.take_while(|claim| claim.body != body).count()
+    };
+    assert!(before(b"urgent") <= AHEAD);
+    assert!(before(b"later") <= AHEAD);
     audit(&stage.db, &other);
 }
 
