@@ -33,7 +33,7 @@ fn daily() -> Vec<Make> {
         || Some(Step::new("cargo xtask tidy")),
         || Some(lint()),
         || Some(quick_tests()),
-        || Some(Step::new("cargo test -p foldb -p foldb-env -p foldb-chains --doc")),
+        || Some(Step::new("cargo test -p foldb -p foldb-env -p foldb-chains -p foldb-queue --doc")),
     ]
 }
 
@@ -60,6 +60,7 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
     (&["crates/capi/"], &[|| Some(tests_of("foldb-capi")), || Some(tests_of("foldb-leveldb"))]),
     (&["compat/leveldb/"], &[|| Some(tests_of("foldb-leveldb"))]),
     (&["streams/", "streams/jni/"], &[|| Some(Step::new("cargo xtask streams test"))]),
+    (&["crates/queue/"], &[|| Some(tests_of("foldb-queue"))]),
     (&["crates/report/"], &[|| Some(report())]),
     (
         &["crates/leveldb_format/"],

@@ -1,0 +1,14 @@
+//! Runs each file of `examples/`, with its assertions.
+
+#[path = "../../examples/job_queue.rs"]
+mod job_queue;
+#[path = "../../examples/rates.rs"]
+mod rates;
+
+#[test]
+fn every_example_runs() {
+    job_queue::main().unwrap();
+    rates::measure(&rates::Sizes { jobs: 300, done: 1000, threads: &[1, 2] }).unwrap();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 2, "a new example needs a line here");
+}
