@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::lifecycle::keyspaces::missing;
+use crate::db::state::keyspace::check_schema;
 use crate::error::{ErrorKind, Result};
 use crate::options::KeyspaceOptions;
 
@@ -35,7 +36,8 @@ impl Db {
     /// keyspace keeps its own options.
     ///
     /// # Errors
-    /// As [`Db::create_keyspace`], without `KeyspaceExists`.
+    /// As [`Db::create_keyspace`], without `KeyspaceExists`. `InvalidArgument` if the options name
+    /// another [`KeyspaceOptions::schema`] than the keyspace has.
     ///
     /// # Example
     /// ```
@@ -55,7 +57,11 @@ impl Db {
         loop {
             match self.keyspace(name) {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
-                found => return found,
+                found => {
+                    let (found, given) = (found?, options.schema.as_deref());
+                    check_schema(name, found.schema(), given)?;
+                    return Ok(found);
+                }
             }
             match self.create_keyspace(name, options.clone()) {
                 // Another thread created the keyspace in the meantime. It may also have dropped it
