@@ -5,8 +5,15 @@ use crate::step::Step;
 
 /// The published crates, each after its dependencies. The other crates measure, simulate and check
 /// the published ones, and stay in the repository.
-pub(crate) const PUBLISHED: [&str; 5] =
-    ["foldb-env", "foldb-chains", "foldb", "foldb-leveldb-format", "foldb-cli"];
+pub(crate) const PUBLISHED: [&str; 7] = [
+    "foldb-env",
+    "foldb-chains",
+    "foldb",
+    "foldb-typed-derive",
+    "foldb-typed",
+    "foldb-leveldb-format",
+    "foldb-cli",
+];
 
 pub(crate) fn step(passed: Passed) -> Step {
     let crates = PUBLISHED.iter().flat_map(|name| ["-p", *name]);
