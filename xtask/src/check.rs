@@ -33,7 +33,12 @@ fn daily() -> Vec<Make> {
         || Some(Step::new("cargo xtask tidy")),
         || Some(lint()),
         || Some(quick_tests()),
-        || Some(Step::new("cargo test -p foldb -p foldb-env -p foldb-chains -p foldb-queue --doc")),
+        || {
+            Some(Step::new(
+                "cargo test -p foldb -p foldb-typed -p foldb-queue -p foldb-env -p foldb-chains \
+                 --doc",
+            ))
+        },
     ]
 }
 
@@ -65,6 +70,10 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
     (
         &["crates/leveldb_format/"],
         &[|| Some(tests_of("foldb-cli")), || Some(tests_of("foldb-leveldb"))],
+    ),
+    (
+        &["crates/typed/", "crates/typed_derive/"],
+        &[|| Some(tests_of("foldb-typed")), || Some(tests_of("foldb-cli"))],
     ),
     (&["crates/cli/", "docs/shell.md"], &[|| Some(tests_of("foldb-cli"))]),
     (&["crates/db_bench/", "docs/db_bench.md"], &[|| Some(tests_of("db_bench"))]),

@@ -5,8 +5,16 @@ use crate::step::Step;
 
 /// The published crates, each after its dependencies. The other crates measure, simulate and check
 /// the published ones, and stay in the repository.
-pub(crate) const PUBLISHED: [&str; 6] =
-    ["foldb-env", "foldb-chains", "foldb", "foldb-queue", "foldb-leveldb-format", "foldb-cli"];
+pub(crate) const PUBLISHED: [&str; 8] = [
+    "foldb-env",
+    "foldb-chains",
+    "foldb",
+    "foldb-typed-derive",
+    "foldb-typed",
+    "foldb-queue",
+    "foldb-leveldb-format",
+    "foldb-cli",
+];
 
 pub(crate) fn step(passed: Passed) -> Step {
     let crates = PUBLISHED.iter().flat_map(|name| ["-p", *name]);

@@ -112,8 +112,8 @@ mod tests {
             ("s390x-unknown-linux-gnu", Outcome::Fails("'cargo check' failed".to_owned())),
         ];
         let expected = "
-== cargo check of foldb-env, foldb-chains, foldb, foldb-queue, foldb-leveldb-format, foldb-cli: \
-            nothing is linked or run
+== cargo check of foldb-env, foldb-chains, foldb, foldb-typed-derive, foldb-typed, \
+            foldb-queue, foldb-leveldb-format, foldb-cli: nothing is linked or run
 i686-unknown-linux-gnu       compiles
 aarch64-apple-darwin         skipped: not installed, 'rustup target add aarch64-apple-darwin' \
             installs it

@@ -801,10 +801,10 @@ FOLDB_API
 foldb_keyspace_options_t *foldb_keyspace_options_new(void);
 
 // Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction`,
-// `value_separation_min` or `expiry`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a
-// bad value. An expiry is `per-write`, `after-last-write:SECONDS` or `after-first-write:SECONDS`,
-// perhaps with `/BUCKET`, in seconds, to which ends are rounded up. By default entries never
-// expire.
+// `value_separation_min`, `expiry` or `schema`. Fails with `FOLDB_INVALID_ARGUMENT` for another
+// name or a bad value. An expiry is `per-write`, `after-last-write:SECONDS` or
+// `after-first-write:SECONDS`, perhaps with `/BUCKET`, in seconds, to which ends are rounded up.
+// By default entries never expire.
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_options_set(foldb_keyspace_options_t *options,
                                           const char *name,

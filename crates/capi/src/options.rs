@@ -296,10 +296,10 @@ pub extern "C" fn foldb_keyspace_options_new() -> *mut foldb_keyspace_options_t 
 }
 
 /// Sets an option of a keyspace: `merge_operator`, `compression`, `bloom_bits`, `compaction`,
-/// `value_separation_min` or `expiry`. Fails with `FOLDB_INVALID_ARGUMENT` for another name or a
-/// bad value. An expiry is `per-write`, `after-last-write:SECONDS` or `after-first-write:SECONDS`,
-/// perhaps with `/BUCKET`, in seconds, to which ends are rounded up. By default entries never
-/// expire.
+/// `value_separation_min`, `expiry` or `schema`. Fails with `FOLDB_INVALID_ARGUMENT` for another
+/// name or a bad value. An expiry is `per-write`, `after-last-write:SECONDS` or
+/// `after-first-write:SECONDS`, perhaps with `/BUCKET`, in seconds, to which ends are rounded up.
+/// By default entries never expire.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_keyspace_options_set(
     options: *mut foldb_keyspace_options_t,

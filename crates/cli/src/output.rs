@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
+use foldb_typed::schema::Schema;
 use serde::Serialize;
 
 use crate::exit::{Exit, Outcome};
@@ -46,7 +47,7 @@ impl Output {
 }
 
 /// How entries are printed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EntryStyle {
     /// Form of keys.
     pub key: Form,
@@ -56,6 +57,9 @@ pub(crate) struct EntryStyle {
     pub or_text: bool,
     /// Whether to print JSON.
     pub json: bool,
+    /// The types of keys, in place of their form. Values that are encoded as keys are typed too, if
+    /// the operator alone says their form.
+    pub types: Option<Schema>,
 }
 
 impl EntryStyle {
@@ -64,7 +68,13 @@ impl EntryStyle {
     /// # Errors
     /// Fails with the key's name if the value does not fit its form.
     pub(crate) fn line(&self, output: &mut Output, key: &[u8], value: &[u8]) -> Outcome {
-        let (key, value) = (self.shown_key(key)?, self.shown_value(key, value)?);
+        let typed = self.types.as_ref().map(|types| types.show_key(key)).transpose()?;
+        let typed_value = self.typed_value(key, value)?;
+        let value = self.shown_value(key, typed_value.as_deref(), value)?;
+        let key = match &typed {
+            Some(typed) => Shown::Text(typed.as_bytes()),
+            None => self.shown_key(key)?,
+        };
         if self.json {
             return output.json(&json::Entry { key: json::value(key), value: json::value(value) });
         }
@@ -87,7 +97,8 @@ impl EntryStyle {
         if self.json {
             return self.line(output, key, value);
         }
-        let value = self.shown_value(key, value)?;
+        let typed = self.typed_value(key, value)?;
+        let value = self.shown_value(key, typed.as_deref(), value)?;
         output.with(|out| {
             value.write_plain(out)?;
             out.write_all(end)
@@ -98,7 +109,23 @@ impl EntryStyle {
         self.key.show(key).map_err(|why| Exit::failed(format!("a key {why}")))
     }
 
-    fn shown_value<'a>(&self, key: &[u8], value: &'a [u8]) -> Outcome<Shown<'a>> {
+    /// Returns a value as its types show it, if they do.
+    fn typed_value(&self, key: &[u8], value: &[u8]) -> Outcome<Option<String>> {
+        let Some(types) = self.types.as_ref().filter(|_| self.or_text) else { return Ok(None) };
+        let shown = types.show_value(value);
+        let named = |error| Exit::failed(format!("{}: {error}", self.key_in_message(key)));
+        shown.map_err(named)
+    }
+
+    fn shown_value<'a>(
+        &self,
+        key: &[u8],
+        typed: Option<&'a str>,
+        value: &'a [u8],
+    ) -> Outcome<Shown<'a>> {
+        if let Some(typed) = typed {
+            return Ok(Shown::Text(typed.as_bytes()));
+        }
         let named = || self.key_in_message(key);
         let shown = self.value.show(value);
         let shown = if self.or_text { shown.or_else(|_| Form::Utf8.show(value)) } else { shown };

@@ -84,7 +84,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common flags")]
 pub(crate) struct Common {
-    /// Form of keys, in input and output
+    /// Form of keys, in input and output; typed is that of the types in the keyspace's schema, for
+    /// get, delete and scan
     #[arg(long, global = true, value_name = "FORMAT", default_value = "utf8")]
     pub key_format: KeyFormat,
     /// Form of values, in input and output; numbers are 8 bytes, little-endian; auto is the form of

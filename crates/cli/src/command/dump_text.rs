@@ -49,6 +49,8 @@ pub(super) struct Described {
     operator: Option<String>,
     comparator: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<Settings>,
 }
 
@@ -107,7 +109,7 @@ fn print_all(args: &Dump, common: &Common) -> Outcome {
 
 fn print(own: &Shown, tally: &mut Tally, output: &mut Output) -> Outcome {
     let form = own.operator_text().map_or(Form::Utf8, Form::from);
-    let style = EntryStyle { key: Form::Utf8, value: form, or_text: true, json: true };
+    let style = EntryStyle { key: Form::Utf8, value: form, or_text: true, json: true, types: None };
     output.json(&Section { keyspace: own.keyspace.name().to_owned() })?;
     let entries = own.keyspace.with(&once()).iter()?;
     Walk { entries, reverse: false, limit: u64::MAX }.each(|entries| {
@@ -168,6 +170,7 @@ impl Described {
             name: keyspace.name().to_owned(),
             comparator: keyspace.comparator().name().to_owned(),
             options: if keyspace.name() == DEFAULT { None } else { settings() },
+            schema: options.schema,
             operator: options.merge_operator,
         }
     }
@@ -193,10 +196,16 @@ impl Described {
         self.operator.as_deref().map(Spec::parse).transpose()
     }
 
+    /// Returns its schema.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
     /// Returns the options with which to create it.
     pub(super) fn options(&self) -> foldb::Result<KeyspaceOptions> {
         let mut options = KeyspaceOptions {
             merge_operator: self.operator.clone(),
+            schema: self.schema.clone(),
             comparator: Some(Arc::new(BytewiseComparator)),
             ..KeyspaceOptions::default()
         };

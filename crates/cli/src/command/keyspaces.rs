@@ -19,6 +19,8 @@ use crate::output::Output;
 
 /// The name for "no operator".
 const NO_OPERATOR: &str = "none";
+/// The name for "no schema".
+const NO_SCHEMA: &str = "none";
 /// The name for "entries never expire".
 const NO_EXPIRY: &str = "never";
 
@@ -104,6 +106,7 @@ struct Row {
     operator: Option<String>,
     comparator: String,
     expiry: Option<Expiry>,
+    schema: Option<String>,
     memtable_bytes: u64,
     table_bytes: u64,
     runs: u64,
@@ -118,6 +121,7 @@ impl Row {
             operator: options.merge_operator,
             comparator: keyspace.comparator().name().to_owned(),
             expiry: options.expiry,
+            schema: options.schema,
             memtable_bytes: stats.memtable_bytes,
             table_bytes: stats.levels.iter().map(|level| level.bytes).sum(),
             runs: stats.levels.iter().map(|level| level.runs).sum(),
@@ -130,6 +134,7 @@ impl Row {
             "operator": self.operator,
             "comparator": self.comparator,
             "expiry": self.expiry.map(|expiry| expiry.to_string()),
+            "schema": self.schema,
             "memtable_bytes": integer(self.memtable_bytes),
             "table_bytes": integer(self.table_bytes),
             "runs": integer(self.runs),
@@ -140,8 +145,11 @@ impl Row {
 fn table(rows: &[Row]) -> String {
     let heading = ["NAME", "OPERATOR", "COMPARATOR", "EXPIRY", "IN MEMORY", "IN TABLES", "RUNS"];
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    let has_schemas = rows.iter().any(|row| row.schema.is_some());
+    lines[0].extend(has_schemas.then(|| "SCHEMA".to_owned()));
     lines.extend(rows.iter().map(|row| {
-        vec![
+        let schema = row.schema.clone().unwrap_or_else(|| NO_SCHEMA.to_owned());
+        let mut cells = vec![
             row.name.clone(),
             row.operator.clone().unwrap_or_else(|| NO_OPERATOR.to_owned()),
             row.comparator.clone(),
@@ -149,8 +157,10 @@ fn table(rows: &[Row]) -> String {
             HumanBytes(row.memtable_bytes).to_string(),
             HumanBytes(row.table_bytes).to_string(),
             HumanCount(row.runs).to_string(),
-        ]
+        ];
+        cells.extend(has_schemas.then_some(schema));
+        cells
     }));
     let (left, right) = (Side::Left, Side::Right);
-    align("", &[left, left, left, left, right, right, right], &lines)
+    align("", &[left, left, left, left, right, right, right, left], &lines)
 }

@@ -30,13 +30,19 @@ mod updates;
 mod verify;
 
 use crate::args::{Cli, Command};
-use crate::exit::Outcome;
+use crate::exit::{Exit, Outcome};
+use crate::form::KeyFormat;
 use crate::interrupt;
 
 /// Runs the command.
 pub(crate) fn run(cli: Cli) -> Outcome {
     interrupt::install()?;
     let common = &cli.common;
+    let takes_types =
+        matches!(&cli.command, Command::Get(_) | Command::Delete(_) | Command::Scan(_));
+    if common.key_format == KeyFormat::Typed && !takes_types {
+        return Err(Exit::usage("--key-format typed is for get, delete and scan"));
+    }
     match &cli.command {
         Command::Get(args) => point::get(args, common),
         Command::Put(args) => point::put(args, common),

@@ -10,7 +10,7 @@ use foldb::operators::TextForm;
 
 use crate::args::{Common, Delete, Get, Merge, Put, Touch};
 use crate::command::ends;
-use crate::command::typed::{bytes_of, key};
+use crate::command::typed::{bytes_of, key, key_of, types};
 use crate::exit::{Exit, Outcome};
 use crate::form::{Form, ValueFormat};
 use crate::keyspace::{Opened, Shown};
@@ -20,13 +20,13 @@ use crate::output::{EntryStyle, Output, key_in_message};
 
 /// Prints a value, and a newline unless `--no-newline` is given.
 pub(super) fn get(args: &Get, common: &Common) -> Outcome {
-    let key = key(&args.key, common)?;
     let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
+    let style = entry_style(&shown, common)?;
+    let key = key_of(&args.key, common, style.types.as_ref())?;
     let Some(value) = shown.keyspace.get(&key)? else {
         let key = key_in_message(common.key_form(), &key);
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
     };
-    let style = entry_style(&shown, common);
     let mut output = Output::new();
     let end: &[u8] = if args.no_newline { b"" } else { b"\n" };
     style.value(&mut output, &key, &value, end)?;
@@ -112,9 +112,10 @@ fn read(file: &Path) -> Outcome<Vec<u8>> {
 
 /// Deletes a key.
 pub(super) fn delete(args: &Delete, common: &Common) -> Outcome {
-    let key = key(&args.key, common)?;
     let opened = Opened::open(&args.db, &args.within.keyspace, common.options())?;
-    opened.keyspace.delete(key)?;
+    let own = &opened.keyspace;
+    let types = types(own.name(), own.schema(), common)?;
+    own.delete(key_of(&args.key, common, types.as_ref())?)?;
     opened.close()
 }
 
@@ -165,8 +166,10 @@ pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
 }
 
 /// Returns how to print entries of this keyspace.
-pub(super) fn entry_style(shown: &Shown, common: &Common) -> EntryStyle {
-    style_of(shown.operator_text(), common)
+pub(super) fn entry_style(shown: &Shown, common: &Common) -> Outcome<EntryStyle> {
+    let own = &shown.keyspace;
+    let types = types(own.name(), own.schema(), common)?;
+    Ok(EntryStyle { types, ..style_of(shown.operator_text(), common) })
 }
 
 fn style_of(operator: Option<TextForm>, common: &Common) -> EntryStyle {
@@ -175,5 +178,6 @@ fn style_of(operator: Option<TextForm>, common: &Common) -> EntryStyle {
         value: common.value_format.resolve(operator),
         or_text: common.value_format == ValueFormat::Auto,
         json: common.json,
+        types: None,
     }
 }

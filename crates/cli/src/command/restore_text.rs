@@ -62,12 +62,14 @@ impl Restore {
     pub(super) fn begin(path: &Path, header: &Header, options: &Options) -> Outcome<Restore> {
         let mut forms = BTreeMap::new();
         let mut default_operator = None;
+        let mut options = options.clone();
         for own in &header.keyspaces {
             let spec = own.operator_spec()?;
             let form = spec.as_ref().map_or(Form::Utf8, |spec| Form::from(spec.text_form()));
             forms.insert(own.name.clone(), form);
             if own.name == DEFAULT {
                 default_operator = spec.map(|spec| spec.text().to_owned());
+                options.default.schema = own.schema().map(str::to_owned);
             }
         }
         let create = || -> Outcome<Opened> {

@@ -7,21 +7,28 @@ use serde_json::json;
 
 use crate::args::{Common, Scan};
 use crate::command::point;
-use crate::command::typed::key;
+use crate::command::typed::key_of;
 use crate::exit::{Exit, Outcome};
+use crate::form::KeyFormat;
 use crate::form::json::integer;
 use crate::keyspace::Shown;
 use crate::output::{EntryStyle, Output};
 
 /// Runs the command.
 pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
-    let bound = |text: &Option<_>| text.as_deref().map(|text| key(text, common)).transpose();
+    if common.key_format == KeyFormat::Typed && args.prefix.is_some() {
+        return Err(Exit::usage("--prefix takes bytes, and --key-format typed has whole keys"));
+    }
+    let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
+    let style = point::entry_style(&shown, common)?;
+    let types = style.types.as_ref();
+    let bound =
+        |text: &Option<_>| text.as_deref().map(|text| key_of(text, common, types)).transpose();
     let range = KeyRange::new(
         bound(&args.from)?,
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
     // The engine refuses a range that ends before it begins.
     let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
     let entries = shown.keyspace.with(&once()).range(bounds)?;
@@ -31,8 +38,7 @@ pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
         print_count(walk.count()?, common.json, &mut output)?;
         output.flush()?;
     } else {
-        let style = point::entry_style(&shown, common);
-        let printed = print(walk, style, args.skip_failed, &mut output);
+        let printed = print(walk, &style, args.skip_failed, &mut output);
         // Print the entries before a bad one.
         output.flush()?;
         printed?;
@@ -97,10 +103,10 @@ impl Tally {
     }
 }
 
-fn print(walk: Walk, style: EntryStyle, skip_failed: bool, output: &mut Output) -> Outcome {
+fn print(walk: Walk, style: &EntryStyle, skip_failed: bool, output: &mut Output) -> Outcome {
     let mut tally = Tally::new(skip_failed);
     walk.each(|entries| {
-        let printed = value_of(entries, &style);
+        let printed = value_of(entries, style);
         let printed = printed.and_then(|value| style.line(output, entries.key(), value));
         tally.note(printed)
     })?;

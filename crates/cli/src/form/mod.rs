@@ -25,6 +25,7 @@ pub(crate) enum KeyFormat {
     Utf8,
     Hex,
     Base64,
+    Typed,
 }
 
 /// `--as`.
@@ -76,7 +77,8 @@ pub(crate) enum Form {
 impl From<KeyFormat> for Form {
     fn from(format: KeyFormat) -> Form {
         match format {
-            KeyFormat::Utf8 => Form::Utf8,
+            // Messages name the bytes of a typed key.
+            KeyFormat::Utf8 | KeyFormat::Typed => Form::Utf8,
             KeyFormat::Hex => Form::Hex,
             KeyFormat::Base64 => Form::Base64,
         }

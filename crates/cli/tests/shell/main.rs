@@ -29,5 +29,6 @@ mod points;
 mod repair;
 mod resume;
 mod scan;
+mod typed;
 mod updates;
 mod usage;

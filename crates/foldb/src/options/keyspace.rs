@@ -71,6 +71,7 @@ impl KeyspaceOptions {
         own.try_for_each(|option| option.check(&options))?;
         self.compression().check_supported()?;
         self.expiry.as_ref().map_or(Ok(()), Expiry::check)?;
+        self.schema.as_deref().map_or(Ok(()), check_schema_length)?;
         check_comparator(&*self.comparator())?;
         self.guarded_policy().map(drop)
     }
@@ -125,6 +126,22 @@ impl KeyspaceOptions {
             expiry: self.expiry,
         }
     }
+}
+
+/// Longest schema, in bytes.
+const MAX_SCHEMA: usize = 1024;
+
+/// # Errors
+/// `InvalidArgument` for a text that is too long.
+fn check_schema_length(schema: &str) -> Result<()> {
+    if schema.len() <= MAX_SCHEMA {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "a schema has at most {MAX_SCHEMA} bytes, and this one has {}: '{}…'",
+        schema.len(),
+        schema.chars().take(80).collect::<String>().escape_debug()
+    )))
 }
 
 impl Options {

@@ -81,6 +81,16 @@ fn entries_of_default_cannot_expire() {
     assert!(error.to_string().contains("'default' never expire: create a keyspace"), "{error}");
 }
 
+#[test]
+fn a_schema_has_at_most_a_kilobyte() {
+    let of = |len: usize| with(|o| o.default.schema = Some("s".repeat(len))).validate();
+    of(1024).unwrap();
+    let error = of(1025).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let expected = "a schema has at most 1024 bytes, and this one has 1025";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
 /// What `None` takes: the value of the keyspace `default`, and there the declared default.
 #[test]
 fn options_of_a_keyspace_fall_back_to_those_of_default() {

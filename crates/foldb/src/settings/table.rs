@@ -243,6 +243,14 @@ keyspace {
         "Each value and operand is a few bytes longer."
         RocksDB "ttl of DBWithTTL"
     }
+    /// How the program encodes keys and values: a text of at most 1 KiB, fixed when the keyspace is
+    /// created. The engine stores and shows it, and never reads it. An open with another text than
+    /// the stored one fails, and one without a text keeps it. A new keyspace does not take that of
+    /// the keyspace `default`.
+    schema: String {
+        none;
+        "A program that would misread the keys or values fails at its open."
+    }
 }
 
 knobs {

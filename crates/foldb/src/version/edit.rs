@@ -34,6 +34,7 @@
 //!                       length varint | bytes of its records varint | values varint | flags varint
 //!  21 dead share        IEEE 754 double, in 0..=1: see `compaction::policy::DeadShare`
 //!  22 filter policy     name
+//!  27 schema            UTF-8, see `KeyspaceOptions::schema`
 //!  23 loaded table      run varint | file facts | lo | upper | first file of its load varint: all
 //!                       its records have the largest seqno
 //!  26 expiring table    run varint | file facts | lo | upper | first file of its load plus one
@@ -130,6 +131,7 @@ pub(super) mod tag {
     pub(crate) const FEED_END: u64 = 24;
     pub(crate) const TIME: u64 = 25;
     pub(crate) const EXPIRING: u64 = 26;
+    pub(crate) const SCHEMA: u64 = 27;
 }
 
 impl Edit {
@@ -237,7 +239,8 @@ impl Edit {
 
     /// Reads a field of the keyspace whose section began last.
     fn decode_keyspace_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
-        if !(tag::NAME..=tag::LOADED).contains(&tag) && tag != tag::EXPIRING {
+        let is_later = matches!(tag, tag::EXPIRING | tag::SCHEMA);
+        if !(tag::NAME..=tag::LOADED).contains(&tag) && !is_later {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("unknown manifest field {tag}: use the foldb that wrote it"),

@@ -18,6 +18,8 @@ pub(crate) struct KeyspaceEdit {
     pub(crate) settings: Option<KeyspaceSettings>,
     /// Name of the filter policy with which the keyspace was created.
     pub(crate) filter_policy: Option<String>,
+    /// How the program encodes keys and values.
+    pub(crate) schema: Option<String>,
     /// Tables hold all writes up to this sequence number, so replay skips them.
     pub(crate) flushed_through: Option<SeqNo>,
     pub(crate) dead_share: Option<f64>,
@@ -53,6 +55,9 @@ impl KeyspaceEdit {
         if let Some(policy) = &self.filter_policy {
             fields.add(tag::FILTER_POLICY, |body| body.extend_from_slice(policy.as_bytes()));
         }
+        if let Some(schema) = &self.schema {
+            fields.add(tag::SCHEMA, |body| body.extend_from_slice(schema.as_bytes()));
+        }
         if let Some(seqno) = self.flushed_through {
             fields.add(tag::FLUSHED_THROUGH, |body| put_varint(body, seqno));
         }
@@ -67,12 +72,7 @@ impl KeyspaceEdit {
     /// Reads a field of the section.
     pub(super) fn decode_field(&mut self, tag: u64, body: &mut ByteReader<'_>) -> Result<()> {
         match tag {
-            tag::NAME => {
-                let name = body.take(body.remaining(), "keyspace name")?;
-                let name = std::str::from_utf8(name)
-                    .map_err(|_| Error::corruption("the name of a keyspace is not UTF-8"))?;
-                self.name = Some(name.to_owned());
-            }
+            tag::NAME => self.name = Some(text(body, "name")?),
             tag::COMPARATOR => {
                 let name = body.take(body.remaining(), "comparator")?;
                 self.comparator = Some(String::from_utf8_lossy(name).into_owned());
@@ -81,6 +81,7 @@ impl KeyspaceEdit {
                 let name = body.take(body.remaining(), "filter policy")?;
                 self.filter_policy = Some(String::from_utf8_lossy(name).into_owned());
             }
+            tag::SCHEMA => self.schema = Some(text(body, "schema")?),
             tag::NUM_LEVELS => self.num_levels = Some(body.varint("number of levels")?),
             tag::DEFAULT_OPERATOR => {
                 self.default_operator = Some(body.varint32("default operator")?);
@@ -98,4 +99,12 @@ impl KeyspaceEdit {
         }
         Ok(())
     }
+}
+
+/// Reads a whole field as text.
+fn text(body: &mut ByteReader<'_>, what: &str) -> Result<String> {
+    let bytes = body.take(body.remaining(), what)?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::corruption(format!("the {what} of a keyspace is not UTF-8")))?;
+    Ok(text.to_owned())
 }

@@ -99,6 +99,7 @@ mod many {
     mod keyspaces_together;
     mod runtime;
     mod scale;
+    mod schemas;
 }
 
 /// Reads, and databases that are only read.

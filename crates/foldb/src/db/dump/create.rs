@@ -97,7 +97,9 @@ impl Description {
             Options { create_if_missing: true, error_if_exists: true, ..options.clone() };
         if let Some(default) = planned.iter().find(|own| own.described.name == DEFAULT_NAME) {
             // Every open gives the options of the default keyspace. These hold for the restore.
+            let schema = default.options.schema.clone();
             options.default = default.options.clone().or(&options.default);
+            options.default.schema = schema;
             options.default.comparator = Some(Arc::clone(&default.comparator));
         }
         options.default.merge_operator = None;
@@ -170,6 +172,7 @@ fn define(
         settings: own.options.clone().or(&options.default).settings(),
         filter_policy: options.policy_named(policy)?,
         filter_policy_name: policy.map(Arc::from),
+        schema: own.options.schema.as_deref().map(Arc::from),
         version: Arc::new(Version::empty(core.settings.tree.num_levels)),
     })?;
     Ok(())

@@ -41,6 +41,7 @@ const COMPRESSION: &str = "compression";
 const BLOOM_BITS: &str = "bloom_bits";
 const COMPACTION: &str = "compaction";
 const EXPIRY: &str = "expiry";
+const SCHEMA: &str = "schema";
 const VALUE_SEPARATION_MIN: &str = "value_separation_min";
 
 /// A keyspace as a dump describes it.
@@ -61,7 +62,7 @@ impl Described {
             comparator: keyspace.comparator.name().to_owned(),
             default_operator: edit.default_operator,
             filter_policy: edit.filter_policy,
-            settings: settings_of(&keyspace.settings),
+            settings: settings_of(&keyspace.settings, edit.schema),
         }
     }
 
@@ -105,7 +106,7 @@ impl Described {
     /// # Errors
     /// `Unsupported` for a setting or a value that this version does not know.
     pub(super) fn options(&self) -> Result<KeyspaceOptions> {
-        let known = [COMPRESSION, COMPACTION, BLOOM_BITS, VALUE_SEPARATION_MIN, EXPIRY];
+        let known = [COMPRESSION, COMPACTION, BLOOM_BITS, VALUE_SEPARATION_MIN, EXPIRY, SCHEMA];
         let settings = self.settings.iter().map(|(name, value)| (name, value));
         let unknown = self.settings.iter().find(|(name, _)| !known.contains(&&name[..]));
         let named = match unknown {
@@ -127,7 +128,7 @@ impl Described {
     }
 }
 
-fn settings_of(settings: &KeyspaceSettings) -> Vec<(String, String)> {
+fn settings_of(settings: &KeyspaceSettings, schema: Option<String>) -> Vec<(String, String)> {
     let mut named = vec![
         (COMPRESSION.to_owned(), settings.compression.name().to_owned()),
         (BLOOM_BITS.to_owned(), settings.bloom_bits.to_string()),
@@ -139,6 +140,7 @@ fn settings_of(settings: &KeyspaceSettings) -> Vec<(String, String)> {
     if let Some(expiry) = settings.expiry {
         named.push((EXPIRY.to_owned(), expiry.to_string()));
     }
+    named.extend(schema.map(|schema| (SCHEMA.to_owned(), schema)));
     named
 }
 

@@ -66,6 +66,29 @@ impl Keyspace {
         &self.state.name
     }
 
+    /// Returns how the program that created the keyspace encodes keys and values, if it said so:
+    /// [`KeyspaceOptions::schema`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use foldb::{ErrorKind, KeyspaceOptions};
+    ///
+    /// let with = |schema: &str| KeyspaceOptions {
+    ///     schema: Some(schema.to_owned()),
+    ///     ..KeyspaceOptions::default()
+    /// };
+    /// let days = db.create_keyspace("days", with("acme/1 u32"))?;
+    /// assert_eq!(days.schema(), Some("acme/1 u32"));
+    /// let error = db.keyspace_or_create("days", with("acme/2 i64")).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn schema(&self) -> Option<&str> {
+        self.state.schema()
+    }
+
     /// Returns the operator of `NAME` or `NAME:PARAM`, for [`Keyspace::merge_with`]. Operators
     /// belong to the database and serve all its keyspaces. An operator that is new to the database
     /// is durable in the manifest before this call returns.

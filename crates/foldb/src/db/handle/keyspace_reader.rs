@@ -73,6 +73,11 @@ impl KeyspaceReader {
         self.keyspace.name()
     }
 
+    /// Returns how keys and values are encoded, if the keyspace knows: see [`Keyspace::schema`].
+    pub fn schema(&self) -> Option<&str> {
+        self.keyspace.schema()
+    }
+
     /// Returns the options that create a keyspace like this one: see [`Keyspace::options`].
     pub fn options(&self) -> KeyspaceOptions {
         self.keyspace.options()

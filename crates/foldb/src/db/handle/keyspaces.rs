@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::db::handle::database::Db;
 use crate::db::handle::keyspace::Keyspace;
 use crate::db::lifecycle::keyspaces::missing;
+use crate::db::state::keyspace::check_schema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::Definition;
 use crate::options::KeyspaceOptions;
@@ -37,8 +38,9 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::create_keyspace`], without `KeyspaceExists`. `InvalidArgument` if the keyspace has
-    /// another operator, comparator, expiry or other stored option than `options` name. The message
-    /// has both. [`Db::keyspace`] opens it whatever its options are.
+    /// another operator, comparator, expiry, [schema](KeyspaceOptions::schema) or other stored
+    /// option than `options` name. The message has both. [`Db::keyspace`] opens it whatever its
+    /// options are.
     ///
     /// # Example
     /// ```
@@ -60,6 +62,7 @@ impl Db {
                 Err(error) if error.kind() == ErrorKind::KeyspaceMissing => {}
                 found => {
                     let found = found?;
+                    check_schema(name, found.schema(), options.schema.as_deref())?;
                     check_same(&found, &options)?;
                     return Ok(found);
                 }

@@ -29,7 +29,7 @@ impl Core {
     ) -> Result<Arc<KeyspaceState>> {
         self.check_writable()?;
         check_name(name)?;
-        let operator = options.merge_operator.clone();
+        let (operator, schema) = (options.merge_operator.clone(), options.schema.clone());
         let options = options.or(&self.options.default);
         options.check()?;
         let filter_policy = options.guarded_policy()?;
@@ -48,6 +48,7 @@ impl Core {
             settings: options.settings(),
             filter_policy_name: filter_policy.as_ref().map(|policy| policy.name().into()),
             filter_policy,
+            schema: schema.map(Arc::from),
             version: Arc::new(Version::empty(self.settings.tree.num_levels)),
         })
     }

@@ -86,6 +86,8 @@ pub(crate) struct KeyspaceState {
     pub(crate) filter_policy: Option<GuardedPolicy>,
     /// The name of the policy, even if it is not registered.
     filter_policy_name: Option<Arc<str>>,
+    /// How the program encodes keys and values, as it said when it created the keyspace.
+    schema: Option<Arc<str>>,
     /// Whether listeners know of a panic of the policy.
     policy_failure_told: AtomicBool,
 }
@@ -102,6 +104,8 @@ pub(crate) struct KeyspaceParts {
     pub(crate) filter_policy: Option<GuardedPolicy>,
     /// The name of the policy, even if it is not registered.
     pub(crate) filter_policy_name: Option<Arc<str>>,
+    /// How the program encodes keys and values.
+    pub(crate) schema: Option<Arc<str>>,
     pub(crate) version: Arc<Version>,
 }
 
@@ -159,6 +163,7 @@ impl KeyspaceState {
             failure_told: AtomicBool::new(false),
             filter_policy: parts.filter_policy,
             filter_policy_name: parts.filter_policy_name,
+            schema: parts.schema,
             policy_failure_told: AtomicBool::new(false),
         })
     }
@@ -373,7 +378,13 @@ impl KeyspaceState {
             compaction: Some(self.settings.compaction),
             value_separation_min: self.settings.value_separation_min,
             expiry: self.expiry(),
+            schema: self.schema.as_deref().map(str::to_owned),
         }
+    }
+
+    /// Returns how the program encodes keys and values, if it said so.
+    pub(crate) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
     }
 
     /// Returns the manifest's description of the keyspace's fixed properties.
@@ -388,6 +399,7 @@ impl KeyspaceState {
             num_levels: Some(self.num_levels as u64),
             default_operator: self.default_id(),
             filter_policy: self.filter_policy_name.as_deref().map(str::to_owned),
+            schema: self.schema.as_deref().map(str::to_owned),
             ..KeyspaceEdit::default()
         }
     }
@@ -409,6 +421,23 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         "the name of a keyspace must have 1 to {MAX_NAME} bytes and no control characters, not \
          '{}'",
         name.escape_debug().take(80).collect::<String>()
+    )))
+}
+
+/// Checks that a program encodes keys and values as the keyspace says. A program that says nothing
+/// may use any keyspace.
+///
+/// # Errors
+/// `InvalidArgument`, with both texts.
+pub(crate) fn check_schema(name: &str, stored: Option<&str>, given: Option<&str>) -> Result<()> {
+    let Some(given) = given.filter(|given| stored != Some(*given)) else { return Ok(()) };
+    let given = given.escape_debug();
+    let has = stored.map_or("has no schema".to_owned(), |stored| {
+        format!("was created with the schema '{}'", stored.escape_debug())
+    });
+    Err(Error::invalid_argument(format!(
+        "keyspace '{name}' {has}, and is opened with the schema '{given}': open it with the \
+         program that encoded its keys and values, or without a schema"
     )))
 }
 

@@ -142,6 +142,7 @@ fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {
             proptest::option::of("[a-zé ]{0,8}"),
             proptest::option::of("[a-z.]{0,8}"),
             proptest::option::of("[a-z.]{0,8}"),
+            proptest::option::of("[a-zé/1=]{0,8}"),
         ),
         any::<(Option<u64>, Option<u32>, Option<u64>)>(),
         proptest::option::of(settings()),
@@ -153,6 +154,7 @@ fn keyspace_edit() -> impl Strategy<Value = KeyspaceEdit> {
             name: names.0,
             comparator: names.1,
             filter_policy: names.2,
+            schema: names.3,
             num_levels: numbers.0,
             default_operator: numbers.1,
             settings,
@@ -200,7 +202,7 @@ fn encoded(edit: &Edit) -> Vec<u8> {
 
 #[test]
 fn an_unknown_field_is_refused() {
-    for tag in [27, 99] {
+    for tag in [28, 99] {
         let error = Edit::decode(&[10, 1, 0, tag, 2, 1, 2]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(
@@ -236,6 +238,15 @@ fn bytes_after_a_field_are_damage() {
     let error = Edit::decode(&[2, 2, 5, 0]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert_eq!(error.to_string(), "corruption: field 2 has 1 bytes too many");
+}
+
+#[test]
+fn names_and_schemas_are_text() {
+    for (tag, what) in [(11, "name"), (27, "schema")] {
+        let error = Edit::decode(&[10, 1, 0, tag, 1, 0xff]).unwrap_err();
+        let expected = format!("corruption: the {what} of a keyspace is not UTF-8");
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 /// A count or length that exceeds the bytes left is an error, not an allocation of that size.
@@ -299,7 +310,7 @@ proptest! {
     }
 
     #[test]
-    fn the_decoder_is_total(mut bytes in proptest::collection::vec(any::<u8>(), 0..60), tag in 1..22u8) {
+    fn the_decoder_is_total(mut bytes in proptest::collection::vec(any::<u8>(), 0..60), tag in 1..28u8) {
         let _either = Edit::decode(&bytes);
         // The same bytes as the body of a known field, so that the test reaches more than the tag.
         if bytes.len() >= 5 {

@@ -87,6 +87,7 @@ fn example() -> [Edit; 3] {
             expiry: None,
         }),
         filter_policy: None,
+        schema: None,
         flushed_through: Some(299),
         dead_share: Some(1.0),
         tree: Vec::new(),

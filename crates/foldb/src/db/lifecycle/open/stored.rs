@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::counters::Totals;
 use crate::db::lifecycle::replay::Replayed;
-use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name};
+use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name, check_schema};
 use crate::db::state::tree::KeyspaceTree;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileNames, MAX_FILE_NUMBER};
@@ -56,6 +56,7 @@ pub(crate) struct StoredKeyspace {
     default_operator: Option<OperatorId>,
     settings: Option<KeyspaceSettings>,
     filter_policy: Option<String>,
+    schema: Option<String>,
     pub(crate) flushed_through: SeqNo,
     pub(crate) dead_share: f64,
     tree: Vec<Vec<TreeEdit>>,
@@ -209,6 +210,7 @@ impl StoredKeyspace {
             default_operator: None,
             settings: None,
             filter_policy: None,
+            schema: None,
             flushed_through: 0,
             dead_share: 1.0,
             tree: Vec::new(),
@@ -221,6 +223,7 @@ impl StoredKeyspace {
         self.default_operator = change.default_operator.or(self.default_operator);
         self.settings = change.settings.or(self.settings);
         self.filter_policy = change.filter_policy.or_else(|| self.filter_policy.take());
+        self.schema = change.schema.or_else(|| self.schema.take());
         self.flushed_through = change.flushed_through.unwrap_or(self.flushed_through);
         self.dead_share = change.dead_share.unwrap_or(self.dead_share);
         if !change.tree.is_empty() {
@@ -234,6 +237,7 @@ impl StoredKeyspace {
             && self.num_levels == now.num_levels
             && self.default_operator == now.default_operator
             && self.filter_policy == now.filter_policy
+            && self.schema == now.schema
             && (now.settings.is_none() || self.settings == now.settings)
     }
 
@@ -241,6 +245,7 @@ impl StoredKeyspace {
     ///
     /// # Errors
     /// `InvalidArgument` or `UnknownComparator` if its comparator is not registered.
+    /// `InvalidArgument` if the options name another schema.
     /// `ComparatorFailed` if the registered comparator orders the keys differently. `Corruption` if
     /// the keyspace has too many levels, or its edits contradict each other.
     pub(crate) fn parts(
@@ -267,6 +272,7 @@ impl StoredKeyspace {
             choose_default_operator(spec, self.default_operator, registry)?;
         let stored = self.settings.filter(|_| given.is_none());
         let filter_policy = self.find_filter_policy(options)?;
+        let schema = self.find_schema(options)?;
         Ok(KeyspaceParts {
             id: self.id,
             name: self.name.as_str().into(),
@@ -277,6 +283,7 @@ impl StoredKeyspace {
             settings: stored.unwrap_or_else(|| options.default.settings()),
             filter_policy,
             filter_policy_name: self.filter_policy.as_deref().map(Arc::from),
+            schema,
             version: Arc::new(version),
         })
     }
@@ -294,6 +301,22 @@ impl StoredKeyspace {
             Some(given) => given.guarded_policy(),
             None => options.policy_named(self.filter_policy.as_deref()),
         }
+    }
+
+    /// Returns the schema of the keyspace: the stored one, or in a new database that of the
+    /// options.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the options name another schema than the stored one.
+    fn find_schema(&self, options: &Options) -> Result<Option<Arc<str>>> {
+        let given = self.given(options).and_then(|own| own.schema.as_deref());
+        // The manifest of a database describes its keyspaces, and a new one has none yet.
+        let is_new = self.comparator.is_none();
+        if is_new {
+            return Ok(given.map(Arc::from));
+        }
+        check_schema(&self.name, self.schema.as_deref(), given)?;
+        Ok(self.schema.as_deref().map(Arc::from))
     }
 
     /// Checks that the comparator agrees with the stored tables. Each open rebuilds the tree from

@@ -1,0 +1,449 @@
+//! Tables that keep indexes.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use foldb::{
+    Db, Error, Keyspace, KeyspaceOptions, KeyspaceReader, Result, Transaction, TransactionKeyspace,
+};
+
+use crate::borrowed::AsKey;
+use crate::index::build::build;
+use crate::index::by::By;
+use crate::index::{AnyIndex, Index, check_names, find_indexes, keyspace_name, names_of};
+use crate::key::{Key, decode};
+use crate::range::{AsPrefix, AsRange};
+use crate::schema::{self, Schema};
+use crate::table::{Entries, Table};
+use crate::value::{Format, Postcard};
+
+/// A [`Table`] that also finds its entries by the keys of its [`Index`]es. Each write changes the
+/// table and its indexes in one commit. Cloning is cheap.
+///
+/// A write reads the old value, so two writes to one key may conflict. They run again by
+/// themselves.
+pub struct IndexedTable<K, V, F = Postcard>(Arc<Inner<K, V, F>>);
+
+struct Inner<K, V, F> {
+    db: Db,
+    name: String,
+    table: Table<K, V, F>,
+    indexes: Vec<Kept<K, V>>,
+}
+
+/// An index with its keyspace.
+pub(super) struct Kept<K, V> {
+    pub(super) index: Arc<dyn AnyIndex<K, V>>,
+    pub(super) keyspace: Keyspace,
+}
+
+impl<K: Key, V> Kept<K, V> {
+    /// Returns the entry of the index for a key of its own and a key of the table.
+    fn entry(&self, own: &[u8], key: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        match self.index.is_unique() {
+            true => (own.to_vec(), key.to_vec()),
+            false => ([own, key].concat(), Vec::new()),
+        }
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// `Aborted` if the index is unique and another entry has the key.
+    pub(super) fn add(&self, transaction: &Transaction, own: &[u8], key: &[u8]) -> Result<()> {
+        let keyspace = transaction.keyspace(&self.keyspace);
+        if self.index.is_unique()
+            && let Some(other) = keyspace.get_for_update(own)?
+            && *other != *key
+        {
+            return Err(self.taken(own, &other));
+        }
+        let (key, value) = self.entry(own, key);
+        keyspace.put(key, value)
+    }
+
+    fn remove(&self, transaction: &Transaction, own: &[u8], key: &[u8]) -> Result<()> {
+        transaction.keyspace(&self.keyspace).delete(self.entry(own, key).0)
+    }
+
+    fn taken(&self, own: &[u8], other: &[u8]) -> Error {
+        let shown = |types: String, bytes: &[u8]| {
+            let schema = Schema { keys: types, values: String::new() };
+            schema.show_key(bytes).unwrap_or_else(|_| bytes.escape_ascii().to_string())
+        };
+        let (name, own) = (self.index.name(), shown(self.index.schema().keys, own));
+        let other = shown(K::schema(), other);
+        Error::aborted(format!("index '{name}' is unique, and its key {own} belongs to {other}"))
+    }
+}
+
+impl<K, V, F> Clone for IndexedTable<K, V, F> {
+    fn clone(&self) -> Self {
+        IndexedTable(Arc::clone(&self.0))
+    }
+}
+
+impl<K, V, F> fmt::Debug for IndexedTable<K, V, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let indexes: Vec<_> = self.0.indexes.iter().map(|kept| kept.index.name()).collect();
+        f.debug_struct("IndexedTable")
+            .field("table", &self.0.table)
+            .field("indexes", &indexes)
+            .finish()
+    }
+}
+
+impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
+    /// Opens a table with all of its indexes, and creates what is missing. An index that is new to
+    /// a table with entries is built, in transactions of a thousand entries. An open after a kill
+    /// continues.
+    ///
+    /// While an index is new, no older handle of the table may write: it does not know the index.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table has an index that is not declared, or one of another type; as
+    /// [`Table::open`]. `Aborted` if two entries have one key of a unique index.
+    pub fn open(db: &Db, name: &str, indexes: &[&dyn AnyIndex<K, V>]) -> Result<Self> {
+        check_names(indexes)?;
+        let stored = names_of(db, name)?;
+        let is_declared = |stored: &&String| indexes.iter().any(|index| index.name() == **stored);
+        if let Some(missing) = stored.iter().find(|stored| !is_declared(stored)) {
+            return Err(Error::invalid_argument(format!(
+                "table '{name}' has an index '{missing}', which this open does not declare: \
+                 declare it, or drop it with IndexedTable::drop_index"
+            )));
+        }
+        let options = KeyspaceOptions::default();
+        let keyspace = schema::open(db, name, &Table::<K, V, F>::schema(), None, options)?;
+        if keyspace.options().expiry.is_some() {
+            return Err(Error::invalid_argument(format!(
+                "entries of table '{name}' expire, and its indexes would keep theirs"
+            )));
+        }
+        let table = Table::of(keyspace);
+        let mut kept = Vec::with_capacity(indexes.len());
+        for index in indexes {
+            kept.push(build(db, name, &table, index.shared())?);
+        }
+        let (db, name) = (db.clone(), name.to_owned());
+        Ok(IndexedTable(Arc::new(Inner { db, name, table, indexes: kept })))
+    }
+
+    /// Drops an index of a table. No handle of the table may be in use.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table has no such index; as [`Db::drop_keyspace`].
+    pub fn drop_index(db: &Db, table: &str, index: &str) -> Result<()> {
+        let indexes = find_indexes(db)?;
+        match indexes.map(|indexes| indexes.take((table, index))).transpose()?.flatten() {
+            // After a kill here, a later declaration of the index clears the keyspace.
+            Some(_) => db.drop_keyspace(&keyspace_name(table, index)),
+            None => {
+                let message = format!("table '{table}' has no index '{index}'");
+                Err(Error::invalid_argument(message))
+            }
+        }
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get(&self, key: impl AsKey<K>) -> Result<Option<V>> {
+        self.0.table.get(key)
+    }
+
+    /// Returns whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`Table::contains`].
+    pub fn contains(&self, key: impl AsKey<K>) -> Result<bool> {
+        self.0.table.contains(key)
+    }
+
+    /// Returns the entries of a range, in the order of the table's keys.
+    ///
+    /// # Errors
+    /// As [`Table::range`].
+    pub fn range(&self, range: impl AsRange<K>) -> Result<Entries<K, V, F>> {
+        self.0.table.range(range)
+    }
+
+    /// Returns the entries whose keys begin with a prefix.
+    ///
+    /// # Errors
+    /// As [`Table::prefix`].
+    pub fn prefix(&self, prefix: impl AsPrefix<K>) -> Result<Entries<K, V, F>> {
+        self.0.table.prefix(prefix)
+    }
+
+    /// Returns all entries, in the order of the table's keys.
+    ///
+    /// # Errors
+    /// As [`Table::iter`].
+    pub fn iter(&self) -> Result<Entries<K, V, F>> {
+        self.0.table.iter()
+    }
+
+    /// Returns the entries by an index, as they are now: the index and the table at one moment.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table was opened without the index.
+    pub fn by<I: Key + 'static>(
+        &self,
+        index: &Index<K, V, I>,
+    ) -> Result<By<K, V, I, F, KeyspaceReader>>
+    where
+        K: 'static,
+        V: 'static,
+    {
+        let kept = self.0.kept(index)?;
+        let moment = self.0.db.snapshot();
+        let rows = moment.keyspace(self.0.table.keyspace());
+        Ok(By::new(moment.keyspace(&kept.keyspace), rows, index.is_unique()))
+    }
+
+    /// Returns the table inside a transaction.
+    pub fn within<'a>(&'a self, transaction: &'a Transaction) -> IndexedWithin<'a, K, V, F> {
+        IndexedWithin { own: &self.0, transaction }
+    }
+
+    fn transact<T>(
+        &self,
+        mut work: impl FnMut(&IndexedWithin<'_, K, V, F>) -> Result<T>,
+    ) -> Result<T> {
+        self.0.db.transact(|transaction| work(&self.within(transaction)))
+    }
+
+    /// Sets the value of a key, and changes the indexes.
+    ///
+    /// # Errors
+    /// As [`Table::put`]. `Aborted` if another entry has a key of a unique index. Nothing was
+    /// written then.
+    pub fn put(&self, key: impl AsKey<K>, value: impl Borrow<V>) -> Result<()> {
+        let (key, value): (_, &V) = (crate::encode::<K>(key), value.borrow());
+        self.transact(|own| own.replace(&key, Some(value)).map(drop))
+    }
+
+    /// Sets the value of an absent key. Returns whether it was absent.
+    ///
+    /// # Errors
+    /// As [`IndexedTable::put`].
+    pub fn put_if_absent(&self, key: impl AsKey<K>, value: impl Borrow<V>) -> Result<bool> {
+        let (key, value): (_, &V) = (crate::encode::<K>(key), value.borrow());
+        self.transact(|own| own.put_encoded_if_absent(&key, value))
+    }
+
+    /// Deletes a key. A missing key is no error.
+    ///
+    /// # Errors
+    /// As [`IndexedTable::put`].
+    pub fn delete(&self, key: impl AsKey<K>) -> Result<()> {
+        self.take(key).map(drop)
+    }
+
+    /// Deletes a key, and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`IndexedTable::put`].
+    pub fn take(&self, key: impl AsKey<K>) -> Result<Option<V>> {
+        let key = crate::encode::<K>(key);
+        self.transact(|own| own.replace(&key, None))
+    }
+
+    /// Replaces a value by what `change` makes of it, and returns the new one: see
+    /// [`Table::update`].
+    ///
+    /// # Errors
+    /// As [`IndexedTable::put`].
+    pub fn update(
+        &self,
+        key: impl AsKey<K>,
+        mut change: impl FnMut(Option<V>) -> Option<V>,
+    ) -> Result<Option<V>> {
+        let key = crate::encode::<K>(key);
+        self.transact(|own| own.update_encoded(&key, &mut change))
+    }
+}
+
+impl<K: Key, V, F> Inner<K, V, F> {
+    fn kept<I>(&self, index: &Index<K, V, I>) -> Result<&Kept<K, V>>
+    where
+        Index<K, V, I>: AnyIndex<K, V>,
+    {
+        let is_it = |kept: &&Kept<K, V>| {
+            kept.index.name() == index.name() && kept.index.key_type() == index.key_type()
+        };
+        self.indexes.iter().find(is_it).ok_or_else(|| {
+            let (name, index) = (&self.name, index.name());
+            Error::invalid_argument(format!("table '{name}' was opened without index '{index}'"))
+        })
+    }
+}
+
+/// An [`IndexedTable`] inside a transaction.
+pub struct IndexedWithin<'a, K, V, F = Postcard> {
+    own: &'a Inner<K, V, F>,
+    transaction: &'a Transaction,
+}
+
+impl<K, V, F> fmt::Debug for IndexedWithin<'_, K, V, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IndexedWithin").field(&self.own.table).finish()
+    }
+}
+
+impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
+    fn rows(&self) -> Table<K, V, F, TransactionKeyspace<'a>> {
+        self.own.table.within(self.transaction)
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get(&self, key: impl AsKey<K>) -> Result<Option<V>> {
+        self.rows().get(key)
+    }
+
+    /// Returns whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`Table::contains`].
+    pub fn contains(&self, key: impl AsKey<K>) -> Result<bool> {
+        self.rows().contains(key)
+    }
+
+    /// Returns the entries of a range, in the order of the table's keys.
+    ///
+    /// # Errors
+    /// As [`Table::range`].
+    pub fn range(&self, range: impl AsRange<K>) -> Result<Entries<K, V, F>> {
+        self.rows().range(range)
+    }
+
+    /// Returns the entries by an index, with the writes of the transaction.
+    ///
+    /// # Errors
+    /// As [`IndexedTable::by`].
+    pub fn by<I: Key + 'static>(
+        &self,
+        index: &Index<K, V, I>,
+    ) -> Result<By<K, V, I, F, TransactionKeyspace<'a>>>
+    where
+        K: 'static,
+        V: 'static,
+    {
+        let kept = self.own.kept(index)?;
+        let rows = self.transaction.keyspace(self.own.table.keyspace());
+        Ok(By::new(self.transaction.keyspace(&kept.keyspace), rows, index.is_unique()))
+    }
+
+    /// Sets the value of a key, and changes the indexes.
+    ///
+    /// # Errors
+    /// As [`IndexedTable::put`]. The transaction then has no further write.
+    pub fn put(&self, key: impl AsKey<K>, value: impl Borrow<V>) -> Result<()> {
+        self.replace(&crate::encode::<K>(key), Some(value.borrow())).map(drop)
+    }
+
+    /// Sets the value of an absent key. Returns whether it was absent.
+    ///
+    /// # Errors
+    /// As [`IndexedWithin::put`].
+    pub fn put_if_absent(&self, key: impl AsKey<K>, value: impl Borrow<V>) -> Result<bool> {
+        self.put_encoded_if_absent(&crate::encode::<K>(key), value.borrow())
+    }
+
+    /// Deletes a key. A missing key is no error.
+    ///
+    /// # Errors
+    /// As [`IndexedWithin::put`].
+    pub fn delete(&self, key: impl AsKey<K>) -> Result<()> {
+        self.take(key).map(drop)
+    }
+
+    /// Deletes a key, and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`IndexedWithin::put`].
+    pub fn take(&self, key: impl AsKey<K>) -> Result<Option<V>> {
+        self.replace(&crate::encode::<K>(key), None)
+    }
+
+    /// Replaces a value by what `change` makes of it, and returns the new one.
+    ///
+    /// # Errors
+    /// As [`IndexedWithin::put`].
+    pub fn update(
+        &self,
+        key: impl AsKey<K>,
+        change: impl FnOnce(Option<V>) -> Option<V>,
+    ) -> Result<Option<V>> {
+        self.update_encoded(&crate::encode::<K>(key), change)
+    }
+
+    fn put_encoded_if_absent(&self, key: &[u8], value: &V) -> Result<bool> {
+        if self.find(key)?.is_some() {
+            return Ok(false);
+        }
+        self.replace(key, Some(value)).map(|_| true)
+    }
+
+    fn update_encoded(
+        &self,
+        key: &[u8],
+        change: impl FnOnce(Option<V>) -> Option<V>,
+    ) -> Result<Option<V>> {
+        let new = change(self.find(key)?);
+        self.replace(key, new.as_ref())?;
+        Ok(new)
+    }
+
+    /// Reads a value, and claims it with every isolation.
+    fn find(&self, key: &[u8]) -> Result<Option<V>> {
+        let found = self.transaction.keyspace(self.own.table.keyspace()).get_for_update(key)?;
+        found.map(F::decode).transpose()
+    }
+
+    /// Replaces a value and returns the old one. After an error the transaction has no further
+    /// write.
+    fn replace(&self, key: &[u8], new: Option<&V>) -> Result<Option<V>> {
+        let old = self.find(key)?;
+        let savepoint = self.transaction.savepoint();
+        match self.write(key, old.as_ref(), new) {
+            Ok(()) => {
+                self.transaction.release(savepoint);
+                Ok(old)
+            }
+            Err(error) => {
+                self.transaction.rollback_to(savepoint)?;
+                self.transaction.release(savepoint);
+                Err(error)
+            }
+        }
+    }
+
+    fn write(&self, key: &[u8], old: Option<&V>, new: Option<&V>) -> Result<()> {
+        let typed: K = decode(key)?;
+        for kept in &self.own.indexes {
+            let keys_of = |value: Option<&V>| {
+                value.map_or_else(Vec::new, |value| kept.index.keys(&typed, value))
+            };
+            let (before, after) = (keys_of(old), keys_of(new));
+            for own in before.iter().filter(|own| after.binary_search(own).is_err()) {
+                kept.remove(self.transaction, own, key)?;
+            }
+            for own in after.iter().filter(|own| before.binary_search(own).is_err()) {
+                kept.add(self.transaction, own, key)?;
+            }
+        }
+        let rows = self.transaction.keyspace(self.own.table.keyspace());
+        match new {
+            Some(new) => rows.put(key, F::encode(new)?),
+            None if old.is_some() => rows.delete(key),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of typed tables, by subject.
+
+mod codecs;
+mod derived;
+mod indexes;
+mod merges;
+mod schemas;
+mod shown;
+mod support;
+mod tables;
