@@ -19,6 +19,9 @@ use crate::range::{AsPrefix, AsRange, EncodedRange};
 use crate::schema::{self, Schema};
 use crate::value::{AsValue, Encodes, Format, Postcard};
 
+/// The types of a handle, which holds none of their values.
+pub(crate) type Types<T> = PhantomData<fn() -> T>;
+
 /// Most times that [`Table::update`] begins again, as many as the engine's own.
 const MOST_LOSSES: u32 = 100;
 
@@ -50,7 +53,7 @@ pub struct Table<K, V, F = Postcard, A = Keyspace> {
     access: A,
     /// Why writes fail: the indexes that this handle does not keep.
     refusal: Option<Arc<str>>,
-    types: PhantomData<fn() -> (K, V, F)>,
+    types: Types<(K, V, F)>,
 }
 
 impl<K, V, F, A: Clone> Clone for Table<K, V, F, A> {
@@ -357,7 +360,7 @@ impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
 /// error of its own, and the others follow.
 pub struct Entries<K, V, F = Postcard> {
     entries: Iter,
-    types: PhantomData<fn() -> (K, V, F)>,
+    types: Types<(K, V, F)>,
 }
 
 impl<K: Key, V, F: Format<V>> Entries<K, V, F> {

@@ -8,6 +8,7 @@ use foldb::{Error, Iter, Reader, Result, Value};
 use crate::borrowed::AsKey;
 use crate::key::{Key, decode};
 use crate::range::{AsPrefix, AsRange, EncodedRange};
+use crate::table::Types;
 use crate::value::{Format, Postcard};
 
 /// A table's entries by the keys of an index, at one moment. Made by
@@ -16,7 +17,7 @@ pub struct By<K, V, I, F, A> {
     entries: A,
     rows: A,
     is_unique: bool,
-    types: PhantomData<fn() -> (K, V, I, F)>,
+    types: Types<(K, V, I, F)>,
 }
 
 impl<K, V, I, F, A: fmt::Debug> fmt::Debug for By<K, V, I, F, A> {

@@ -52,6 +52,10 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[\u{0}\u{1}\u{2}aé]{0,5}", any::<String>()]
 }
 
+fn option() -> impl Strategy<Value = Option<u8>> {
+    any::<Option<u8>>()
+}
+
 fn duration() -> impl Strategy<Value = Duration> {
     let seconds = prop_oneof![0..3u64, any::<u64>()];
     (seconds, 0..1_000_000_000u32).prop_map(|(seconds, nanos)| Duration::new(seconds, nanos))
@@ -111,7 +115,7 @@ codecs! {
     nested_keys: (Option<String>, (Vec<u8>, i16), bool) =
         (proptest::option::of(text()), (bytes(), any::<i16>()), any::<bool>());
     long_tuple_keys: (u8, i8, bool, String, Vec<u8>, char, u16, Option<u8>) =
-        (0..2u8, 0..2i8, any::<bool>(), text(), bytes(), any::<char>(), any(), any());
+        (0..2u8, 0..2i8, any::<bool>(), text(), bytes(), any::<char>(), 0..9u16, option());
     struct_keys: Reading = reading();
     newtype_keys: City = text().prop_map(City);
     enum_keys: Shape = shape();

@@ -97,9 +97,9 @@ proptest! {
     fn an_indexed_table_is_as_its_model(
         steps in proptest::collection::vec((0..7u8, 0..6u8, some_person(), some_person()), 0..30),
     ) {
-        let fs = MemFs::new();
+        let (fs, mut model) = (MemFs::new(), Model::new());
         let mut db = open(&fs);
-        let (mut people, mut model) = (open_people(&db), Model::new());
+        let mut people = open_people(&db);
         for (kind, key, first, second) in steps {
             match kind {
                 0 => prop_assert_eq!(people.put(key, &first).is_ok(), put(&mut model, key, &first)),
@@ -114,9 +114,8 @@ proptest! {
                     prop_assert_eq!(done.map_err(|error| error.kind()), expected);
                 }
                 3 => {
-                    let changed = people.update(key, |old| {
-                        old.map(|old| Person { email: old.email, ..first.clone() })
-                    });
+                    let with_email = |old: Person| Person { email: old.email, ..first.clone() };
+                    let changed = people.update(key, |old| old.map(with_email));
                     let old = model.get_mut(&key);
                     let new = old.map(|old| *old = Person { email: old.email.clone(), ..first });
                     prop_assert_eq!(changed.unwrap(), new.and_then(|()| model.get(&key).cloned()));
@@ -128,7 +127,8 @@ proptest! {
                         let own = people.within(transaction);
                         // A put that fails leaves the transaction as it was.
                         for (key, person) in [(key, &first), (key + 1, &second)] {
-                            assert_eq!(own.put(key, person).is_ok(), put(&mut changed, key, person));
+                            let is_put = put(&mut changed, key, person);
+                            assert_eq!(own.put(key, person).is_ok(), is_put);
                         }
                         let found = own.by(&BY_EMAIL)?.get(&first.email)?;
                         let mut emails = changed.values().map(|one| &one.email);

@@ -160,11 +160,8 @@ fn check(found: Result<Entries<Key, u32>>, model: &Model, is_in: impl Fn(&Key) -
     let expected: Vec<_> = model.clone().into_iter().filter(|(key, _)| is_in(key)).collect();
     let mut entries = found.unwrap();
     let (mut front, mut back) = (Vec::new(), Vec::new());
-    loop {
-        match entries.next() {
-            Some(entry) => front.push(entry.unwrap()),
-            None => break,
-        }
+    while let Some(entry) = entries.next() {
+        front.push(entry.unwrap());
         back.extend(entries.next_back().map(Result::unwrap));
     }
     front.extend(back.into_iter().rev());

@@ -134,7 +134,11 @@ impl Core {
 }
 
 /// Changes the lifetime that entries of a keyspace get from now on, durably: writes a new manifest.
-pub(crate) fn set_lifetime(core: &Core, keyspace: &KeyspaceState, lifetime: Duration) -> Result<()> {
+pub(crate) fn set_lifetime(
+    core: &Core,
+    keyspace: &KeyspaceState,
+    lifetime: Duration,
+) -> Result<()> {
     core.check_writable()?;
     core.check_not_inside()?;
     let mut tree = core.lock_tree();

@@ -72,7 +72,8 @@ fn comparisons(tables: u64, upper: u64, deletes: u64, is_idle: bool) -> u64 {
 
 #[test]
 fn a_decision_takes_no_more_work_for_seventy_five_thousand_tables_than_for_ten_thousand() {
-    for (upper, deletes, is_idle) in [(3, 0, false), (12, 0, false), (3, 0, true), (3, 900, false)] {
+    for (upper, deletes, is_idle) in [(3, 0, false), (12, 0, false), (3, 0, true), (3, 900, false)]
+    {
         let of = |tables| comparisons(tables, upper, deletes, is_idle);
         let (thousand, ten, seventy_five) = (of(1_000), of(10_000), of(75_000));
         let shown = format!("{upper} runs, {deletes} deletes: {thousand}, {ten}, {seventy_five}");

@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 
+use crate::compaction::policy::slices::MOST_CELLS;
 use crate::compaction::policy::tests::depth;
 use crate::compaction::policy::tests::order::{assert_apart, assert_keeps_order, mark_busy};
 use crate::compaction::policy::tests::sim_tree::{Record, SimTree, key};
-use crate::compaction::policy::slices::MOST_CELLS;
 use crate::compaction::policy::{CutRange, Pick, Policy, RunningJob, Verdict, reads, rest, whole};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
