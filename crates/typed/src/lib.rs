@@ -1,4 +1,4 @@
-//! Typed tables over [foldb](foldb): keys whose encoding keeps their order, values by serde,
+//! Typed tables over [`foldb`]: keys whose encoding keeps their order, values by serde,
 //! secondary indexes in the same commit, and typed merges.
 //!
 //! A [`Table`] is a keyspace that stores how its keys and values are encoded. An open with other

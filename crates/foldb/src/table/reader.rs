@@ -399,7 +399,8 @@ pub(super) fn read_footer(file: &TableFile, file_len: u64) -> Result<Footer> {
     Footer::decode(&bytes, file.number, offset).map_err(|e| file.locate(e, offset))
 }
 
-/// Reads a filter. A built-in filter knows only bytes: it is no use where different bytes are equal.
+/// Reads a filter. A built-in filter knows only bytes: it is no use where different bytes are
+/// equal.
 fn read_filter(
     file: &TableFile,
     handle: Handle,

@@ -88,6 +88,14 @@ fn assert_same(people: &People, model: &Model) {
     assert_eq!(tagged.count(), with(&|_, one| one.tags.contains(&2)).len());
 }
 
+fn put_if_absent(model: &mut Model, key: u8, person: &Person) -> Result<bool, ErrorKind> {
+    match model.contains_key(&key) {
+        true => Ok(false),
+        false if put(model, key, person) => Ok(true),
+        false => Err(ErrorKind::Aborted),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -105,17 +113,12 @@ proptest! {
                 0 => prop_assert_eq!(people.put(key, &first).is_ok(), put(&mut model, key, &first)),
                 1 => prop_assert_eq!(people.take(key).unwrap(), model.remove(&key)),
                 2 => {
-                    let expected = match model.contains_key(&key) {
-                        true => Ok(false),
-                        false if put(&mut model, key, &first) => Ok(true),
-                        false => Err(ErrorKind::Aborted),
-                    };
-                    let done = people.put_if_absent(key, &first);
-                    prop_assert_eq!(done.map_err(|error| error.kind()), expected);
+                    let done = people.put_if_absent(key, &first).map_err(|error| error.kind());
+                    prop_assert_eq!(done, put_if_absent(&mut model, key, &first));
                 }
                 3 => {
-                    let with_email = |old: Person| Person { email: old.email, ..first.clone() };
-                    let changed = people.update(key, |old| old.map(with_email));
+                    let with = |old: Person| Person { email: old.email, ..first.clone() };
+                    let changed = people.update(key, |old| old.map(with));
                     let old = model.get_mut(&key);
                     let new = old.map(|old| *old = Person { email: old.email.clone(), ..first });
                     prop_assert_eq!(changed.unwrap(), new.and_then(|()| model.get(&key).cloned()));

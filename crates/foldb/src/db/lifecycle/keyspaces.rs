@@ -1,8 +1,9 @@
 //! Creating, changing and dropping keyspaces.
 //!
-//! To create or drop one is one synced manifest edit, made under the writer lock. So the log never names a
-//! keyspace that the manifest does not know, and no write to a keyspace is logged after its drop.
-//! Ids are never reused, so an old log's writes to a dropped keyspace never reach another keyspace.
+//! To create or drop one is one synced manifest edit, made under the writer lock. So the log never
+//! names a keyspace that the manifest does not know, and no write to a keyspace is logged after its
+//! drop. Ids are never reused, so an old log's writes to a dropped keyspace never reach another
+//! keyspace.
 //!
 //! ```text
 //! create 'x': edit (id 3, next 4)    write x/a    drop 'x': log synced, edit (3 dropped)
