@@ -1492,6 +1492,15 @@ foldb_error_t *foldb_transaction_put_if_absent(foldb_transaction_t *transaction,
                                                size_t value_len,
                                                bool *put);
 
+// Renews the end of an entry, as `foldb_transaction_put` of its value does. Stores in `*was_there`
+// whether the key has a value; see `foldb_touch`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_transaction_touch(foldb_transaction_t *transaction,
+                                       const foldb_keyspace_t *keyspace,
+                                       const uint8_t *key,
+                                       size_t key_len,
+                                       bool *was_there);
+
 // Deletes a key. Stores the value that it had in `*value`, to be freed with `foldb_value_free`;
 // NULL if it had none.
 FOLDB_API FOLDB_CHECK_ERROR
@@ -1572,6 +1581,18 @@ foldb_error_t *foldb_take(const foldb_t *db,
                           const uint8_t *key,
                           size_t key_len,
                           foldb_value_t **value);
+
+// Renews the end of an entry, as a put of its value does. Stores in `*was_there` whether the key
+// has a value; an absent key stays absent. `foldb_write_options_set_expires_at_millis`
+// names another end than that of the keyspace. Fails if the keyspace has no expiry, or if nothing
+// says when the entry expires.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_touch(const foldb_t *db,
+                           const foldb_keyspace_t *keyspace,
+                           const foldb_write_options_t *options,
+                           const uint8_t *key,
+                           size_t key_len,
+                           bool *was_there);
 
 // Deletes the first entry of the range from `lower` on and before `upper`. Stores its key in
 // `*key` and its value in `*value`, each to be freed with `foldb_value_free`; NULL in both if the
