@@ -92,7 +92,8 @@ fn names_on_the_command_line_are_those_of_the_forms() {
             assert_eq!(name.get_name(), format.resolve(None).name());
         }
     }
-    for format in KeyFormat::value_variants() {
+    // The types of a schema are no form.
+    for format in KeyFormat::value_variants().iter().filter(|it| **it != KeyFormat::Typed) {
         assert_eq!(format.to_possible_value().unwrap().get_name(), Form::from(*format).name());
     }
 }
