@@ -104,7 +104,12 @@ impl Queue {
             let text = "max_attempts is 0: a job is claimed at least once";
             return Err(foldb::Error::invalid_argument(text).into());
         }
-        let own = db.keyspace_or_create(name, KeyspaceOptions::with_operator("uint64add"))?;
+        let own = match db.keyspace(name) {
+            Err(error) if error.kind() == foldb::ErrorKind::KeyspaceMissing => {
+                db.keyspace_or_create(name, KeyspaceOptions::with_operator("uint64add"))?
+            }
+            found => found?,
+        };
         if own.options().expiry.is_some() {
             let text = format!("entries of the keyspace '{name}' expire: a queue would lose jobs");
             return Err(foldb::Error::invalid_argument(text).into());

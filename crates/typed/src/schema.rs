@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use foldb::custom::{BytewiseComparator, Comparator};
-use foldb::{Db, Error, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb, Result};
+use foldb::{Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb, Result};
 
 /// The version of the encodings.
 const BEGINNING: &str = "foldb-typed/1 keys=";
@@ -66,11 +66,17 @@ pub(crate) fn open(
     operator: Option<String>,
     options: KeyspaceOptions,
 ) -> Result<Keyspace> {
+    let is_missing = match db.keyspace(name) {
+        Ok(_) => false,
+        Err(error) if error.kind() == ErrorKind::KeyspaceMissing => true,
+        Err(error) => return Err(error),
+    };
+    // An existing keyspace is checked below, with errors that speak of tables.
     let options = KeyspaceOptions {
         schema: Some(schema.to_string()),
         // Otherwise a new keyspace takes the order of the keyspace `default`.
-        comparator: Some(Arc::new(BytewiseComparator)),
-        merge_operator: operator.clone(),
+        comparator: is_missing.then(|| Arc::new(BytewiseComparator) as _),
+        merge_operator: operator.clone().filter(|_| is_missing),
         ..options
     };
     let keyspace = db.keyspace_or_create(name, options)?;
