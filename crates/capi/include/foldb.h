@@ -986,8 +986,9 @@ foldb_error_t *foldb_keyspace_create(const foldb_t *db,
                                      const foldb_keyspace_options_t *options,
                                      foldb_keyspace_t **keyspace);
 
-// Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist. An
-// existing keyspace keeps its own options.
+// Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist.
+// Fails if an existing keyspace has other options than those that are set; `foldb_keyspace_open`
+// opens it.
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_open_or_create(const foldb_t *db,
                                              const char *name,

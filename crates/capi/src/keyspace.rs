@@ -99,8 +99,9 @@ pub unsafe extern "C" fn foldb_keyspace_create(
     stored(db, name, keyspace, |db, name| create(db, name).map(OpenKeyspace::Writable))
 }
 
-/// Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist. An
-/// existing keyspace keeps its own options.
+/// Stores the keyspace called `name` in `*keyspace`, and creates it first if it does not exist.
+/// Fails if an existing keyspace has other options than those that are set; `foldb_keyspace_open`
+/// opens it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_keyspace_open_or_create(
     db: *const foldb_t,

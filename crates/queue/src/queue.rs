@@ -278,7 +278,8 @@ impl Queue {
     /// use foldb_queue::{PushOptions, Queue, QueueOptions};
     ///
     /// let jobs = Queue::open(&db, "jobs", QueueOptions::default())?;
-    /// jobs.push_with("job", PushOptions { delay: Duration::from_millis(5), ..Default::default() })?;
+    /// let soon = PushOptions { delay: Duration::from_millis(5), ..PushOptions::default() };
+    /// jobs.push_with("job", soon)?;
     /// let job = loop {
     ///     match jobs.claim("worker 1", Duration::from_secs(60))? {
     ///         Some(job) => break job,

@@ -35,8 +35,8 @@ impl Comparator for Counting {
 const WAITING: u64 = 2000;
 const MEASURED: u64 = 500;
 
-/// Returns the comparisons of one claim and ack, behind so many jobs that were done. The same
-/// number of jobs waits in every case.
+/// Does `done` jobs, then counts the comparisons of one claim and its ack. The same number of jobs
+/// waits in every case.
 fn cost_behind(done: u64, is_flushed: bool) -> u64 {
     let stage = Stage::with_room(QueueOptions::default());
     let counting = Arc::new(Counting::default());

@@ -65,7 +65,7 @@ enum State {
 /// What a job becomes that its claim held.
 enum Next {
     Is(State),
-    /// After so many seconds, or dead for this reason.
+    /// Ready after this many seconds. At its last attempt, dead for this reason.
     Attempt(u64, &'static str),
 }
 

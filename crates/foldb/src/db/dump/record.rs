@@ -62,7 +62,7 @@ impl Described {
             comparator: keyspace.comparator.name().to_owned(),
             default_operator: edit.default_operator,
             filter_policy: edit.filter_policy,
-            settings: settings_of(&keyspace.settings, edit.schema),
+            settings: settings_of(&keyspace.settings_now(), edit.schema),
         }
     }
 

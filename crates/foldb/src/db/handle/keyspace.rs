@@ -134,7 +134,8 @@ impl Keyspace {
 
     /// Changes the lifetime of entries for the writes that follow, durably. Stored entries keep
     /// their ends: [`Keyspace::touch`] gives one the new lifetime. Rule and bucket stay. A batch or
-    /// transaction that was filled before has the old lifetime.
+    /// transaction that was filled before has the old lifetime. [`crate::Db::keyspace_or_create`]
+    /// then wants the new one, or none.
     ///
     /// # Errors
     /// `InvalidArgument` for a keyspace without an expiry or with

@@ -39,8 +39,8 @@ impl Db {
     /// # Errors
     /// As [`Db::create_keyspace`], without `KeyspaceExists`. `InvalidArgument` if the keyspace has
     /// another operator, comparator, expiry, [schema](KeyspaceOptions::schema) or other stored
-    /// option than `options` name. The message has both. [`Db::keyspace`] opens it whatever its
-    /// options are.
+    /// option than `options` name. The message has both. Filter policies are not compared.
+    /// [`Db::keyspace`] opens it whatever its options are.
     ///
     /// # Example
     /// ```

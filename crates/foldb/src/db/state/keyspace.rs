@@ -362,8 +362,8 @@ impl KeyspaceState {
         self.changed_expiry.store(Some(Arc::new(expiry)));
     }
 
-    /// Returns the settings as they are now.
-    fn settings_now(&self) -> KeyspaceSettings {
+    /// Returns the settings as they are now, for what describes the keyspace to others.
+    pub(crate) fn settings_now(&self) -> KeyspaceSettings {
         KeyspaceSettings { expiry: self.expiry(), ..self.settings }
     }
 

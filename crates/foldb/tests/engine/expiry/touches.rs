@@ -1,11 +1,11 @@
 //! Touches and changed lifetimes: entries get new ends and keep their values.
 
-use foldb::env::MemFs;
+use foldb::env::{Env, MemFs};
 use foldb::expiry::{Expires, Expiry};
-use foldb::{ErrorKind, KeyspaceOptions, TransactionOptions, WriteOptions};
+use foldb::{Db, ErrorKind, KeyspaceOptions, Options, TransactionOptions, WriteOptions};
 
 use crate::expiry::support::{START, clock, lists, open, read, seconds, set, settle};
-use crate::support::error_of;
+use crate::support::{PATH, error_of, options};
 
 /// Returns the second of the tests at which a key expires.
 fn end(keyspace: &foldb::Keyspace, key: &str) -> Option<u64> {
@@ -169,4 +169,29 @@ fn a_lifetime_that_cannot_change_says_why() {
     db.drop_keyspace("sessions").unwrap();
     let error = error_of(own.set_lifetime(seconds(20)));
     assert_eq!(error.kind(), ErrorKind::KeyspaceDropped, "{error}");
+}
+
+#[test]
+fn a_copy_has_the_changed_lifetime() {
+    let (fs, clock) = (MemFs::new(), clock());
+    let db = open(&fs, &clock);
+    let own = lists(&db, "sessions", Expiry::after_last_write(seconds(10)));
+    own.put("a", "1").unwrap();
+    own.set_lifetime(seconds(100)).unwrap();
+    let mut dump = Vec::new();
+    db.dump(&mut dump).unwrap();
+    let to = MemFs::new();
+    let mut of_copy = options(&to);
+    of_copy.env.clock = clock.clone();
+    Db::restore(&dump[..], PATH, of_copy).unwrap();
+    db.checkpoint("/checkpoint").unwrap();
+    let env = Env { clock: clock.clone(), ..Env::in_memory(fs.clone()) };
+    let checkpoint = Db::open("/checkpoint", Options { env, ..options(&fs) }).unwrap();
+    for (copy, what) in [(open(&to, &clock), "dump"), (checkpoint, "checkpoint")] {
+        let own = copy.keyspace("sessions").unwrap();
+        let hundred = Some(Expiry::after_last_write(seconds(100)));
+        assert_eq!(own.options().expiry, hundred, "{what}");
+        own.put("b", "1").unwrap();
+        assert_eq!((end(&own, "a"), end(&own, "b")), (Some(10), Some(100)), "{what}");
+    }
 }
