@@ -5,7 +5,7 @@ use crate::step::Step;
 
 /// The published crates, each after its dependencies. The other crates measure, simulate and check
 /// the published ones, and stay in the repository.
-pub(crate) const PUBLISHED: [&str; 8] = [
+pub(crate) const PUBLISHED: [&str; 9] = [
     "foldb-env",
     "foldb-chains",
     "foldb",
@@ -13,6 +13,7 @@ pub(crate) const PUBLISHED: [&str; 8] = [
     "foldb-typed",
     "foldb-queue",
     "foldb-leveldb-format",
+    "foldb-report",
     "foldb-cli",
 ];
 

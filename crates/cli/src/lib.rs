@@ -35,6 +35,7 @@ mod output;
 mod progress;
 mod staging;
 mod stream;
+mod watch;
 
 use std::process::ExitCode;
 

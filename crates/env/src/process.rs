@@ -40,6 +40,11 @@ impl Process {
         Process { word, number }
     }
 
+    /// Returns the number that the system gives the calling process.
+    pub fn id() -> u64 {
+        u64::from(std::process::id())
+    }
+
     /// Returns whether the caller runs in this process, and not in a fork of it.
     #[inline]
     pub fn is_current(self) -> bool {

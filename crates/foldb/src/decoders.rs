@@ -13,7 +13,7 @@ use crate::fold::{Definition, Full, Partial, builtins};
 use crate::operation::Operation;
 use crate::settings::KeyspaceSettings;
 use crate::version::Edit;
-use crate::{db, segment, table, wal};
+use crate::{db, recording, segment, table, wal};
 
 /// A decoder and the name of its fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub struct Decoder {
 }
 
 /// All decoders.
-pub const DECODERS: [Decoder; 20] = [
+pub const DECODERS: [Decoder; 21] = [
     Decoder { name: "log_frame", decode: wal::decoders::log_frame },
     Decoder { name: "log_record", decode: wal::decoders::log_record },
     Decoder { name: "batch", decode: batch },
@@ -46,6 +46,7 @@ pub const DECODERS: [Decoder; 20] = [
     Decoder { name: "feed", decode: db::feed::decoders::feed },
     Decoder { name: "dump", decode: db::dump::decoders::dump },
     Decoder { name: "backup_record", decode: db::backup::decoders::record },
+    Decoder { name: "flight_record", decode: recording::decode_any },
 ];
 
 /// Returns the decoder with this name.

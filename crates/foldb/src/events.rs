@@ -38,6 +38,8 @@ pub enum Event {
     Compaction {
         /// Name of the keyspace.
         keyspace: Arc<str>,
+        /// Why the compaction runs, for example `tier full`.
+        reason: &'static str,
         /// The level to which the slice was written.
         output_level: usize,
         /// Bytes of tables read.
@@ -163,11 +165,18 @@ impl fmt::Display for Event {
                      {records_in} records became {records_out}, {bytes_written} bytes written"
                 )
             }
-            Event::Compaction { keyspace, output_level, bytes_read, bytes_written, duration } => {
+            Event::Compaction {
+                keyspace,
+                reason,
+                output_level,
+                bytes_read,
+                bytes_written,
+                duration,
+            } => {
                 write!(
                     f,
-                    "compacted to level {output_level} of keyspace {keyspace} in {duration:?}: \
-                     {bytes_read} bytes read, {bytes_written} bytes written"
+                    "compacted to level {output_level} of keyspace {keyspace} in {duration:?} \
+                     ({reason}): {bytes_read} bytes read, {bytes_written} bytes written"
                 )
             }
             Event::GarbageCollection { keyspace, files, bytes_reclaimed, duration, .. } => write!(
@@ -187,15 +196,7 @@ impl fmt::Display for Event {
                 file.display()
             ),
             Event::TableDamaged { keyspace, first_key, end_key, error, .. } => {
-                let end = |key: &Option<Vec<u8>>| {
-                    key.as_ref().map_or(String::new(), |key| key.escape_ascii().to_string())
-                };
-                let (first, end) = (end(first_key), end(end_key));
-                write!(
-                    f,
-                    "a table of keyspace {keyspace} is damaged: compactions go round the keys from \
-                     '{first}' up to '{end}' until a repair ({error})"
-                )
+                write_damage(f, keyspace, (first_key, end_key), error)
             }
             Event::FeedShortened { error } => {
                 write!(
@@ -220,6 +221,24 @@ impl fmt::Display for Event {
             Event::BackgroundError { error } => write!(f, "background work failed: {error}"),
         }
     }
+}
+
+/// Describes a damaged part of a table, from one key up to another.
+fn write_damage(
+    f: &mut fmt::Formatter<'_>,
+    keyspace: &str,
+    (first, end): (&Option<Vec<u8>>, &Option<Vec<u8>>),
+    error: &Error,
+) -> fmt::Result {
+    let shown = |key: &Option<Vec<u8>>| {
+        key.as_ref().map_or(String::new(), |key| key.escape_ascii().to_string())
+    };
+    let (first, end) = (shown(first), shown(end));
+    write!(
+        f,
+        "a table of keyspace {keyspace} is damaged: compactions go round the keys from '{first}' \
+         up to '{end}' until a repair ({error})"
+    )
 }
 
 /// Why a write stalled.
@@ -370,17 +389,25 @@ pub(crate) fn holding_back<T>(work: impl FnOnce() -> T) -> (T, Vec<Event>) {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     listeners: Vec<Arc<dyn EventListener>>,
+    /// Receives events at once, even while a thread holds events back: the flight recorder.
+    observer: Option<Arc<dyn EventListener>>,
 }
 
 impl Events {
-    pub(crate) fn new(listeners: Vec<Arc<dyn EventListener>>) -> Events {
-        Events { listeners }
+    pub(crate) fn new(
+        listeners: Vec<Arc<dyn EventListener>>,
+        observer: Option<Arc<dyn EventListener>>,
+    ) -> Events {
+        Events { listeners, observer }
     }
 
     /// Reports an event to `tracing` and to every listener.
     #[cold]
     pub(crate) fn tell(&self, event: &Event) {
         trace(event);
+        if let Some(observer) = &self.observer {
+            observer.on_event(event);
+        }
         if !self.listeners.is_empty() && !hold_back(event) {
             self.tell_listeners(event);
         }
@@ -441,9 +468,17 @@ fn trace(event: &Event) {
                 "flush"
             );
         }
-        Event::Compaction { keyspace, output_level, bytes_read, bytes_written, duration } => {
+        Event::Compaction {
+            keyspace,
+            reason,
+            output_level,
+            bytes_read,
+            bytes_written,
+            duration,
+        } => {
             tracing::debug!(
                 %keyspace,
+                reason,
                 output_level,
                 bytes_read,
                 bytes_written,
@@ -517,7 +552,7 @@ mod tests {
     #[test]
     fn a_panicking_listener_does_not_stop_other_listeners() {
         let collected = Arc::new(Collected::default());
-        let events = Events::new(vec![Arc::new(Panics), collected.clone()]);
+        let events = Events::new(vec![Arc::new(Panics), collected.clone()], None);
         let duration = Duration::from_micros(3);
         events.tell(&Event::Stall { reason: StallReason::Memtables, duration });
         assert_eq!(*collected.0.lock().unwrap(), ["Stall { reason: Memtables, duration: 3µs }"]);

@@ -65,6 +65,7 @@ pub mod numbering;
 mod operation;
 mod options;
 mod range_tombstone;
+mod recording;
 mod rewriting;
 mod runtime;
 mod segment;
@@ -172,6 +173,14 @@ pub mod env {
     pub use foldb_env::*;
 }
 
+/// The flight recorder: what a database did, while it is open and after its process died.
+pub mod recorder {
+    pub use crate::recording::{
+        RecordedCalls, RecordedEvent, RecordedKey, RecordedSample, RecordedSession, Recording,
+        Remarkable,
+    };
+}
+
 /// Parts that a program can replace: the order of keys, filters, the block cache.
 pub mod custom {
     pub use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
@@ -212,6 +221,11 @@ struct FeedGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/backups.md")]
 struct BackupsGuide;
+
+/// Runs the examples of the page on watching a database.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/observe.md")]
+struct ObservePage;
 
 /// Compiles the example of use from async code.
 #[cfg(doctest)]

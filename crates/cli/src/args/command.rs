@@ -3,9 +3,9 @@
 use clap::Subcommand;
 
 use super::{
-    Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Dump, Explain, Export,
-    Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Restore, Scan, Stats,
-    Touch, Updates, Verify,
+    Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Doctor, Dump, Explain,
+    Export, Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Report,
+    Restore, Scan, Stats, Top, Touch, Updates, Verify,
 };
 
 /// The commands.
@@ -168,15 +168,62 @@ Examples:
     Load(Load),
     /// Prints what the engine did and the shape of the tree
     #[command(
-        override_usage = "foldb stats DB [--keys] [FLAGS]",
+        override_usage = "foldb stats DB [--keys | --watch] [FLAGS]",
         after_help = "\
-Totals count from the creation of the database.
+Totals count from the creation of the database. With --watch, stats opens no database: it reads the
+flight recording that a running program writes, and prints a line a second until Ctrl-C. Rates of
+gets are estimated from the calls that are timed, about one in 64.
 
 Examples:
   foldb stats words.db
-  foldb stats words.db --keys --json"
+  foldb stats words.db --keys --json
+  foldb stats words.db --watch"
     )]
     Stats(Stats),
+    /// Shows a running database live: rates, times of calls, memory, tree, keys, events
+    #[command(
+        override_usage = "foldb top DB [--once] [FLAGS]",
+        after_help = "\
+Top opens no database: it reads the flight recording that a running program writes. q ends it.
+Without a terminal, or with --once, it prints one screen; with --json, one object. A database
+records itself while a program has it open to write for more than a second. The figures are of the
+last ten seconds, the findings (lines with !) of the last minute.
+
+Examples:
+  foldb top words.db
+  foldb top words.db --once
+  foldb top words.db --json"
+    )]
+    Top(Top),
+    /// Says in words what is wrong with a database, and what to do about it
+    #[command(
+        override_usage = "foldb doctor DB [--last TIME] [FLAGS]",
+        after_help = "\
+Doctor reads the flight recording, so the database may be open, closed, or left by a killed program.
+It exits with 1 if it finds anything. It looks for a full disk, damage, failed background work,
+operands that cannot be folded, stalls, old snapshots, filters and blocks without room in memory,
+long chains, deleted keys that walks step over, dead values, and a clock that went back.
+
+Examples:
+  foldb doctor words.db
+  foldb doctor words.db --last 2h --json"
+    )]
+    Doctor(Doctor),
+    /// Writes one HTML page of a database's last hours
+    #[command(
+        override_usage = "foldb report DB [--output FILE|-] [--from TIME] [--to TIME] \
+                          [--last TIME] [FLAGS]",
+        after_help = "\
+The page needs no network and no script: timelines with stalls and compactions marked, times of
+calls, memory, the tree, keyspaces, keys that stand out, and the findings of doctor. It shows what
+the flight recording holds, about two hours of steady work. Times are UTC.
+
+Examples:
+  foldb report words.db
+  foldb report words.db --output words.html --last 30m
+  foldb report words.db --output - --from '2026-05-01 12:00:00' --to '2026-05-01 12:10:00'"
+    )]
+    Report(Report),
     /// Lists the keyspaces of a database, creates or drops one, or removes the operator of one
     #[command(
         override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES | \

@@ -19,6 +19,9 @@ pub(crate) struct Stats {
     /// Count the keys exactly, by a scan
     #[arg(long)]
     pub keys: bool,
+    /// Print a line of figures each second from the flight recording, without opening the database
+    #[arg(long, conflicts_with = "keys")]
+    pub watch: bool,
 }
 
 /// `keyspaces`.

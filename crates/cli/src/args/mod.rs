@@ -12,6 +12,7 @@ pub(crate) mod nearest;
 mod order;
 mod transfer;
 mod usage;
+mod watching;
 
 pub(crate) use self::command::Command;
 pub(crate) use self::database::{
@@ -23,6 +24,7 @@ pub(crate) use self::entries::{
 };
 pub(crate) use self::input::{Count, Demo, Load};
 pub(crate) use self::transfer::{Backup, BackupAction, Export, Import};
+pub(crate) use self::watching::{Doctor, Report, Top};
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;

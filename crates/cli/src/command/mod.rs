@@ -28,6 +28,7 @@ mod stats;
 mod typed;
 mod updates;
 mod verify;
+mod watching;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Outcome};
@@ -54,7 +55,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Restore(args) => restore::run(args, common),
         Command::Count(args) => count::run(args, common),
         Command::Load(args) => load::run(args, common),
+        Command::Stats(args) if args.watch => watching::stats(&args.db, common),
         Command::Stats(args) => stats::run(args, common),
+        Command::Top(args) => watching::top(args, common),
+        Command::Doctor(args) => watching::doctor(args, common),
+        Command::Report(args) => watching::report(args, common),
         Command::Keyspaces(args) => keyspaces::run(args, common),
         Command::Options(args) => options::run(args, common),
         Command::Compact(args) => compact::run(args, common),

@@ -140,6 +140,7 @@ fn sections(stats: &Stats) -> Vec<(&'static str, Vec<Row>)> {
                 ("block_cache_misses", "blocks read", Count(stats.block_cache_misses)),
                 ("filter_negatives", "tables ruled out by filters", Count(stats.filter_negatives)),
                 ("filters_left_out", "filters without room", Count(stats.filters_left_out)),
+                ("skipped_deletes", "deleted keys stepped over", Count(stats.skipped_deletes)),
                 ("failed_merges", "merges that failed", Count(stats.failed_merges)),
                 ("dropped_tail_bytes", "never synced, left out", Bytes(stats.dropped_tail_bytes)),
                 ("dropped_tail_frames", "log frames among them", Count(stats.dropped_tail_frames)),

@@ -21,6 +21,7 @@ mod keyspaces;
 mod kill;
 mod load;
 mod locations;
+mod metrics;
 mod options;
 #[cfg(unix)]
 mod original;
@@ -32,3 +33,4 @@ mod scan;
 mod typed;
 mod updates;
 mod usage;
+mod watching;

@@ -42,6 +42,8 @@ pub(crate) struct Job {
     /// Place of a new output run: directly before (newer than) this run, or as its level's newest.
     pub(crate) before: Option<RunId>,
     pub(crate) moves: Moves,
+    /// Why it runs, as its events tell it.
+    pub(crate) reason: &'static str,
 }
 
 /// Which tables that overlap nothing move without being rewritten.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::counters::sampled::CallTimes;
 use crate::counters::striped::Striped;
 use crate::settings::MAX_LEVELS;
 use crate::stats::Stats;
@@ -42,9 +43,10 @@ pub(crate) enum Total {
     ClockJumpsForward,
     ClockJumpsBack,
     BytesScrubbed,
+    SkippedDeletes,
 }
 
-const COUNT: usize = Total::BytesScrubbed as usize + 1;
+const COUNT: usize = Total::SkippedDeletes as usize + 1;
 
 /// Totals since the database was created. The manifest stores the bytes written into each of
 /// [`MAX_LEVELS`] levels, then these totals in order. So new ones can go to the end.
@@ -57,6 +59,8 @@ pub(crate) struct Totals {
     level_bytes: [AtomicU64; MAX_LEVELS],
     /// Filter negatives since the open, which most reads count.
     filter_negatives: Striped,
+    /// How long calls took since the open.
+    pub(crate) calls: CallTimes,
 }
 
 impl Default for Totals {
@@ -65,6 +69,7 @@ impl Default for Totals {
             totals: [const { AtomicU64::new(0) }; COUNT],
             level_bytes: [const { AtomicU64::new(0) }; MAX_LEVELS],
             filter_negatives: Striped::default(),
+            calls: CallTimes::default(),
         }
     }
 }
@@ -161,6 +166,8 @@ impl Totals {
             clock_jumps_back: get(Total::ClockJumpsBack),
             bytes_scrubbed: get(Total::BytesScrubbed),
             bytes_adopted: get(Total::BytesAdopted),
+            skipped_deletes: get(Total::SkippedDeletes),
+            latencies: self.calls.get(),
             ..Stats::default()
         }
     }

@@ -35,6 +35,8 @@ pub(crate) const CLOSED: FileFormat =
 /// Records of backups.
 pub(crate) const BACKUP: FileFormat =
     FileFormat::new("record of a backup", b"bak/fold", b"foldbbak");
+/// Files of a flight recorder.
+pub(crate) const FLIGHT: FileFormat = FileFormat::new("flight recording", b"rec/fold", b"foldbrec");
 /// Dumps.
 pub(crate) const DUMP: FileFormat = FileFormat::new("dump", b"dmp/fold", b"foldbdmp");
 

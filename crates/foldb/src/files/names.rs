@@ -11,6 +11,7 @@
 //! 000002.arc        an archived log: tables hold its writes, and the change feed reads it
 //! 000003.tbl        a table
 //! 000004.seg        a file of value segments
+//! FLIGHT-000001     a file of the flight recorder; its numbers are its own
 //! *.tmp             a file that was never finished
 //! ```
 
@@ -37,11 +38,12 @@ pub(crate) enum FileKind {
     Archive(u64),
     Table(u64),
     Segment(u64),
+    Flight(u64),
     Temporary,
 }
 
 impl FileKind {
-    /// Returns the file's number, if its kind has one.
+    /// Returns the file's number, if its kind takes numbers from the manifest.
     pub(crate) fn number(self) -> Option<u64> {
         match self {
             FileKind::Manifest(number)
@@ -54,6 +56,7 @@ impl FileKind {
             | FileKind::Lock
             | FileKind::Restoring
             | FileKind::Reserve
+            | FileKind::Flight(_)
             | FileKind::Temporary => None,
         }
     }
@@ -78,6 +81,9 @@ impl FileKind {
         };
         if let Some(digits) = name.strip_prefix("MANIFEST-") {
             return number(digits).map(FileKind::Manifest);
+        }
+        if let Some(digits) = name.strip_prefix("FLIGHT-") {
+            return number(digits).map(FileKind::Flight);
         }
         let (stem, extension) = name.split_once('.')?;
         match extension {
@@ -127,6 +133,7 @@ impl FileNames {
             FileKind::Archive(number) => self.archive(number),
             FileKind::Table(number) => self.table(number),
             FileKind::Segment(number) => self.segment(number),
+            FileKind::Flight(number) => self.flight(number),
             FileKind::Temporary => self.current_temporary(),
         }
     }
@@ -179,6 +186,10 @@ impl FileNames {
 
     pub(crate) fn table(&self, number: u64) -> PathBuf {
         self.directory.join(format!("{number:06}.tbl"))
+    }
+
+    pub(crate) fn flight(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("FLIGHT-{number:06}"))
     }
 
     pub(crate) fn segment(&self, number: u64) -> PathBuf {

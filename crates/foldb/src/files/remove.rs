@@ -13,7 +13,7 @@ use foldb_env::{FileSystem, RandomAccessFile};
 use super::look::may_be_there;
 use super::names::{FileKind, FileNames};
 use crate::encoding::format::{
-    BACKUP, CLOSED, FileFormat, LOG, MAGIC_LEN, MANIFEST, SEGMENT, TABLE,
+    BACKUP, CLOSED, FLIGHT, FileFormat, LOG, MAGIC_LEN, MANIFEST, SEGMENT, TABLE,
 };
 
 /// Offset of the magic in manifests and logs.
@@ -99,6 +99,7 @@ impl Content {
             FileKind::Closed => CLOSED.begins(&start),
             FileKind::Manifest(_) => is_frames(&MANIFEST),
             FileKind::Log(_) | FileKind::Archive(_) => is_frames(&LOG),
+            FileKind::Flight(_) => FLIGHT.begins(&start),
             FileKind::Segment(_) => SEGMENT.begins(&start) || is_frames(&LOG),
             FileKind::Table(_) => {
                 let mut magic = [0; MAGIC_LEN];

@@ -14,8 +14,11 @@
 //! before. As long as only `next_back` is called, the front's cursor serves the back, and stands on
 //! the entry that was taken last. A second cursor is opened when both ends are in use.
 
+use std::time::Instant;
+
 use foldb_chains::Way;
 
+use crate::counters::is_sampled;
 use crate::error::{Error, Result};
 use crate::iterator::bounded::{Bounded, Position};
 use crate::iterator::watched::Watched;
@@ -91,8 +94,7 @@ impl Iter {
     /// # Errors
     /// `Corruption` or `Io` when a table cannot be read.
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        self.before_seek();
-        self.front.seek_to_first()
+        self.timed_seek(Watched::seek_to_first)
     }
 
     /// Moves to the last entry.
@@ -100,8 +102,7 @@ impl Iter {
     /// # Errors
     /// As [`Iter::seek_to_first`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
-        self.before_seek();
-        self.front.seek_to_last()
+        self.timed_seek(Watched::seek_to_last)
     }
 
     /// Moves to the first entry at or above `key`.
@@ -112,8 +113,7 @@ impl Iter {
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.front.check_key(key)?;
-        self.before_seek();
-        self.front.seek(key)
+        self.timed_seek(|front| front.seek(key))
     }
 
     /// Moves to the last entry at or below `key`.
@@ -123,8 +123,7 @@ impl Iter {
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         self.front.check_key(key)?;
-        self.before_seek();
-        self.front.seek_for_prev(key)
+        self.timed_seek(|front| front.seek_for_prev(key))
     }
 
     /// Moves to the next entry; from a fresh iterator, to the first.
@@ -190,6 +189,19 @@ impl Iter {
     pub fn value(&self) -> Result<&Value> {
         assert!(self.valid(), "the iterator stands on no entry");
         self.front.value().as_ref().map_err(Error::clone)
+    }
+
+    /// Moves the front. Times some of the moves.
+    #[inline]
+    fn timed_seek(&mut self, seek: impl FnOnce(&mut Watched) -> Result<bool>) -> Result<bool> {
+        self.before_seek();
+        if !is_sampled() {
+            return seek(&mut self.front);
+        }
+        let start = Instant::now();
+        let found = seek(&mut self.front);
+        self.front.note_seek(start.elapsed());
+        found
     }
 
     /// Makes the front ready for a seek.

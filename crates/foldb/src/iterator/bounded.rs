@@ -15,6 +15,7 @@
 //! result with a flag in it goes through memory, which makes walks over tables a quarter slower.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use foldb_chains::Way;
 
@@ -25,6 +26,7 @@ use crate::iterator::origin::{Opened, Viewpoint};
 use crate::iterator::visible::Visible;
 use crate::key::{Comparator, Order, check_key};
 use crate::range_tombstone::Edge;
+use crate::stats::Call;
 use crate::value::Value;
 
 /// Where a cursor stands.
@@ -73,6 +75,11 @@ impl Bounded {
     /// Opens the same sources again, for a second cursor of the same reader over the same range.
     pub(crate) fn second(&self) -> Bounded {
         Bounded::open(self.entries.viewpoint.clone(), self.bounds.clone())
+    }
+
+    /// Notes how long a seek took.
+    pub(super) fn note_seek(&self, took: Duration) {
+        self.entries.viewpoint.origin.totals().calls.note(Call::Seek, took);
     }
 
     /// Expects that the first key is a deleted one, as at the front of a queue.

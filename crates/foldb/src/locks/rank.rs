@@ -101,6 +101,12 @@ ranks! {
     UNLINKED
     /// Files to be unlinked.
     TRASH
+    /// The files of a flight recorder.
+    RING
+    /// What a flight recorder writes next.
+    RECORDER
+    /// The databases whose flight recorders are awake.
+    TICKER
 }
 
 /// Locks of the caller's own transactions and iterators, as bits. The caller's operators and

@@ -11,7 +11,7 @@ use crate::settings::memory::automatic_count;
 use crate::settings::range::{
     BACKGROUND_THREADS, BLOCK_CACHE_SIZE, BLOOM_BITS, COMPACTION_MEMORY_BUDGET, GIB, IO_BUDGET,
     KIB, MAX_OPEN_FILES, MEMORY_BUDGET, MIB, MOST_BYTES, MOST_MEMORY, MOST_RUNS, Range, TIB, above,
-    at_least, automatic_or, between,
+    at_least, automatic_or, between, or_off,
 };
 use crate::settings::table::declared_options;
 use crate::settings::{CompactionPreset, Compression, Expiry, LogAdoption, MAX_LEVELS};

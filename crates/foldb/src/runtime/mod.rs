@@ -1,14 +1,15 @@
 //! Resources that several databases share: threads, block cache, open tables, memory.
 //!
-//! A [`Runtime`] is [`workers`] and a [`ledger`]. A database whose options name no runtime makes
-//! its own, so there is one way to do background work and to account for memory. Invariant: each
-//! database has a number that is never reused, which marks everything that the database leaves in
-//! the runtime.
+//! A [`Runtime`] is [`workers`], a [`ticker`] and a [`ledger`]. A database whose options name no
+//! runtime makes its own, so there is one way to do background work and to account for memory.
+//! Invariant: each database has a number that is never reused, which marks everything that the
+//! database leaves in the runtime.
 
 mod ledger;
 mod options;
 #[cfg(test)]
 mod tests;
+mod ticker;
 mod workers;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use crate::settings::MemoryShares;
 
 pub(crate) use ledger::{Balance, Ledger};
 pub use options::RuntimeOptions;
+pub(crate) use ticker::{Ticked, Ticker};
 pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 
 /// Resources that all databases opened with it share. They are background threads, the block cache,
@@ -60,12 +62,14 @@ pub struct Runtime(Arc<Inner>);
 
 struct Inner {
     workers: Arc<Workers>,
+    ticker: Arc<Ticker>,
     ledger: Ledger,
     next_database: AtomicU64,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.ticker.shut_down();
         self.workers.shut_down();
     }
 }
@@ -82,6 +86,7 @@ impl Runtime {
 
     pub(crate) fn with_shares(shares: MemoryShares, threads: Arc<dyn Threads>) -> Runtime {
         Runtime(Arc::new(Inner {
+            ticker: Ticker::new(Arc::clone(&threads)),
             workers: Workers::new(shares.threads, threads),
             ledger: Ledger::new(shares),
             next_database: AtomicU64::new(1),
@@ -110,6 +115,11 @@ impl Runtime {
 
     pub(crate) fn workers(&self) -> &Arc<Workers> {
         &self.0.workers
+    }
+
+    /// Returns the thread that looks at databases once a second.
+    pub(crate) fn ticker(&self) -> &Arc<Ticker> {
+        &self.0.ticker
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {

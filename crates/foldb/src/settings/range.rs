@@ -10,19 +10,24 @@ use crate::settings::memory::{SMALLEST_BACKGROUND, SMALLEST_BUDGET};
 pub(crate) enum Range {
     /// All that its type has.
     Any,
-    /// Whole numbers, with both ends. With `or_automatic` also 0, which is below the floor and
-    /// stands for a number that follows from other options.
-    Whole { or_automatic: bool, floor: u64, ceiling: u64 },
+    /// Whole numbers, with both ends. With `zero` also 0, which is below the floor; the text says
+    /// what it stands for.
+    Whole { zero: Option<&'static str>, floor: u64, ceiling: u64 },
     /// Fractions up to the ceiling, with or without the floor itself.
     Fraction { with_floor: bool, floor: f64, ceiling: f64 },
 }
 
 pub(crate) const fn between(floor: u64, ceiling: u64) -> Range {
-    Range::Whole { or_automatic: false, floor, ceiling }
+    Range::Whole { zero: None, floor, ceiling }
 }
 
 pub(crate) const fn automatic_or(floor: u64, ceiling: u64) -> Range {
-    Range::Whole { or_automatic: true, floor, ceiling }
+    Range::Whole { zero: Some("0 (automatic) or "), floor, ceiling }
+}
+
+/// Numbers of which 0 means that there is none.
+pub(crate) const fn or_off(floor: u64, ceiling: u64) -> Range {
+    Range::Whole { zero: Some("0 (off) or "), floor, ceiling }
 }
 
 pub(crate) const fn above(floor: f64, ceiling: f64) -> Range {
@@ -63,9 +68,9 @@ impl Range {
     pub(crate) fn check(self, option: &str, value: u64) -> Result<()> {
         match self {
             Range::Whole { floor, ceiling, .. } if (floor..=ceiling).contains(&value) => Ok(()),
-            Range::Whole { or_automatic: true, .. } if value == 0 => Ok(()),
-            Range::Whole { or_automatic, floor, ceiling } => {
-                let zero = if or_automatic { "0 (automatic) or " } else { "" };
+            Range::Whole { zero: Some(_), .. } if value == 0 => Ok(()),
+            Range::Whole { zero, floor, ceiling } => {
+                let zero = zero.unwrap_or_default();
                 Err(out_of_range(option, &value, &format!("{zero}between {floor} and {ceiling}")))
             }
             Range::Any | Range::Fraction { .. } => self.check_fraction(option, value as f64),

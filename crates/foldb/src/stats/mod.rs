@@ -1,9 +1,13 @@
 //! Statistics: what the engine did, and the shape of its trees.
 
+mod figures;
+pub(crate) mod latency;
 mod prometheus;
 mod report;
 
 pub use crate::memory::MemoryUsage;
+pub(crate) use figures::FigureKind;
+pub use latency::{Call, Histogram, Latencies};
 pub use report::ReadReport;
 
 /// Statistics of a database, cumulative over all its opens. A crash may lose the counts since the
@@ -79,6 +83,13 @@ pub struct Stats {
     pub block_cache_hits: u64,
     /// Blocks read and decoded.
     pub block_cache_misses: u64,
+    /// Deleted keys that iterators stepped over. Many of them at the front of a range make its
+    /// seeks slow until a compaction drops them.
+    pub skipped_deletes: u64,
+    /// Moments that snapshots and transactions show now.
+    pub snapshots: u64,
+    /// Writes since the oldest of these moments. Older versions are kept for it.
+    pub writes_since_oldest_snapshot: u64,
     /// Table lookups that a filter ruled out.
     pub filter_negatives: u64,
     /// Table lookups since the open that went without the filter, because the memory budget has no
@@ -136,6 +147,8 @@ pub struct Stats {
     pub levels: Vec<LevelStats>,
     /// Each keyspace now, by name.
     pub keyspaces: Vec<KeyspaceStats>,
+    /// How long calls took since the open: a sample of them.
+    pub latencies: Latencies,
 }
 
 impl Stats {

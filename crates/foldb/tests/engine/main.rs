@@ -59,6 +59,11 @@ mod feed {
     mod verification;
 }
 
+/// The flight recorder.
+mod recorder {
+    mod rings;
+}
+
 /// Files that other versions, other directories and other processes read.
 mod files {
     mod backup;

@@ -13,6 +13,7 @@ pub(crate) mod figures;
 mod merges;
 mod overview;
 mod plot;
+pub mod recording;
 pub(crate) mod rows;
 mod surroundings;
 mod table;

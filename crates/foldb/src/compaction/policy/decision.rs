@@ -52,6 +52,29 @@ pub(crate) enum Reason {
     Rest,
 }
 
+impl Reason {
+    /// Returns the reason as events tell it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Reason::TierFull => "tier full",
+            Reason::SmallRuns => "small runs",
+            Reason::UnusedTier => "unused tier",
+            Reason::StagedBytes => "many bytes above the last level",
+            Reason::StagedDepth => "many runs above the last level",
+            Reason::AboveDamage => "runs above a damaged part",
+            Reason::WritersStopped => "level 0 stops writers",
+            Reason::Capacity => "level over its capacity",
+            Reason::SeveralRuns => "several runs in a sorted level",
+            Reason::SpaceAmplification => "much dead space",
+            Reason::Deletes => "many deletes",
+            Reason::Released => "snapshot released",
+            Reason::Manual => "asked for",
+            Reason::Reads => "reads lose time",
+            Reason::Rest => "at rest",
+        }
+    }
+}
+
 /// Whether the job rewrites bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum JobKind {

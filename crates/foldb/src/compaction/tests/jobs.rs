@@ -162,6 +162,7 @@ pub(super) fn merge(inputs: &[RunId], output_level: usize, output_run: RunId) ->
         output_run,
         before: None,
         moves: Moves::None,
+        reason: "test",
     }
 }
 

@@ -50,6 +50,7 @@ use crate::files::HeldFiles;
 use crate::fold::Registry;
 use crate::key::SeqNo;
 use crate::options::Options;
+use crate::recording::Recorder;
 use crate::rewriting::memory::WorkMemory;
 use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
@@ -97,6 +98,8 @@ pub(crate) struct Core {
     pub(crate) step: fn(&Core) -> Result<bool>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) events: Events,
+    /// Records what the database does; `None` if nothing is recorded.
+    pub(crate) recorder: Option<Arc<Recorder>>,
     /// The time by which entries expire.
     pub(crate) time: DatabaseTime,
     pub(crate) transactions: OpenTransactions,

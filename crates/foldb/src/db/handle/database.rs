@@ -11,6 +11,7 @@ use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::destroy;
 use crate::db::lifecycle::open;
 use crate::db::lifecycle::open::{RepairOptions, RepairReport, VerifyProgress, VerifyReport};
+use crate::db::lifecycle::stats::stats_of;
 use crate::error::Result;
 use crate::key::AsKeyRange;
 use crate::memory::MemoryUsage;
@@ -303,7 +304,7 @@ impl Db {
 
     /// Returns statistics: what the engine did, and the shape of its trees.
     pub fn stats(&self) -> Stats {
-        self.core().stats()
+        stats_of(self.core())
     }
 
     /// Returns the memory use of the database's runtime by item. Databases that share a runtime

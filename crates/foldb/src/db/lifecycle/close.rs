@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::db::core::Core;
+use crate::db::lifecycle::flight::end_recording;
 use crate::db::state::tree::Tree;
 use crate::error::Result;
 use crate::faults::{Fault, planted};
@@ -52,6 +53,7 @@ impl Core {
         self.standing.close();
         self.leave_runtime();
         self.background.locks.wait_for_callers();
+        end_recording(self);
         // Writer and tree stay locked until the lock is released. So the close record stays
         // correct, and an install either ends before it or finds the database closed.
         let (mut writer, mut tree) = (self.lock_writer()?, self.lock_tree());

@@ -18,6 +18,7 @@ use std::time::SystemTime;
 use arc_swap::Guard;
 use foldb_env::scheduling_point;
 
+use crate::counters::is_sampled;
 use crate::db::core::Core;
 use crate::db::read::key_walk::{Counted, Sought, walk_memtables};
 use crate::db::read::lost_time::LONG_CHAIN;
@@ -30,8 +31,38 @@ use crate::fold::stamp::time_of;
 use crate::fold::{Chain, ReadTime, end_of};
 use crate::iterator::{CoverSource, Covers};
 use crate::key::SeqNo;
+use crate::stats::Call;
 use crate::value::Value;
 use crate::version::KeyRange;
+
+#[cold]
+fn get_timed(
+    core: &Core,
+    keyspace: &KeyspaceState,
+    key: &[u8],
+    options: ReadSettings<'_>,
+) -> Result<Option<Value>> {
+    let get = || get_untimed(core, keyspace, key, options);
+    let (value, took) = core.totals.calls.measure(Call::Get, get);
+    if let Some(recorder) = &core.recorder {
+        recorder.called(&keyspace.name, key, took, true);
+    }
+    value
+}
+
+#[inline]
+fn get_untimed(
+    core: &Core,
+    keyspace: &KeyspaceState,
+    key: &[u8],
+    options: ReadSettings<'_>,
+) -> Result<Option<Value>> {
+    let (stored, time) = core.get_stored(keyspace, key, options)?;
+    match (stored, time) {
+        (Some(stored), Some(time)) => time.show(stored),
+        (stored, _) => Ok(stored),
+    }
+}
 
 impl Core {
     pub(crate) fn get(
@@ -40,11 +71,10 @@ impl Core {
         key: &[u8],
         options: ReadSettings<'_>,
     ) -> Result<Option<Value>> {
-        let (stored, time) = self.get_stored(keyspace, key, options)?;
-        match (stored, time) {
-            (Some(stored), Some(time)) => time.show(stored),
-            (stored, _) => Ok(stored),
+        if is_sampled() {
+            return get_timed(self, keyspace, key, options);
         }
+        get_untimed(self, keyspace, key, options)
     }
 
     /// Returns when a key expires; `None` if the key is absent or never expires.

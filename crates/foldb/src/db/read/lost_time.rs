@@ -35,6 +35,7 @@
 //! tree of one run without tombstones, reads lose nothing.
 
 use crate::compaction::policy::BYTES_PER_GONE;
+use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::view::View;
@@ -61,6 +62,9 @@ impl Core {
         let bytes = too_many * (effort.seeks * BYTES_PER_RUN + effort.steps * BYTES_PER_STEP);
         let lost = &keyspace.lost_time;
         self.note_lost(bytes, |bytes| lost.in_runs.add(bytes));
+        if effort.gone > 0 {
+            self.totals.add(Total::SkippedDeletes, effort.gone);
+        }
         let bytes = effort.gone * BYTES_PER_GONE;
         self.note_lost(bytes, |bytes| lost.at_tombstones.add(bytes));
     }
@@ -74,6 +78,9 @@ impl Core {
     /// Notes that a read folded a long chain.
     #[cold]
     pub(crate) fn note_long_chain(&self, keyspace: &KeyspaceState, key: &[u8], operands: usize) {
+        if let Some(recorder) = &self.recorder {
+            recorder.folded_long_chain(&keyspace.name, key, operands);
+        }
         // In another order than byte order the successor of a key is unknown.
         if keyspace.comparator.bytewise_order() {
             let bytes = operands as u64 * BYTES_PER_OPERAND;

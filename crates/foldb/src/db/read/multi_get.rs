@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::counters::is_sampled;
 use crate::db::core::Core;
 use crate::db::read::key_walk::{
     Counted, Guess, Sought, look_into_memtable, look_into_table, point_read,
@@ -17,6 +18,7 @@ use crate::db::state::view::View;
 use crate::error::{Error, Result};
 use crate::fold::{Chain, ReadTime};
 use crate::key::SeqNo;
+use crate::stats::Call;
 use crate::table::{SortedReads, TableReader};
 use crate::value::Value;
 use crate::version::{OpenTables, Run, TableRef};
@@ -50,6 +52,23 @@ impl<'a> KeyRead<'a> {
     }
 }
 
+fn multi_get_untimed<K: AsRef<[u8]>>(
+    core: &Core,
+    keyspace: &KeyspaceState,
+    keys: &[K],
+    options: ReadSettings<'_>,
+) -> Result<Vec<Answer>> {
+    core.check_open()?;
+    keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
+    let (view, time, seqno) = core.begin_read(keyspace, options, Core::pin)?;
+    let mut reads: Vec<KeyRead<'_>> =
+        keys.iter().map(|key| KeyRead::new(key.as_ref(), seqno)).collect();
+    let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
+    in_order.sort_by(|a, b| keyspace.comparator.compare(a.sought.key, b.sought.key));
+    core.collect_sorted(keyspace, &view, options, &mut in_order);
+    Ok(core.answers(keyspace, (&view, time), reads, options))
+}
+
 impl Core {
     /// Reads several keys.
     ///
@@ -61,15 +80,11 @@ impl Core {
         keys: &[K],
         options: ReadSettings<'_>,
     ) -> Result<Vec<Answer>> {
-        self.check_open()?;
-        keys.iter().try_for_each(|key| keyspace.check_key(key.as_ref()))?;
-        let (view, time, seqno) = self.begin_read(keyspace, options, Core::pin)?;
-        let mut reads: Vec<KeyRead<'_>> =
-            keys.iter().map(|key| KeyRead::new(key.as_ref(), seqno)).collect();
-        let mut in_order: Vec<&mut KeyRead<'_>> = reads.iter_mut().collect();
-        in_order.sort_by(|a, b| keyspace.comparator.compare(a.sought.key, b.sought.key));
-        self.collect_sorted(keyspace, &view, options, &mut in_order);
-        Ok(self.answers(keyspace, (&view, time), reads, options))
+        if !is_sampled() {
+            return multi_get_untimed(self, keyspace, keys, options);
+        }
+        let get = || multi_get_untimed(self, keyspace, keys, options);
+        self.totals.calls.measure(Call::MultiGet, get).0
     }
 
     /// Collects the chains of the keys, which are sorted.

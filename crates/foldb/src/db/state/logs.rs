@@ -61,6 +61,12 @@ impl Logs {
         self.lock().iter().map(|(log, _)| *log).collect()
     }
 
+    /// Returns whether the current log is written through a mapping. It does not wait for a write
+    /// in progress, which may be a batch of many megabytes.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.active().is_some_and(|sync| sync.is_mapped())
+    }
+
     /// Returns the handle that syncs the active log; `None` in a database that is only read.
     pub(crate) fn active(&self) -> Option<Arc<LogSync>> {
         self.lock().last().and_then(|(_, sync)| sync.clone())

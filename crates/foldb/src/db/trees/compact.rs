@@ -122,6 +122,9 @@ impl Core {
             return Ok(None);
         }
         self.check_writable()?;
+        let (name, level, reason) = (&*keyspace.name, job.output_level, job.reason);
+        let _span =
+            tracing::debug_span!("foldb::compaction", keyspace = name, level, reason).entered();
         let expired_through = self.expired_through(keyspace, &[]);
         // The version comes after the memtables, so an operand that left them is in it. The
         // snapshots come later, too: see `write_memtables`.
@@ -228,6 +231,7 @@ impl Core {
         drop(version);
         Event::Compaction {
             keyspace: Arc::clone(&keyspace.name),
+            reason: job.reason,
             output_level: job.output_level,
             bytes_read: slice.bytes_above + slice.bytes_base,
             bytes_written: slice.bytes_written,

@@ -95,6 +95,7 @@ impl Core {
 
     /// Flushes the oldest sealed groups, which are these.
     fn flush_groups(&self, groups: Vec<Arc<SealedGroup>>) -> Result<bool> {
+        let _span = tracing::debug_span!("foldb::flush").entered();
         let newest = &groups[groups.len() - 1];
         let (next_log, through) = (newest.next_log, newest.through);
         assert!(

@@ -241,7 +241,8 @@ impl Core {
         let range =
             KeyRange { lo: pick.range.lo.clone(), hi: pick.range.hi.clone().map(Upper::Excluded) };
         let output_level = pick.output_level;
-        Job { inputs, range, output_level, output_run, before, moves }
+        let reason = pick.reason.text();
+        Job { inputs, range, output_level, output_run, before, moves, reason }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::db::throttle::full_disk::wanted_reserve;
 use crate::db::trees::schedule::begins_at_rest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
-use crate::runtime::{Tenant, Work};
+use crate::runtime::{Tenant, Ticked, Work};
 
 impl Tenant for Core {
     fn step(&self, work: Work) -> Result<bool> {
@@ -137,11 +137,17 @@ impl Core {
         // Last, because it looks for work. That look clears a pace that no work would end.
         let tenant: Arc<dyn Tenant> = Arc::clone(self) as Arc<dyn Tenant>;
         self.runtime.workers().add(self.member, tenant);
+        if let Some(recorder) = &self.recorder {
+            let ticker = self.runtime.ticker();
+            ticker.add(self.member, Arc::clone(self) as Arc<dyn Ticked>);
+            recorder.join(ticker, self.member);
+        }
     }
 
     /// Ends all background work and leaves the runtime.
     pub(crate) fn leave_runtime(&self) {
         self.background.shut_down();
+        self.runtime.ticker().remove(self.member);
         self.runtime.workers().remove(self.member);
         self.background.wait_for_slices();
         self.background

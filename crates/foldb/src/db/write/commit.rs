@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use foldb_env::scheduling_point;
 
-use crate::counters::Total;
+use crate::counters::{Total, is_sampled};
 use crate::db::batch::WriteBatch;
 use crate::db::batch::writes::Writes;
 use crate::db::core::Core;
@@ -34,6 +34,7 @@ use crate::limits;
 use crate::memtable::Folding;
 use crate::operation::{Operation, check_range, encode_range};
 use crate::options::WriteOptions;
+use crate::stats::Call;
 use crate::wal::{BatchHeader, LogMark, LogSync, is_one_frame, is_separable};
 
 /// Appends a record in which large values have the format of a value segment, and notes their
@@ -110,6 +111,49 @@ impl Unpublished<'_> {
         self.writer.separable.take_back(self.core.published() + 1);
         self.writer.log.retract(self.mark)
     }
+}
+
+#[inline(never)]
+fn commit_timed(
+    core: &Core,
+    writes: Writes<'_>,
+    default: OperatorId,
+    options: &WriteOptions,
+    allow: impl FnOnce(&WriterState) -> Result<()>,
+) -> Result<()> {
+    let call = if options.sync { Call::SyncedWrite } else { Call::Write };
+    let commit = || commit_untimed(core, writes, default, options, allow);
+    let (committed, took) = core.totals.calls.measure(call, commit);
+    if let (Some(recorder), Writes::One(keyspace, operation)) = (&core.recorder, writes) {
+        recorder.called(&keyspace.name, operation.key, took, false);
+    }
+    committed
+}
+
+#[inline(always)]
+fn commit_untimed(
+    core: &Core,
+    writes: Writes<'_>,
+    default: OperatorId,
+    options: &WriteOptions,
+    allow: impl FnOnce(&WriterState) -> Result<()>,
+) -> Result<()> {
+    options.check()?;
+    if let Writes::Batch(batch) = writes
+        && batch.has_pending_stamps()
+    {
+        return core.commit_stamped(batch.clone(), default, options, allow);
+    }
+    let patience = Patience::of(options, &*core.options.env.clock);
+    let mut writer = core.writer_with_room(writes, patience)?;
+    // A transaction may have read what expires, so it has a moment even without stamps.
+    let may_have_read = matches!(writes, Writes::Batch(_)) && core.time.is_used();
+    let moment = may_have_read.then(|| core.time.begin_write());
+    allow(&writer)?;
+    let written = core.write_locked(&mut writer, writes, default, options);
+    drop(moment);
+    written?;
+    core.sync_as_asked(writer, options)
 }
 
 impl Core {
@@ -303,6 +347,7 @@ impl Core {
         if syncs { self.sync() } else { self.check_writable() }
     }
 
+    /// Commits writes. Times some calls, and all that sync.
     #[inline(always)]
     fn commit(
         &self,
@@ -311,22 +356,10 @@ impl Core {
         options: &WriteOptions,
         allow: impl FnOnce(&WriterState) -> Result<()>,
     ) -> Result<()> {
-        options.check()?;
-        if let Writes::Batch(batch) = writes
-            && batch.has_pending_stamps()
-        {
-            return self.commit_stamped(batch.clone(), default, options, allow);
+        if options.sync || is_sampled() {
+            return commit_timed(self, writes, default, options, allow);
         }
-        let patience = Patience::of(options, &*self.options.env.clock);
-        let mut writer = self.writer_with_room(writes, patience)?;
-        // A transaction may have read what expires, so it has a moment even without stamps.
-        let may_have_read = matches!(writes, Writes::Batch(_)) && self.time.is_used();
-        let moment = may_have_read.then(|| self.time.begin_write());
-        allow(&writer)?;
-        let written = self.write_locked(&mut writer, writes, default, options);
-        drop(moment);
-        written?;
-        self.sync_as_asked(writer, options)
+        commit_untimed(self, writes, default, options, allow)
     }
 
     /// Commits a batch whose writes get their moment now.

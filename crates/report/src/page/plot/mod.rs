@@ -8,6 +8,7 @@ pub(super) mod budgets;
 mod frame;
 pub(super) mod growing;
 pub(super) mod growth;
+pub(super) mod history;
 pub(super) mod latency;
 pub(super) mod latency_through_time;
 pub(super) mod probes;

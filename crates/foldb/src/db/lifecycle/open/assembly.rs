@@ -31,12 +31,13 @@ use crate::db::state::transactions::OpenTransactions;
 use crate::db::state::tree::{KeyspaceTree, Tree, TreeLock};
 use crate::db::state::writer::WriterState;
 use crate::error::Result;
-use crate::events::{DroppedTail, Event, Events};
+use crate::events::{DroppedTail, Event, EventListener, Events};
 use crate::files::FileNames;
 use crate::files::HeldFiles;
 use crate::fold::Registry;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::options::Options;
+use crate::recording::{Recorder, RecorderOptions};
 use crate::rewriting::memory::WorkMemory;
 use crate::runtime::Runtime;
 use crate::segment::SegmentFiles;
@@ -86,6 +87,7 @@ impl Assembly {
         let keyspaces: Vec<_> = trees.values().map(|own| Arc::clone(&own.keyspace)).collect();
         let default = Arc::clone(&trees[&DEFAULT_KEYSPACE].keyspace);
         let process = Process::current();
+        let recorder = recorder_of(&options, &self.names, &self.runtime, self.lock.is_none());
         let core = Arc::new(Core {
             names: self.names,
             database: stored.database,
@@ -124,7 +126,8 @@ impl Assembly {
             time: DatabaseTime::new(stored.time),
             transactions: OpenTransactions::default(),
             fronts: Fronts::default(),
-            events: Events::new(options.listeners.clone()),
+            events: Events::new(options.listeners.clone(), observer_of(&recorder)),
+            recorder,
             reserve: self.reserve,
             standing: Standing::new(process, self.lock.is_none()),
             ownership: Ownership::new(self.lock),
@@ -140,6 +143,26 @@ impl Assembly {
         }
         core
     }
+}
+
+/// Returns the flight recorder; `None` if the options want none, or no thread could write. In an
+/// environment with a seed the same run is repeated, so nothing may depend on real time there.
+fn recorder_of(
+    options: &Options,
+    names: &FileNames,
+    runtime: &Runtime,
+    is_read_only: bool,
+) -> Option<Arc<Recorder>> {
+    let budget = options.flight_recorder;
+    let is_recorded = budget > 0 && !is_read_only && runtime.ticker().has_thread();
+    let (fs, clock) = (Arc::clone(&options.env.fs), Arc::clone(&options.env.clock));
+    let own = RecorderOptions { fs, clock, names: names.clone(), budget };
+    (is_recorded && options.env.seed.is_none()).then(|| Arc::new(Recorder::new(own)))
+}
+
+/// Returns the recorder as a listener.
+fn observer_of(recorder: &Option<Arc<Recorder>>) -> Option<Arc<dyn EventListener>> {
+    recorder.clone().map(|recorder| recorder as Arc<dyn EventListener>)
 }
 
 /// Returns buffers without memtables. The default keyspace is the first.

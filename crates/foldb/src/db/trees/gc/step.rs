@@ -62,6 +62,7 @@ impl Core {
         progress: &dyn Fn(u64) -> Result<()>,
     ) -> Result<Collected> {
         self.check_writable()?;
+        let _span = tracing::debug_span!("foldb::gc", keyspace = &*keyspace.name).entered();
         let _inside = Inside::enter(self.events.mark());
         let progress = &|bytes| {
             let _outside = Outside::enter();

@@ -76,8 +76,9 @@ impl Copy {
                 }
                 FileKind::Current => (names.current(), target.current(), &mut false),
                 FileKind::Closed => (names.closed(), target.closed(), &mut false),
-                // A repair ends the change feed.
+                // A repair ends the change feed. A recording tells of the original.
                 FileKind::Archive(_)
+                | FileKind::Flight(_)
                 | FileKind::Lock
                 | FileKind::Restoring
                 | FileKind::Reserve

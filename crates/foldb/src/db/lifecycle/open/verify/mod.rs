@@ -224,7 +224,11 @@ impl Verification<'_> {
             FileKind::Archive(number) => Some(self.names.archive(number)),
             FileKind::Table(number) => Some(self.names.table(number)),
             FileKind::Segment(number) => Some(self.names.segment(number)),
-            FileKind::Lock | FileKind::Restoring | FileKind::Reserve | FileKind::Temporary => None,
+            FileKind::Lock
+            | FileKind::Restoring
+            | FileKind::Reserve
+            | FileKind::Flight(_)
+            | FileKind::Temporary => None,
         }
     }
 
@@ -250,7 +254,11 @@ impl Verification<'_> {
     fn needs(&self, recorded: &Recorded, kind: FileKind) -> bool {
         let mut versions = recorded.parts.iter().map(|own| &own.version);
         match kind {
-            FileKind::Current | FileKind::Closed | FileKind::Lock | FileKind::Reserve => true,
+            FileKind::Current
+            | FileKind::Closed
+            | FileKind::Lock
+            | FileKind::Reserve
+            | FileKind::Flight(_) => true,
             FileKind::Restoring | FileKind::Temporary => false,
             FileKind::Archive(number) => self.of_feed.contains(&number),
             FileKind::Manifest(number) => recorded.stored.manifest == Some(number),

@@ -1,0 +1,15 @@
+//! Moments as text, in UTC.
+
+use std::time::SystemTime;
+
+/// Returns `2026-05-01 12:30:05 UTC`.
+pub(crate) fn date_and_time(at: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(at).to_string();
+    format!("{} UTC", text.trim_end_matches('Z').replace('T', " "))
+}
+
+/// Returns `12:30:05`.
+pub(crate) fn time_of_day(at: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(at).to_string();
+    text.trim_end_matches('Z').split_once('T').map_or(String::new(), |(_, time)| time.to_owned())
+}
