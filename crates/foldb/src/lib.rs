@@ -115,7 +115,8 @@ pub mod expiry {
 /// The change feed: the updates of a database since a position.
 pub mod feed {
     pub use crate::db::{
-        BatchUpdate, Change, CreatedKeyspace, Position, Update, UpdateOp, Updates, UpdatesOptions,
+        BatchUpdate, Change, CreatedKeyspace, Interrupt, Position, Update, UpdateOp, Updates,
+        UpdatesOptions,
     };
 }
 

@@ -112,6 +112,7 @@ impl Core {
             undo(&mut announced);
             writer.owed = Some(announced);
         }
+        self.tell_followers();
         self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
     }
 
@@ -142,7 +143,15 @@ impl Core {
             log.sync.trim(log.len)?;
             log.sync.sync_all().inspect_err(|error| self.standing.note_failed_sync(error))?;
         }
+        self.tell_followers();
         Ok(())
+    }
+
+    /// Wakes the followers that wait for an update: there may be one, or the database is closed.
+    pub(crate) fn tell_followers(&self) {
+        if let Some(feed) = &self.feed {
+            feed.news.changed();
+        }
     }
 
     /// Keeps a log that tables hold under the name of an archived log. Returns whether the caller
