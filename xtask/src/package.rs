@@ -5,13 +5,14 @@ use crate::step::Step;
 
 /// The published crates, each after its dependencies. The other crates measure, simulate and check
 /// the published ones, and stay in the repository.
-pub(crate) const PUBLISHED: [&str; 8] = [
+pub(crate) const PUBLISHED: [&str; 9] = [
     "foldb-env",
     "foldb-chains",
     "foldb",
     "foldb-typed-derive",
     "foldb-typed",
     "foldb-queue",
+    "foldb-tokio",
     "foldb-leveldb-format",
     "foldb-cli",
 ];

@@ -213,8 +213,3 @@ struct FeedGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/backups.md")]
 struct BackupsGuide;
-
-/// Compiles the example of use from async code.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/async.md")]
-struct AsyncGuide;
