@@ -35,16 +35,16 @@
 //! when idle, and a runtime that shuts down waits for them. The bound keeps a burst of calls from
 //! taking all 512 of these threads, which files and name look-ups of the program use too.
 //!
-//! *A call that has begun runs to its end.* A future that is dropped before that leaves nothing; one
-//! that is dropped later leaves the whole call. No future leaves half a write, because the engine
-//! applies a batch or a transaction at one moment.
+//! *A call that has begun runs to its end.* A future that is dropped before that leaves nothing;
+//! one that is dropped later leaves the whole call. No future leaves half a write, because the
+//! engine applies a batch or a transaction at one moment.
 //!
 //! *No thread waits for the reader of a scan.* A blocking task fills a batch of entries, gives the
 //! iterator back, and ends. The stream asks for the next batch when the last one is used up. So a
 //! slow reader holds no thread, and a dropped one ends with the batch in hand.
 //!
-//! *A follower that waits has a thread.* [`foldb::feed::Updates::wait`] sleeps without polling, so a
-//! stream of updates has one sleeping blocking thread while nothing happens. These threads are
+//! *A follower that waits has a thread.* [`foldb::feed::Updates::wait`] sleeps without polling, so
+//! a stream of updates has one sleeping blocking thread while nothing happens. These threads are
 //! outside of the bound: a follower would keep its place from calls for ever. A dropped stream
 //! wakes its thread, which ends.
 

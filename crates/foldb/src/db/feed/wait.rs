@@ -26,10 +26,10 @@ impl Updates {
     /// [`Updates::next`] then returns it without a wait.
     ///
     /// The thread sleeps until a write that this feed may yield wakes it: a sync, or any write with
-    /// [`UpdatesOptions::include_unsynced`](crate::feed::UpdatesOptions::include_unsynced). Any number of threads may wait, each with its own
-    /// [`Updates`]. The updates of a [`crate::ReadOnlyDb`] get no such signal, because another
-    /// process writes. They look at the logs again after 1 millisecond, then less often, but at
-    /// least every 20 milliseconds.
+    /// [`include_unsynced`](crate::feed::UpdatesOptions::include_unsynced). Any number of threads
+    /// may wait, each with its own [`Updates`]. The updates of a [`crate::ReadOnlyDb`] get no such
+    /// signal, because another process writes. They look at the logs again after 1 millisecond,
+    /// then less often, but at least every 20 milliseconds.
     ///
     /// # Errors
     /// As [`Db::updates_since`]. `Closed` as soon as another thread closes the database.

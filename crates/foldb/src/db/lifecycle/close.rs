@@ -50,7 +50,9 @@ impl Core {
         let flushed =
             self.needs_flush().and_then(|needs| if needs { self.flush() } else { Ok(()) });
         self.standing.close();
-        self.tell_followers();
+        if let Some(feed) = &self.feed {
+            feed.news.changed();
+        }
         self.leave_runtime();
         self.background.locks.wait_for_callers();
         // Writer and tree stay locked until the lock is released. So the close record stays

@@ -34,7 +34,7 @@ use crate::limits;
 use crate::memtable::Folding;
 use crate::operation::{Operation, check_range, encode_range};
 use crate::options::WriteOptions;
-use crate::wal::{BatchHeader, LogMark, LogSync, LogWriter, is_one_frame, is_separable};
+use crate::wal::{BatchHeader, LogMark, LogSync, is_one_frame, is_separable};
 
 /// Appends a record in which large values have the format of a value segment, and notes their
 /// positions.
@@ -395,7 +395,10 @@ impl Core {
             debug_assert_eq!(self.published(), last, "the whole write is visible at one moment");
             scheduling_point();
             unpublished.writer.log.settle();
-            self.tell_followers_of(&unpublished.writer.log);
+            if let Some(feed) = &self.feed {
+                let log = &unpublished.writer.log;
+                feed.news.settled(|| log.sync_handle().synced() >= log.frames());
+            }
         }
         // No panic: the write is published.
         std::mem::forget(unpublished);
@@ -595,15 +598,9 @@ impl Core {
         self.logs.note_wait();
         debug_assert!(frame <= log.written(), "only frames that are in the log are awaited");
         log.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))?;
-        self.tell_followers();
-        Ok(())
-    }
-
-    /// Wakes the followers that wait for a record that was settled.
-    #[inline]
-    fn tell_followers_of(&self, log: &LogWriter) {
         if let Some(feed) = &self.feed {
-            feed.news.settled(|| log.sync_handle().synced() >= log.frames());
+            feed.news.changed();
         }
+        Ok(())
     }
 }
