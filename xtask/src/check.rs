@@ -35,8 +35,8 @@ fn daily() -> Vec<Make> {
         || Some(quick_tests()),
         || {
             Some(Step::new(
-                "cargo test -p foldb -p foldb-typed -p foldb-queue -p foldb-env -p foldb-chains \
-                 --doc",
+                "cargo test -p foldb -p foldb-typed -p foldb-queue -p foldb-tokio -p foldb-env \
+                 -p foldb-chains --doc",
             ))
         },
     ]
@@ -66,6 +66,7 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
     (&["compat/leveldb/"], &[|| Some(tests_of("foldb-leveldb"))]),
     (&["streams/", "streams/jni/"], &[|| Some(Step::new("cargo xtask streams test"))]),
     (&["crates/queue/"], &[|| Some(tests_of("foldb-queue"))]),
+    (&["crates/tokio/", "docs/async.md"], &[|| Some(tests_of("foldb-tokio"))]),
     (&["crates/report/"], &[|| Some(report())]),
     (
         &["crates/leveldb_format/"],

@@ -12,6 +12,7 @@ pub(crate) const PUBLISHED: [&str; 9] = [
     "foldb-typed-derive",
     "foldb-typed",
     "foldb-queue",
+    "foldb-tokio",
     "foldb-leveldb-format",
     "foldb-report",
     "foldb-cli",

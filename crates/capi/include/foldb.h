@@ -21,8 +21,9 @@
 // and value of an iterator live until its next move.
 //
 // Threads. Any thread may use a database, a keyspace, a snapshot, a value or options that no thread
-// changes, several threads at the same time. An iterator, a batch, a load, a transaction, updates,
-// and options that are being set belong to one thread at a time. No handle may be freed while
+// changes, several threads at the same time; a queue too. An iterator, a batch, a load, a
+// transaction, updates, a claim, a list of jobs, and options that are being set belong to one thread
+// at a time. No handle may be freed while
 // another thread uses it.
 //
 // Callbacks. The functions of an operator, a comparator or a filter policy are called from any
@@ -168,6 +169,18 @@ typedef enum {
   FOLDB_EXCLUDED = 2,
 } foldb_bound_t;
 
+// What a job waits for.
+typedef enum {
+  // It can be claimed.
+  FOLDB_JOB_READY = 0,
+  // It can be claimed from `time_millis` on.
+  FOLDB_JOB_DELAYED = 1,
+  // The worker `text` has it until `time_millis`.
+  FOLDB_JOB_LEASED = 2,
+  // It is a dead letter: its last attempt ended at `time_millis`, because of `text`.
+  FOLDB_JOB_DEAD = 3,
+} foldb_job_state_t;
+
 // What folding the operands of a key gives.
 typedef enum {
   // The operands cannot be folded. Reads of this key fail with `FOLDB_MERGE_FAILED`, and the
@@ -214,12 +227,18 @@ typedef enum {
 // A batch of writes to one database. One thread at a time may use it.
 typedef struct foldb_batch_t foldb_batch_t;
 
+// A job in the hands of a worker, until its lease ends. One thread at a time may use it.
+typedef struct foldb_claim_t foldb_claim_t;
+
 // An error. The caller frees it with `foldb_error_free`.
 typedef struct foldb_error_t foldb_error_t;
 
 // An iterator over one state of a keyspace. One thread at a time may use it. It stands on no entry
 // until a call moves it.
 typedef struct foldb_iter_t foldb_iter_t;
+
+// The jobs of a queue at one moment. One thread at a time may use it. It keeps its database open.
+typedef struct foldb_jobs_t foldb_jobs_t;
 
 // Options with which a keyspace is created. What is not set is as in the database's options.
 typedef struct foldb_keyspace_options_t foldb_keyspace_options_t;
@@ -236,6 +255,11 @@ typedef struct foldb_options_t foldb_options_t;
 // Where a callback puts bytes: the result of a fold, a shorter key, a filter, or the message of an
 // error. It lives during the call.
 typedef struct foldb_output_t foldb_output_t;
+
+// A queue of jobs, in a keyspace of its own. All threads may use it at the same time. Open it once
+// and share it: the claims of one handle do not conflict with each other. It keeps its database
+// open.
+typedef struct foldb_queue_t foldb_queue_t;
 
 // Options of one read.
 typedef struct foldb_read_options_t foldb_read_options_t;
@@ -624,6 +648,39 @@ typedef struct {
   uint64_t last;
 } foldb_change_t;
 
+// A job. Its body and text live as long as the claim, or until the next move of the list.
+typedef struct {
+  // The id that the push stored.
+  uint64_t id;
+  // What was pushed.
+  foldb_bytes_t body;
+  // How often the job was claimed. In a claim from 2 on, an earlier worker may have done a part.
+  uint32_t attempts;
+  // The priority of the job.
+  int32_t priority;
+  // What the job waits for.
+  foldb_job_state_t state;
+  // The moment that belongs to the state, in milliseconds since 1970; -1 for a ready job.
+  int64_t time_millis;
+  // The worker of a leased job, the reason of a dead letter; otherwise NULL.
+  const char *text;
+} foldb_job_t;
+
+// How many jobs are in each state. A job whose delay or lease has ended counts as delayed or
+// leased until the next claim looks.
+typedef struct {
+  // Jobs that can be claimed.
+  uint64_t ready;
+  // Jobs that wait for their time.
+  uint64_t delayed;
+  // Jobs in the hands of workers.
+  uint64_t leased;
+  // Dead letters.
+  uint64_t dead;
+  // Jobs that were ended as done.
+  uint64_t done;
+} foldb_queue_depth_t;
+
 // What a garbage collection did.
 typedef struct {
   // Bytes of value segment files before.
@@ -999,6 +1056,16 @@ foldb_error_t *foldb_keyspace_open_or_create(const foldb_t *db,
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_keyspace_drop(const foldb_t *db, const char *name);
 
+// Changes how long entries of a keyspace live, in seconds, for the writes that follow, durably.
+// Stored entries keep their ends: `foldb_touch` gives one the new lifetime. A NULL keyspace is the
+// default one.
+//
+// Fails with `FOLDB_INVALID_ARGUMENT` if the keyspace has no `expiry` or `per-write`, and for 0.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_keyspace_set_lifetime_seconds(const foldb_t *db,
+                                                   const foldb_keyspace_t *keyspace,
+                                                   uint64_t seconds);
+
 // Stores the names of all keyspaces in `*names`, in order, one a line; free it with
 // `foldb_string_free`. One of them is `default`.
 FOLDB_API FOLDB_CHECK_ERROR
@@ -1072,6 +1139,16 @@ foldb_error_t *foldb_get(const foldb_t *db,
 // if it never expires.
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_expires_at(const foldb_t *db,
+                                const foldb_keyspace_t *keyspace,
+                                const foldb_read_options_t *options,
+                                const uint8_t *key,
+                                size_t key_len,
+                                int64_t *millis);
+
+// Stores in `*millis` how long a key has left, in milliseconds by the time of the database; -1 if
+// it has a value that never expires, and -2 if it has no value.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_ttl_millis(const foldb_t *db,
                                 const foldb_keyspace_t *keyspace,
                                 const foldb_read_options_t *options,
                                 const uint8_t *key,
@@ -1682,6 +1759,10 @@ foldb_error_t *foldb_updates_next(foldb_updates_t *updates, bool *found);
 
 // Waits until there is a next update, at most for this time, and stores in `*found` whether there
 // is one. The update of the last `foldb_updates_next` stays as it is.
+//
+// The thread sleeps until a write of this process wakes it, and fails with `FOLDB_CLOSED` as soon
+// as another thread closes the database. If the database was opened read-only, another process
+// writes: then the call looks again every 1 to 20 milliseconds.
 FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_updates_wait(foldb_updates_t *updates, uint64_t timeout_micros, bool *found);
 
@@ -1731,6 +1812,153 @@ FOLDB_API FOLDB_CHECK_ERROR
 foldb_error_t *foldb_snapshot_and_position(const foldb_t *db,
                                            foldb_snapshot_t **snapshot,
                                            foldb_position_t *position);
+
+// Opens the queue in the keyspace `name`, and stores it in `*queue`. Creates the keyspace if there
+// is none. Free the queue with `foldb_queue_free`.
+//
+// A job becomes a dead letter after `max_attempts` claims; 0 stands for 5. `retry_delay_millis` is
+// how long a job waits after `foldb_queue_fail`. With `sync`, a push and the end of a job return
+// when they are on the disk. The handle has these settings; the queue does not store them.
+//
+// Fails with `FOLDB_INVALID_ARGUMENT` if the keyspace has entries that no queue wrote.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_open(const foldb_t *db,
+                                const char *name,
+                                uint32_t max_attempts,
+                                uint64_t retry_delay_millis,
+                                bool sync,
+                                foldb_queue_t **queue);
+
+// Frees a queue. NULL is allowed. Claims of it stay.
+FOLDB_API
+void foldb_queue_free(foldb_queue_t *queue);
+
+// Pushes a job and stores its id in `*id`, unless `id` is NULL. Jobs of a larger priority are
+// claimed first. The job can be claimed after `delay_millis`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_push(const foldb_queue_t *queue,
+                                const uint8_t *body,
+                                size_t body_len,
+                                int32_t priority,
+                                uint64_t delay_millis,
+                                uint64_t *id);
+
+// Pushes a job in a transaction: it is there once the transaction has committed. Otherwise as
+// `foldb_queue_push`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_push_in(const foldb_queue_t *queue,
+                                   const foldb_transaction_t *transaction,
+                                   const uint8_t *body,
+                                   size_t body_len,
+                                   int32_t priority,
+                                   uint64_t delay_millis,
+                                   uint64_t *id);
+
+// Claims the first ready job for `lease_millis` and stores the claim in `*claim`; NULL if no job
+// is ready. `worker` is a name for people. Free the claim with `foldb_claim_free`, which does not
+// end it.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_claim(const foldb_queue_t *queue,
+                                 const char *worker,
+                                 uint64_t lease_millis,
+                                 foldb_claim_t **claim);
+
+// Stores the claim of another process in `*claim`, by the id of its job and its token. Fails with
+// `FOLDB_ABORTED` if it no longer holds the job, and with `FOLDB_INVALID_ARGUMENT` for a text that
+// is no token.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_resume(const foldb_queue_t *queue,
+                                  uint64_t id,
+                                  const char *token,
+                                  foldb_claim_t **claim);
+
+// Stores the job of a claim in `*job`: its text is the name of the worker, and `time_millis` the
+// end of the lease.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_claim_job(const foldb_claim_t *claim, foldb_job_t *job);
+
+// Returns the token of a claim, with which another process goes on (`foldb_queue_resume`). It
+// lives until the claim is extended or freed. NULL for NULL.
+FOLDB_API
+const char *foldb_claim_token(const foldb_claim_t *claim);
+
+// Frees a claim. NULL is allowed. Its lease goes on.
+FOLDB_API
+void foldb_claim_free(foldb_claim_t *claim);
+
+// Ends a job as done. Fails with `FOLDB_ABORTED` if the claim no longer holds the job: another
+// claim does it, or did it, and nothing was written. So do all calls with a claim.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_ack(const foldb_queue_t *queue, const foldb_claim_t *claim);
+
+// Ends a job as done in a transaction. The writes of the transaction and the end of the job happen
+// at one moment, so they happen exactly once for each job.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_ack_in(const foldb_queue_t *queue,
+                                  const foldb_transaction_t *transaction,
+                                  const foldb_claim_t *claim);
+
+// Lets the lease of a claim end `lease_millis` from now instead. The claim then has another token.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_extend(const foldb_queue_t *queue,
+                                  foldb_claim_t *claim,
+                                  uint64_t lease_millis);
+
+// Gives a job back: it can be claimed again after `after_millis`. Stores in `*is_dead` whether no
+// attempt was left and the job is a dead letter; `is_dead` may be NULL.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_retry(const foldb_queue_t *queue,
+                                 const foldb_claim_t *claim,
+                                 uint64_t after_millis,
+                                 bool *is_dead);
+
+// Ends an attempt that failed: the job can be claimed again after the retry delay of the queue. If
+// no attempt is left, it becomes a dead letter with the reason `why`. `*is_dead` is as for
+// `foldb_queue_retry`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_fail(const foldb_queue_t *queue,
+                                const foldb_claim_t *claim,
+                                const char *why,
+                                bool *is_dead);
+
+// Makes a job a dead letter, whatever attempts are left.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_bury(const foldb_queue_t *queue,
+                                const foldb_claim_t *claim,
+                                const char *why);
+
+// Makes a dead letter ready again. Fails with `FOLDB_INVALID_ARGUMENT` if no dead letter has this
+// id.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_revive(const foldb_queue_t *queue, uint64_t id);
+
+// Deletes a dead letter for good. Fails as `foldb_queue_revive`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_discard(const foldb_queue_t *queue, uint64_t id);
+
+// Stores in `*depth` how many jobs are in each state.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_depth(const foldb_queue_t *queue, foldb_queue_depth_t *depth);
+
+// Stores in `*millis` how long a worker without a job may sleep until a delay or a lease ends: 0
+// if a job is ready, -1 if nothing is due ever. A push may come sooner.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_next_due(const foldb_queue_t *queue, int64_t *millis);
+
+// Lists the jobs of a queue as they are now, and stores the list in `*jobs`: ready ones in the
+// order of their claims, delayed and leased ones in the order of their times, then dead letters in
+// the order of their pushes. Free the list with `foldb_jobs_free`.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_queue_jobs(const foldb_queue_t *queue, foldb_jobs_t **jobs);
+
+// Moves to the next job, stores it in `*job`, and stores in `*found` whether there is one. The
+// job before it ends here.
+FOLDB_API FOLDB_CHECK_ERROR
+foldb_error_t *foldb_jobs_next(foldb_jobs_t *jobs, foldb_job_t *job, bool *found);
+
+// Frees a list of jobs. NULL is allowed.
+FOLDB_API
+void foldb_jobs_free(foldb_jobs_t *jobs);
 
 // Makes all earlier writes durable that went to the log.
 FOLDB_API FOLDB_CHECK_ERROR

@@ -173,6 +173,10 @@ pub unsafe extern "C" fn foldb_updates_next(
 
 /// Waits until there is a next update, at most for this time, and stores in `*found` whether there
 /// is one. The update of the last `foldb_updates_next` stays as it is.
+///
+/// The thread sleeps until a write of this process wakes it, and fails with `FOLDB_CLOSED` as soon
+/// as another thread closes the database. If the database was opened read-only, another process
+/// writes: then the call looks again every 1 to 20 milliseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foldb_updates_wait(
     updates: *mut foldb_updates_t,

@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldb::{Error, Keyspace, Result};
 
@@ -124,6 +125,24 @@ pub unsafe extern "C" fn foldb_keyspace_drop(
         // SAFETY: the caller keeps the rules of the header.
         let (db, name) = unsafe { (arg(db, "db")?, text(name, "name")?) };
         db.db.to_change()?.drop_keyspace(name)
+    })
+}
+
+/// Changes how long entries of a keyspace live, in seconds, for the writes that follow, durably.
+/// Stored entries keep their ends: `foldb_touch` gives one the new lifetime. A NULL keyspace is the
+/// default one.
+///
+/// Fails with `FOLDB_INVALID_ARGUMENT` if the keyspace has no `expiry` or `per-write`, and for 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_keyspace_set_lifetime_seconds(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    seconds: u64,
+) -> *mut foldb_error_t {
+    call(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let keyspace = unsafe { keyspace_to_change(db, keyspace)? };
+        keyspace.set_lifetime(Duration::from_secs(seconds))
     })
 }
 

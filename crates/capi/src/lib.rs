@@ -9,7 +9,7 @@
 //! Reading order: `error`, `boundary`, `bytes`, `options`, `operator`, `comparator`,
 //! `filter_policy`, `env`, `block_cache`, `listener`, `runtime`, `database`, `keyspace`, `reads`,
 //! `writes`, `batch`, `iterator`, `load`, `transaction`, `transaction_inside`, `transact`,
-//! `conditional`, `feed`, `upkeep`, `copies`, `shape`.
+//! `conditional`, `feed`, `queue`, `upkeep`, `copies`, `shape`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 // The types have the names that C programs use.
@@ -37,6 +37,7 @@ pub mod load;
 mod opened;
 pub mod operator;
 pub mod options;
+pub mod queue;
 pub mod reads;
 pub mod runtime;
 pub mod shape;

@@ -4,14 +4,15 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::time::SystemTime;
 
 use foldb::{Error, KeyspaceReader, ReadOptions, Result, Value, With};
 
-use crate::boundary::{array, bytes, call, check_array, check_out, store};
+use crate::boundary::{arg, array, bytes, call, check_array, check_out, store};
 use crate::bytes::{foldb_bytes_t, foldb_value_t};
 use crate::database::foldb_t;
 use crate::error::foldb_error_t;
-use crate::expiry::millis_of;
+use crate::expiry::{NEVER, millis_of};
 use crate::keyspace::{foldb_keyspace_t, keyspace_of};
 use crate::options::{foldb_read_options_t, read_options};
 
@@ -91,6 +92,47 @@ pub unsafe extern "C" fn foldb_expires_at(
         unsafe { store(millis, end) };
         Ok(())
     })
+}
+
+/// Stores in `*millis` how long a key has left, in milliseconds by the time of the database; -1 if
+/// it has a value that never expires, and -2 if it has no value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foldb_ttl_millis(
+    db: *const foldb_t,
+    keyspace: *const foldb_keyspace_t,
+    options: *const foldb_read_options_t,
+    key: *const u8,
+    key_len: usize,
+    millis: *mut i64,
+) -> *mut foldb_error_t {
+    call(|| {
+        check_out(millis, "millis")?;
+        // SAFETY: the caller keeps the rules of the header.
+        let (own, key) = unsafe { (arg(db, "db")?, bytes(key, key_len, "key")?) };
+        // The clock first: a key that expires between the two calls has nothing left.
+        let now = own.db.clock().database;
+        // SAFETY: the caller keeps the rules of the header.
+        let end = unsafe { read(db, keyspace, options, |reader| reader.expires_at(key))? };
+        let left = match end {
+            Some(end) => millis_left(now, end),
+            // SAFETY: the caller keeps the rules of the header.
+            None => match unsafe { get(db, keyspace, options, key.as_ptr(), key.len())? } {
+                Some(_) => NEVER,
+                None => NO_VALUE,
+            },
+        };
+        // SAFETY: checked above.
+        unsafe { store(millis, left) };
+        Ok(())
+    })
+}
+
+/// What `foldb_ttl_millis` stores for a key without a value.
+const NO_VALUE: i64 = -2;
+
+fn millis_left(now: SystemTime, end: SystemTime) -> i64 {
+    let left = end.duration_since(now).unwrap_or_default().as_millis();
+    i64::try_from(left).unwrap_or(i64::MAX)
 }
 
 /// Copies the value of a key to `buffer`, which has room for `capacity` bytes, and stores in

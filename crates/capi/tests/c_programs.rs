@@ -83,6 +83,7 @@ fn a_program_provides_parts_of_the_engine() {
         ("cache", "the cache had the blocks"),
         ("copies", "the copies are equal"),
         ("conditional", "every function of the program was asked"),
+        ("queue", "every job has ended"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(name);
@@ -98,7 +99,7 @@ fn a_program_provides_parts_of_the_engine() {
 #[test]
 fn no_call_misuses_or_leaks_memory() {
     let Some(compiler) = compiler() else { return };
-    for name in ["everything", "environment", "cache", "copies", "conditional"] {
+    for name in ["everything", "environment", "cache", "copies", "conditional", "queue"] {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join(name);
         let source = format!("tests/c/{name}.c");
@@ -137,7 +138,7 @@ fn the_example_counts_words() {
 #[test]
 fn the_test_programs_leave_no_function_out() {
     let header = std::fs::read_to_string(own("include/foldb.h")).unwrap();
-    let programs = ["everything", "environment", "cache", "copies", "conditional"];
+    let programs = ["everything", "environment", "cache", "copies", "conditional", "queue"];
     let programs = programs.map(|name| format!("tests/c/{name}.c"));
     let program = programs.map(|name| std::fs::read_to_string(own(&name)).unwrap()).concat();
     let functions = header.lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -33,6 +33,7 @@ fn the_header_is_generated_from_the_code() {
         "transact",
         "conditional",
         "feed",
+        "queue",
         "upkeep",
         "copies",
         "shape",

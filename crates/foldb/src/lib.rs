@@ -116,7 +116,8 @@ pub mod expiry {
 /// The change feed: the updates of a database since a position.
 pub mod feed {
     pub use crate::db::{
-        BatchUpdate, Change, CreatedKeyspace, Position, Update, UpdateOp, Updates, UpdatesOptions,
+        BatchUpdate, Change, CreatedKeyspace, Interrupt, Position, Update, UpdateOp, Updates,
+        UpdatesOptions,
     };
 }
 
@@ -226,8 +227,3 @@ struct BackupsGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/observe.md")]
 struct ObservePage;
-
-/// Compiles the example of use from async code.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/async.md")]
-struct AsyncGuide;

@@ -67,15 +67,18 @@ mod counts;
 mod dead;
 mod error;
 mod front;
+mod jobs;
 mod layout;
 mod options;
 mod queue;
+mod token;
 
 pub use attempt::Fate;
 pub use claim::Claimed;
 pub use counts::Depth;
 pub use dead::{DeadLetter, DeadLetters};
 pub use error::{Error, Result};
+pub use jobs::{JobInfo, JobState, Jobs};
 pub use options::{PushOptions, QueueOptions};
 pub use queue::Queue;
 

@@ -74,6 +74,16 @@ fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// # Errors
+/// `InvalidArgument` for options with which no job could be claimed.
+fn check_options(options: &QueueOptions) -> Result<()> {
+    if options.max_attempts == 0 {
+        let text = "max_attempts is 0: a job is claimed at least once";
+        return Err(foldb::Error::invalid_argument(text).into());
+    }
+    Ok(())
+}
+
 impl Queue {
     /// Opens the queue in the keyspace of this name, and creates it if there is none.
     ///
@@ -100,16 +110,43 @@ impl Queue {
     /// # Ok::<(), foldb_queue::Error>(())
     /// ```
     pub fn open(db: &Db, name: &str, options: QueueOptions) -> Result<Queue> {
-        if options.max_attempts == 0 {
-            let text = "max_attempts is 0: a job is claimed at least once";
-            return Err(foldb::Error::invalid_argument(text).into());
-        }
         let own = match db.keyspace(name) {
             Err(error) if error.kind() == foldb::ErrorKind::KeyspaceMissing => {
+                check_options(&options)?;
                 db.keyspace_or_create(name, KeyspaceOptions::with_operator("uint64add"))?
             }
             found => found?,
         };
+        Queue::of(db, own, options, true)
+    }
+
+    /// Opens the queue of this name, and creates none: for tools that look at the queues of other
+    /// programs.
+    ///
+    /// # Errors
+    /// [`Error::NotAQueue`] if no queue uses the keyspace, also if it is empty. [`Error::Engine`]:
+    /// as [`Queue::open`]; `KeyspaceMissing` if there is no keyspace of this name.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use foldb_queue::{Error, Queue, QueueOptions};
+    ///
+    /// let missing = Queue::open_existing(&db, "jobs", QueueOptions::default());
+    /// assert!(matches!(missing, Err(Error::Engine(_))));
+    /// Queue::open(&db, "jobs", QueueOptions::default())?;
+    /// Queue::open_existing(&db, "jobs", QueueOptions::default())?;
+    /// # Ok::<(), foldb_queue::Error>(())
+    /// ```
+    pub fn open_existing(db: &Db, name: &str, options: QueueOptions) -> Result<Queue> {
+        Queue::of(db, db.keyspace(name)?, options, false)
+    }
+
+    /// Makes the handle of a keyspace. `creates`: an empty keyspace becomes a queue.
+    fn of(db: &Db, own: Keyspace, options: QueueOptions, creates: bool) -> Result<Queue> {
+        check_options(&options)?;
+        let name = own.name();
         if own.options().expiry.is_some() {
             let text = format!("entries of the keyspace '{name}' expire: a queue would lose jobs");
             return Err(foldb::Error::invalid_argument(text).into());
@@ -131,11 +168,11 @@ impl Queue {
             front: Mutex::default(),
         };
         let queue = Queue(Arc::new(inner));
-        queue.check_format()?;
+        queue.check_format(creates)?;
         Ok(queue)
     }
 
-    fn check_format(&self) -> Result<()> {
+    fn check_format(&self, creates: bool) -> Result<()> {
         self.run(&self.0.writing, |transaction| {
             let (own, name) = (self.view(transaction), self.name());
             match own.get(FORMAT)? {
@@ -144,7 +181,7 @@ impl Queue {
                     let text = format!("the queue '{name}' has the unknown layout {version:?}");
                     Err(foldb::Error::new(foldb::ErrorKind::Unsupported, text).into())
                 }
-                None if own.is_empty()? => Ok(own.put(FORMAT, VERSION)?),
+                None if creates && own.is_empty()? => Ok(own.put(FORMAT, VERSION)?),
                 None => Err(Error::NotAQueue { name: name.to_owned() }),
             }
         })

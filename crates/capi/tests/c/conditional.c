@@ -330,6 +330,23 @@ static void ends_of_entries(foldb_t *db) {
   CHECK(end_of(db, own, "txn 1") == end && end_of(db, own, "txn 2") == -1);
   CHECK(end_of(db, own, "batch 3") > 0 && end_of(db, own, "batch 3") < end);
   CHECK(has_in(own, db, "batch 2", "1") && end_of(db, own, "batch 2") == end);
+
+  OK(foldb_ttl_millis(db, own, NULL, BYTES("missing"), &millis));
+  CHECK(millis == -2);
+  OK(foldb_ttl_millis(db, own, NULL, BYTES("txn 2"), &millis));
+  CHECK(millis == -1);
+  OK(foldb_ttl_millis(db, own, NULL, BYTES("batch 3"), &millis));
+  CHECK(millis > 3500 * 1000 && millis <= 3602 * 1000);
+  OK(foldb_keyspace_set_lifetime_seconds(db, own, 60));
+  OK(foldb_put(db, own, NULL, BYTES("short"), BYTES("1")));
+  OK(foldb_ttl_millis(db, own, NULL, BYTES("short"), &millis));
+  CHECK(millis > 50 * 1000 && millis <= 62 * 1000);
+  OK(foldb_ttl_millis(db, own, NULL, BYTES("batch 3"), &millis));
+  CHECK(millis > 3500 * 1000);
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_keyspace_set_lifetime_seconds(db, own, 0));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_keyspace_set_lifetime_seconds(db, NULL, 60));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_keyspace_set_lifetime_seconds(NULL, own, 60));
+  FAILS(FOLDB_INVALID_ARGUMENT, foldb_ttl_millis(db, own, NULL, BYTES("short"), NULL));
   foldb_keyspace_free(own);
 }
 

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use super::{
     Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Doctor, Dump, Explain,
-    Export, Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Repair, Report,
-    Restore, Scan, Stats, Top, Touch, Updates, Verify,
+    Export, Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Queue, Repair, Report,
+    Restore, Scan, Stats, Top, Touch, Ttl, Updates, Verify,
 };
 
 /// The commands.
@@ -58,6 +58,16 @@ Examples:
   foldb touch shop.db ann --keyspace sessions --expires never"
     )]
     Touch(Touch),
+    /// Prints how many seconds an entry has left
+    #[command(
+        override_usage = "foldb ttl DB KEY --keyspace NAME [FLAGS]",
+        after_help = "\
+It prints never if the entry never expires. If the key has no value, ttl exits with 1.
+
+Example:
+  foldb ttl shop.db ann --keyspace sessions"
+    )]
+    Ttl(Ttl),
     /// Merges an operand into a key without reading it, and creates the database if it does not
     /// exist
     #[command(
@@ -227,7 +237,8 @@ Examples:
     /// Lists the keyspaces of a database, creates or drops one, or removes the operator of one
     #[command(
         override_usage = "foldb keyspaces DB [--create NAME [--operator OP] [--separate BYTES | \
-                          --expiry SPEC] | --unset-operator NAME | --drop NAME] [FLAGS]",
+                          --expiry SPEC] | --unset-operator NAME | --set-lifetime NAME \
+                          --lifetime SECONDS | --drop NAME] [FLAGS]",
         after_help = "\
 A keyspace is an ordered map with its own operator. Every database has the keyspace 'default',
 which commands use unless --keyspace names another. A keyspace created without --operator takes
@@ -236,11 +247,13 @@ because each operand names its own operator.
 
 Entries of a keyspace created with --expiry expire. SPEC is after-last-write:SECONDS,
 after-first-write:SECONDS (merges do not renew the entry) or per-write (only writes with --expires
-expire). /BUCKET rounds ends up to a multiple of this many seconds.
+expire). /BUCKET rounds ends up to a multiple of this many seconds. --set-lifetime changes SECONDS
+for later writes; foldb touch gives a stored entry the new lifetime.
 
 Examples:
   foldb keyspaces shop.db --create visits --operator uint64add
   foldb keyspaces shop.db --create sessions --expiry after-last-write:3600
+  foldb keyspaces shop.db --set-lifetime sessions --lifetime 600
   foldb keyspaces shop.db --create pages --separate 1000
   foldb merge shop.db index.html 1 --keyspace visits
   foldb keyspaces shop.db
@@ -385,6 +398,32 @@ Examples:
   foldb backup delete /backups/words --id 1"
     )]
     Backup(Backup),
+    /// Keeps jobs in a queue: with leases, retries and dead letters
+    #[command(
+        override_usage = "foldb queue push DB QUEUE BODY [--priority N] [--delay TIME] | claim DB \
+                          QUEUE [--worker NAME] [--lease TIME] | ack|extend|retry DB QUEUE ID \
+                          TOKEN | fail DB QUEUE ID TOKEN WHY | revive|discard DB QUEUE ID | \
+                          depth|dead|list DB QUEUE",
+        after_help = "\
+push creates the database and the queue if they do not exist, and prints the id of the job. claim
+prints the id, the token of the lease and the body of the first ready job, with TABs between them;
+without a ready job it exits with 1. A job that is not ended before its lease ends goes to the next
+claim. ack, extend, retry and fail want the id and the token; a lease that another claim has ended
+is an error, and nothing is written. extend prints a new token. After --max-attempts claims, retry
+and fail make the job a dead letter. list prints id, state, priority, attempts, worker or reason,
+and body.
+
+No other program may have the database open. Every command syncs what it wrote, except claim and
+extend.
+
+Examples:
+  foldb queue push jobs.db mails 'to ann' --priority 1
+  foldb queue claim jobs.db mails --worker ann --lease 5m
+  foldb queue ack jobs.db mails 1 1.18c5d1a3b2c40000.9f3ac0de12345678
+  foldb queue fail jobs.db mails 1 1.18c5d1a3b2c40000.9f3ac0de12345678 'no such address'
+  foldb queue dead jobs.db mails --json"
+    )]
+    Queue(Queue),
     /// Prints the change feed: every write after a position, in order
     #[command(
         override_usage = "foldb updates DB [--since POSITION] [--follow] [--unsynced] [FLAGS]",

@@ -51,6 +51,15 @@ pub(crate) struct Keyspaces {
     #[arg(long, value_name = "NAME",
           conflicts_with_all = ["create", "operator", "separate", "expiry", "unset_operator"])]
     pub drop: Option<String>,
+    /// Change how long entries of a keyspace live, for later writes; stored entries keep their ends
+    #[arg(long, value_name = "NAME", requires = "lifetime",
+          conflicts_with_all = ["create", "operator", "separate", "expiry", "unset_operator",
+                                "drop"])]
+    pub set_lifetime: Option<String>,
+    /// The new lifetime, in seconds
+    #[arg(long, value_name = "SECONDS", requires = "set_lifetime",
+          value_parser = |text: &str| whole_number(text, 1..=u64::from(u32::MAX)))]
+    pub lifetime: Option<u64>,
 }
 
 /// `updates`.

@@ -119,6 +119,20 @@ pub(crate) struct Touch {
     pub within: Within,
 }
 
+/// `ttl`.
+#[derive(Debug, Args)]
+pub(crate) struct Ttl {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// The keyspace.
+    #[command(flatten)]
+    pub within: Within,
+}
+
 /// `merge`.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {

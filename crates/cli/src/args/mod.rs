@@ -10,6 +10,7 @@ mod entries;
 mod input;
 pub(crate) mod nearest;
 mod order;
+mod queue;
 mod transfer;
 mod usage;
 mod watching;
@@ -20,9 +21,10 @@ pub(crate) use self::database::{
     Updates, Verify,
 };
 pub(crate) use self::entries::{
-    Delete, Dump, Ends, Explain, Get, Merge, Put, Restore, Scan, Touch, Within,
+    Delete, Dump, Ends, Explain, Get, Merge, Put, Restore, Scan, Touch, Ttl, Within,
 };
 pub(crate) use self::input::{Count, Demo, Load};
+pub(crate) use self::queue::{Queue, QueueAction};
 pub(crate) use self::transfer::{Backup, BackupAction, Export, Import};
 pub(crate) use self::watching::{Doctor, Report, Top};
 

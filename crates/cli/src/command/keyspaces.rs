@@ -1,5 +1,7 @@
 //! `keyspaces`: lists, creates and drops keyspaces.
 
+use std::time::Duration;
+
 use foldb::expiry::Expiry;
 use foldb::stats::KeyspaceStats;
 use foldb::{KeyspaceOptions, Options, ReadOnlyDb};
@@ -26,6 +28,9 @@ const NO_EXPIRY: &str = "never";
 
 /// Runs the command.
 pub(super) fn run(args: &Keyspaces, common: &Common) -> Outcome {
+    if let (Some(name), Some(seconds)) = (&args.set_lifetime, args.lifetime) {
+        return set_lifetime(args, name, Duration::from_secs(seconds), common.options());
+    }
     match (&args.create, &args.unset_operator, &args.drop) {
         (Some(name), _, _) => create(args, name, common.options()),
         (None, Some(name), _) => unset_operator(args, name, common.options()),
@@ -75,6 +80,12 @@ pub(super) fn check_name(name: &str) -> Outcome {
 fn unset_operator(args: &Keyspaces, name: &str, options: Options) -> Outcome {
     let opened = Opened::open(&args.db, name, options)?;
     opened.keyspace.unset_default_operator()?;
+    opened.close()
+}
+
+fn set_lifetime(args: &Keyspaces, name: &str, lifetime: Duration, options: Options) -> Outcome {
+    let opened = Opened::open(&args.db, name, options)?;
+    opened.keyspace.set_lifetime(lifetime)?;
     opened.close()
 }
 

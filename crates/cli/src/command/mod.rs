@@ -20,6 +20,7 @@ mod load;
 mod operators;
 mod options;
 mod point;
+mod queue;
 mod repair;
 mod restore;
 mod restore_text;
@@ -71,6 +72,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Explain(args) => explain::run(args, common),
         Command::Checkpoint(args) => checkpoint::run(args, common),
         Command::Backup(args) => backup::run(args, common),
+        Command::Queue(args) => queue::run(args, common),
+        Command::Ttl(args) => point::ttl(args, common),
         Command::Updates(args) => updates::run(args, common),
         Command::Import(args) => import::run(args, common),
         Command::Export(args) => export::run(args, common),

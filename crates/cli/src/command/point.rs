@@ -1,4 +1,4 @@
-//! `get`, `put`, `delete`, `touch`, `merge`: one key.
+//! `get`, `put`, `delete`, `touch`, `ttl`, `merge`: one key.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,11 +7,13 @@ use std::path::Path;
 use foldb::CompareAndSwap;
 use foldb::limits::MAX_VALUE_BYTES;
 use foldb::operators::TextForm;
+use serde_json::json;
 
-use crate::args::{Common, Delete, Get, Merge, Put, Touch};
+use crate::args::{Common, Delete, Get, Merge, Put, Touch, Ttl};
 use crate::command::ends;
 use crate::command::typed::{bytes_of, key, key_of, types};
 use crate::exit::{Exit, Outcome};
+use crate::form::json::integer;
 use crate::form::{Form, ValueFormat};
 use crate::keyspace::{Opened, Shown};
 use crate::location::{self, Location};
@@ -131,6 +133,28 @@ pub(super) fn touch(args: &Touch, common: &Common) -> Outcome {
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
     }
     opened.close()
+}
+
+/// Prints how long an entry has left.
+pub(super) fn ttl(args: &Ttl, common: &Common) -> Outcome {
+    let key = key(&args.key, common)?;
+    let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
+    // The clock first: an entry that expires between the two calls has nothing left.
+    let now = shown.db.clock().database;
+    let end = shown.keyspace.expires_at(&key)?;
+    if end.is_none() && shown.keyspace.get(&key)?.is_none() {
+        let key = key_in_message(common.key_form(), &key);
+        return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
+    }
+    let left = end.map(|end| end.duration_since(now).unwrap_or_default().as_secs());
+    let mut output = Output::new();
+    match (common.json, left) {
+        (true, left) => output.json(&json!({ "seconds": left.map(integer) }))?,
+        (false, Some(left)) => output.text(&format!("{left}\n"))?,
+        (false, None) => output.text("never\n")?,
+    }
+    output.flush()?;
+    shown.close()
 }
 
 /// Merges an operand into a key.

@@ -172,3 +172,35 @@ fn dumps_keep_the_expiry_and_only_the_binary_one_keeps_ends() {
         std::fs::rename(shell.path("old"), shell.path("db")).unwrap();
     }
 }
+
+#[test]
+fn ttl_prints_what_is_left_and_a_changed_lifetime_holds_for_later_writes() {
+    let shell = Shell::new();
+    shell.ok("keyspaces db --create own --expiry after-last-write:1000");
+    shell.ok("put db old 1 --keyspace own");
+    shell.ok("put db never 1 --keyspace own --expires never");
+    shell.ok("put db plain 1");
+    let left = |key: &str| shell.ok(&format!("ttl db {key} --keyspace own"));
+    let seconds = |key: &str| left(key).trim().parse::<u64>().unwrap();
+    assert!((900..=1001).contains(&seconds("old")));
+    assert_eq!((left("never"), shell.ok("ttl db plain")), ("never\n".into(), "never\n".into()));
+    assert_eq!(shell.ok("ttl db never --keyspace own --json"), "{\"seconds\":null}\n");
+    let missing = shell.run("ttl db none --keyspace own").failed(1);
+    assert!(missing.contains("there is no key 'none'"), "{missing}");
+
+    shell.ok("keyspaces db --set-lifetime own --lifetime 50");
+    shell.ok("put db new 1 --keyspace own");
+    assert!(seconds("new") <= 51 && seconds("old") > 800);
+    shell.ok("touch db old --keyspace own");
+    assert!(seconds("old") <= 51);
+    for (line, code) in [
+        ("keyspaces db --set-lifetime own", 2),
+        ("keyspaces db --lifetime 50", 2),
+        ("keyspaces db --set-lifetime own --lifetime 0", 2),
+        ("keyspaces db --set-lifetime own --lifetime 5 --drop own", 2),
+        ("keyspaces db --set-lifetime default --lifetime 5", 1),
+        ("keyspaces db --set-lifetime none --lifetime 5", 1),
+    ] {
+        shell.run(line).failed(code);
+    }
+}

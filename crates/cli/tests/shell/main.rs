@@ -27,6 +27,7 @@ mod options;
 mod original;
 mod output;
 mod points;
+mod queue;
 mod repair;
 mod resume;
 mod scan;

@@ -49,7 +49,9 @@ mod write;
 pub use backup::{BackupCheck, BackupInfo, Backups};
 pub use batch::{BatchOp, WriteBatch};
 pub use dump::DumpReport;
-pub use feed::{BatchUpdate, Change, CreatedKeyspace, Update, UpdateOp, Updates, UpdatesOptions};
+pub use feed::{
+    BatchUpdate, Change, CreatedKeyspace, Interrupt, Update, UpdateOp, Updates, UpdatesOptions,
+};
 pub use handle::{
     Db, Finalized, Keyspace, KeyspaceReader, ReadOnlyDb, ReadOptions, Reader, Snapshot, With,
 };

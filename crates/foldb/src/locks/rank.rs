@@ -93,6 +93,8 @@ ranks! {
     OPEN_SEGMENTS
     /// The syncs of a log.
     LOG_SYNC
+    /// The readers of the change feed that sleep until the next update.
+    NEWS
     /// The memtables whose memory a runtime counts.
     MEMTABLES
     /// Tables that belong to no version.

@@ -57,6 +57,7 @@ mod feed {
     mod support;
     mod taken_back;
     mod verification;
+    mod waiting;
 }
 
 /// The flight recorder.

@@ -7,5 +7,6 @@ mod examples;
 mod model;
 mod opens;
 mod support;
+mod tokens;
 mod transactions;
 mod workers;

@@ -94,9 +94,7 @@ impl Core {
         encode: impl FnOnce(&mut Vec<u8>),
         undo: impl FnOnce(&mut Announced),
     ) {
-        if self.feed.is_none() {
-            return;
-        }
+        let Some(feed) = &self.feed else { return };
         let takes_records = writer.log.takes_records();
         if writer.owed.is_some() {
             if takes_records {
@@ -112,6 +110,7 @@ impl Core {
             undo(&mut announced);
             writer.owed = Some(announced);
         }
+        feed.news.changed();
         self.totals.add_exclusive(Total::BytesLog, writer.log.len() - before);
     }
 
@@ -130,18 +129,20 @@ impl Core {
         if appended.is_ok() {
             *owed = None;
         }
+        if let Some(feed) = &self.feed {
+            feed.news.changed();
+        }
         appended
     }
 
     /// Makes the logs of groups durable before their flush, if logs are kept.
     pub(crate) fn sync_for_feed(&self, groups: &[Arc<SealedGroup>]) -> Result<()> {
-        if self.feed.is_none() {
-            return Ok(());
-        }
+        let Some(feed) = &self.feed else { return Ok(()) };
         for log in groups.iter().filter_map(|group| group.log.as_ref()) {
             log.sync.trim(log.len)?;
             log.sync.sync_all().inspect_err(|error| self.standing.note_failed_sync(error))?;
         }
+        feed.news.changed();
         Ok(())
     }
 

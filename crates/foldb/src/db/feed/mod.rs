@@ -3,6 +3,7 @@
 //! ```text
 //!   update     one entry of the feed: a batch, or what else happened
 //!   updates    the reader: `Db::updates_since`
+//!   wait       waits for the next update
 //!   now        the position of the last write
 //!   read_only  the feed of a handle that only reads
 //!   directory  the logs as a read-only handle finds them
@@ -10,8 +11,9 @@
 //!
 //! The logs that the feed reads are [`crate::db::state::chain`], and a place in the history is a
 //! [`crate::feed::Position`]. A log becomes an archived log (`000007.arc`) instead of being
-//! removed. The writer does nothing for the feed, except at the switch to another log, where the
-//! new log names its place in the history ([`crate::wal::Lineage`]).
+//! removed. At the switch to another log, the new log names its place in the history
+//! ([`crate::wal::Lineage`]). Otherwise the writer only counts the write, and wakes a reader that
+//! sleeps until the next one ([`crate::db::state::news`]).
 //!
 //! Invariants:
 //!
@@ -28,6 +30,8 @@ mod now;
 mod read_only;
 mod update;
 pub(crate) mod updates;
+mod wait;
 
 pub use update::{BatchUpdate, Change, CreatedKeyspace, Update, UpdateOp};
 pub use updates::{Updates, UpdatesOptions};
+pub use wait::Interrupt;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use crate::db::core::Core;
 use crate::db::feed::directory::Directory;
@@ -52,8 +52,8 @@ pub struct UpdatesOptions {
 /// As an iterator it returns `None` when there is no further update now. A later call may return
 /// one. After an error, a later call tries again.
 pub struct Updates {
-    db: Db,
-    durable: bool,
+    pub(super) db: Db,
+    pub(super) durable: bool,
     /// How a read-only handle finds the logs; `None` for a writable database.
     directory: Option<Directory>,
     at: Position,
@@ -67,11 +67,13 @@ pub struct Updates {
     held: Option<u64>,
     /// The position after the last record that was passed or yielded. It is never between the
     /// beginning of a log and the log's list of keyspaces.
-    passed: Position,
+    pub(super) passed: Position,
     /// The update that a wait found, and the position before it.
-    ready: Option<(Position, Update)>,
+    pub(super) ready: Option<(Position, Update)>,
     /// Whether the next batch is the first one of its log.
     is_first: bool,
+    /// Whether waits end without an update.
+    pub(super) interrupted: Arc<AtomicBool>,
 }
 
 /// The names that the logs gave so far.
@@ -234,6 +236,7 @@ impl Updates {
             passed: *position,
             ready: None,
             is_first: false,
+            interrupted: Arc::default(),
         };
         updates.see(core)?;
         if *position == Position::BEGINNING {
@@ -249,28 +252,6 @@ impl Updates {
     /// log than that update's own position, if there was nothing to yield in between.
     pub fn position(&self) -> Position {
         self.ready.as_ref().map_or(self.passed, |(before, _)| *before)
-    }
-
-    /// Waits until there is an update, at most for this time. Returns whether there is one.
-    ///
-    /// # Errors
-    /// As [`Db::updates_since`].
-    pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
-        let clock = Arc::clone(&self.db.core().options.env.clock);
-        let end = clock.now().saturating_add(timeout);
-        let mut pause = Duration::from_millis(1);
-        loop {
-            if self.ready.is_none() {
-                let before = self.passed;
-                self.ready = self.advance()?.map(|update| (before, update));
-            }
-            let left = end.saturating_sub(clock.now());
-            if self.ready.is_some() || left.is_zero() {
-                return Ok(self.ready.is_some());
-            }
-            clock.sleep(pause.min(left));
-            pause = (2 * pause).min(LONGEST_PAUSE);
-        }
     }
 
     /// Reads the log of the position from its start up to the position, for the names in it.
@@ -311,7 +292,7 @@ impl Updates {
     }
 
     /// Returns the next update, if there is one now.
-    fn advance(&mut self) -> Result<Option<Update>> {
+    pub(super) fn advance(&mut self) -> Result<Option<Update>> {
         let before = self.passed;
         let update = self.find_next()?;
         debug_assert!(
@@ -503,9 +484,6 @@ impl fmt::Debug for Updates {
 
 /// The frame of a log's header.
 const HEADER_FRAME: u64 = 1;
-
-/// The longest time between two looks for an update during a wait.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// What became of a record.
 enum Taken {

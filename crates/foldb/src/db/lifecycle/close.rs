@@ -51,6 +51,9 @@ impl Core {
         let flushed =
             self.needs_flush().and_then(|needs| if needs { self.flush() } else { Ok(()) });
         self.standing.close();
+        if let Some(feed) = &self.feed {
+            feed.news.changed();
+        }
         self.leave_runtime();
         self.background.locks.wait_for_callers();
         end_recording(self);

@@ -109,7 +109,7 @@ impl Core {
         // The drop survives a power loss. The program may have copied the contents to another
         // keyspace, so those earlier writes must survive too.
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
-        sync.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))?;
+        self.sync_through(&sync, frame)?;
         let mut tree = self.lock_tree();
         let edit = Edit { dropped: vec![state.id], ..Edit::default() };
         if let Err(error) = self.append_edit(&mut tree, &edit) {

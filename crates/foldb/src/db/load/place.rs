@@ -114,7 +114,7 @@ impl Core {
             keyspace.check_comparator()?;
         }
         let (sync, frame) = (Arc::clone(writer.log.sync_handle()), writer.log.frames());
-        sync.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))?;
+        self.sync_through(&sync, frame)?;
 
         let mut tree = self.lock_tree();
         let seqno = self.published() + 1;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::db::state::news::News;
 use crate::db::state::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::SeqNo;
@@ -82,12 +83,14 @@ pub(crate) struct Chain {
     links: Lock<VecDeque<Link>, LINKS>,
     /// All writes up to this number are durable: logged ones in synced frames, others in tables.
     durable: AtomicU64,
+    /// Wakes readers that wait for more.
+    pub(crate) news: News,
 }
 
 impl Chain {
     pub(crate) fn new(retention: WalRetention, links: Vec<Link>, durable: SeqNo) -> Chain {
         let (links, durable) = (Lock::new(links.into()), AtomicU64::new(durable));
-        Chain { retention, links, durable }
+        Chain { retention, links, durable, news: News::default() }
     }
 
     fn lock(&self) -> LockGuard<'_, VecDeque<Link>, LINKS> {
@@ -100,6 +103,8 @@ impl Chain {
         let is_newest = links.back().is_none_or(|newest| newest.number < link.number);
         assert!(is_newest, "the change feed reads the logs in the order of their numbers");
         links.push_back(link);
+        drop(links);
+        self.news.changed();
     }
 
     /// Returns number and id of the newest log.
@@ -117,6 +122,7 @@ impl Chain {
     /// Notes that all writes up to this number are durable, also unlogged ones.
     pub(crate) fn note_durable(&self, through: SeqNo) {
         self.durable.fetch_max(through, Ordering::AcqRel);
+        self.news.changed();
     }
 
     /// Returns the number up to which all writes are durable, also unlogged ones.
@@ -140,6 +146,8 @@ impl Chain {
             // An archived log was synced, and the handle would keep its file open.
             links[at].sync = None;
         }
+        drop(links);
+        self.news.changed();
     }
 
     /// Takes the oldest archived logs out of the chain until the rest is within the bounds. Returns

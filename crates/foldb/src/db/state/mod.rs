@@ -17,6 +17,7 @@ pub(crate) mod keyspaces;
 pub(crate) mod last_close;
 pub(crate) mod logs;
 pub(crate) mod lost_time;
+pub(crate) mod news;
 pub(crate) mod ownership;
 pub(crate) mod pace;
 pub(crate) mod patience;

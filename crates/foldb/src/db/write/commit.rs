@@ -428,6 +428,10 @@ impl Core {
             debug_assert_eq!(self.published(), last, "the whole write is visible at one moment");
             scheduling_point();
             unpublished.writer.log.settle();
+            if let Some(feed) = &self.feed {
+                let log = &unpublished.writer.log;
+                feed.news.settled(|| log.sync_handle().synced() >= log.frames());
+            }
         }
         // No panic: the write is published.
         std::mem::forget(unpublished);
@@ -623,9 +627,13 @@ impl Core {
 
     /// Syncs a log up to a frame. A failure poisons the database, unless the directory is
     /// elsewhere.
-    fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
+    pub(crate) fn sync_through(&self, log: &LogSync, frame: u64) -> Result<()> {
         self.logs.note_wait();
         debug_assert!(frame <= log.written(), "only frames that are in the log are awaited");
-        log.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))
+        log.sync_through(frame).inspect_err(|error| self.standing.note_failed_sync(error))?;
+        if let Some(feed) = &self.feed {
+            feed.news.changed();
+        }
+        Ok(())
     }
 }
