@@ -6,7 +6,7 @@ use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Error;
-use crate::events::{Event, FailedMerge};
+use crate::events::{DifferingFold, Event, FailedMerge};
 use crate::key::OperatorId;
 
 impl Core {
@@ -16,12 +16,21 @@ impl Core {
         keyspace: &KeyspaceState,
         failures: &[(Vec<u8>, OperatorId)],
     ) {
+        self.tell_difference();
         for (key, operator) in failures {
             self.events.tell(&Event::MergeFailed(FailedMerge {
                 keyspace: Arc::clone(&keyspace.name),
                 key: key.clone(),
                 operator: self.registry.resolver().name(*operator),
             }));
+        }
+    }
+
+    /// Reports a fold that another grouping contradicts, if there is one.
+    #[inline]
+    pub(crate) fn tell_difference(&self) {
+        if let Some(found) = self.registry.resolver().take_difference() {
+            self.events.tell(&Event::FoldDiffers(DifferingFold::clone(&found)));
         }
     }
 
