@@ -19,7 +19,8 @@ pub(crate) use self::database::{
     Updates, Verify,
 };
 pub(crate) use self::entries::{
-    Delete, Dump, Ends, Explain, Get, Merge, Put, Restore, Scan, Touch, Within,
+    Delete, Dump, Ends, Explain, Get, Merge, Operands, OperandsAction, Put, Restore, Scan, Touch,
+    Within,
 };
 pub(crate) use self::input::{Count, Demo, Load};
 pub(crate) use self::transfer::{Backup, BackupAction, Export, Import};

@@ -21,6 +21,7 @@ mod keyspaces;
 mod kill;
 mod load;
 mod locations;
+mod operands;
 mod options;
 #[cfg(unix)]
 mod original;
