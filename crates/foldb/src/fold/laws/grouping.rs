@@ -144,7 +144,7 @@ impl Grouping {
 
     /// Removes batches and partial folds of nothing, and partial folds of one piece.
     fn tidied(self) -> Grouping {
-        let batches = self.batches.into_iter().map(|batch| tidied(batch));
+        let batches = self.batches.into_iter().map(tidied);
         Grouping { batches: batches.filter(|batch| !batch.is_empty()).collect() }
     }
 
