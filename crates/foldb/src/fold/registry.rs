@@ -19,7 +19,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Cache};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::DifferingFold;
+use crate::events::{DifferingFold, Event, Events};
 use crate::faults::{Fault, planted};
 use crate::fold::builtin::{builtin, builtins};
 use crate::fold::definition::Definition;
@@ -132,11 +132,6 @@ impl Resolver {
         if let Some(implementation) = self.implementation(id) {
             self.samples.look(implementation, || self.name(id), key, base, operands);
         }
-    }
-
-    /// Takes a difference between groupings that listeners have not been told.
-    pub(crate) fn take_difference(&self) -> Option<Arc<DifferingFold>> {
-        self.samples.take()
     }
 
     /// Returns whether operands of this id grow when they are folded; `None` without an operator.
@@ -431,6 +426,17 @@ impl Registry {
     #[inline]
     pub(crate) fn resolver(&self) -> arc_swap::Guard<Arc<Resolver>> {
         self.resolver.load()
+    }
+
+    /// Reports a sampled fold that another grouping contradicts, if there is one.
+    #[inline]
+    pub(crate) fn tell_difference(&self, events: &Events) {
+        // Other builds sample nothing, and a read of theirs must not pay for the look.
+        if cfg!(debug_assertions)
+            && let Some(found) = self.resolver().samples.take()
+        {
+            events.tell(&Event::FoldDiffers(DifferingFold::clone(&found)));
+        }
     }
 
     fn standing_of(&self, definition: &Definition) -> Standing {

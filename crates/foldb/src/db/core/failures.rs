@@ -6,7 +6,7 @@ use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::error::Error;
-use crate::events::{DifferingFold, Event, FailedMerge};
+use crate::events::{Event, FailedMerge};
 use crate::key::OperatorId;
 
 impl Core {
@@ -16,24 +16,13 @@ impl Core {
         keyspace: &KeyspaceState,
         failures: &[(Vec<u8>, OperatorId)],
     ) {
-        self.tell_difference();
+        self.registry.tell_difference(&self.events);
         for (key, operator) in failures {
             self.events.tell(&Event::MergeFailed(FailedMerge {
                 keyspace: Arc::clone(&keyspace.name),
                 key: key.clone(),
                 operator: self.registry.resolver().name(*operator),
             }));
-        }
-    }
-
-    /// Reports a fold that another grouping contradicts, if there is one.
-    #[inline]
-    pub(crate) fn tell_difference(&self) {
-        // Other builds sample nothing, and a read of theirs must not pay for the look.
-        if cfg!(debug_assertions)
-            && let Some(found) = self.registry.resolver().take_difference()
-        {
-            self.events.tell(&Event::FoldDiffers(DifferingFold::clone(&found)));
         }
     }
 
