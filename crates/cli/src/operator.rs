@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldb::Options;
-use foldb::operators::{MergeOperator, Operator, TextForm, builtins};
+use foldb::limits::MAX_VALUE_BYTES;
+use foldb::operators::{Full, MergeOperator, Operator, TextForm, builtins};
 
 use crate::args::nearest::hint;
 use crate::exit::{Exit, Outcome};
@@ -71,7 +72,7 @@ enum Choice {
     /// Another operator for these merges only; the keyspace's default does not change.
     Other(Opened, Spec),
     /// The database exists, and these merges set the operator of its keyspace `default`.
-    Fix(Spec),
+    Fix(Opened, Spec),
     /// The database does not exist yet.
     Create(Spec),
 }
@@ -116,8 +117,7 @@ impl Target {
                             (asked, _) => undecided(asked)?,
                         };
                         if keyspace == keyspace::DEFAULT && missing.is_none() {
-                            opened.close()?;
-                            Choice::Fix(spec)
+                            Choice::Fix(opened, spec)
                         } else {
                             Choice::Other(opened, spec)
                         }
@@ -131,8 +131,10 @@ impl Target {
     /// Returns the database, if it is already open.
     pub(crate) fn opened(&self) -> Option<&Opened> {
         match &self.operator {
-            Choice::Default(opened, _) | Choice::Other(opened, _) => Some(opened),
-            Choice::Fix(_) | Choice::Create(_) => None,
+            Choice::Default(opened, _) | Choice::Other(opened, _) | Choice::Fix(opened, _) => {
+                Some(opened)
+            }
+            Choice::Create(_) => None,
         }
     }
 
@@ -140,7 +142,9 @@ impl Target {
     pub(crate) fn spec(&self) -> String {
         match &self.operator {
             Choice::Default(_, operator) => operator.spec(),
-            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => spec.text.clone(),
+            Choice::Other(_, spec) | Choice::Fix(_, spec) | Choice::Create(spec) => {
+                spec.text.clone()
+            }
         }
     }
 
@@ -148,7 +152,7 @@ impl Target {
     pub(crate) fn text(&self) -> TextForm {
         match &self.operator {
             Choice::Default(_, operator) => operator.text(),
-            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
+            Choice::Other(_, spec) | Choice::Fix(_, spec) | Choice::Create(spec) => {
                 spec.implementation.text()
             }
         }
@@ -160,13 +164,49 @@ impl Target {
     /// A usage error if `--as` contradicts the operator.
     pub(crate) fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
         let form = operand_form(&self.spec(), self.text(), format)?;
-        let check = match &self.operator {
-            Choice::Default(_, operator) => Spec::parse(&operator.spec())?.implementation,
-            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
-                Arc::clone(&spec.implementation)
+        Ok(OperandText { operator: self.spec(), form, check: self.implementation()? })
+    }
+
+    fn implementation(&self) -> Outcome<Arc<dyn MergeOperator>> {
+        match &self.operator {
+            Choice::Default(_, operator) => Ok(Spec::parse(&operator.spec())?.implementation),
+            Choice::Other(_, spec) | Choice::Fix(_, spec) | Choice::Create(spec) => {
+                Ok(Arc::clone(&spec.implementation))
             }
+        }
+    }
+
+    /// Checks that a key can be read after the merge of an operand. `named` is the key in a
+    /// message. By the laws of operators, a fold of the operand onto the value is the value after
+    /// the merge, so nothing is written.
+    ///
+    /// # Errors
+    /// Says what the key holds instead of a value of the operator, and that nothing was written.
+    pub(crate) fn check_merge(&self, key: &[u8], operand: &[u8], named: &str) -> Outcome {
+        let Some(opened) = self.opened() else { return Ok(()) };
+        let refused = |why: String| Exit::failed(format!("nothing was written: {why}"));
+        let value = match opened.keyspace.get(key) {
+            Ok(value) => value,
+            Err(error) if error.failed_merge().is_some() => {
+                return Err(refused(format!(
+                    "{named} cannot be read before this merge (foldb get --operands shows what it \
+                     holds): {error}"
+                )));
+            }
+            Err(error) => return Err(error.into()),
         };
-        Ok(OperandText { operator: self.spec(), form, check })
+        let mut out = Vec::new();
+        match self.implementation()?.full(key, value.as_deref(), &[operand], &mut out) {
+            Full::Fail => {}
+            Full::Value if out.len() > MAX_VALUE_BYTES => {}
+            _ => return Ok(()),
+        }
+        let holds = value.map_or("nothing".to_owned(), |value| quoted(&value));
+        Err(refused(format!(
+            "{} cannot fold this operand onto {named}, which holds {holds}; put or delete the key \
+             first, or merge with --blind to store the operand unread",
+            self.spec()
+        )))
     }
 
     /// Opens the keyspace, and creates its database if necessary. Also returns the operator.
@@ -182,7 +222,10 @@ impl Target {
                 let operator = opened.keyspace.operator(&spec.text)?;
                 return Ok((opened, operator));
             }
-            Choice::Fix(spec) => Opened::open(&self.path, keyspace::DEFAULT, with_default(&spec))?,
+            Choice::Fix(opened, spec) => {
+                opened.close()?;
+                Opened::open(&self.path, keyspace::DEFAULT, with_default(&spec))?
+            }
             Choice::Create(spec) => {
                 Opened::create(&self.path, keyspace::DEFAULT, with_default(&spec))?
             }

@@ -73,6 +73,9 @@ pub enum Event {
     },
     /// The operands of a key could not be folded. The engine keeps them, and reads of the key fail.
     MergeFailed(FailedMerge),
+    /// The operands of a key give different answers in two groupings: their operator breaks its
+    /// laws. Builds with debug assertions look at one fold in a thousand, others at none.
+    FoldDiffers(DifferingFold),
     /// The open found bytes after the end of the manifest or of a log and dropped them. Such bytes
     /// come from writes that were not synced when the machine lost power.
     TailDropped(DroppedTail),
@@ -126,6 +129,7 @@ impl Event {
             Event::GarbageCollection { .. } => "garbage_collection",
             Event::Stall { .. } => "stall",
             Event::MergeFailed(_) => "merge_failed",
+            Event::FoldDiffers(_) => "fold_differs",
             Event::TailDropped(_) => "tail_dropped",
             Event::TableDamaged { .. } => "table_damaged",
             Event::FeedShortened { .. } => "feed_shortened",
@@ -188,6 +192,10 @@ impl fmt::Display for Event {
             Event::MergeFailed(FailedMerge { keyspace, key, operator }) => {
                 let key = key.escape_ascii();
                 write!(f, "operator {operator} rejects key '{key}' of keyspace {keyspace}")
+            }
+            Event::FoldDiffers(DifferingFold { key, operator, case }) => {
+                let (key, case) = (key.escape_ascii(), case.replace("\n ", ";"));
+                write!(f, "operator {operator} breaks its laws for key '{key}': {case}")
             }
             Event::TailDropped(DroppedTail { file, offset, bytes, frames, .. }) => write!(
                 f,
@@ -313,6 +321,20 @@ pub struct FailedMerge {
     pub key: Vec<u8>,
     /// The operator, as `NAME` or `NAME:PARAM`.
     pub operator: String,
+}
+
+/// A key whose operands give different answers in two groupings.
+///
+/// [`laws::Check`](crate::operators::laws::Check) finds a smaller case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DifferingFold {
+    /// The whole key.
+    pub key: Vec<u8>,
+    /// The operator, as `NAME` or `NAME:PARAM`.
+    pub operator: String,
+    /// The base, the operands, and both answers: three lines.
+    pub case: String,
 }
 
 /// Receives the events of a database. The engine calls the listener on the thread that caused the
@@ -507,6 +529,9 @@ fn trace(event: &Event) {
         Event::Stall { reason, duration } => tracing::info!(?reason, ?duration, "stall"),
         Event::MergeFailed(FailedMerge { keyspace, key, operator }) => {
             tracing::warn!(%keyspace, key = %key.escape_ascii(), operator, "merge failed");
+        }
+        Event::FoldDiffers(DifferingFold { key, operator, case }) => {
+            tracing::error!(key = %key.escape_ascii(), operator, case, "fold differs");
         }
         Event::TailDropped(DroppedTail { file, offset, bytes, frames, last_seqno }) => {
             let file = file.display();

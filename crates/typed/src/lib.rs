@@ -55,7 +55,8 @@ pub use key::{Key, decode, encode};
 #[cfg(feature = "json")]
 pub use merge::Json;
 pub use merge::{
-    Counter, LastN, Max, MergeTable, Merged, MergedEntries, Min, Set, SetChange, Sketch, Sum,
+    Counter, Histogram, LastN, Max, MergeTable, Merged, MergedEntries, Min, Quantiles, Set,
+    SetChange, Sketch, Stats, Sum, TopK,
 };
 pub use range::{AsPrefix, AsRange, Bounds, EncodedRange};
 pub use table::{Entries, Table};

@@ -4,6 +4,7 @@ mod bags;
 #[cfg(feature = "json")]
 mod json;
 mod numbers;
+mod summaries;
 mod table;
 
 use foldb::Result;
@@ -12,6 +13,7 @@ pub use bags::{LastN, Set, SetChange, Sketch};
 #[cfg(feature = "json")]
 pub use json::Json;
 pub use numbers::{Counter, Max, Min, Sum};
+pub use summaries::{Histogram, Quantiles, Stats, TopK};
 pub use table::{MergeTable, MergedEntries};
 
 /// How the values of a [`MergeTable`] change: an operator of the engine, with typed operands and

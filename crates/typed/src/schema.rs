@@ -6,7 +6,7 @@
 //!           bytes(N)  option(TYPE)  (TYPE,…)  {name:TYPE,…}  enum(VARIANT,…)
 //! VARIANT:  Name  Name(TYPE,…)  Name{name:TYPE,…}
 //! VALUES:   postcard  raw  none  key(TYPE)  counter  sum(TYPE)  max(TYPE)  min(TYPE)  set(TYPE)
-//!           last(N)  sketch(TYPE)  json
+//!           last(N)  sketch(TYPE)  top(N,TYPE)  stats  histogram(PERCENT)  json
 //! ```
 //!
 //! The number behind `foldb-typed/` is the version of all encodings. Types from other crates may

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use super::{
     Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Doctor, Dump, Explain,
-    Export, Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Options, Put, Queue, Repair, Report,
-    Restore, Scan, Stats, Top, Touch, Ttl, Updates, Verify,
+    Export, Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Operands, Options, Put, Queue,
+    Repair, Report, Restore, Scan, Stats, Top, Touch, Ttl, Updates, Verify,
 };
 
 /// The commands.
@@ -13,13 +13,16 @@ use super::{
 pub(crate) enum Command {
     /// Prints the value of a key
     #[command(
-        override_usage = "foldb get DB KEY [--no-newline] [FLAGS]",
+        override_usage = "foldb get DB KEY [--no-newline | --operands] [FLAGS]",
         after_help = "\
-If the key is missing, get exits with 1. It prints text as stored, and numbers as decimals.
+If the key is missing, get exits with 1. It prints text as stored, and numbers as decimals. With
+--operands, each line is the base or an operand, with the operator that folds it. Flushes and
+compactions may have folded several merges into one operand, or into the base.
 
 Examples:
   foldb get words.db the
   foldb get words.db the --as hex
+  foldb get words.db the --operands
   foldb get words.db 746865 --key-format hex --json"
     )]
     Get(Get),
@@ -70,10 +73,14 @@ Example:
     Ttl(Ttl),
     /// Merges an operand into a key without reading it, and creates the database if it does not
     /// exist
+    /// Merges an operand into a key, and creates the database if it does not exist
     #[command(
-        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get | \
-                          --expires SECONDS|never] [FLAGS]",
+        override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get | --blind] \
+                          [--expires SECONDS|never] [FLAGS]",
         after_help = "\
+Merge first reads the key. If the operator cannot fold the operand onto its value, merge writes
+nothing and exits with 1. --blind reads nothing. `foldb operands drop-last` takes an operand off.
+
 The first merge of a database sets its default operator. A different --operator later applies to
 that merge only. Operands of number operators are decimals; other operators take the given
 bytes. `foldb operators` lists the operators.
@@ -85,6 +92,21 @@ Examples:
   foldb merge tags.db post red --operator 'stringappend:;'"
     )]
     Merge(Merge),
+    /// Takes the newest operands off a key, so that a key that cannot be folded is read again
+    #[command(
+        override_usage = "foldb operands drop-last DB KEY [--newest N] [FLAGS]",
+        after_help = "\
+Get --operands shows the operands. The key keeps its base and its older operands, or is
+absent if it has neither. Flushes and compactions may have folded several merges into one operand,
+which goes as a whole. If the key has fewer than N operands, nothing is written, and the exit code
+is 1. Keyspaces with an expiry are refused: the entry would get another end.
+
+Examples:
+  foldb get words.db the --operands
+  foldb operands drop-last words.db the
+  foldb operands drop-last words.db the --newest 2 --json"
+    )]
+    Operands(Operands),
     /// Prints entries in the order of their keys: key, TAB, value
     #[command(
         override_usage = "foldb scan DB [--from K] [--to K] [--prefix P] [--limit N] [--reverse] \

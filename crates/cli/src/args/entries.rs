@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::ValueParser;
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use foldb::expiry::Expires;
 
 use super::whole_number;
@@ -50,8 +50,11 @@ pub(crate) struct Get {
     #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
     pub key: OsString,
     /// Print no newline after the value
-    #[arg(long)]
+    #[arg(long, conflicts_with = "operands")]
     pub no_newline: bool,
+    /// Print what is stored instead of the value: the base, then each operand, the oldest first
+    #[arg(long)]
+    pub operands: bool,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,
@@ -151,12 +154,47 @@ pub(crate) struct Merge {
     /// Print the value after this merge
     #[arg(long, conflicts_with = "expires")]
     pub get: bool,
+    /// Store the operand without reading the key. If the operator cannot fold it there, the key
+    /// cannot be read afterwards
+    #[arg(long, conflicts_with = "get")]
+    pub blind: bool,
     /// When the entry expires.
     #[command(flatten)]
     pub ends: Ends,
     /// The keyspace.
     #[command(flatten)]
     pub within: Within,
+}
+
+/// What `operands` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OperandsAction {
+    /// Takes the newest operands off a key.
+    DropLast,
+}
+
+/// `operands`.
+#[derive(Debug, Args)]
+pub(crate) struct Operands {
+    /// What to do
+    #[arg(value_name = "ACTION")]
+    pub action: OperandsAction,
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The key
+    #[arg(value_name = "KEY", value_parser = ValueParser::os_string())]
+    pub key: OsString,
+    /// How many of the newest operands to take off
+    #[arg(long, value_name = "N", default_value = "1", value_parser = operand_count)]
+    pub newest: u64,
+    /// The keyspace.
+    #[command(flatten)]
+    pub within: Within,
+}
+
+fn operand_count(text: &str) -> Result<u64, String> {
+    whole_number(text, 1..=u64::from(u32::MAX))
 }
 
 /// `scan`.

@@ -21,7 +21,8 @@ pub(crate) use self::database::{
     Updates, Verify,
 };
 pub(crate) use self::entries::{
-    Delete, Dump, Ends, Explain, Get, Merge, Put, Restore, Scan, Touch, Ttl, Within,
+    Delete, Dump, Ends, Explain, Get, Merge, Operands, OperandsAction, Put, Restore, Scan, Touch,
+    Ttl, Within,
 };
 pub(crate) use self::input::{Count, Demo, Load};
 pub(crate) use self::queue::{Queue, QueueAction};

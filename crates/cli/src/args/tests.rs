@@ -155,7 +155,7 @@ fn too_few_and_too_many_arguments() {
     assert_eq!(usage_error("foldb --json"), missing);
     assert_eq!(
         usage_error("foldb get db"),
-        "KEY is missing; usage: foldb get DB KEY [--no-newline] [FLAGS]"
+        "KEY is missing; usage: foldb get DB KEY [--no-newline | --operands] [FLAGS]"
     );
     assert_eq!(
         usage_error("foldb put"),
@@ -174,7 +174,7 @@ fn too_few_and_too_many_arguments() {
     );
     assert_eq!(
         usage_error("foldb get db k -x"),
-        "'-x' is one argument too many; usage: foldb get DB KEY [--no-newline] [FLAGS]"
+        "'-x' is one argument too many; usage: foldb get DB KEY [--no-newline | --operands] [FLAGS]"
     );
     assert_eq!(usage_error("foldb scan db --limit"), "--limit needs a value after it");
     assert_eq!(usage_error("foldb scan db --from --limit 5"), "--from needs a value after it");
@@ -199,7 +199,7 @@ fn values_out_of_range() {
 fn help_of_every_command_has_an_example() {
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    assert_eq!(commands.len(), 30);
+    assert_eq!(commands.len(), 35);
     for command in commands {
         let lines = ["foldb X --help", "foldb --help X", "foldb X db -h", "foldb help X"];
         let helps = lines.map(|line| match understand(&line.replace('X', &command)) {

@@ -17,6 +17,7 @@ mod gc;
 mod import;
 mod keyspaces;
 mod load;
+mod operands;
 mod operators;
 mod options;
 mod point;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Delete(args) => point::delete(args, common),
         Command::Touch(args) => point::touch(args, common),
         Command::Merge(args) => point::merge(args, common),
+        Command::Operands(args) => operands::run(args, common),
         Command::Scan(args) => scan::run(args, common),
         Command::Dump(args) => dump::run(args, common),
         Command::Restore(args) => restore::run(args, common),

@@ -10,8 +10,8 @@ use foldb::operators::TextForm;
 use serde_json::json;
 
 use crate::args::{Common, Delete, Get, Merge, Put, Touch, Ttl};
-use crate::command::ends;
 use crate::command::typed::{bytes_of, key, key_of, types};
+use crate::command::{ends, operands};
 use crate::exit::{Exit, Outcome};
 use crate::form::json::integer;
 use crate::form::{Form, ValueFormat};
@@ -25,6 +25,9 @@ pub(super) fn get(args: &Get, common: &Common) -> Outcome {
     let shown = Shown::open(&args.db, &args.within.keyspace, common.options())?;
     let style = entry_style(&shown, common)?;
     let key = key_of(&args.key, common, style.types.as_ref())?;
+    if args.operands {
+        return operands::show(&shown, &args.db, &key, &style, common);
+    }
     let Some(value) = shown.keyspace.get(&key)? else {
         let key = key_in_message(common.key_form(), &key);
         return Err(Exit::failed(format!("there is no {key} in {}", location::shown(&args.db))));
@@ -169,6 +172,9 @@ pub(super) fn merge(args: &Merge, common: &Common) -> Outcome {
     }
     let operands = target.operands(common.value_format)?;
     let operand = operands.parse(args.operand.as_encoded_bytes()).map_err(Exit::Failed)?;
+    if !args.blind {
+        target.check_merge(&key, &operand, &key_in_message(common.key_form(), &key))?;
+    }
     let (opened, operator) = target.open()?;
     if !args.get {
         let options = ends::write_options(&args.ends, &opened)?;

@@ -12,7 +12,7 @@ fn make(shell: &Shell) {
     shell.ok("keyspaces db --create tags --operator set --separate 1000");
     shell.ok("merge db post red --keyspace tags");
     shell.ok("put db bad not_a_number --as utf8");
-    shell.ok("merge db bad 7");
+    shell.ok("merge db bad 7 --blind");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn a_dump_of_what_cannot_be_folded_is_not_taken_for_a_whole_one() {
     let shell = Shell::new();
     shell.ok("merge db a 1 --operator uint64add");
     shell.ok("put db b text --as utf8");
-    shell.ok("merge db b 1");
+    shell.ok("merge db b 1 --blind");
     shell.ok("merge db c 2");
     let dump = shell.run("dump db --text");
     assert_eq!(dump.code, Some(1));

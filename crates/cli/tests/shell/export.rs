@@ -103,7 +103,7 @@ fn operands_that_do_not_fold_are_refused() {
     let shell = Shell::new();
     shell.ok("put db a plain");
     shell.ok("put db count text");
-    shell.ok("merge db count 1 --operator uint64add");
+    shell.ok("merge db count 1 --operator uint64add --blind");
     let message = refused(&shell, EXPORT);
     assert!(message.starts_with("key 'count': "), "{message}");
     assert!(message.contains("nothing was exported"), "{message}");

@@ -22,6 +22,7 @@ mod kill;
 mod load;
 mod locations;
 mod metrics;
+mod operands;
 mod options;
 #[cfg(unix)]
 mod original;

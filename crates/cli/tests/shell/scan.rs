@@ -37,7 +37,7 @@ fn count_is_the_number_of_lines() {
     assert_eq!(shell.ok("scan db --count --json"), "{\"count\":5}\n");
     // Also entries that do not fit --as, and entries that cannot be folded.
     assert_eq!(shell.ok("scan db --count --as u64"), "5\n");
-    shell.ok("merge db bb 1 --operator uint64add");
+    shell.ok("merge db bb 1 --operator uint64add --blind");
     shell.run("get db bb").failed(1);
     assert_eq!(shell.ok("scan db --count --prefix b"), "3\n");
 }
@@ -114,7 +114,7 @@ fn entries_that_cannot_be_printed_are_skipped_and_told() {
         ran.err.starts_with("foldb: 2 entries were printed, 1 skipped; the first: "),
         "{ran:?}"
     );
-    shell.ok("merge db b 1 --operator uint64add");
+    shell.ok("merge db b 1 --operator uint64add --blind");
     let ran = shell.run("scan db --skip-failed");
     assert_eq!((ran.code, &ran.out[..]), (Some(3), &b"a\t1\nc\t3\n"[..]), "{ran:?}");
     assert_eq!(shell.run("scan db --limit 1 --skip-failed").code, Some(0));

@@ -329,6 +329,7 @@ impl Chain {
             Outcome::Delete => None,
             Outcome::Fail { .. } => return None,
         };
+        operators.sample(operator, key, base, &operands);
         Some((seqno, value))
     }
 
@@ -496,6 +497,7 @@ impl Fold<'_> {
             let base = self.out.records.last();
             let base = base.filter(|base| base.header.kind == Kind::Put).map(|base| &*base.value);
             let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
+            self.operators.sample(id, self.key, base, &operands);
             full(implementation, self.key, base, &operands, self.scratch)
         };
         let value = match outcome {
@@ -546,6 +548,7 @@ impl Fold<'_> {
         }
         let outcome = {
             let operands: Operands<'_> = stretch.iter().map(|r| &*r.value).collect();
+            self.operators.sample(stretch[0].header.operator, self.key, None, &operands);
             self.scratch.clear();
             let key = self.key;
             let scratch = &mut *self.scratch;

@@ -18,9 +18,11 @@ pub mod laws;
 mod operator;
 mod read_time;
 mod registry;
+mod sampled;
 pub(crate) mod stamp;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub(crate) use builtin::builtin;
 pub use builtin::{BuiltinInfo, builtins, histogram, hyperloglog, list, set, stats, top};

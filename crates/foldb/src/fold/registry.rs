@@ -19,11 +19,13 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Cache};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::{DifferingFold, Event, Events};
 use crate::faults::{Fault, planted};
 use crate::fold::builtin::{builtin, builtins};
 use crate::fold::definition::Definition;
 use crate::fold::expiring::{Expiring, PREFIX};
 use crate::fold::operator::{Growth, MergeOperator, TextForm};
+use crate::fold::sampled::Samples;
 use crate::key::OperatorId;
 use crate::limits::MAX_VALUE_BYTES;
 use crate::user_code::guarded;
@@ -66,6 +68,8 @@ pub(crate) struct Resolver {
     known: Vec<Option<Known>>,
     /// Whether some operator upgrades operands of another id.
     upgrades: bool,
+    /// Shared by all resolvers of a registry.
+    samples: Arc<Samples>,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +113,24 @@ impl Resolver {
         match &self.known(id)?.standing {
             Standing::Implemented(implementation) => Some(&**implementation),
             Standing::Upgraded { .. } | Standing::Unresolved => None,
+        }
+    }
+
+    /// Does some of the folds again in another grouping, in builds with debug assertions. Operands
+    /// with stamps are left out: they fold only as far as their ends allow.
+    #[inline]
+    pub(crate) fn sample(
+        &self,
+        id: OperatorId,
+        key: &[u8],
+        base: Option<&[u8]>,
+        operands: &[&[u8]],
+    ) {
+        if !cfg!(debug_assertions) || operands.len() < 2 || self.is_expiring(id) {
+            return;
+        }
+        if let Some(implementation) = self.implementation(id) {
+            self.samples.look(implementation, || self.name(id), key, base, operands);
         }
     }
 
@@ -404,6 +426,17 @@ impl Registry {
     #[inline]
     pub(crate) fn resolver(&self) -> arc_swap::Guard<Arc<Resolver>> {
         self.resolver.load()
+    }
+
+    /// Reports a sampled fold that another grouping contradicts, if there is one.
+    #[inline]
+    pub(crate) fn tell_difference(&self, events: &Events) {
+        // Other builds sample nothing, and a read of theirs must not pay for the look.
+        if cfg!(debug_assertions)
+            && let Some(found) = self.resolver().samples.take()
+        {
+            events.tell(&Event::FoldDiffers(DifferingFold::clone(&found)));
+        }
     }
 
     fn standing_of(&self, definition: &Definition) -> Standing {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldb_typed::foldb::env::MemFs;
 use foldb_typed::foldb::{ErrorKind, KeyspaceOptions};
-use foldb_typed::{Counter, Json, LastN, Max, MergeTable, Min, Set, SetChange, Sketch, Sum};
+use foldb_typed::{
+    Counter, Histogram, Json, LastN, Max, MergeTable, Min, Set, SetChange, Sketch, Stats, Sum, TopK,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -176,4 +178,45 @@ fn a_table_does_not_take_the_operator_of_default() {
     let db = foldb_typed::foldb::Db::open(crate::support::PATH, options).unwrap();
     let counts = MergeTable::<u8, Counter>::open(&db, "counts").unwrap();
     assert_eq!(counts.keyspace().options().merge_operator.as_deref(), Some("int64add"));
+}
+
+#[test]
+fn the_best_items_come_with_their_highest_scores() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let best = MergeTable::<u8, TopK<(u16, String), 2>>::open(&db, "best").unwrap();
+    assert_eq!(best.get(1).unwrap(), None);
+    for (score, number) in [(5, 1), (9, 2), (-3, 3), (7, 1)] {
+        best.offer(1, score, (number, "x")).unwrap();
+    }
+    best.merge(1, &(8, (4, "y".to_owned()))).unwrap();
+    let expected = vec![(9, (2, "x".to_owned())), (8, (4, "y".to_owned()))];
+    assert_eq!(best.get(1).unwrap().unwrap(), expected);
+    drop((best, db));
+    let db = open(&fs);
+    let best = MergeTable::<u8, TopK<(u16, String), 2>>::open(&db, "best").unwrap();
+    assert_eq!(best.get(1).unwrap().unwrap(), expected);
+    let other = MergeTable::<u8, TopK<(u16, String), 3>>::open(&db, "best").unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn samples_come_to_their_summary_and_quantiles() {
+    let db = new();
+    let stats = MergeTable::<u8, Stats>::open(&db, "stats").unwrap();
+    let seconds = MergeTable::<u8, Histogram<50>>::open(&db, "seconds").unwrap();
+    assert_eq!(stats.get(0).unwrap(), None);
+    for sample in 1..=100 {
+        stats.record(0, sample - 50).unwrap();
+        seconds.record(0, f64::from(sample as i32)).unwrap();
+    }
+    let all = stats.get(0).unwrap().unwrap();
+    assert_eq!((all.count, all.sum, all.min, all.max), (100, 50, -49, 50));
+    let seconds_of = seconds.get(0).unwrap().unwrap();
+    assert_eq!(seconds_of.count(), 100);
+    let half = seconds_of.quantile(0.5).unwrap().unwrap();
+    assert!((half - 50.0).abs() <= 2.5, "{half}");
+    assert_eq!(seconds_of.quantile(2.0).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let refused = seconds.record(0, f64::NAN).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
 }

@@ -16,6 +16,7 @@ impl Core {
         keyspace: &KeyspaceState,
         failures: &[(Vec<u8>, OperatorId)],
     ) {
+        self.registry.tell_difference(&self.events);
         for (key, operator) in failures {
             self.events.tell(&Event::MergeFailed(FailedMerge {
                 keyspace: Arc::clone(&keyspace.name),

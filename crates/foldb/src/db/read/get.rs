@@ -119,6 +119,7 @@ impl Core {
             time.drop_expired(&mut chain)?;
         }
         let value = chain.value(key, &self.registry.resolver(), &mut Vec::new());
+        self.registry.tell_difference(&self.events);
         if let Err(error) = &value {
             self.note_failed_read(keyspace, error);
         }

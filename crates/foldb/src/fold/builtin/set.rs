@@ -76,7 +76,7 @@ fn encoded(sign: u8, member: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the signs and members, ascending.
-fn changes(bytes: &[u8]) -> Result<Vec<(u8, &[u8])>> {
+pub(crate) fn changes(bytes: &[u8]) -> Result<Vec<(u8, &[u8])>> {
     let mut reader = ByteReader::new(bytes);
     let mut changes: Vec<(u8, &[u8])> = Vec::new();
     while !reader.is_empty() {

@@ -1,5 +1,6 @@
 //! Tests of the fold: the operators' laws, the chain routine, the registry.
 
+mod broken;
 mod builtins;
 mod chain;
 mod expiring;

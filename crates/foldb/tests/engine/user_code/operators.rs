@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use foldb::env::MemFs;
 use foldb::env::mem::Fault;
-use foldb::events::{Event, EventListener};
+use foldb::events::{DifferingFold, Event, EventListener};
 use foldb::internals::Knobs;
-use foldb::operators::{Full, MergeOperator, Partial};
+use foldb::operators::{Full, MergeOperator, Partial, TextForm};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options};
 
 use crate::support::steps::run_background;
@@ -186,6 +186,10 @@ impl EventListener for Heard {
             Event::MergeFailed(failed) => {
                 format!("failed {} {}", failed.key.escape_ascii(), failed.operator)
             }
+            Event::FoldDiffers(differing) => {
+                let DifferingFold { key, operator, case, .. } = differing;
+                format!("differs {} {operator}: {case}", key.escape_ascii())
+            }
             other => format!("{other:?}"),
         });
     }
@@ -214,6 +218,61 @@ fn events_tell_of_flushes_compactions_and_failed_merges() {
         compacted.iter().any(|event| event.starts_with("compaction default L")),
         "{compacted:?}"
     );
+}
+
+/// Adds numbers, but a partial fold adds up to at most 100.
+#[derive(Debug)]
+struct CappedInPartial;
+
+impl MergeOperator for CappedInPartial {
+    fn name(&self) -> &str {
+        "test.capped"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let numbers = base.into_iter().chain(operands.iter().copied());
+        let sum: u64 = numbers.map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).sum();
+        out.extend(sum.to_le_bytes());
+        Full::Value
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        self.full(key, None, operands, out);
+        let sum = u64::from_le_bytes(out[..].try_into().unwrap()).min(100);
+        out.copy_from_slice(&sum.to_le_bytes());
+        Partial::Operand
+    }
+
+    fn text(&self) -> TextForm {
+        TextForm::U64
+    }
+}
+
+/// Nothing told of such an operator: the database answered one thing before a flush and another
+/// thing after it.
+#[test]
+fn an_operator_whose_groupings_differ_is_reported_in_builds_with_debug_assertions() {
+    let heard = Arc::new(Heard::default());
+    let listeners: Vec<Arc<dyn EventListener>> = vec![heard.clone()];
+    let operators: Vec<Arc<dyn MergeOperator>> = vec![Arc::new(CappedInPartial)];
+    let db = Db::open(PATH, Options { listeners, operators, ..options(&MemFs::new()) }).unwrap();
+    let capped = db.operator("test.capped").unwrap();
+    db.merge_with(&capped, "k", number(70)).unwrap();
+    db.merge_with(&capped, "k", number(80)).unwrap();
+    for _ in 0..10_000 {
+        assert_eq!(db.get("k").unwrap().unwrap(), number(150), "the answer stays");
+    }
+    let heard = heard.0.lock().unwrap();
+    assert_eq!(!heard.is_empty(), cfg!(debug_assertions));
+    assert!(heard.len() <= 10, "one fold in a thousand is looked at");
+    for event in &*heard {
+        assert_eq!(
+            event,
+            "differs k test.capped: test.capped, onto no base\n  \
+             full('70', '80'): the database answers '150'\n  \
+             full(partial('70', '80')): the database answers '100'"
+        );
+    }
 }
 
 /// An operator that folds only onto its base, with operands in many runs. Reads that fold all of
