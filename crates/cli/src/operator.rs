@@ -55,6 +55,16 @@ impl Spec {
     pub(crate) fn text_form(&self) -> TextForm {
         self.implementation.text()
     }
+
+    /// Returns the parser of its operands.
+    ///
+    /// # Errors
+    /// A usage error if `--as` contradicts the operator.
+    pub(crate) fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
+        let form = operand_form(&self.text, self.text_form(), format)?;
+        let check = Arc::clone(&self.implementation);
+        Ok(OperandText { operator: self.text.clone(), form, check })
+    }
 }
 
 /// A keyspace, or the path for a new database, and the operator of its merges. Nothing is written
@@ -144,29 +154,17 @@ impl Target {
         }
     }
 
-    /// Returns the text form of its operands.
-    pub(crate) fn text(&self) -> TextForm {
-        match &self.operator {
-            Choice::Default(_, operator) => operator.text(),
-            Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
-                spec.implementation.text()
-            }
-        }
-    }
-
     /// Returns the parser of its operands.
     ///
     /// # Errors
     /// A usage error if `--as` contradicts the operator.
     pub(crate) fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
-        let form = operand_form(&self.spec(), self.text(), format)?;
-        let check = match &self.operator {
-            Choice::Default(_, operator) => Spec::parse(&operator.spec())?.implementation,
+        match &self.operator {
+            Choice::Default(_, operator) => Spec::parse(&operator.spec())?.operands(format),
             Choice::Other(_, spec) | Choice::Fix(spec) | Choice::Create(spec) => {
-                Arc::clone(&spec.implementation)
+                spec.operands(format)
             }
-        };
-        Ok(OperandText { operator: self.spec(), form, check })
+        }
     }
 
     /// Opens the keyspace, and creates its database if necessary. Also returns the operator.
@@ -238,6 +236,11 @@ impl OperandText {
             Ok(()) => Ok(operand),
             Err(expected) => Err(self.refusal(text, &expected)),
         }
+    }
+
+    /// Whether the operator counts, so that it knows an operand for one.
+    pub(crate) fn counts(&self) -> bool {
+        self.form.is_number()
     }
 
     /// Returns the operand for one, if the operator counts.

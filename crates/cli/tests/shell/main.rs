@@ -17,6 +17,7 @@ mod foldb;
 mod gc;
 #[cfg(unix)]
 mod import;
+mod keys;
 mod keyspaces;
 mod kill;
 mod load;
@@ -28,6 +29,7 @@ mod output;
 mod points;
 mod repair;
 mod resume;
+mod rows;
 mod scan;
 mod typed;
 mod updates;
