@@ -190,8 +190,8 @@ pub(crate) struct Keys {
     #[arg(long, value_name = "N", value_parser = |text: &str| whole_number(text, 0..=1_000_000),
           conflicts_with_all = ["largest", "by_prefix"])]
     pub longest_chains: Option<u64>,
-    /// The size of each prefix: a number of bytes (of fields, if keys are typed), or up to the first
-    /// text CUT
+    /// The size of each prefix: a number of bytes (of fields, if keys are typed), or up to the
+    /// first text CUT
     #[arg(long, value_name = "CUT")]
     pub by_prefix: Option<String>,
     /// The keyspace.

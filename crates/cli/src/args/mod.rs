@@ -1,7 +1,8 @@
 //! The command line: commands, arguments and flags, with their help.
 //!
-//! [`command`] lists the commands; [`entries`], [`input`], [`database`], [`transfer`] and
-//! [`rows`] hold the arguments of each. [`order`] allows flags anywhere, and arguments that begin with a hyphen.
+//! [`command`] lists the commands; [`entries`], [`input`], [`database`], [`transfer`] and [`rows`]
+//! hold the arguments of each. [`order`] allows flags anywhere, and arguments that begin with a
+//! hyphen.
 //! [`usage`] turns an error of the command line into one line of text with the nearest valid name.
 
 mod command;

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Export, layout: Layout, common: &Common) -> Outcome {
         count += 1;
         spinner.set_position(count);
         match watch.interrupted() {
-            true => Err(Exit::Interrupted("interrupted; the file was removed".to_owned())),
+            true => Err(Exit::Interrupted("interrupted; an unfinished file is removed".to_owned())),
             false => Ok(()),
         }
     })?;

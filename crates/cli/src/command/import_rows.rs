@@ -222,16 +222,13 @@ struct Tally {
 impl Importing {
     fn all(&mut self, mut reader: Reader<'_>, skip: u64) -> Outcome {
         let done = self.rows(&mut reader, skip);
-        let committed = match &done {
-            // A row ended the import, so those before it can be written.
-            Ok(()) | Err(Exit::Failed(_) | Exit::Interrupted(_)) => self.commit(),
-            Err(_) => Ok(()),
-        };
-        let synced = committed.and_then(|()| self.target.sync());
-        match (done, synced) {
-            (Err(why), Ok(())) => Err(why.and(&self.tally.kept())),
-            (done, synced) => done.and(synced.map_err(|why| why.and(&self.tally.kept()))),
-        }
+        // The rows before the one that ended the import are written too.
+        let committed = self.commit().and_then(|()| match &done {
+            Ok(()) => self.target.sync(),
+            Err(_) => self.target.sync_if_open(),
+        });
+        let kept = |why: Exit| why.and(&self.tally.kept());
+        done.map_err(kept).and(committed.map_err(kept))
     }
 
     fn rows(&mut self, reader: &mut Reader<'_>, skip: u64) -> Outcome {
@@ -286,9 +283,11 @@ impl Importing {
 
     /// Writes the batch.
     fn commit(&mut self) -> Outcome {
-        self.target.write(&self.batch)?;
-        self.batch.clear();
-        self.batch_bytes = 0;
+        if !self.batch.is_empty() {
+            self.target.write(&self.batch)?;
+            self.batch.clear();
+            self.batch_bytes = 0;
+        }
         self.tally.committed = self.tally.read;
         Ok(())
     }

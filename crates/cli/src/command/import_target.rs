@@ -140,7 +140,7 @@ impl Target {
         }
     }
 
-    /// Adds an entry to a batch.
+    /// Adds an entry to a batch. The first entry creates what is missing.
     ///
     /// # Errors
     /// Fails if the database cannot be created or opened.
@@ -165,9 +165,17 @@ impl Target {
         Ok(self.open()?.0.db.write(batch)?)
     }
 
-    /// Makes all written batches durable.
+    /// Makes all written batches durable. Creates the database if no row was written.
     pub(super) fn sync(&mut self) -> Outcome {
         Ok(self.open()?.0.db.sync()?)
+    }
+
+    /// Makes all written batches durable, and creates nothing.
+    pub(super) fn sync_if_open(&self) -> Outcome {
+        match &self.place {
+            Place::Open(opened, _) => Ok(opened.db.sync()?),
+            _ => Ok(()),
+        }
     }
 
     /// Closes the database.

@@ -1,4 +1,5 @@
-//! The bytes of a file or of standard input. A thread reads ahead, so Ctrl-C ends a read that waits.
+//! The bytes of a file or of standard input. A thread reads ahead, so Ctrl-C ends a read that
+//! waits.
 
 use std::cell::Cell;
 use std::io::{self, Read};

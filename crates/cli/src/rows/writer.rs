@@ -82,7 +82,11 @@ impl Writer {
     pub(crate) fn csv(&mut self, cells: &[impl AsRef<[u8]>]) -> Outcome {
         let Rows::Csv { rows, .. } = &mut self.out else { return Ok(()) };
         let done = rows.write_record(cells);
-        done.map_err(|error| self.failed(error.into()))
+        done.map_err(|error| match error.into_kind() {
+            // A closed pipe must stay one.
+            csv::ErrorKind::Io(error) => self.failed(error),
+            other => Exit::failed(format!("a row of CSV: {other:?}")),
+        })
     }
 
     /// Writes a line of JSON.

@@ -1,8 +1,9 @@
 //! Rows of CSV and JSON lines, imported and exported.
 
 use std::fs;
+use std::process::Stdio;
 
-use crate::foldb::Shell;
+use crate::foldb::{Ran, Shell, command};
 
 fn with_file(name: &str, bytes: impl AsRef<[u8]>) -> Shell {
     let shell = Shell::new();
@@ -184,6 +185,10 @@ fn a_bad_header_creates_no_database() {
     assert!(message.contains("is empty: it has no row"), "{message}");
     let message = refused(b"a,\xff\n1,2\n", "--key a", 1);
     assert!(message.contains("is not UTF-8"), "{message}");
+    let message = refused("a,n\n1,x\n", "--key a --value n --as u64", 1);
+    assert!(message.contains("; no row is in the database"), "{message}");
+    let message = refused("a,n\n1\n", "--key a --merge uint64add", 1);
+    assert!(message.contains("; no row is in the database"), "{message}");
     let message = refused("a\n1\n", "--key a,a", 2);
     assert!(message.contains("names the column 'a' twice"), "{message}");
     let message = refused("a\n1\n", "--value a", 2);
@@ -259,6 +264,16 @@ fn many_rows_stream_through() {
     let import = ["import", "--from", "csv", "-", "db", "--key", "k", "--value", "v"];
     let ran = shell.feed(&import, rows.as_bytes());
     assert!(ran.err.starts_with("50,000 rows imported in"), "{ran:?}");
+    // A reader that has enough closes the pipe.
+    for to in ["csv", "jsonl"] {
+        let path = shell.path("db");
+        let mut child = command();
+        child.args(["export", "--to", to]).arg(&path).arg("-").stderr(Stdio::piped());
+        let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        assert_eq!((ran.code, &ran.err[..]), (Some(0), ""), "{ran:?}");
+    }
     let report = shell.ok("export --to csv db out.csv --key k --value v --json");
     assert_eq!(report, "{\"rows\":50000}\n");
     assert!(read(&shell, "out.csv") == rows);
@@ -269,10 +284,8 @@ fn many_rows_stream_through() {
 #[test]
 fn ctrl_c_tells_how_many_rows_are_in() {
     use std::io::Write;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::time::{Duration, Instant};
-
-    use crate::foldb::{Ran, command};
 
     let shell = Shell::new();
     let rows: String = (0..5000).map(|n| format!("{n},1\n")).collect();
