@@ -106,7 +106,7 @@ fn errors_name_the_nearest_valid_name() {
     assert_eq!(
         usage_error("foldb get db k --profile small-memory"),
         "--profile cannot be 'small-memory'; the nearest is 'small_memory'; \
-         valid are balanced, write_heavy, small_memory"
+         valid are balanced, write_heavy, small_memory, small"
     );
     assert_eq!(
         usage_error("foldb get db k --option compresion=none"),
