@@ -9,6 +9,7 @@
 //! - `location`, `keyspace`, `operator`: the database at a path, a keyspace in it, and the
 //!   operator of its merges
 //! - `ingest`: writes lines into a database
+//! - `rows`: tables of text, from CSV and JSON lines into entries and back
 //! - `leveldb`, `digest`: LevelDB's databases, and the comparison of two databases
 //! - `staging`, `new_file`: a directory, and a file, that appear complete
 //! - `stream`: a stream with progress that Ctrl-C ends
@@ -33,6 +34,7 @@ mod new_file;
 mod operator;
 mod output;
 mod progress;
+mod rows;
 mod staging;
 mod stream;
 mod watch;

@@ -93,7 +93,7 @@ fn check_regular(path: &Path) -> Outcome {
             Err(Exit::failed(format!("{} is a link: name the file itself", shown(path))))
         }
         Ok(found) if !found.is_file() => Err(Exit::failed(format!(
-            "{} is no regular file: use --output - to write to a device or a pipe",
+            "{} is no regular file: write to - (standard output) for a device or a pipe",
             shown(path)
         ))),
         // A missing file is created. The creation reports other errors.

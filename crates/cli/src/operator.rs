@@ -56,6 +56,16 @@ impl Spec {
     pub(crate) fn text_form(&self) -> TextForm {
         self.implementation.text()
     }
+
+    /// Returns the parser of its operands.
+    ///
+    /// # Errors
+    /// A usage error if `--as` contradicts the operator.
+    pub(crate) fn operands(&self, format: ValueFormat) -> Outcome<OperandText> {
+        let form = operand_form(&self.text, self.text_form(), format)?;
+        let check = Arc::clone(&self.implementation);
+        Ok(OperandText { operator: self.text.clone(), form, check })
+    }
 }
 
 /// A keyspace, or the path for a new database, and the operator of its merges. Nothing is written
@@ -281,6 +291,11 @@ impl OperandText {
             Ok(()) => Ok(operand),
             Err(expected) => Err(self.refusal(text, &expected)),
         }
+    }
+
+    /// Whether the operator counts, so that it knows an operand for one.
+    pub(crate) fn counts(&self) -> bool {
+        self.form.is_number()
     }
 
     /// Returns the operand for one, if the operator counts.

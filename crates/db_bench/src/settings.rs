@@ -219,11 +219,11 @@ mod tests {
         assert_eq!(options.block_cache_size, 0);
         let options = from(&["--write_buffer_size=67108864", "--profile=small_memory"]).unwrap();
         assert_eq!(options.write_buffer_size, 64 << 20);
-        let Err(Failure::Message(message)) = from(&["--profile=small"]) else { panic!("taken") };
+        let Err(Failure::Message(message)) = from(&["--profile=tiny"]) else { panic!("taken") };
         assert_eq!(
             message,
-            "--profile: option profile=small: unknown profile 'small': expected one of balanced, \
-             write_heavy, small_memory"
+            "--profile: option profile=tiny: unknown profile 'tiny': expected one of balanced, \
+             write_heavy, small_memory, small"
         );
     }
 

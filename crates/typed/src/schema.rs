@@ -18,6 +18,8 @@ use std::sync::Arc;
 use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::{Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb, Result};
 
+pub use crate::show::KeyColumns;
+
 /// The version of the encodings.
 const BEGINNING: &str = "foldb-typed/1 keys=";
 const VALUES: &str = " values=";

@@ -10,6 +10,7 @@
 //! Low  Mid(7)  High{a: 7}      variants
 //! ```
 
+mod columns;
 mod scan;
 mod time;
 mod types;
@@ -18,6 +19,8 @@ use foldb::{Error, Result};
 
 use crate::schema::Schema;
 use crate::show::types::Type;
+
+pub use self::columns::KeyColumns;
 
 impl Schema {
     /// Returns an encoded key as text.

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use super::{
     Backup, Checkpoint, Clock, Compact, Completions, Count, Delete, Demo, Doctor, Dump, Explain,
-    Export, Finalize, Gc, Get, Import, Keyspaces, Load, Merge, Operands, Options, Put, Queue,
+    Export, Finalize, Gc, Get, Import, Keys, Keyspaces, Load, Merge, Operands, Options, Put, Queue,
     Repair, Report, Restore, Scan, Stats, Top, Touch, Ttl, Updates, Verify,
 };
 
@@ -123,6 +123,28 @@ Examples:
   foldb scan words.db --as hex > words.dump         # for foldb load"
     )]
     Scan(Scan),
+    /// Shows where the bytes of a keyspace are: the largest entries, prefixes, or longest chains
+    #[command(
+        override_usage = "foldb keys DB --largest N | --longest-chains N | --by-prefix CUT \
+                          [--largest N] [FLAGS]",
+        after_help = "\
+The size of an entry is the bytes of its key and of its value as a read returns it: operands are
+folded, and a separated value counts by its length. On the disk, compression and older records make
+another size. Keys without the text CUT count together, with an empty prefix.
+
+A chain is the operands that a read of a key folds; compaction folds them too. --longest-chains
+reads each key once more.
+
+A line has the bytes (or operands), for a prefix also its entries, and the key or prefix, with TABs
+between. Entries that cannot be read are left out, and the exit code is then 3.
+
+Examples:
+  foldb keys words.db --largest 10
+  foldb keys shop.db --by-prefix / --largest 5
+  foldb keys stock.db --longest-chains 3 --json
+  foldb keys events.db --by-prefix 1 --keyspace events --key-format typed"
+    )]
+    Keys(Keys),
     /// Adds one to each key that it reads, or the operand that a line has after a TAB
     #[command(
         override_usage = "foldb count DB [FILE…] [--operator OP] [--ack] [--resume] \
@@ -460,33 +482,51 @@ Examples:
   foldb updates words.db --since 17.3.9.8f1c0a52d37b6e44 --follow --json"
     )]
     Updates(Updates),
-    /// Copies the entries of a LevelDB database into a new database
+    /// Copies a LevelDB database into a new database, or the rows of CSV or JSON lines into one
     #[command(
-        override_usage = "foldb import --from leveldb SRC DST [--operator OP] [FLAGS]",
+        override_usage = "foldb import --from leveldb SRC DST [--operator OP] | --from csv|jsonl \
+                          FILE|- DB --key COLUMNS [--value COLUMN|json] [--merge OP] [FLAGS]",
         after_help = "\
-No program may have SRC open, and import changes nothing in it. Import checks every checksum, and
-refuses SRC if anything is damaged or missing. If a killed program left an incomplete write at the
-end of the newest log, import leaves it out, as LevelDB does, and reports it. Import compares all
-keys and values at the end. DST appears only then, so after a failure or a kill run the import
-again. SRC must order its keys by their bytes, which is LevelDB's default.
+From leveldb: no program may have SRC open, and import changes nothing in it. Import checks every
+checksum, and refuses SRC if anything is damaged or missing. If a killed program left an incomplete
+write at the end of the newest log, import leaves it out, as LevelDB does, and reports it. Import
+compares all keys and values at the end. DST appears only then, so after a failure or a kill run the
+import again. SRC must order its keys by their bytes, which is LevelDB's default.
+
+From csv and jsonl: each row becomes an entry of DB, which is created if it does not exist. Without
+--value and --merge, the value is the whole row as JSON. Several key columns are joined by
+--separator, or make a key of the keyspace's types. Rows are written in atomic batches, in their
+order. The first row that cannot be imported ends the import; --rejected keeps such rows aside.
+After a failure or Ctrl-C, the message says how many rows are in, for --skip.
 
 Examples:
   foldb import --from leveldb old.ldb words.db
-  foldb import --from leveldb counts.ldb counts.db --operator uint64add --json"
+  foldb import --from leveldb counts.ldb counts.db --operator uint64add --json
+  foldb import --from csv towns.csv towns.db --key country,town --value people --as u64
+  foldb import --from csv visits.csv visits.db --key page --merge uint64add
+  zcat events.jsonl.gz | foldb import --from jsonl - events.db --key user,time \\
+    --key-types str,u64 --keyspace events --rejected bad.jsonl"
     )]
     Import(Import),
-    /// Copies the entries of a keyspace into a new LevelDB database
+    /// Copies the entries of a keyspace into a new LevelDB database, or a file of CSV or JSON lines
     #[command(
-        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] [FLAGS]",
+        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] | --to csv|jsonl DB \
+                          FILE|- [--key COLUMNS] [--value COLUMN|json] [FLAGS]",
         after_help = "\
-Each entry is exported with its folded value. Export refuses what LevelDB cannot hold: a key whose
-operands cannot be folded, a keyspace with another comparator, and a database with several
+To leveldb: each entry is exported with its folded value. Export refuses what LevelDB cannot hold: a
+key whose operands cannot be folded, a keyspace with another comparator, and a database with several
 keyspaces unless --keyspace names one. Export compares all keys and values at the end. DST appears
 only then, so after a failure or a kill run the export again.
 
+To csv and jsonl: each entry becomes a row, in the order of the keys. --key and --value name the
+columns. With --value json, each value is the whole row as `import --value json` stored it. An entry
+that does not fit ends the export with exit code 1. FILE appears when it is complete.
+
 Examples:
   foldb export --to leveldb words.db words.ldb
-  foldb export --to leveldb shop.db visits.ldb --keyspace visits --json"
+  foldb export --to leveldb shop.db visits.ldb --keyspace visits --json
+  foldb export --to csv towns.db towns.csv --key country,town --value people --as u64
+  foldb export --to jsonl events.db - --keyspace events --value json --prefix ann"
     )]
     Export(Export),
     /// Lists the merge operators: name, parameter, operand text and an example

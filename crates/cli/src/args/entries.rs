@@ -229,6 +229,28 @@ pub(crate) struct Scan {
     pub within: Within,
 }
 
+/// `keys`.
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    /// Directory of the database
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
+    pub db: PathBuf,
+    /// The N largest entries, or with --by-prefix the N largest prefixes
+    #[arg(long, value_name = "N", value_parser = |text: &str| whole_number(text, 0..=1_000_000))]
+    pub largest: Option<u64>,
+    /// The N keys with the most operands that are not folded
+    #[arg(long, value_name = "N", value_parser = |text: &str| whole_number(text, 0..=1_000_000),
+          conflicts_with_all = ["largest", "by_prefix"])]
+    pub longest_chains: Option<u64>,
+    /// The size of each prefix: a number of bytes (of fields, if keys are typed), or up to the
+    /// first text CUT
+    #[arg(long, value_name = "CUT")]
+    pub by_prefix: Option<String>,
+    /// The keyspace.
+    #[command(flatten)]
+    pub within: Within,
+}
+
 /// `dump`.
 #[derive(Debug, Args)]
 pub(crate) struct Dump {

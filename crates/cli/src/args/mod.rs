@@ -1,7 +1,8 @@
 //! The command line: commands, arguments and flags, with their help.
 //!
-//! [`command`] lists the commands; [`entries`], [`input`], [`database`] and [`transfer`] hold the
-//! arguments of each. [`order`] allows flags anywhere, and arguments that begin with a hyphen.
+//! [`command`] lists the commands; [`entries`], [`input`], [`database`], [`transfer`] and [`rows`]
+//! hold the arguments of each. [`order`] allows flags anywhere, and arguments that begin with a
+//! hyphen.
 //! [`usage`] turns an error of the command line into one line of text with the nearest valid name.
 
 mod command;
@@ -11,6 +12,7 @@ mod input;
 pub(crate) mod nearest;
 mod order;
 mod queue;
+mod rows;
 mod transfer;
 mod usage;
 mod watching;
@@ -21,12 +23,13 @@ pub(crate) use self::database::{
     Updates, Verify,
 };
 pub(crate) use self::entries::{
-    Delete, Dump, Ends, Explain, Get, Merge, Operands, OperandsAction, Put, Restore, Scan, Touch,
-    Ttl, Within,
+    Delete, Dump, Ends, Explain, Get, Keys, Merge, Operands, OperandsAction, Put, Restore, Scan,
+    Touch, Ttl, Within,
 };
 pub(crate) use self::input::{Count, Demo, Load};
 pub(crate) use self::queue::{Queue, QueueAction};
-pub(crate) use self::transfer::{Backup, BackupAction, Export, Import};
+pub(crate) use self::rows::{ExportRows, ImportRows, Table};
+pub(crate) use self::transfer::{Backup, BackupAction, Export, Foreign, Import};
 pub(crate) use self::watching::{Doctor, Report, Top};
 
 use std::ffi::OsString;
@@ -90,7 +93,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Common flags")]
 pub(crate) struct Common {
     /// Form of keys, in input and output; typed is that of the types in the keyspace's schema, for
-    /// get, delete and scan
+    /// get, delete, scan, keys and rows
     #[arg(long, global = true, value_name = "FORMAT", default_value = "utf8")]
     pub key_format: KeyFormat,
     /// Form of values, in input and output; numbers are 8 bytes, little-endian; auto is the form of

@@ -106,7 +106,7 @@ fn errors_name_the_nearest_valid_name() {
     assert_eq!(
         usage_error("foldb get db k --profile small-memory"),
         "--profile cannot be 'small-memory'; the nearest is 'small_memory'; \
-         valid are balanced, write_heavy, small_memory"
+         valid are balanced, write_heavy, small_memory, small"
     );
     assert_eq!(
         usage_error("foldb get db k --option compresion=none"),
@@ -199,7 +199,7 @@ fn values_out_of_range() {
 fn help_of_every_command_has_an_example() {
     let commands: Vec<String> =
         Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    assert_eq!(commands.len(), 35);
+    assert_eq!(commands.len(), 36);
     for command in commands {
         let lines = ["foldb X --help", "foldb --help X", "foldb X db -h", "foldb help X"];
         let helps = lines.map(|line| match understand(&line.replace('X', &command)) {

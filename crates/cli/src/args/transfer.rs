@@ -4,29 +4,38 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-/// Another engine.
+use super::{ExportRows, ImportRows};
+
+/// What an import reads, and what an export writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
-    /// LevelDB.
+pub(crate) enum Foreign {
+    /// A LevelDB database.
     #[value(name = "leveldb")]
     LevelDb,
+    /// A table of text with commas.
+    Csv,
+    /// JSON objects, one on each line.
+    Jsonl,
 }
 
 /// `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Directory of the database to import
-    #[arg(value_name = "SRC", value_hint = ValueHint::DirPath)]
+    /// Directory of the LevelDB database, or the file of rows; - is standard input
+    #[arg(value_name = "SRC", value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
-    /// Directory of the new foldb database, which must be empty or not exist
-    #[arg(value_name = "DST", value_hint = ValueHint::DirPath)]
+    /// Directory of the foldb database. From leveldb, it must be empty or not exist
+    #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub dst: PathBuf,
-    /// Engine that wrote SRC
-    #[arg(long, value_name = "ENGINE")]
-    pub from: Engine,
-    /// Default merge operator of the new database, NAME or NAME:PARAM
+    /// What SRC is
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Foreign,
+    /// From leveldb: default merge operator of the new database, NAME or NAME:PARAM
     #[arg(long, value_name = "OP")]
     pub operator: Option<String>,
+    /// How rows become entries.
+    #[command(flatten)]
+    pub rows: ImportRows,
 }
 
 /// What `backup` does.
@@ -77,13 +86,17 @@ pub(crate) struct Export {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// Directory of the new database, which must be empty or not exist
-    #[arg(value_name = "DST", value_hint = ValueHint::DirPath)]
+    /// Directory of the new LevelDB database, which must be empty or not exist, or the file of
+    /// rows; - is standard output
+    #[arg(value_name = "DST", value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
-    /// Engine that will read DST
-    #[arg(long, value_name = "ENGINE")]
-    pub to: Engine,
+    /// What DST becomes
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Foreign,
     /// Export only this keyspace
     #[arg(long, value_name = "NAME")]
     pub keyspace: Option<String>,
+    /// How entries become rows.
+    #[command(flatten)]
+    pub rows: ExportRows,
 }

@@ -1,4 +1,5 @@
-//! `export`: copies the entries of a keyspace into a new LevelDB database.
+//! `export`: copies the entries of a keyspace into a new LevelDB database. ([`export_rows`] exports
+//! rows.)
 //!
 //! Invariants: the export refuses what LevelDB cannot hold, so nothing is lost silently. The new
 //! database has its name only if every entry was written and read back equal.
@@ -13,6 +14,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Export};
+use crate::command::export_rows;
 use crate::command::import::{TEMPLATE, check_interrupt};
 use crate::command::scan::{Walk, once};
 use crate::digest::Digest;
@@ -29,6 +31,10 @@ use crate::staging::Staging;
 
 /// Exports, compares, and reports.
 pub(super) fn run(args: &Export, common: &Common) -> Outcome {
+    if let Some(layout) = args.rows.table.layout(args.to) {
+        return export_rows::run(args, layout, common);
+    }
+    args.rows.check_none()?;
     let started = Instant::now();
     let db = location::open_to_read(&args.db, common.options())?;
     let name = args.keyspace.as_deref().unwrap_or(DEFAULT);

@@ -1,4 +1,5 @@
-//! `import`: copies the entries of a LevelDB database into a new database.
+//! `import`: copies the entries of a LevelDB database into a new database. ([`import_rows`] imports
+//! rows.)
 //!
 //! Invariants: the import changes nothing in the LevelDB database. The new database has its name
 //! only if every entry was read, written, and read back equal.
@@ -12,6 +13,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Import};
+use crate::command::import_rows;
 use crate::command::scan::{Walk, once};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
@@ -31,6 +33,10 @@ pub(super) const TEMPLATE: &str = "{prefix} {wide_bar} {bytes} of {total_bytes},
 
 /// Imports, compares, and reports.
 pub(super) fn run(args: &Import, common: &Common) -> Outcome {
+    if let Some(layout) = args.rows.table.layout(args.from) {
+        return import_rows::run(args, layout, common);
+    }
+    args.rows.check_none()?;
     let merge_operator = match &args.operator {
         Some(text) => Some(Spec::parse(text)?.text().to_owned()),
         None => None,

@@ -12,9 +12,13 @@ mod dump_text;
 mod ends;
 mod explain;
 mod export;
+mod export_rows;
 mod finalize;
 mod gc;
 mod import;
+mod import_rows;
+mod import_target;
+mod keys;
 mod keyspaces;
 mod load;
 mod operands;
@@ -32,7 +36,7 @@ mod updates;
 mod verify;
 mod watching;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Foreign};
 use crate::exit::{Exit, Outcome};
 use crate::form::KeyFormat;
 use crate::interrupt;
@@ -41,10 +45,14 @@ use crate::interrupt;
 pub(crate) fn run(cli: Cli) -> Outcome {
     interrupt::install()?;
     let common = &cli.common;
-    let takes_types =
-        matches!(&cli.command, Command::Get(_) | Command::Delete(_) | Command::Scan(_));
+    let takes_types = match &cli.command {
+        Command::Get(_) | Command::Delete(_) | Command::Scan(_) | Command::Keys(_) => true,
+        Command::Import(args) => args.from != Foreign::LevelDb,
+        Command::Export(args) => args.to != Foreign::LevelDb,
+        _ => false,
+    };
     if common.key_format == KeyFormat::Typed && !takes_types {
-        return Err(Exit::usage("--key-format typed is for get, delete and scan"));
+        return Err(Exit::usage("--key-format typed is for get, delete, scan, keys and rows"));
     }
     match &cli.command {
         Command::Get(args) => point::get(args, common),
@@ -54,6 +62,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Merge(args) => point::merge(args, common),
         Command::Operands(args) => operands::run(args, common),
         Command::Scan(args) => scan::run(args, common),
+        Command::Keys(args) => keys::run(args, common),
         Command::Dump(args) => dump::run(args, common),
         Command::Restore(args) => restore::run(args, common),
         Command::Count(args) => count::run(args, common),

@@ -29,9 +29,7 @@ pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    // The engine refuses a range that ends before it begins.
-    let bounds = if range.is_empty() { KeyRange::nothing() } else { range }.bounds();
-    let entries = shown.keyspace.with(&once()).range(bounds)?;
+    let entries = shown.keyspace.with(&once()).range(range.bounds())?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
     let mut output = Output::new();
     if args.count {
@@ -174,14 +172,14 @@ impl Walk {
 
 /// Keys from `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, PartialEq, Eq)]
-struct KeyRange {
+pub(super) struct KeyRange {
     from: Vec<u8>,
     to: Option<Vec<u8>>,
 }
 
 impl KeyRange {
     /// Returns the keys between the bounds that begin with the prefix.
-    fn new(from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Vec<u8>) -> KeyRange {
+    pub(super) fn new(from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Vec<u8>) -> KeyRange {
         let to = match (to, behind_prefix(&prefix)) {
             (Some(to), Some(end)) => Some(to.min(end)),
             (to, end) => to.or(end),
@@ -198,7 +196,13 @@ impl KeyRange {
         self.to.as_ref().is_some_and(|to| *to <= self.from)
     }
 
-    fn bounds(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    /// Returns the range as bounds. The engine refuses a range that ends before it begins.
+    pub(super) fn bounds(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let range = if self.is_empty() { KeyRange::nothing() } else { self };
+        range.into_bounds()
+    }
+
+    fn into_bounds(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
         (Bound::Included(self.from), self.to.map_or(Bound::Unbounded, Bound::Excluded))
     }
 }

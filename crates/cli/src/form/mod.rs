@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use foldb::operators::TextForm;
+use indicatif::HumanCount;
 
 /// `--key-format`. (The variants have no documentation of their own, so that help stays short.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -43,6 +44,12 @@ pub(crate) enum ValueFormat {
     Stats,
     Top,
     Histogram,
+}
+
+/// Returns a number of things, such as `1 row` and `2,000 rows`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{s}", HumanCount(number))
 }
 
 /// A text form of bytes.

@@ -15,7 +15,7 @@ const CHUNK_LEN: usize = 128 << 10;
 
 /// One source of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// Standard input.
     Stdin,
     /// A file that could be opened before the first write.
@@ -24,7 +24,7 @@ pub(super) enum Source {
 
 /// A message of the reading thread.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// Another source begins: a file, or `None` for standard input.
     Begin(Option<PathBuf>),
     /// Some bytes of the source, at least one.
@@ -39,7 +39,7 @@ pub(super) enum Event {
 ///
 /// # Errors
 /// Fails for a file that cannot be read.
-pub(super) fn sources(files: &[PathBuf]) -> Outcome<Vec<Source>> {
+pub(crate) fn sources(files: &[PathBuf]) -> Outcome<Vec<Source>> {
     if files.is_empty() {
         return Ok(vec![Source::Stdin]);
     }
@@ -63,7 +63,7 @@ impl Source {
     }
 
     /// Whether a user types the source at a terminal.
-    pub(super) fn is_typed(&self) -> bool {
+    pub(crate) fn is_typed(&self) -> bool {
         *self == Source::Stdin && io::stdin().is_terminal()
     }
 
@@ -79,12 +79,12 @@ impl Source {
 }
 
 /// Returns the bytes of all sources, if they are known.
-pub(super) fn total_len(sources: &[Source]) -> Option<u64> {
+pub(crate) fn total_len(sources: &[Source]) -> Option<u64> {
     sources.iter().map(Source::len).sum()
 }
 
 /// Reads the sources to their ends, or until the receiver is gone.
-pub(super) fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
+pub(crate) fn read(sources: Vec<Source>, events: &SyncSender<Event>) {
     for source in sources {
         let read = match &source {
             Source::Stdin => read_one(None, Ok(io::stdin().lock()), events),

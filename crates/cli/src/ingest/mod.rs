@@ -5,7 +5,7 @@
 //! [`pending::BATCH_AGE`] after its first line, even if the input pauses. Invariant: the database
 //! holds exactly the first N lines of the input, where N is at least the last acknowledged number.
 
-mod input;
+pub(crate) mod input;
 mod lines;
 mod pending;
 mod resume;

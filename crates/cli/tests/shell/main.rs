@@ -17,6 +17,7 @@ mod foldb;
 mod gc;
 #[cfg(unix)]
 mod import;
+mod keys;
 mod keyspaces;
 mod kill;
 mod load;
@@ -31,6 +32,7 @@ mod points;
 mod queue;
 mod repair;
 mod resume;
+mod rows;
 mod scan;
 mod typed;
 mod updates;

@@ -48,7 +48,7 @@ fn a_profile_holds_while_the_database_is_open() {
             run(&shell, &format!("{line} --profile {profile}")).ok();
         }
     }
-    let message = shell.run("options --profile small").failed(2);
+    let message = shell.run("options --profile small_memor").failed(2);
     assert!(message.contains("the nearest is 'small_memory'"), "{message}");
     assert_eq!(shell.run("options missing").failed(1), "there is no database at 'missing'");
 }

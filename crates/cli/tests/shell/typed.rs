@@ -81,6 +81,9 @@ fn keys_without_types_and_other_commands_are_refused() {
     let message = shell.run("get db x --keyspace counts --key-format typed").failed(1);
     assert!(message.contains("expected a number of type u32"), "{message}");
     let message = shell.run("put db 1 2 --keyspace counts --key-format typed").failed(2);
-    assert!(message.contains("--key-format typed is for get, delete and scan"), "{message}");
+    assert!(
+        message.contains("--key-format typed is for get, delete, scan, keys and rows"),
+        "{message}"
+    );
     shell.run("scan db --keyspace counts --key-format typed --prefix 1").failed(2);
 }

@@ -123,7 +123,7 @@ honoured! {
     sync: bool = false, "WriteOptions::sync",
         "Sync the log at each write.";
     profile: Option<String> = None, "Options::profile",
-        "balanced, write_heavy or small_memory: the defaults of the other database flags.";
+        "balanced, write_heavy, small_memory or small: the defaults of the other database flags.";
     cache_size: i64 = -1, "Options::block_cache_size",
         "Bytes of the block cache; negative: 8388608, or the profile's.";
     block_size: Option<u64> = None, "Options::block_size",

@@ -339,7 +339,7 @@ fn explain_options_tells_of_filters_without_room() {
 #[test]
 fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
     type Change = fn(&mut Options);
-    let changes: [Change; 9] = [
+    let changes: [Change; 10] = [
         |_| {},
         |o| o.write_buffer_size = 2 << 20,
         |o| o.write_buffer_size = 8 << 20,
@@ -349,6 +349,7 @@ fn explain_options_the_engine_and_the_policy_see_the_same_numbers() {
         |o| (o.wal_limit, o.target_file_size) = (5 << 20, 3 << 20),
         |o| o.level0_slowdown_trigger = 6,
         |o| *o = Options::small_memory(),
+        |o| *o = Options::small(),
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut options = Options::default();

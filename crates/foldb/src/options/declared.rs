@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::options::{OptionValue, Options, Profile};
 use crate::settings::memory::automatic_count;
 use crate::settings::range::{
-    BACKGROUND_THREADS, BLOCK_CACHE_SIZE, BLOOM_BITS, COMPACTION_MEMORY_BUDGET, GIB, IO_BUDGET,
+    BLOCK_CACHE_SIZE, BLOOM_BITS, COMPACTING_THREADS, COMPACTION_MEMORY_BUDGET, GIB, IO_BUDGET,
     KIB, MAX_OPEN_FILES, MEMORY_BUDGET, MIB, MOST_BYTES, MOST_MEMORY, MOST_RUNS, Range, TIB, above,
     at_least, automatic_or, between, or_off,
 };

@@ -17,6 +17,7 @@ use crate::settings::Knobs;
 /// | `balanced` | 2 of 64 MiB | 32 MiB | lazy leveled |
 /// | `write_heavy` | 3 of 128 MiB | 32 MiB | lazy leveled with wider tiers, two compactors |
 /// | `small_memory` | 4 of 2 MiB | 2 MiB | lazy leveled with smaller tables and indexes |
+/// | `small` | 2 of 128 KiB | 128 KiB | as `small_memory`, on one thread |
 ///
 /// `docs/experiments/profiles.md` has their measurements.
 ///
@@ -41,18 +42,24 @@ pub enum Profile {
     /// A database in about 30 MiB and one byte a key, for more write amplification and slower
     /// reads.
     SmallMemory,
+    /// A small tool's own store: its settings, its history, a cache of some megabytes. The open
+    /// costs little, one background thread starts when there is work for it, and memory is about a
+    /// mebibyte. Large databases work, slowly.
+    Small,
 }
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 3] = [Profile::Balanced, Profile::WriteHeavy, Profile::SmallMemory];
+    pub const ALL: [Profile; 4] =
+        [Profile::Balanced, Profile::WriteHeavy, Profile::SmallMemory, Profile::Small];
 
-    /// Returns the name: `balanced`, `write_heavy` or `small_memory`.
+    /// Returns the name: `balanced`, `write_heavy`, `small_memory` or `small`.
     pub fn name(self) -> &'static str {
         match self {
             Profile::Balanced => "balanced",
             Profile::WriteHeavy => "write_heavy",
             Profile::SmallMemory => "small_memory",
+            Profile::Small => "small",
         }
     }
 }
@@ -83,6 +90,7 @@ impl Options {
             Profile::Balanced => Options::balanced(),
             Profile::WriteHeavy => Options::write_heavy(),
             Profile::SmallMemory => Options::small_memory(),
+            Profile::Small => Options::small(),
         }
     }
 
@@ -130,6 +138,29 @@ impl Options {
             // again fragment the heap.
             target_file_size: 2 << 20,
             max_open_files: 512,
+            ..Options::default()
+        }
+    }
+
+    /// Returns the options of [`Profile::Small`]. `docs/limits.md` has what they promise.
+    pub fn small() -> Options {
+        Options {
+            profile: Profile::Small,
+            write_buffer_size: 128 << 10,
+            max_write_buffers: 2,
+            // An open reads the log, so this bounds its time too.
+            wal_limit: 512 << 10,
+            // The smallest: indexes and filters of open tables may use a sixteenth of it, and what
+            // the others leave.
+            memory_budget: 8 << 20,
+            block_cache_size: 128 << 10,
+            target_file_size: 1 << 20,
+            max_open_files: 64,
+            // The window of a mapped log takes as much memory as both write buffers.
+            map_log: false,
+            // Flushes and compactions take turns on one thread.
+            max_background_compactions: 0,
+            space_reserve: 1 << 20,
             ..Options::default()
         }
     }

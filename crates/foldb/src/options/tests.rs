@@ -63,8 +63,8 @@ fn what_is_out_of_range_is_refused_by_name() {
                                      |o| o.memory_budget = 8 << 20),
         ("compaction_memory_budget is 1048575", |o| o.compaction_memory_budget = (1 << 20) - 1,
                                                 |o| o.compaction_memory_budget = 1 << 20),
-        ("max_background_compactions is 0", |o| o.max_background_compactions = 0,
-                                            |o| o.max_background_compactions = 1),
+        ("max_background_compactions is 1025", |o| o.max_background_compactions = 1025,
+                                               |o| o.max_background_compactions = 0),
     ];
     for (message, outside, inside) in cases {
         let error = with(outside).validate().unwrap_err();
@@ -149,7 +149,7 @@ fn profiles_are_valid_and_found_by_their_names() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert_eq!(
         error.to_string(),
-        "unknown profile 'balance': expected one of balanced, write_heavy, small_memory"
+        "unknown profile 'balance': expected one of balanced, write_heavy, small_memory, small"
     );
 }
 
@@ -160,6 +160,15 @@ fn small_memory_is_small() {
     let memtables = options.write_buffer_size * options.resolve().write_buffers.most;
     assert!(memtables + options.block_cache_size <= 12 * MIB);
     assert!(options.resolve().wal_limit <= 16 << 20);
+}
+
+/// Memtables with their key order, the block cache, and what open tables may always use.
+#[test]
+fn small_has_a_mebibyte_and_one_thread() {
+    let shares = Options::small().memory_shares();
+    assert!(shares.memtables + shares.cache + shares.tables <= MIB, "{shares:?}");
+    assert_eq!(shares.threads, 1);
+    Options::small().validate().unwrap();
 }
 
 fn explained(options: &Options, name: &str) -> (String, OptionSource) {
@@ -271,7 +280,7 @@ fn a_name_or_value_that_is_wrong_is_refused_by_name() {
         ("bloom_bits", "many", "option bloom_bits=many: expected a whole number"),
         ("map_log", "1", "option map_log=1: expected true or false"),
         ("compression", "lz5", "expected one of none, lz4, snappy, zstd"),
-        ("profile", "small", "expected one of balanced, write_heavy, small_memory"),
+        ("profile", "tiny", "expected one of balanced, write_heavy, small_memory, small"),
         ("env", "system", "the program sets it"),
     ] {
         let error = Options::named([(name, value)]).unwrap_err();

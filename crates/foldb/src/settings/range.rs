@@ -59,6 +59,7 @@ pub(crate) const COMPACTION_MEMORY_BUDGET: Range =
 pub(crate) const BLOCK_CACHE_SIZE: Range = between(0, MOST_MEMORY);
 pub(crate) const MAX_OPEN_FILES: Range = between(1, MOST_FILES);
 pub(crate) const BACKGROUND_THREADS: Range = between(1, MOST_THREADS);
+pub(crate) const COMPACTING_THREADS: Range = between(0, MOST_THREADS);
 pub(crate) const BLOOM_BITS: Range = between(0, 64);
 pub(crate) const IO_BUDGET: Range = automatic_or(4 * KIB, MOST_BYTES);
 

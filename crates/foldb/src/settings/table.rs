@@ -335,10 +335,12 @@ engine {
         RocksDB "disable_auto_compactions"
     }
     /// Threads that compact this database at once, beside one that is kept for flushes. They share
-    /// a large compaction, each with a key range of its own.
+    /// a large compaction, each with a key range of its own. With 0, flushes and compactions take
+    /// turns on one thread.
     max_background_compactions: usize {
-        value 1, "threads" in BACKGROUND_THREADS;
-        "More: keeps up with faster writes, for processor time and memory."
+        value 1, "threads" in COMPACTING_THREADS;
+        "More: keeps up with faster writes, for processor time and memory. 0: a flush may wait for \
+         a slice of a compaction."
         RocksDB "max_background_compactions"
     }
     /// Opens even if an operator that stored operands need is not registered. Without it, such an

@@ -75,6 +75,7 @@ mod files {
     mod format;
     mod looks;
     mod open_costs;
+    mod small_store;
     mod verify;
 }
 

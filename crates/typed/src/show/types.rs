@@ -77,7 +77,7 @@ impl Type {
         Ok(out)
     }
 
-    fn show_next(&self, bytes: &mut &[u8], out: &mut String) -> Result<()> {
+    pub(super) fn show_next(&self, bytes: &mut &[u8], out: &mut String) -> Result<()> {
         match self {
             Type::Plain(plain) => out.push_str(&plain.show_next(bytes)?),
             Type::Array(len) => {

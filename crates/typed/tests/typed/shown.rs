@@ -110,3 +110,27 @@ fn values_that_are_encoded_as_keys_are_shown() {
     let shown = MergeTable::<u8, Set<i8>>::schema().show_value(&value).unwrap();
     assert_eq!(shown.as_deref(), Some("{-5, 5}"));
 }
+
+#[test]
+fn keys_are_columns_of_text() {
+    let columns = of_keys("(str,char,option(u8),{a:i8})").key_columns().unwrap();
+    let texts = ["a \"b\"", "'", "some(7)", "{a: -1}"];
+    let key = columns.read(&texts).unwrap();
+    assert_eq!(key, encode::<(String, char, Option<u8>, i8)>(("a \"b\"", '\'', Some(7_u8), -1)));
+    assert_eq!(columns.show(&key).unwrap(), texts);
+    assert_eq!(columns.show(&key[1..]).unwrap()[0], " \"b\"");
+    assert_eq!(columns.show(&key[..3]).unwrap_err().kind(), ErrorKind::Corruption);
+    for wrong in [["a", "bc", "none", "{a: 1}"], ["a", "b", "", "{a: 1}"], ["a", "b", "none", "1"]]
+    {
+        let error = columns.read(&wrong).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{wrong:?}");
+    }
+    assert!(columns.read(&["a"]).unwrap_err().to_string().contains("expected 4 columns, found 1"));
+    let columns = of_keys("{city:str,number:u16}").key_columns().unwrap();
+    assert_eq!((columns.count(), columns.name(1), columns.name(2)), (2, Some("number"), None));
+    assert!(columns.is_integer(1) && !columns.is_integer(0));
+    let whole = of_keys("u32").key_columns().unwrap();
+    assert_eq!((whole.count(), whole.name(0)), (1, None));
+    assert_eq!(whole.read(&["258"]).unwrap(), 258_u32.to_be_bytes());
+    assert_eq!(of_keys("other").key_columns().unwrap_err().kind(), ErrorKind::Unsupported);
+}

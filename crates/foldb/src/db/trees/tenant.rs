@@ -77,7 +77,8 @@ impl Tenant for Core {
         if self.settings.disable_auto_compactions {
             0
         } else {
-            self.settings.max_background_compactions
+            // Those that flush also compact if no thread is kept for flushes.
+            self.settings.max_background_compactions.max(1)
         }
     }
 
