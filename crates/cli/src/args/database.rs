@@ -8,7 +8,8 @@ use foldb::expiry::Expiry;
 use foldb::feed::Position;
 use foldb::repair::LogCut;
 
-use super::{Within, whole_number};
+use super::entries::Within;
+use super::number::whole_number;
 
 /// `stats`.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use clap::builder::ValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 use foldb::expiry::Expires;
 
-use super::whole_number;
+use super::number::whole_number;
 use crate::keyspace;
 
 /// The keyspace in which a command works.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{Ends, Within, whole_number};
+use super::entries::{Ends, Within};
+use super::number::whole_number;
 
 /// `count`.
 #[derive(Debug, Args)]

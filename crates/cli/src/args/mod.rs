@@ -10,6 +10,7 @@ mod database;
 mod entries;
 mod input;
 pub(crate) mod nearest;
+mod number;
 mod order;
 mod queue;
 mod rows;
@@ -33,7 +34,6 @@ pub(crate) use self::transfer::{Backup, BackupAction, Export, Foreign, Import};
 pub(crate) use self::watching::{Doctor, Report, Top};
 
 use std::ffi::OsString;
-use std::ops::RangeInclusive;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
@@ -143,14 +143,6 @@ fn named_option(text: &str) -> Result<(String, String), String> {
 /// Parses profiles by their names.
 fn profiles() -> impl TypedValueParser<Value = Profile> {
     PossibleValuesParser::new(Profile::ALL.map(Profile::name)).try_map(|name| name.parse())
-}
-
-/// Parses a number in a range. The error says what is expected.
-fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
-    text.parse()
-        .ok()
-        .filter(|number| range.contains(number))
-        .ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
 }
 
 #[cfg(test)]

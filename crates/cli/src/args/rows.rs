@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::builder::ValueParser;
 use clap::{Args, ValueHint};
 
+use super::entries::Ends;
+use super::number::whole_number;
 use super::transfer::Foreign;
-use super::{Ends, whole_number};
 use crate::exit::{Exit, Outcome};
 use crate::rows::Layout;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::{ExportRows, ImportRows};
+use super::rows::{ExportRows, ImportRows};
 
 /// What an import reads, and what an export writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -105,7 +105,7 @@ const RULES: [Rule; 13] = [
         |view| {
             let ahead = view.now("foldb_time_ahead_seconds");
             (ahead > 60.0).then(|| {
-                format!("the database's time is {ahead} s ahead of the clock: nothing expires until then")
+                format!("the database is {ahead} s ahead of the clock: nothing expires until then")
             })
         },
         "see `foldb clock`: it can set the time back",
@@ -183,8 +183,8 @@ fn snapshot(view: &View) -> Option<String> {
         let (writes, bytes) = (HumanCount(writes as u64), HumanBytes(bytes as u64));
         let live = view.now("foldb_snapshots");
         format!(
-            "the oldest of {live} snapshots is {writes} writes old: up to {bytes} of older versions \
-             are kept for it"
+            "the oldest of {live} snapshots is {writes} writes old: up to {bytes} of older \
+             versions are kept for it"
         )
     })
 }

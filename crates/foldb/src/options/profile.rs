@@ -161,6 +161,8 @@ impl Options {
             // Flushes and compactions take turns on one thread.
             max_background_compactions: 0,
             space_reserve: 1 << 20,
+            // The recorder has a thread of its own, and files that may be larger than the database.
+            flight_recorder: 0,
             ..Options::default()
         }
     }

@@ -180,6 +180,13 @@ open {
         "Another environment than the operating system's sees every file, clock and thread."
         RocksDB "env" LevelDB "env"
     }
+    /// Bytes of the flight recorder's files, which hold what the database did: its figures once a
+    /// second and its events ([`crate::recorder::Recording`]). 0: nothing is recorded. Two hours of
+    /// steady work take about 2 MiB.
+    flight_recorder: u64 {
+        value 2 << 20, "bytes" in or_off(64 * KIB, GIB);
+        "More: a longer past. Less: less space."
+    }
 }
 
 keyspace {
@@ -300,13 +307,6 @@ knobs {
         value 0, "bytes a second" in IO_BUDGET;
         "More: space is reclaimed sooner. Less: less interference with reads and writes."
         RocksDB "rate_limiter, of all files"
-    }
-    /// Bytes of the flight recorder's files, which hold what the database did: its figures once a
-    /// second and its events ([`crate::recorder::Recording`]). 0: nothing is recorded. Two hours of
-    /// steady work take about 2 MiB.
-    flight_recorder: u64 {
-        value 2 << 20, "bytes" in or_off(64 * KIB, GIB);
-        "More: a longer past. Less: less space."
     }
 }
 
