@@ -25,11 +25,11 @@ pub(crate) use self::database::{
 };
 pub(crate) use self::entries::{
     Delete, Dump, Ends, Explain, Get, Keys, Merge, Operands, OperandsAction, Put, Restore, Scan,
-    Touch, Ttl, Within,
+    Touch, Ttl,
 };
 pub(crate) use self::input::{Count, Demo, Load};
 pub(crate) use self::queue::{Queue, QueueAction};
-pub(crate) use self::rows::{ExportRows, ImportRows, Table};
+pub(crate) use self::rows::{ImportRows, Table};
 pub(crate) use self::transfer::{Backup, BackupAction, Export, Foreign, Import};
 pub(crate) use self::watching::{Doctor, Report, Top};
 

@@ -124,7 +124,7 @@ impl Axis<'_> {
         let mut lines: Vec<Line> = names
             .map(|figure| {
                 let label = figure.split('"').nth(1).unwrap_or_default();
-                self.gauge(label, figure)
+                self.gauge(&label.replace('_', " "), figure)
             })
             .collect();
         lines.retain(|line| line.points.iter().any(|(_, value)| *value > 0.0));
@@ -151,7 +151,14 @@ impl Axis<'_> {
     }
 
     fn rates(&self, lines: &[(&str, &str)]) -> Vec<Line> {
-        lines.iter().map(|(name, figure)| self.rate(name, figure)).collect()
+        let mut lines: Vec<Line> =
+            lines.iter().map(|(name, figure)| self.rate(name, figure)).collect();
+        // Lines at zero would hide the others.
+        let is_busy = |line: &Line| line.points.iter().any(|(_, value)| *value > 0.0);
+        if lines.iter().any(is_busy) {
+            lines.retain(is_busy);
+        }
+        lines
     }
 
     fn plots(&self) -> Vec<Plot> {

@@ -17,8 +17,8 @@ const HEIGHT: f64 = 150.0;
 const ROW: f64 = 15.0;
 /// Most values of a line.
 const COLUMNS: usize = 240;
-/// Names in a row of the legend.
-const NAMES: usize = 3;
+/// Letters of a name of which three fit a row of the legend. Of longer names two do.
+const SHORT_NAME: usize = 14;
 /// Least width of a mark.
 const LEAST_MARK: f64 = 1.0;
 
@@ -31,7 +31,9 @@ pub(crate) fn picture(plot: &Plot, recorded: &Recorded) -> Option<Markup> {
     let (size, quantity) = axis(plot.unit, most);
     let scale = Linear::to(if most > 0.0 { most / size } else { 1.0 });
     let marks: Vec<&Marks> = plot.marks.iter().filter(|marks| !marks.spans.is_empty()).collect();
-    let (lanes, legend) = (ROW * marks.len() as f64, ROW * lines.len().div_ceil(NAMES) as f64);
+    let is_short = lines.iter().all(|line| line.name.chars().count() <= SHORT_NAME);
+    let names = if is_short { 3 } else { 2 };
+    let (lanes, legend) = (ROW * marks.len() as f64, ROW * lines.len().div_ceil(names) as f64);
     let height = HEIGHT + lanes + legend;
     let frame = Frame::new(height, 52.0, 22.0, 12.0, 24.0 + lanes + legend);
     let ticks: Vec<Tick> =
@@ -54,8 +56,8 @@ pub(crate) fn picture(plot: &Plot, recorded: &Recorded) -> Option<Markup> {
             (lane_of(own, frame.bottom + 4.0 + ROW * lane as f64, &x, frame.right))
         }
         @for (slot, own) in lines.iter().enumerate() {
-            @let column = (slot % NAMES) as f64 * (frame.right - frame.left) / NAMES as f64;
-            @let row = height - legend + ROW * (slot / NAMES) as f64 + 11.0;
+            @let column = (slot % names) as f64 * (frame.right - frame.left) / names as f64;
+            @let row = height - legend + ROW * (slot / names) as f64 + 11.0;
             text class={ "name s" (slot % 9) } x=(px(frame.left + column)) y=(px(row)) {
                 (super::shortened(&own.name, super::NAME_LETTERS))
             }
