@@ -17,7 +17,7 @@ pub(crate) fn prepare(path: &Path, share: f64) -> Result<(), Failed> {
     for sale in 0..share_of(500_000, share) {
         let (region, product) = (draws.below(20), draws.skewed(1000));
         let cents = 100 + draws.below(10_000);
-        writeln!(sales, "{sale},region {region},product {product},{cents}")?;
+        writeln!(sales, "{sale},region-{region},product-{product},{cents}")?;
     }
     Ok(std::fs::write(beside(path, "sales.csv"), sales)?)
 }

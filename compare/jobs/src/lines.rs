@@ -1,5 +1,5 @@
-//! Lines of code of a job: those that are neither blank nor a comment, without foldb's `main`, which
-//! only makes it an example.
+//! Lines of code of a job: those that are neither blank nor a comment. The `main` of foldb's version
+//! does not count: it only makes the file an example.
 
 use std::path::Path;
 
