@@ -4,6 +4,14 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::{Failed, Outcome};
 
+const SCHEMA: &str =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;
+     CREATE TABLE feed (number INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER, event TEXT);
+     CREATE TABLE timelines (user INTEGER, number INTEGER, event TEXT,
+         PRIMARY KEY (user, number)) WITHOUT ROWID;
+     CREATE TABLE follower (id INTEGER PRIMARY KEY, seen INTEGER, position INTEGER);
+     INSERT INTO follower VALUES (0, 0, 0);";
+
 pub(crate) fn activity_feed(
     path: &Path,
     events: impl Iterator<Item = (u32, String)>,
@@ -11,14 +19,7 @@ pub(crate) fn activity_feed(
     shown: &[u32],
 ) -> Outcome {
     let mut db = Connection::open(path)?;
-    db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;
-         CREATE TABLE feed (number INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER, event TEXT);
-         CREATE TABLE timelines (user INTEGER, number INTEGER, event TEXT,
-             PRIMARY KEY (user, number)) WITHOUT ROWID;
-         CREATE TABLE follower (id INTEGER PRIMARY KEY, seen INTEGER, position INTEGER);
-         INSERT INTO follower VALUES (0, 0, 0);",
-    )?;
+    db.execute_batch(SCHEMA)?;
     let mut events = events.peekable();
     let mut stored = 0;
     while events.peek().is_some() {

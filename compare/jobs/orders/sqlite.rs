@@ -4,6 +4,14 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::Outcome;
 
+const SCHEMA: &str =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;
+     CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER) WITHOUT ROWID;
+     CREATE TABLE orders (number INTEGER PRIMARY KEY, customer INTEGER, day INTEGER,
+         item TEXT, pieces INTEGER);
+     CREATE INDEX by_customer ON orders (customer, day);
+     CREATE INDEX by_day ON orders (day);";
+
 pub(crate) fn orders(
     path: &Path,
     stock_at_start: impl Iterator<Item = (String, u64)>,
@@ -11,14 +19,7 @@ pub(crate) fn orders(
     customers: &[u32],
 ) -> Outcome {
     let mut db = Connection::open(path)?;
-    db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;
-         CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER) WITHOUT ROWID;
-         CREATE TABLE orders (number INTEGER PRIMARY KEY, customer INTEGER, day INTEGER,
-             item TEXT, pieces INTEGER);
-         CREATE INDEX by_customer ON orders (customer, day);
-         CREATE INDEX by_day ON orders (day);",
-    )?;
+    db.execute_batch(SCHEMA)?;
     let start = db.transaction()?;
     for entry in stock_at_start {
         start.prepare_cached("INSERT INTO stock VALUES (?1, ?2)")?.execute(entry)?;

@@ -1,5 +1,5 @@
-//! Lines of code of a job: those that are neither blank nor a comment. The `main` of foldb's version
-//! does not count: it only makes the file an example.
+//! Lines of code of a job: those that are neither blank nor a comment. The `main` of foldb's
+//! version does not count: it only makes the file an example.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::{Engine, Failed, Job};
 pub(crate) fn of(job: &Job, engine: Engine) -> Result<usize, Failed> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = match engine {
-        Engine::Foldb => here.join("../..").join(job.example),
+        Engine::Foldb => here.join("../../crates").join(job.example),
         _ if job.name == "csv_report" => here.join("csv_report/sqlite.sh"),
         _ => here.join(job.name).join(format!("{}.rs", engine.name())),
     };

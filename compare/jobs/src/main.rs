@@ -62,24 +62,29 @@ impl Engine {
 /// A job: its name, the file of foldb's version, and what runs it.
 pub(crate) struct Job {
     pub(crate) name: &'static str,
-    /// Below the repository's root.
+    /// Below `crates` of the repository.
     pub(crate) example: &'static str,
-    run: fn(Engine, &Path, f64) -> Outcome,
+    run: Run,
 }
 
-#[rustfmt::skip]
+type Run = fn(Engine, &Path, f64) -> Outcome;
+
 pub(crate) const JOBS: [Job; 8] = [
-    Job { name: "page_views", example: "crates/typed/examples/page_views.rs", run: page_views::run },
-    Job { name: "activity_feed", example: "crates/typed/examples/activity_feed.rs", run: activity_feed::run },
-    Job { name: "orders", example: "crates/typed/examples/orders.rs", run: orders::run },
-    Job { name: "job_queue", example: "crates/queue/examples/four_workers.rs", run: job_queue::run },
-    Job { name: "sessions", example: "crates/foldb/examples/sessions.rs", run: sessions::run },
-    Job { name: "small_store", example: "crates/foldb/examples/small_store.rs", run: small_store::run },
-    Job { name: "csv_report", example: "crates/cli/examples/csv_report.sh", run: csv_report::run },
-    Job { name: "tags", example: "crates/typed/examples/tags.rs", run: tags::run },
+    Job::new("page_views", "typed/examples/page_views.rs", page_views::run),
+    Job::new("activity_feed", "typed/examples/activity_feed.rs", activity_feed::run),
+    Job::new("orders", "typed/examples/orders.rs", orders::run),
+    Job::new("job_queue", "queue/examples/four_workers.rs", job_queue::run),
+    Job::new("sessions", "foldb/examples/sessions.rs", sessions::run),
+    Job::new("small_store", "foldb/examples/small_store.rs", small_store::run),
+    Job::new("csv_report", "cli/examples/csv_report.sh", csv_report::run),
+    Job::new("tags", "typed/examples/tags.rs", tags::run),
 ];
 
 impl Job {
+    const fn new(name: &'static str, example: &'static str, run: Run) -> Job {
+        Job { name, example, run }
+    }
+
     /// Returns whether an engine can do the job at all.
     pub(crate) fn can(&self, engine: Engine) -> bool {
         self.name != "csv_report" || matches!(engine, Engine::Foldb | Engine::Sqlite)

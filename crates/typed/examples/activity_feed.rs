@@ -51,7 +51,10 @@ fn follow(db: &Db, timelines: &str) -> Result<()> {
     for update in db.updates_since(&position)? {
         let update = update?;
         if let Change::Batch(changes) = &update.change {
-            let pushed = |change: &UpdateOp<'_>| matches!(change, UpdateOp::Merge { keyspace, .. } if *keyspace == timelines);
+            let pushed = |change: &UpdateOp<'_>| match change {
+                UpdateOp::Merge { keyspace, .. } => *keyspace == timelines,
+                _ => false,
+            };
             seen += changes.iter().filter(pushed).count() as u64;
         }
         position = update.position;
