@@ -76,7 +76,7 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
         &["crates/typed/", "crates/typed_derive/"],
         &[|| Some(tests_of("foldb-typed")), || Some(tests_of("foldb-cli"))],
     ),
-    (&["crates/cli/", "docs/shell.md"], &[|| Some(tests_of("foldb-cli"))]),
+    (&["crates/cli/", "docs/shell.md", "docs/cookbook.md"], &[|| Some(tests_of("foldb-cli"))]),
     (&["crates/db_bench/", "docs/db_bench.md"], &[|| Some(tests_of("db_bench"))]),
     (&["merge_bench/", "docs/merge_bench.md"], &[|| Some(tests_of("merge_bench"))]),
     (&["crates/stress/"], &[|| Some(tests_of("foldb-stress"))]),

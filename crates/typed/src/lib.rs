@@ -71,3 +71,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/typed.md")]
 struct Guide;
+
+/// Runs the examples of the cookbook.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/cookbook.md")]
+struct Cookbook;

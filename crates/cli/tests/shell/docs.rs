@@ -1,18 +1,30 @@
-//! Runs the examples of docs/shell.md. Each `console` block is a separate shell session.
+//! Runs the examples of docs/shell.md, and those of the cookbook. Each `console` block is a separate
+//! shell session.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::foldb::Shell;
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/shell.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/shell.md");
+const COOKBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cookbook.md");
 
 #[test]
 fn every_example_prints_what_the_document_says() {
-    let text = std::fs::read_to_string(DOCUMENT).unwrap();
+    check(PAGE, 10);
+}
+
+#[test]
+fn the_cookbook_prints_what_it_says() {
+    check(COOKBOOK, 1);
+}
+
+/// Runs the blocks of a document, at least so many.
+fn check(document: &str, at_least: usize) {
+    let text = std::fs::read_to_string(document).unwrap();
     let blocks: Vec<&str> =
         text.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert!(blocks.len() >= 10, "{} blocks", blocks.len());
+    assert!(blocks.len() >= at_least, "{} blocks", blocks.len());
     for block in blocks {
         let shell = Shell::new();
         for step in block.split("$ ").filter(|step| !step.is_empty()) {

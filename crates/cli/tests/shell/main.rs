@@ -10,6 +10,8 @@ mod demo;
 mod docs;
 mod dump;
 mod dump_text;
+#[cfg(unix)]
+mod examples;
 mod expiry;
 #[cfg(unix)]
 mod export;

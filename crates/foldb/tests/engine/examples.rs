@@ -8,6 +8,10 @@ mod custom_operator;
 mod follower;
 #[path = "../../examples/list.rs"]
 mod list;
+#[path = "../../examples/sessions.rs"]
+mod sessions;
+#[path = "../../examples/small_store.rs"]
+mod small_store;
 #[path = "../../examples/snapshot.rs"]
 mod snapshot;
 
@@ -18,6 +22,8 @@ fn every_example_runs() {
     custom_operator::main().unwrap();
     snapshot::main().unwrap();
     follower::main().unwrap();
+    sessions::main().unwrap();
+    small_store::main().unwrap();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 5, "a new example needs a line here");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 7, "a new example needs a line here");
 }

@@ -2,6 +2,7 @@
 
 mod codecs;
 mod derived;
+mod examples;
 mod indexes;
 mod merges;
 mod schemas;
