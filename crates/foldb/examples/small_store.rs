@@ -7,7 +7,7 @@ use foldb::{Db, Options, Result, WriteOptions};
 
 /// One run of the tool: reads a setting, changes another one durably, and ends.
 pub(crate) fn small_store(path: &Path, read: &str, change: (&str, &str)) -> Result<String> {
-    let db = Db::open(path, Options { create_if_missing: true, ..Options::default() })?;
+    let db = Db::open(path, Options { create_if_missing: true, ..Options::small() })?;
     let found = db.get(read)?.map(|value| String::from_utf8_lossy(&value).into_owned());
     let durable = WriteOptions { sync: true, ..WriteOptions::default() };
     db.with(&durable).put(change.0, change.1)?;
