@@ -123,8 +123,7 @@ fn a_hundred_databases_share_threads_handles_and_memory() {
     // Each has a lock, a log and a manifest. Some logs are on their way out, and two workers have
     // files in hand.
     assert!(most_handles <= OPEN_TABLES + 4 * DATABASES + 40, "{most_handles} handles");
-    // Two workers, and the thread of the flight recorders.
-    assert_eq!(threads.begun.load(SeqCst), 3);
+    assert_eq!(threads.begun.load(SeqCst), 3, "two workers and the recorders' thread");
     drop(databases);
     let again = open(17);
     assert_eq!(count(&again, "counter5"), ROUNDS * 18);
