@@ -1,5 +1,5 @@
-//! Runs the examples of docs/shell.md, and those of the cookbook. Each `console` block is a separate
-//! shell session.
+//! Runs the examples of docs/shell.md, and those of the cookbook. Each `console` block is a
+//! separate shell session.
 
 use std::path::Path;
 use std::process::Command;

@@ -9,7 +9,7 @@ fn make(shell: &Shell) {
     shell.feed(&["load", "db"], entries.as_bytes()).ok();
     shell.ok("keyspaces db --create counts --operator uint64add");
     for _ in 0..3 {
-        shell.ok("merge db hot 1 --keyspace counts");
+        shell.ok("merge db hot 1 --keyspace counts --blind");
     }
     shell.ok("merge db cold 1 --keyspace counts");
     shell.ok("put db plain 1 --keyspace counts --as u64");
@@ -82,7 +82,7 @@ fn an_entry_that_cannot_be_read_is_told_and_left_out() {
     let shell = Shell::new();
     make(&shell);
     shell.ok("put db hot abc --keyspace counts --as utf8");
-    shell.ok("merge db hot 1 --keyspace counts");
+    shell.ok("merge db hot 1 --keyspace counts --blind");
     let message = shell.run("keys db --largest 9 --keyspace counts").failed_after_output(3);
     assert!(message.contains("1 skipped; the first: hot: "), "{message}");
 }
