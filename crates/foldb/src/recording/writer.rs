@@ -166,7 +166,7 @@ impl Recorder {
             let mut pending = self.pending.lock();
             changed |= !pending.is_empty();
             pending.take_events(|event| Record::Event { micros, event }.encode(&mut records));
-            if files.ticks % TICKS_OF_KEYS == 0 || is_end {
+            if files.ticks.is_multiple_of(TICKS_OF_KEYS) || is_end {
                 pending.take_keys(|key| Record::Key { micros, key }.encode(&mut records));
             }
         }
