@@ -35,8 +35,9 @@ pub(crate) use workers::{IDLE, Tenant, Work, Workers};
 /// and bytes as one. The threads start when there is work for them. They end when the last database
 /// and the last clone are dropped. A database leaves when it is closed.
 ///
-/// Each database also has its own three file handles (lock, log, manifest) and a log window of up
-/// to 256 KiB. Under fast writes it has a second window.
+/// Each database also has its own three file handles (lock, log, manifest), a fourth once it
+/// records itself ([`crate::Options::flight_recorder`]), and a log window of up to 256 KiB. Under
+/// fast writes it has a second window.
 ///
 /// # Example
 /// ```
