@@ -194,17 +194,32 @@ impl Model {
 
     /// Removes every version later than `number`, because a stop lost it. Of each key's other
     /// versions, keeps only the last. The stop may have left any of the numbers `alike` instead:
-    /// they differ in entries that have expired.
+    /// they differ in entries that have expired. What earlier stops may have left stays possible
+    /// for a key that this life may not have written:
+    ///
+    /// ```text
+    /// a.PUT.1 to second 5, a.DEL.2 at second 9, stop    a is gone, even if the stop lost the DEL
+    /// stop, reset to second 3                           a may be there again
+    /// ```
     pub fn truncate(&mut self, number: u64, alike: &[u64]) {
-        self.begun = number;
+        let begun = std::mem::replace(&mut self.begun, number);
+        let least = alike.iter().copied().min().unwrap_or(number).min(number);
         for Keyspace { expiry, keys, doubtful } in self.keyspaces.values_mut() {
-            doubtful.clear();
+            doubtful.retain(|key, _| {
+                let written = |versions: &Versions| {
+                    versions
+                        .up_to(least)
+                        .checked_sub(1)
+                        .is_some_and(|at| versions.0[at].from > begun)
+                };
+                !keys.get(key).is_some_and(written)
+            });
             for (key, versions) in keys.iter_mut() {
                 if expiry.is_some() {
                     let last = |&number: &u64| versions.up_to(number).checked_sub(1);
                     let others: BTreeSet<_> = alike.iter().filter_map(last).collect();
                     let others = others.into_iter().map(|at| versions.0[at].clone());
-                    doubtful.insert(key.clone(), others.collect());
+                    doubtful.entry(key.clone()).or_default().extend(others);
                 }
                 let later = versions.up_to(number);
                 versions.0.truncate(later);

@@ -192,3 +192,23 @@ fn two_writes_of_a_key_exclude_each_other_unless_both_merge() {
     assert!(!merge.excludes(&merge, b"a"));
     assert!(!delete.excludes(&range, b"b") && !put.excludes(&delete, b"a"));
 }
+
+/// The second stop once made the model forget what the first may have left.
+#[test]
+fn what_a_stop_may_have_left_stays_possible_after_the_next_stop() {
+    let expiry = Expiry { rule: Rule::AfterLast, lifetime: 5, bucket: 1 };
+    let stopped_twice = |written: bool| {
+        let mut toy = Toy::new(Some(expiry));
+        toy.put("a", "1").wait(9).write(Change::Delete(b"a".to_vec()));
+        toy.model.truncate(2, &[1, 2]);
+        if written {
+            toy.write(Change::Delete(b"a".to_vec()));
+        }
+        let number = toy.at.number;
+        toy.model.truncate(number, &[number]);
+        let entries = vec![(b"a".to_vec(), b"1".to_vec())];
+        toy.model.reset(&Reset { number, before: 9, after: 3, keyspace: 0, entries })
+    };
+    stopped_twice(false).unwrap();
+    stopped_twice(true).unwrap_err();
+}
