@@ -78,7 +78,8 @@ impl Queue {
     /// jobs.claim("worker 1", Duration::from_secs(60))?;
     /// let listed: Vec<_> = jobs.jobs()?.collect::<foldb_queue::Result<_>>()?;
     /// assert_eq!((&listed[0].body[..], &listed[0].state), (&b"b"[..], &JobState::Ready));
-    /// assert!(matches!(&listed[1].state, JobState::Leased { worker, .. } if worker == "worker 1"));
+    /// let JobState::Leased { worker, .. } = &listed[1].state else { panic!("it is leased") };
+    /// assert_eq!(worker, "worker 1");
     /// # Ok::<(), foldb_queue::Error>(())
     /// ```
     pub fn jobs(&self) -> Result<Jobs> {

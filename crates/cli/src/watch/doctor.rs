@@ -127,8 +127,11 @@ pub(crate) fn killed(recording: &Recording, runs: impl Fn(u64) -> bool) -> Optio
     let is_dead = last.ended.is_none() && !runs(last.process);
     is_dead.then(|| Finding {
         name: "killed",
-        seen: format!("process {} ended without closing the database", last.process),
-        remedy: "nothing: the next open replays the log. Close the database for a faster open",
+        seen: format!(
+            "process {} does not run here any more, and did not close the database",
+            last.process
+        ),
+        remedy: "none, the next open replays the log; a process in another container is not seen from here",
     })
 }
 

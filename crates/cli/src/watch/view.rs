@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::form::escape;
 
-/// One timed call stands for so many: about one call in 64 is timed.
+/// The engine times one call in this number, on average.
 const CALLS_PER_TIMED: f64 = 63.5;
 
 /// The levels of all trees together.

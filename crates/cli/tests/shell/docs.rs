@@ -19,7 +19,7 @@ fn the_cookbook_prints_what_it_says() {
     check(COOKBOOK, 1);
 }
 
-/// Runs the blocks of a document, at least so many.
+/// Runs the `console` blocks of a document. It must have `at_least` of them.
 fn check(document: &str, at_least: usize) {
     let text = std::fs::read_to_string(document).unwrap();
     let blocks: Vec<&str> =

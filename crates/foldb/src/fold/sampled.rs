@@ -13,7 +13,7 @@ use crate::events::DifferingFold;
 use crate::fold::laws;
 use crate::fold::operator::MergeOperator;
 
-/// One of so many folds is done again.
+/// The engine repeats one fold in this number.
 const EACH: u64 = 1000;
 
 /// Most bytes of a history that is folded again.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldb_env::{FileSystem, WritableFile};
 
 use crate::error::{Error, Result};
-use crate::files::{Content, FileKind, FileNames, Proof, remove};
+use crate::files::{Content, FileKind, FileNames, MAX_FILE_NUMBER, Proof, remove};
 use crate::recording::format::{Frames, put_frame, put_header};
 
 /// A file takes this part of the budget. Then the next one begins.
@@ -128,7 +128,8 @@ pub(super) fn files_of(fs: &dyn FileSystem, names: &FileNames) -> Result<Vec<(u6
     let directory = names.directory();
     let listed = fs.list(directory).map_err(|error| Error::io(directory, "list", &error))?;
     let numbers = listed.iter().filter_map(|name| match FileKind::parse(name) {
-        Some(FileKind::Flight(number)) => Some(number),
+        // After a larger number none would be left for the next file.
+        Some(FileKind::Flight(number)) if number < MAX_FILE_NUMBER => Some(number),
         _ => None,
     });
     let mut numbers: Vec<u64> = numbers.collect();
@@ -177,6 +178,25 @@ mod tests {
         let mut frames = Frames::new(&bytes).unwrap();
         let opens: Vec<u8> = frames.by_ref().map(|records| records[0]).collect();
         assert_eq!((opens, frames.rest()), (vec![1, 2, 3, 4, 5], 0));
+    }
+
+    /// Files of other programs may have such names.
+    #[test]
+    fn files_of_others_stay_and_end_no_recording() {
+        let (fs, names) = directory();
+        for name in ["FLIGHT-000003", "FLIGHT-18446744073709551615"] {
+            let path = names.directory().join(name);
+            fs.create(&path).unwrap().write_at(b"a flight to Rome", 0).unwrap();
+        }
+        let mut ring = Ring::begin(&fs, &names, 64 << 10).unwrap();
+        for _ in 0..2000 {
+            if ring.is_full() {
+                ring.turn().unwrap();
+            }
+            ring.append(&[0; 150]).unwrap();
+        }
+        assert_eq!(fs.read(&names.flight(3)).unwrap(), b"a flight to Rome");
+        assert_eq!(fs.read(&names.flight(u64::MAX)).unwrap(), b"a flight to Rome");
     }
 
     fn directory() -> (Arc<dyn FileSystem>, FileNames) {

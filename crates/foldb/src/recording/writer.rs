@@ -87,9 +87,10 @@ impl Recorder {
 
     #[cold]
     fn wake_ticker(&self) {
-        match self.ticker.get() {
-            Some((ticker, database)) => ticker.wake(*database),
-            None => self.is_awake.store(false, Ordering::SeqCst),
+        let ticks = self.ticker.get().is_some_and(|(ticker, database)| ticker.wake(*database));
+        if !ticks {
+            // The next event or timed call tries again.
+            self.is_awake.store(false, Ordering::SeqCst);
         }
     }
 

@@ -80,17 +80,19 @@ impl Ticker {
         self.lock().members.push(Member { id, ticked, is_awake: false });
     }
 
-    /// Ticks for a database until a tick finds nothing to do. Starts the thread for the first. If
-    /// the system starts none, nothing ticks until a later call succeeds.
-    pub(crate) fn wake(&self, id: u64) {
+    /// Ticks for a database until a tick finds nothing to do. Starts the thread for the first.
+    /// Returns whether a thread ticks: the system may start none, and a later call tries again.
+    pub(crate) fn wake(&self, id: u64) -> bool {
         if !self.process.is_current() {
-            return;
+            return false;
         }
         let mut state = self.lock();
         if state.shutdown {
-            return;
+            return false;
         }
-        let Some(member) = state.members.iter_mut().find(|member| member.id == id) else { return };
+        let Some(member) = state.members.iter_mut().find(|member| member.id == id) else {
+            return false;
+        };
         member.is_awake = true;
         if state.thread.is_none()
             && let Some(own) = self.own.upgrade()
@@ -98,8 +100,10 @@ impl Ticker {
             let started = self.threads.spawn("foldb-recorder", Box::new(move || own.run()));
             state.thread = started.ok().flatten();
         }
+        let ticks = state.thread.is_some();
         drop(state);
         self.woken.notify_all();
+        ticks
     }
 
     /// Removes a database, and waits for the end of its tick.
@@ -216,6 +220,34 @@ mod tests {
             assert!(start.elapsed() < Duration::from_secs(60), "no tick came");
             nap(Duration::from_millis(10));
         }
+    }
+
+    /// The system starts no thread at first.
+    #[derive(Debug, Default)]
+    struct Late(AtomicU32);
+
+    impl Threads for Late {
+        fn spawn(
+            &self,
+            name: &str,
+            body: foldb_env::ThreadBody,
+        ) -> std::io::Result<Option<Thread>> {
+            match self.0.fetch_add(1, Ordering::SeqCst) {
+                0 => Err(std::io::ErrorKind::WouldBlock.into()),
+                _ => SystemThreads.spawn(name, body),
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_did_not_start_is_tried_again() {
+        let ticker = Ticker::new(Arc::new(Late::default()));
+        let counts = Arc::new(Counts::default());
+        ticker.add(1, counts.clone());
+        assert!(!ticker.wake(1));
+        assert!(ticker.wake(1));
+        wait_for(&counts, 1);
+        ticker.shut_down();
     }
 
     #[test]
