@@ -1,16 +1,18 @@
-//! What the flight recorder costs: processor time of the calling thread, with and without it, in
-//! turns. `cargo bench -p foldb --bench recorder [-- ROUNDS]` prints the least of the rounds.
+//! What the flight recorder costs: processor time of the calling thread, with and without it.
+//!
+//! Three databases take turns, a slice of calls each: one records, two do not. A slice is short, so
+//! a machine that becomes slower meets all three. The second one without a recorder shows the noise:
+//! its ratio would be 1 on a perfect machine.
+//!
+//! `cargo bench -p foldb --bench recorder [-- SLICES]` prints the median of the slices' ratios.
 
 use foldb::{Db, KeyspaceOptions, Options};
 
-/// Calls of each kind in a round.
-const CALLS: u64 = 4_000_000;
+/// Calls of a slice.
+const CALLS: u64 = 50_000;
 
-/// Nanoseconds a call.
-type Times = [f64; 4];
-
-const NAMES: [&str; 4] =
-    ["merge, 1000 keys", "merge, 5 M keys", "get from a memtable", "get from tables"];
+/// The databases: one with a recorder, and two without.
+const RECORDERS: [u64; 3] = [2 << 20, 0, 0];
 
 /// Returns the processor time of the calling thread in seconds.
 fn processor_time() -> f64 {
@@ -19,46 +21,61 @@ fn processor_time() -> f64 {
     nanos.expect("the system tells the processor time of a thread") / 1e9
 }
 
-fn time(calls: u64, mut call: impl FnMut()) -> f64 {
+/// Returns nanoseconds a call.
+fn time(mut call: impl FnMut()) -> f64 {
     let begin = processor_time();
-    (0..calls).for_each(|_| call());
-    (processor_time() - begin) / calls as f64 * 1e9
+    (0..CALLS).for_each(|_| call());
+    (processor_time() - begin) / CALLS as f64 * 1e9
 }
 
-fn round(flight_recorder: u64) -> Times {
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options {
-        create_if_missing: true,
-        flight_recorder,
-        default: KeyspaceOptions::with_operator("uint64add"),
-        ..Options::default()
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs the slices of a row, and prints its ratios.
+fn row(name: &str, slices: usize, databases: &[Db], call: impl Fn(&Db, &mut fastrand::Rng)) {
+    let mut randoms = [(); 3].map(|()| fastrand::Rng::with_seed(7));
+    let mut nanos = [const { Vec::new() }; 3];
+    for slice in 0..slices {
+        for turn in 0..3 {
+            // Who comes first changes from slice to slice.
+            let number = (slice + turn) % 3;
+            let (db, random) = (&databases[number], &mut randoms[number]);
+            nanos[number].push(time(|| call(db, random)));
+        }
+    }
+    let [with, without, again] = nanos;
+    let percent_of = |times: &[f64]| {
+        let ratios = times.iter().zip(&without).map(|(time, base)| time / base);
+        100.0 * (median(ratios.collect()) - 1.0)
     };
-    let db = Db::open(dir.path(), options).unwrap();
-    let mut random = fastrand::Rng::with_seed(7);
-    let mut key = |keys: u64| random.u64(..keys).to_be_bytes();
-    let one = 1u64.to_le_bytes();
-    let hot = time(CALLS, || db.merge(key(1000), one).unwrap());
-    let many = time(CALLS, || db.merge(key(5_000_000), one).unwrap());
-    let near = time(CALLS, || drop(db.get(key(1000)).unwrap()));
-    db.compact(..).unwrap();
-    let far = time(CALLS / 4, || drop(db.get(key(5_000_000)).unwrap()));
-    [hot, many, near, far]
+    let (recorder, noise) = (percent_of(&with), percent_of(&again));
+    let base = median(without.clone());
+    println!("{name:<20} {base:>7.1} ns, recorder {recorder:+.1} %, noise {noise:+.1} %");
 }
 
 fn main() {
-    let rounds: usize =
-        std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(5);
-    let (mut with, mut without) = ([f64::MAX; 4], [f64::MAX; 4]);
-    for number in 0..2 * rounds {
-        // Which comes first changes from pair to pair.
-        let is_with = (number + number / 2).is_multiple_of(2);
-        let (least, bytes) = if is_with { (&mut with, 2 << 20) } else { (&mut without, 0) };
-        for (least, nanos) in least.iter_mut().zip(round(bytes)) {
-            *least = least.min(nanos);
-        }
-    }
-    for ((name, with), without) in NAMES.iter().zip(with).zip(without) {
-        let percent = 100.0 * (with / without - 1.0);
-        println!("{name:<20} with {with:>6.1} ns, without {without:>6.1} ns: {percent:+.1} %");
-    }
+    let slices: usize =
+        std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(301);
+    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let open = |(dir, flight_recorder): (&tempfile::TempDir, u64)| {
+        let options = Options {
+            create_if_missing: true,
+            flight_recorder,
+            default: KeyspaceOptions::with_operator("uint64add"),
+            ..Options::default()
+        };
+        Db::open(dir.path(), options).unwrap()
+    };
+    let databases: Vec<Db> = dirs.iter().zip(RECORDERS).map(open).collect();
+    let key = |random: &mut fastrand::Rng, keys: u64| random.u64(..keys).to_be_bytes();
+    let one = 1u64.to_le_bytes();
+    let merge = |keys| move |db: &Db, random: &mut _| db.merge(key(random, keys), one).unwrap();
+    let get = |keys| move |db: &Db, random: &mut _| drop(db.get(key(random, keys)).unwrap());
+    row("merge, 1000 keys", slices, &databases, merge(1000));
+    row("get from a memtable", slices, &databases, get(1000));
+    row("merge, 5 M keys", slices, &databases, merge(5_000_000));
+    databases.iter().for_each(|db| db.compact(..).unwrap());
+    row("get from tables", slices, &databases, get(5_000_000));
 }

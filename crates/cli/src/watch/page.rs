@@ -45,6 +45,7 @@ pub(crate) fn recorded(
             keys("Hottest keys", "timed calls", &view.hot),
             keys("Slowest keys", "µs", &view.slow),
             keys("Longest chains", "operands", &view.chains),
+            keys("Largest entries", "bytes", &view.large),
             events(&view),
         ],
     }

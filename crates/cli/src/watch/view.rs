@@ -41,7 +41,7 @@ pub(crate) struct Key {
     pub(crate) keyspace: String,
     /// As text, cut after 64 bytes.
     pub(crate) key: String,
-    /// Timed calls, microseconds or operands.
+    /// Timed calls, microseconds, operands or bytes.
     pub(crate) figure: f64,
 }
 
@@ -56,6 +56,7 @@ pub(crate) struct View {
     pub(crate) hot: Vec<Key>,
     pub(crate) slow: Vec<Key>,
     pub(crate) chains: Vec<Key>,
+    pub(crate) large: Vec<Key>,
     pub(crate) events: Vec<RecordedEvent>,
 }
 
@@ -86,6 +87,10 @@ impl View {
             }),
             chains: keys(|why| match why {
                 Remarkable::LongChain(operands) => Some(*operands as f64),
+                _ => None,
+            }),
+            large: keys(|why| match why {
+                Remarkable::Large(bytes) => Some(*bytes as f64),
                 _ => None,
             }),
             events: recording.events.iter().filter(|event| within(event.at)).cloned().collect(),
@@ -165,6 +170,7 @@ impl View {
             "hot_keys": self.hot,
             "slow_keys": self.slow,
             "long_chains": self.chains,
+            "large_entries": self.large,
             "events": self.events.iter().map(event_json).collect::<Vec<_>>(),
         })
     }

@@ -14,6 +14,7 @@
 //! Invariants: no caller waits for a file of the recorder. A recorder that cannot write harms
 //! nothing else. The files never take more than their budget.
 
+mod floors;
 mod format;
 mod pending;
 mod reading;

@@ -3,9 +3,11 @@
 //! Events of one kind, keyspace and reason become one record with their number and sums. So a
 //! second with ten thousand stalls takes no more room than one with a single stall.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::encoding::key_hash;
 use crate::events::{Event, FailedMerge};
 use crate::recording::format::{EventRecord, KeyRecord};
 
@@ -31,6 +33,8 @@ pub(crate) enum Why {
     Slow = 2,
     /// A read folded many operands of it. The figure is their number.
     LongChain = 3,
+    /// A timed call read or wrote many bytes of it. The figure is their number, with the key's own.
+    Large = 4,
 }
 
 /// Events of one kind.
@@ -138,63 +142,109 @@ struct Key {
     keyspace: Arc<str>,
     start: Vec<u8>,
     len: usize,
-    figure: u64,
 }
 
 impl Key {
-    fn is(&self, keyspace: &Arc<str>, key: &[u8]) -> bool {
-        self.len == key.len() && self.start == cut(key) && Arc::ptr_eq(&self.keyspace, keyspace)
+    fn new(seen: &Seen<'_>) -> Key {
+        let keyspace = Arc::clone(seen.keyspace);
+        Key { keyspace, start: cut(seen.key).to_vec(), len: seen.key.len() }
     }
 
-    fn set(&mut self, keyspace: &Arc<str>, key: &[u8], figure: u64) {
-        if !Arc::ptr_eq(&self.keyspace, keyspace) {
-            self.keyspace = Arc::clone(keyspace);
+    fn set(&mut self, seen: &Seen<'_>) {
+        if !Arc::ptr_eq(&self.keyspace, seen.keyspace) {
+            self.keyspace = Arc::clone(seen.keyspace);
         }
         self.start.clear();
-        self.start.extend_from_slice(cut(key));
-        (self.len, self.figure) = (key.len(), figure);
+        self.start.extend_from_slice(cut(seen.key));
+        self.len = seen.key.len();
     }
 }
 
-/// Keys with the largest figures.
+/// A key of a timed call.
+struct Seen<'a> {
+    keyspace: &'a Arc<str>,
+    key: &'a [u8],
+    /// The hash of the key, by which the lists tell keys apart. Two keys with one hash would be
+    /// taken for one, which a list of remarkable keys can bear.
+    hash: u64,
+}
+
+impl<'a> Seen<'a> {
+    fn new(keyspace: &'a Arc<str>, key: &'a [u8]) -> Seen<'a> {
+        let of_keyspace = Arc::as_ptr(keyspace).cast::<u8>() as u64;
+        Seen { keyspace, key, hash: key_hash(key) ^ of_keyspace }
+    }
+}
+
+/// Keys with the largest figures. Hashes and figures lie apart from the keys: each timed call looks
+/// through them, and so reads a few cache lines.
 #[derive(Debug, Default)]
-struct Keys(Vec<Key>);
+struct Keys {
+    hashes: Vec<u64>,
+    figures: Vec<u64>,
+    keys: Vec<Key>,
+}
 
 impl Keys {
     /// Counts a key. When all places are taken, it takes that of the key with the smallest count,
     /// and goes on from there: the *space-saving* sketch of Metwally, Agrawal and El Abbadi, 2005.
-    fn count(&mut self, keyspace: &Arc<str>, key: &[u8]) {
-        if let Some(own) = self.0.iter_mut().find(|own| own.is(keyspace, key)) {
-            own.figure += 1;
-        } else if self.0.len() < CANDIDATES {
-            self.push(keyspace, key, 1);
-        } else if let Some(least) = self.0.iter_mut().min_by_key(|own| own.figure) {
-            let figure = least.figure + 1;
-            least.set(keyspace, key, figure);
+    fn count(&mut self, seen: &Seen<'_>, calls: u64) {
+        if let Some(place) = self.place_of(seen) {
+            self.figures[place] += calls;
+        } else if self.keys.len() < CANDIDATES {
+            self.push(seen, calls);
+        } else {
+            let least = self.least();
+            self.replace(least, seen, self.figures[least] + calls);
         }
     }
 
     /// Keeps a key if its figure is among the largest.
-    fn keep(&mut self, keyspace: &Arc<str>, key: &[u8], figure: u64) {
-        if let Some(own) = self.0.iter_mut().find(|own| own.is(keyspace, key)) {
-            own.figure = own.figure.max(figure);
-        } else if self.0.len() < KEYS {
-            self.push(keyspace, key, figure);
-        } else if let Some(least) = self.0.iter_mut().min_by_key(|own| own.figure)
-            && least.figure < figure
-        {
-            least.set(keyspace, key, figure);
+    fn keep(&mut self, seen: &Seen<'_>, figure: u64) {
+        if figure <= self.floor() {
+            return;
+        }
+        if let Some(place) = self.place_of(seen) {
+            self.figures[place] = self.figures[place].max(figure);
+        } else if self.keys.len() < KEYS {
+            self.push(seen, figure);
+        } else {
+            self.replace(self.least(), seen, figure);
         }
     }
 
-    fn push(&mut self, keyspace: &Arc<str>, key: &[u8], figure: u64) {
-        let start = cut(key).to_vec();
-        self.0.push(Key { keyspace: Arc::clone(keyspace), start, len: key.len(), figure });
+    /// Returns the figure that a key must exceed to be kept.
+    fn floor(&self) -> u64 {
+        if self.keys.len() < KEYS { 0 } else { self.figures[self.least()] }
     }
 
-    fn largest(&mut self) -> impl Iterator<Item = &Key> {
-        self.0.sort_by_key(|own| std::cmp::Reverse(own.figure));
-        self.0.iter().take(KEYS)
+    fn place_of(&self, seen: &Seen<'_>) -> Option<usize> {
+        self.hashes.iter().position(|hash| *hash == seen.hash)
+    }
+
+    /// Returns the place of the smallest figure, 0 if there is none.
+    fn least(&self) -> usize {
+        let smallest = self.figures.iter().min();
+        smallest.and_then(|it| self.figures.iter().position(|own| own == it)).unwrap_or(0)
+    }
+
+    fn push(&mut self, seen: &Seen<'_>, figure: u64) {
+        self.hashes.push(seen.hash);
+        self.figures.push(figure);
+        self.keys.push(Key::new(seen));
+    }
+
+    fn replace(&mut self, place: usize, seen: &Seen<'_>, figure: u64) {
+        (self.hashes[place], self.figures[place]) = (seen.hash, figure);
+        self.keys[place].set(seen);
+    }
+
+    /// Calls `write` for the keys with the largest figures, and forgets all.
+    fn take(&mut self, mut write: impl FnMut(&Key, u64)) {
+        let mut order: Vec<usize> = (0..self.keys.len()).collect();
+        order.sort_by_key(|place| Reverse(self.figures[*place]));
+        order.iter().take(KEYS).for_each(|place| write(&self.keys[*place], self.figures[*place]));
+        *self = Keys::default();
     }
 }
 
@@ -207,6 +257,7 @@ pub(super) struct Pending {
     hot: Keys,
     slow: Keys,
     chains: Keys,
+    large: Keys,
 }
 
 impl Pending {
@@ -228,10 +279,32 @@ impl Pending {
         }
     }
 
-    /// Notes a timed call for a key.
-    pub(super) fn called(&mut self, keyspace: &Arc<str>, key: &[u8], took: Duration) {
-        self.hot.count(keyspace, key);
-        self.slow.keep(keyspace, key, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    /// Notes a timed call for a key, which stands for so many of them. `bytes` are those of the key
+    /// with its value or operand.
+    pub(super) fn called(
+        &mut self,
+        keyspace: &Arc<str>,
+        key: &[u8],
+        stands_for: u64,
+        nanos: u64,
+        bytes: u64,
+    ) {
+        let seen = Seen::new(keyspace, key);
+        if stands_for > 0 {
+            self.hot.count(&seen, stands_for);
+        }
+        self.slow.keep(&seen, nanos);
+        self.large.keep(&seen, bytes);
+    }
+
+    /// Returns the nanoseconds that a call must exceed to be among the slowest.
+    pub(super) fn slowest_floor(&self) -> u64 {
+        self.slow.floor()
+    }
+
+    /// Returns the bytes that a call must exceed to be among the largest.
+    pub(super) fn largest_floor(&self) -> u64 {
+        self.large.floor()
     }
 
     pub(super) fn slow_read(&mut self, keyspace: &Arc<str>, key: &[u8], took: Duration) {
@@ -242,7 +315,7 @@ impl Pending {
     }
 
     pub(super) fn long_chain(&mut self, keyspace: &Arc<str>, key: &[u8], operands: usize) {
-        self.chains.keep(keyspace, key, operands as u64);
+        self.chains.keep(&Seen::new(keyspace, key), operands as u64);
         let own = Happened::new("long_fold");
         self.add(Happened { keyspace: Some(Arc::clone(keyspace)), ..own });
     }
@@ -258,13 +331,13 @@ impl Pending {
             (Why::Hot, &mut self.hot),
             (Why::Slow, &mut self.slow),
             (Why::LongChain, &mut self.chains),
+            (Why::Large, &mut self.large),
         ];
         for (why, keys) in lists {
-            for Key { keyspace, start, len, figure } in keys.largest() {
-                let (why, len, figure) = (why as u8, *len as u64, *figure);
+            keys.take(|Key { keyspace, start, len }, figure| {
+                let (why, len) = (why as u8, *len as u64);
                 write(KeyRecord { why, keyspace, key: start, len, figure });
-            }
-            keys.0.clear();
+            });
         }
     }
 }
@@ -335,13 +408,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hottest_and_the_slowest_key_are_found_among_many() {
+    fn the_hottest_the_slowest_and_the_largest_key_are_found_among_many() {
         let mut pending = Pending::default();
         let keyspace = Arc::from("default");
         for call in 0..10_000u32 {
             let key = if call % 4 == 0 { 7 } else { call };
-            let micros = if call == 5_001 { 900 } else { 3 };
-            pending.called(&keyspace, &key.to_be_bytes(), Duration::from_micros(micros));
+            let nanos = if call == 5_001 { 900_000 } else { 3_000 };
+            let bytes = if call == 17 { 5_000 } else { 12 };
+            pending.called(&keyspace, &key.to_be_bytes(), 1, nanos, bytes);
         }
         pending.long_chain(&keyspace, b"chain", 500);
         let keys = keys_of(&mut pending);
@@ -353,6 +427,8 @@ mod tests {
             (&5_001u32.to_be_bytes()[..], 900_000)
         );
         assert_eq!((&first(Why::LongChain).1[..], first(Why::LongChain).2), (&b"chain"[..], 500));
+        let large = first(Why::Large);
+        assert_eq!((&large.1[..], large.2), (&17u32.to_be_bytes()[..], 5_000));
         assert!(keys_of(&mut pending).is_empty(), "each list begins anew");
     }
 

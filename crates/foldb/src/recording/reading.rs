@@ -174,6 +174,8 @@ pub enum Remarkable {
     Slow(Duration),
     /// A read folded so many operands of it.
     LongChain(u64),
+    /// A timed call read or wrote so many bytes of it, with those of the key.
+    Large(u64),
 }
 
 impl Recording {
@@ -370,6 +372,7 @@ fn key_of(at: SystemTime, key: &KeyRecord<'_>) -> Option<RecordedKey> {
         why if why == Why::Hot as u8 => Remarkable::Hot(key.figure),
         why if why == Why::Slow as u8 => Remarkable::Slow(Duration::from_nanos(key.figure)),
         why if why == Why::LongChain as u8 => Remarkable::LongChain(key.figure),
+        why if why == Why::Large as u8 => Remarkable::Large(key.figure),
         _ => return None,
     };
     let keyspace = key.keyspace.to_owned();

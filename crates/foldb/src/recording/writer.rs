@@ -12,6 +12,7 @@ use crate::events::{Event, EventListener};
 use crate::files::FileNames;
 use crate::locks::Lock;
 use crate::locks::rank::{RECORDER, RING};
+use crate::recording::floors::Floors;
 use crate::recording::format::Record;
 use crate::recording::pending::Pending;
 use crate::recording::ring::Ring;
@@ -44,6 +45,7 @@ pub(crate) struct Recorder {
     ticker: OnceLock<(Arc<Ticker>, u64)>,
     /// Whether a tick is due within a second.
     is_awake: AtomicBool,
+    floors: Floors,
     pending: Lock<Pending, RECORDER>,
     files: Lock<Files, RING>,
 }
@@ -64,6 +66,7 @@ impl Recorder {
             options,
             ticker: OnceLock::new(),
             is_awake: AtomicBool::new(false),
+            floors: Floors::default(),
             pending: Lock::default(),
             files: Lock::default(),
         }
@@ -94,15 +97,27 @@ impl Recorder {
         }
     }
 
-    /// Notes a timed call for a key. If another thread notes one, this one is left out.
-    pub(crate) fn called(&self, keyspace: &Arc<str>, key: &[u8], took: Duration, is_read: bool) {
-        if let Some(mut pending) = self.pending.try_lock() {
-            pending.called(keyspace, key, took);
-            if is_read && took >= SLOW_READ {
-                pending.slow_read(keyspace, key, took);
-            }
+    /// Notes a timed call for a key, which read or wrote so many bytes.
+    pub(crate) fn called(&self, keyspace: &Arc<str>, key: &[u8], took: Duration, bytes: usize) {
+        let (nanos, bytes) = (u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), bytes as u64);
+        let stands_for = self.floors.calls_of_next();
+        // If another thread notes a call, this one is left out.
+        if (stands_for > 0 || self.floors.are_below(nanos, bytes))
+            && let Some(mut pending) = self.pending.try_lock()
+        {
+            pending.called(keyspace, key, stands_for, nanos, bytes);
+            self.floors.set(pending.slowest_floor(), pending.largest_floor());
         }
         self.wake();
+    }
+
+    /// Notes how long a timed read took, if it was long.
+    pub(crate) fn read_took(&self, keyspace: &Arc<str>, key: &[u8], took: Duration) {
+        if took >= SLOW_READ
+            && let Some(mut pending) = self.pending.try_lock()
+        {
+            pending.slow_read(keyspace, key, took);
+        }
     }
 
     /// Notes that a read folded a long chain.
@@ -169,6 +184,7 @@ impl Recorder {
             pending.take_events(|event| Record::Event { micros, event }.encode(&mut records));
             if files.ticks.is_multiple_of(TICKS_OF_KEYS) || is_end {
                 pending.take_keys(|key| Record::Key { micros, key }.encode(&mut records));
+                self.floors.reset();
             }
         }
         if is_end {

@@ -45,7 +45,9 @@ fn get_timed(
     let get = || get_untimed(core, keyspace, key, options);
     let (value, took) = core.totals.calls.measure(Call::Get, get);
     if let Some(recorder) = &core.recorder {
-        recorder.called(&keyspace.name, key, took, true);
+        let found = value.as_ref().ok().and_then(Option::as_ref);
+        recorder.called(&keyspace.name, key, took, key.len() + found.map_or(0, |it| it.len()));
+        recorder.read_took(&keyspace.name, key, took);
     }
     value
 }

@@ -125,7 +125,8 @@ fn commit_timed(
     let commit = || commit_untimed(core, writes, default, options, allow);
     let (committed, took) = core.totals.calls.measure(call, commit);
     if let (Some(recorder), Writes::One(keyspace, operation)) = (&core.recorder, writes) {
-        recorder.called(&keyspace.name, operation.key, took, false);
+        let bytes = operation.key.len() + operation.value.len();
+        recorder.called(&keyspace.name, operation.key, took, bytes);
     }
     committed
 }
