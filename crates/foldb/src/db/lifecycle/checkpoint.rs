@@ -105,8 +105,11 @@ impl Moment {
             logs.push(copy_log(&**fs, names, log, *last)?);
         }
         let directory = names.directory();
-        fs.sync_dir(directory)
-            .map_err(|error| Error::io(directory, "sync the directory", &error))?;
+        let sync = || {
+            let synced = fs.sync_dir(directory);
+            synced.map_err(|error| Error::io(directory, "sync the directory", &error))
+        };
+        sync()?;
         let mut edit = self.edit.clone();
         let number = edit.next_file.expect("a full description has the next file number");
         assert!(
@@ -127,6 +130,7 @@ impl Moment {
         let known = known.map(|(last_seqno, totals)| CloseKnown { last_seqno, totals });
         let closed = CloseRecord { database, manifest: manifest.extent(), logs, known };
         closed.write(&**fs, names, true)?;
+        sync()?;
         Ok(closed.logs)
     }
 }

@@ -246,8 +246,12 @@ impl Core {
     }
 }
 
-/// Looks for a job before the first worker does. Returns whether there is none, not even one for an
-/// idle database. Then no worker need look before there is news.
+/// A database with less in its tables starts no thread for a job that is for an idle database. The
+/// program of such a small store may end within milliseconds, and the job saves it less.
+const SMALL: u64 = 256 << 10;
+
+/// Looks for a job before the first worker does. Returns whether there is none, or only one for an
+/// idle database that is small. Then no worker need look before there is news.
 pub(super) fn begins_at_rest(core: &Core) -> bool {
     if core.settings.disable_auto_compactions {
         return true;
@@ -255,12 +259,22 @@ pub(super) fn begins_at_rest(core: &Core) -> bool {
     let (mut tree, seen) = (core.lock_tree(), core.background.rest.news());
     let is_used = core.time.is_used();
     let expires = is_used && tree.keyspaces.values().any(KeyspaceTree::has_ends);
-    let asks = Asks { for_reads: false, is_idle: true, lacks_space: false };
+    let asks = Asks { for_reads: false, is_idle: !is_small(&tree), lacks_space: false };
     let is_at_rest = !expires
         && core.pick(&mut tree, asks).is_none()
         && core.pick_revealing(&tree, true).is_none();
     core.background.rest.note_look(seen, is_at_rest);
     is_at_rest
+}
+
+/// Returns whether the tables have few bytes. It looks at no more tables than it must.
+fn is_small(tree: &Tree) -> bool {
+    let mut bytes = 0;
+    let mut tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
+    tables.all(|table| {
+        bytes += table.file.len;
+        bytes < SMALL
+    })
 }
 
 /// Returns all keyspaces, beginning after the last one served.

@@ -100,6 +100,22 @@ fn a_short_use_starts_no_thread_and_a_long_one_starts_one() {
     assert_eq!(threads.0.load(SeqCst), 1);
 }
 
+/// A tool that had run a hundred times had two small tables or more. An idle database joins them,
+/// so each run started a thread, and ended before the thread had a look.
+#[test]
+fn a_store_of_many_short_uses_starts_no_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let (options, threads) = counted();
+    for run in 0..110 {
+        let db = Db::open(dir.path(), options.clone()).unwrap();
+        db.put(format!("{}", run % 10), "1").unwrap();
+        db.close().unwrap();
+    }
+    let db = Db::open(dir.path(), options).unwrap();
+    assert!(db.stats().levels[0].tables > 1, "{:?}", db.stats().levels);
+    assert_eq!(threads.0.load(SeqCst), 0);
+}
+
 /// Writes entries of 100 bytes in no order.
 fn fill(db: &Db, entries: u64) {
     for n in 0..entries {
