@@ -4,6 +4,7 @@
 //! at most [`MOST_WOKEN`] of each. If more are due at once, the next claims bring the rest. Until
 //! then a job of a small priority may be claimed before a due one of a larger priority.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use foldb::{TransactionKeyspace, Value};
@@ -79,22 +80,32 @@ impl Queue {
     /// ```
     pub fn claim(&self, worker: &str, lease: Duration) -> Result<Option<Claimed>> {
         let _alone = self.alone();
-        let may_be_due = self.front().may_be_due(self.now());
-        if may_be_due {
-            self.wake()?;
+        let may_be_due = || self.front().may_be_due(self.now());
+        let last_write = || self.db().snapshot().sequence_number();
+        let empty_at = self.front().empty_at();
+        if !may_be_due() && empty_at.is_some_and(|at| at == last_write()) {
+            return Ok(None);
         }
-        while let Some(job) = self.first_ready()? {
-            let claimed = self.claim_job(job, worker, lease);
-            if claimed.is_err() {
-                // The job may still be the first one.
-                self.front().ready(job);
+        let mut looked_at = may_be_due().then(last_write);
+        loop {
+            let has_woken = looked_at.is_some() && self.wake()?;
+            while let Some(job) = self.first_ready()? {
+                let claimed = self.claim_job(job, worker, lease);
+                if claimed.is_err() {
+                    // The job may still be the first one.
+                    self.front().ready(job);
+                }
+                // Without an entry, another handle has claimed the job.
+                if let Some(claimed) = claimed? {
+                    return Ok(Some(claimed));
+                }
             }
-            // Without an entry, another handle has claimed the job.
-            if let Some(claimed) = claimed? {
-                return Ok(Some(claimed));
+            if let Some(at) = looked_at.filter(|_| !has_woken) {
+                self.front().found_nothing(at);
+                return Ok(None);
             }
+            looked_at = Some(last_write());
         }
-        Ok(None)
     }
 
     /// Returns the first ready job that the handle knows of, and forgets it.
@@ -103,10 +114,11 @@ impl Queue {
             if let Some(job) = self.front().next() {
                 return Ok(Some(job));
             }
-            self.wake()?;
-            self.front().begin_walk();
+            let from = self.front().begin_walk();
+            let Range { start, end } = layout::all(READY);
+            let start = from.as_ref().map_or(&start[..], |from| from);
             let mut jobs = Vec::new();
-            for entry in self.own().range(layout::all(READY))?.take(AHEAD) {
+            for entry in self.own().range(start..&end[..])?.take(AHEAD) {
                 let (key, value) = entry?;
                 jobs.push(Job::decode(&key, &value)?);
             }
@@ -156,15 +168,15 @@ impl Queue {
         Ok(claimed)
     }
 
-    /// Gives back the jobs whose lease ended, and makes those ready whose delay ended.
-    fn wake(&self) -> Result<()> {
+    /// Gives back the jobs whose lease ended, and makes those ready whose delay ended. Returns
+    /// whether there were any; more may be due then.
+    fn wake(&self) -> Result<bool> {
         self.front().begin_look();
         let woken = self.wake_due(self.now());
         if !matches!(woken, Ok(false)) {
-            // More may be due.
             self.front().due_at(0);
         }
-        woken.map(|_| ())
+        woken
     }
 
     /// Wakes what is due. Returns whether there was something; if not, the front knows the next
@@ -185,7 +197,9 @@ impl Queue {
         self.run(self.claiming(), |transaction| {
             let own = self.view(transaction);
             let ended = first_due(&own, LEASED, now)?;
-            for (key, value) in first_due(&own, DELAYED, now)? {
+            let delayed = first_due(&own, DELAYED, now)?;
+            let has_some = !(ended.is_empty() && delayed.is_empty());
+            for (key, value) in delayed {
                 let job = Job::decode(&key, &value)?;
                 own.delete(&key)?;
                 self.put_waiting(&own, job, Duration::ZERO)?;
@@ -197,7 +211,7 @@ impl Queue {
                 let why = format!("the lease of worker '{}' ended", lease.worker);
                 self.end_attempt(&own, lease.job, Duration::ZERO, &why)?;
             }
-            Ok(true)
+            Ok(has_some)
         })
     }
 }

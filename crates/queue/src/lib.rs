@@ -55,9 +55,10 @@
 //! anyway. Claims of two handles that were opened separately are right too, but run again more
 //! often: open a queue once, and clone the handle.
 //!
-//! *One walk finds many jobs.* A walk over deleted entries costs several times as much as a commit.
-//! So a handle reads the first 256 ready jobs at once, and each claim verifies its job in its
-//! transaction. `front.rs` says what makes it walk again.
+//! *One walk finds many jobs.* A walk over deleted entries costs as much as hundreds of commits. So
+//! a handle reads the first 256 ready jobs at once, and each claim verifies its job in its
+//! transaction. The next walk begins where the last claim was, and every 100 ms at the start.
+//! `front.rs` says what makes it walk again.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,31 @@
-//! What a table stands on: a keyspace, a keyspace with options, or one inside a transaction.
+//! What a table stands on: a keyspace, a keyspace with options, one inside a transaction, or one in
+//! a batch.
 //!
-//! Reads go through [`foldb::Reader`], writes through [`Writes`].
+//! Reads go through [`foldb::Reader`], writes that read nothing through [`BlindWrites`], and writes
+//! that read too through [`Writes`]. A batch has only the second kind.
 
+use foldb::expiry::Expires;
 use foldb::{
     AsKeyRange, CompareAndSwap, Keyspace, ReadOptions, Result, TransactionKeyspace, Value, With,
     WriteOptions,
 };
 
-/// A handle that writes one keyspace.
-pub trait Writes: sealed::Sealed {
-    #[doc(hidden)]
-    fn find(&self, key: &[u8]) -> Result<Option<Value>>;
+/// A handle that writes one keyspace, without reading it.
+pub trait BlindWrites: sealed::Sealed {
     #[doc(hidden)]
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()>;
     #[doc(hidden)]
     fn delete(&self, key: &[u8]) -> Result<()>;
     #[doc(hidden)]
     fn delete_range(&self, range: impl AsKeyRange) -> Result<()>;
+    #[doc(hidden)]
+    fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()>;
+}
+
+/// A handle that reads and writes one keyspace in one step.
+pub trait Writes: BlindWrites {
+    #[doc(hidden)]
+    fn find(&self, key: &[u8]) -> Result<Option<Value>>;
     #[doc(hidden)]
     fn put_if_absent(&self, key: &[u8], value: &[u8]) -> Result<bool>;
     #[doc(hidden)]
@@ -31,12 +40,14 @@ pub trait Writes: sealed::Sealed {
     #[doc(hidden)]
     fn take_first(&self, range: impl AsKeyRange) -> Result<Option<(Vec<u8>, Value)>>;
     #[doc(hidden)]
-    fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()>;
+    fn touch(&self, key: &[u8]) -> Result<bool>;
+    #[doc(hidden)]
+    fn expire(&self, key: &[u8], expires: Expires) -> Result<bool>;
     #[doc(hidden)]
     fn merge_get(&self, key: &[u8], operand: &[u8]) -> Result<Option<Value>>;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
@@ -78,12 +89,7 @@ macro_rules! writes {
     ($handle:ty, |$own:ident| $write:expr, $read:expr) => {
         impl sealed::Sealed for $handle {}
 
-        impl Writes for $handle {
-            fn find(&self, key: &[u8]) -> Result<Option<Value>> {
-                let $own = self;
-                $read.get(key)
-            }
-
+        impl BlindWrites for $handle {
             fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
                 let $own = self;
                 $write.put(key, value)
@@ -97,6 +103,18 @@ macro_rules! writes {
             fn delete_range(&self, range: impl AsKeyRange) -> Result<()> {
                 let $own = self;
                 $write.delete_range(range)
+            }
+
+            fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+                let $own = self;
+                $write.merge(key, operand)
+            }
+        }
+
+        impl Writes for $handle {
+            fn find(&self, key: &[u8]) -> Result<Option<Value>> {
+                let $own = self;
+                $read.get(key)
             }
 
             fn put_if_absent(&self, key: &[u8], value: &[u8]) -> Result<bool> {
@@ -124,9 +142,14 @@ macro_rules! writes {
                 $write.take_first(range)
             }
 
-            fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+            fn touch(&self, key: &[u8]) -> Result<bool> {
                 let $own = self;
-                $write.merge(key, operand)
+                $write.touch(key)
+            }
+
+            fn expire(&self, key: &[u8], expires: Expires) -> Result<bool> {
+                let $own = self;
+                $write.expire(key, expires)
             }
 
             fn merge_get(&self, key: &[u8], operand: &[u8]) -> Result<Option<Value>> {

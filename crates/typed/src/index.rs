@@ -26,7 +26,7 @@ use crate::key::Key;
 use crate::schema::{self, Schema};
 use crate::table::Table;
 
-pub use by::{By, Found};
+pub use by::{By, Found, IndexKeys};
 pub use table::{IndexedTable, IndexedWithin};
 
 /// An index of a table from `K` to `V`: its name, and the keys of type `I` by which it finds an

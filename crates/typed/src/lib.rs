@@ -33,6 +33,7 @@
 extern crate self as foldb_typed;
 
 mod access;
+mod batch;
 mod borrowed;
 mod index;
 mod key;
@@ -43,12 +44,13 @@ mod show;
 mod table;
 mod value;
 
-pub use access::{CallOptions, Writes, Written};
+pub use access::{BlindWrites, CallOptions, Writes, Written};
+pub use batch::{Batch, Batched};
 pub use borrowed::AsKey;
 pub use foldb;
 pub use foldb::{Error, ErrorKind, Result};
 pub use foldb_typed_derive::Key;
-pub use index::{AnyIndex, By, Found, Index, IndexedTable, IndexedWithin};
+pub use index::{AnyIndex, By, Found, Index, IndexKeys, IndexedTable, IndexedWithin};
 #[doc(hidden)]
 pub use key::derived;
 pub use key::{Key, decode, encode};
@@ -59,7 +61,7 @@ pub use merge::{
     SetChange, Sketch, Stats, Sum, TopK,
 };
 pub use range::{AsPrefix, AsRange, Bounds, EncodedRange};
-pub use table::{Entries, Table};
+pub use table::{Entries, Table, TableUpdate};
 pub use value::{AsValue, Encodes, Format, Postcard, Raw};
 
 /// Runs the example of the README.

@@ -6,8 +6,10 @@
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
+use foldb::{Reader, Result};
+
 use crate::borrowed::AsKey;
-use crate::key::text;
+use crate::key::{Key, text};
 
 /// A range of keys of type `K`: a range of Rust, a [`Bounds`], or for tuples and structs the first
 /// fields and a range of the next one. A range that ends before it starts has no keys.
@@ -81,10 +83,26 @@ impl EncodedRange {
         EncodedRange { end: behind(&prefix), start: prefix }
     }
 
+    /// Returns whether the encoding of a key is in the range.
+    pub fn contains<K: Key>(&self, key: impl AsKey<K>) -> bool {
+        let key = crate::encode::<K>(key);
+        self.start <= key && self.end.as_ref().is_none_or(|end| key < *end)
+    }
+
     pub(crate) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let end = self.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         (Bound::Included(&self.start), end)
     }
+}
+
+/// Counts the entries of a range.
+pub(crate) fn count(entries: &impl Reader, range: &EncodedRange) -> Result<u64> {
+    let mut count = 0;
+    let mut entries = entries.range(range.bounds())?;
+    while entries.advance()? {
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Returns the first bytes behind everything that begins with `prefix`.

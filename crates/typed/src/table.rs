@@ -3,21 +3,29 @@
 //! A table is a handle and types. What it stands on says which calls it has: a keyspace, a keyspace
 //! with options, one inside a transaction, or one that is only read.
 
+mod decode;
+mod entries;
+mod expiring;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use foldb::{
-    CompareAndSwap, Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, KeyspaceReader,
-    ReadOnlyDb, Reader, Result, Transaction, TransactionKeyspace, Value,
+    CompareAndSwap, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb,
+    Reader, Result, Transaction, TransactionKeyspace,
 };
 
-use crate::access::{CallOptions, Writes};
+use crate::access::{BlindWrites, CallOptions, Writes};
+use crate::batch::{Batch, Batched};
 use crate::borrowed::AsKey;
 use crate::key::{Key, decode};
 use crate::range::{AsPrefix, AsRange, EncodedRange};
 use crate::schema::{self, Schema};
 use crate::value::{AsValue, Encodes, Format, Postcard};
+
+pub use decode::TableUpdate;
+pub use entries::Entries;
 
 /// The types of a handle, which holds none of their values.
 pub(crate) type Types<T> = PhantomData<fn() -> T>;
@@ -156,6 +164,11 @@ impl<K, V, F> Table<K, V, F> {
         self.over(transaction.keyspace(&self.access))
     }
 
+    /// Returns the table in a batch: see [`Batch`].
+    pub fn in_batch<'a>(&'a self, batch: &'a Batch) -> Table<K, V, F, Batched<'a>> {
+        self.over(batch.over(&self.access))
+    }
+
     /// Returns the table with [`foldb::ReadOptions`] for its reads, or [`foldb::WriteOptions`] for
     /// its writes.
     ///
@@ -214,6 +227,14 @@ impl<K: Key, V, F: Format<V>, A: Reader> Table<K, V, F, A> {
         self.entries(&EncodedRange::of_prefix(bytes))
     }
 
+    /// Counts the entries of a range, one by one. No value is decoded.
+    ///
+    /// # Errors
+    /// As [`Reader::range`].
+    pub fn count(&self, range: impl AsRange<K>) -> Result<u64> {
+        crate::range::count(&self.access, &range.encode_range(&[]))
+    }
+
     /// Returns all entries.
     ///
     /// # Errors
@@ -223,12 +244,11 @@ impl<K: Key, V, F: Format<V>, A: Reader> Table<K, V, F, A> {
     }
 
     fn entries(&self, range: &EncodedRange) -> Result<Entries<K, V, F>> {
-        let entries = self.access.range(range.bounds())?;
-        Ok(Entries { entries, types: PhantomData })
+        self.access.range(range.bounds()).map(Entries::of)
     }
 }
 
-impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
+impl<K: Key, V, F: Format<V>, A: BlindWrites> Table<K, V, F, A> {
     /// # Errors
     /// `InvalidArgument` if the table has indexes that this handle does not keep.
     fn check_may_write(&self) -> Result<()> {
@@ -248,18 +268,6 @@ impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
         self.access.put(&crate::encode::<K>(key), &F::encode(value.as_form())?)
     }
 
-    /// Sets the value of an absent key. Returns whether it was absent.
-    ///
-    /// # Errors
-    /// As [`Table::put`].
-    pub fn put_if_absent<Q: AsValue<V>>(&self, key: impl AsKey<K>, value: Q) -> Result<bool>
-    where
-        F: Encodes<Q::Form>,
-    {
-        self.check_may_write()?;
-        self.access.put_if_absent(&crate::encode::<K>(key), &F::encode(value.as_form())?)
-    }
-
     /// Deletes a key. A missing key is no error.
     ///
     /// # Errors
@@ -276,6 +284,20 @@ impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
     pub fn delete_range(&self, range: impl AsRange<K>) -> Result<()> {
         self.check_may_write()?;
         self.access.delete_range(range.encode_range(&[]).bounds())
+    }
+}
+
+impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
+    /// Sets the value of an absent key. Returns whether it was absent.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn put_if_absent<Q: AsValue<V>>(&self, key: impl AsKey<K>, value: Q) -> Result<bool>
+    where
+        F: Encodes<Q::Form>,
+    {
+        self.check_may_write()?;
+        self.access.put_if_absent(&crate::encode::<K>(key), &F::encode(value.as_form())?)
     }
 
     /// Deletes a key, and returns the value that it had.
@@ -307,9 +329,7 @@ impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
         let taken = self.access.take_first(range.encode_range(&[]).bounds())?;
         taken.map(|(key, value)| Ok((decode(&key)?, F::decode(value)?))).transpose()
     }
-}
 
-impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
     /// Replaces a value by what `change` makes of it, and returns the new one. `None` stands for an
     /// absent key. No other write comes in between; after one, `change` runs again.
     ///
@@ -353,39 +373,5 @@ impl<K: Key, V, F: Format<V>, A: Writes> Table<K, V, F, A> {
             }
         }
         Err(Error::new(ErrorKind::Busy, "nothing was written: other writes kept changing the key"))
-    }
-}
-
-/// The entries of a range. Each is decoded when it is its turn; one that cannot be decoded is an
-/// error of its own, and the others follow.
-pub struct Entries<K, V, F = Postcard> {
-    entries: Iter,
-    types: Types<(K, V, F)>,
-}
-
-impl<K: Key, V, F: Format<V>> Entries<K, V, F> {
-    fn decoded(entry: Result<(Vec<u8>, Value)>) -> Result<(K, V)> {
-        let (key, value) = entry?;
-        Ok((decode(&key)?, F::decode(value)?))
-    }
-}
-
-impl<K: Key, V, F: Format<V>> Iterator for Entries<K, V, F> {
-    type Item = Result<(K, V)>;
-
-    fn next(&mut self) -> Option<Result<(K, V)>> {
-        self.entries.next().map(Self::decoded)
-    }
-}
-
-impl<K: Key, V, F: Format<V>> DoubleEndedIterator for Entries<K, V, F> {
-    fn next_back(&mut self) -> Option<Result<(K, V)>> {
-        self.entries.next_back().map(Self::decoded)
-    }
-}
-
-impl<K, V, F> fmt::Debug for Entries<K, V, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Entries").field(&self.entries).finish()
     }
 }

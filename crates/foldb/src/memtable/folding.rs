@@ -107,7 +107,7 @@ impl MemtableWriter {
         let folded = chain.fold(key, Below::Unknown, operators, scratch);
         let [record] = &folded.records[..] else { return false };
         let (header, value) = (record.header, &record.value);
-        if !self.fits(folded_bytes_needed(value.len()) + self.reserved) {
+        if !self.has_space(folded_bytes_needed(value.len()) + self.reserved) {
             return false;
         }
         let (kind, operator) = (header.kind as u8, header.operator);

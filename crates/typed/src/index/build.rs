@@ -7,6 +7,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use foldb::expiry::Expires;
 use foldb::{Db, Error, KeyspaceOptions, Result, Transaction};
 
 use crate::index::table::Kept;
@@ -43,8 +44,16 @@ pub(super) fn build<K: Key, V, F: Format<V>>(
             stored.schema
         )));
     }
-    let options = KeyspaceOptions::default();
+    let expiry = table.keyspace().options().expiry;
+    let options = KeyspaceOptions { expiry, ..KeyspaceOptions::default() };
     let keyspace = schema::open(db, &keyspace_name(name, index.name()), &schema, None, options)?;
+    if keyspace.options().expiry != expiry {
+        return Err(Error::invalid_argument(format!(
+            "the entries of index '{}' expire otherwise than those of table '{name}': drop the \
+             index with IndexedTable::drop_index",
+            index.name()
+        )));
+    }
     let kept = Kept { index, keyspace };
     if stored.is_none() {
         // Entries may be left of an index that was dropped.
@@ -77,12 +86,18 @@ fn step<K: Key, V, F: Format<V>>(
         Progress::Through(None) => Bound::Unbounded,
         Progress::Through(Some(key)) => Bound::Excluded(&key[..]),
     };
-    let mut rows = transaction.keyspace(table.keyspace()).range((start, Bound::Unbounded))?;
+    let table = transaction.keyspace(table.keyspace());
+    let mut rows = table.range((start, Bound::Unbounded))?;
     let (mut last, mut bytes) = (None, 0);
+    let expires = kept.keyspace.options().expiry.is_some();
     for row in rows.by_ref().take(STEP) {
         let (key, value) = row?;
         bytes += key.len() + value.len();
         let (typed, value): (K, V) = (decode(&key)?, F::decode(value)?);
+        if expires {
+            let end = table.expires_at(&key)?;
+            transaction.set_expires(Some(end.map_or(Expires::Never, Expires::At)));
+        }
         for own in kept.index.keys(&typed, &value) {
             kept.add(transaction, &own, &key)?;
         }
@@ -91,6 +106,7 @@ fn step<K: Key, V, F: Format<V>>(
             break;
         }
     }
+    transaction.set_expires(None);
     let is_built = last.is_none();
     let progress = if is_built { Progress::Built } else { Progress::Through(last) };
     indexes.put(id, Stored { progress, ..stored })?;

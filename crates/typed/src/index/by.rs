@@ -17,6 +17,8 @@ pub struct By<K, V, I, F, A> {
     entries: A,
     rows: A,
     is_unique: bool,
+    /// Whether rows expire. After a reset of the time, an entry may be back whose row is not.
+    expires: bool,
     types: Types<(K, V, I, F)>,
 }
 
@@ -27,8 +29,8 @@ impl<K, V, I, F, A: fmt::Debug> fmt::Debug for By<K, V, I, F, A> {
 }
 
 impl<K, V, I, F, A> By<K, V, I, F, A> {
-    pub(super) fn new(entries: A, rows: A, is_unique: bool) -> By<K, V, I, F, A> {
-        By { entries, rows, is_unique, types: PhantomData }
+    pub(super) fn new(entries: A, rows: A, is_unique: bool, expires: bool) -> By<K, V, I, F, A> {
+        By { entries, rows, is_unique, expires, types: PhantomData }
     }
 }
 
@@ -42,18 +44,19 @@ impl<K: Key, V, I: Key, F: Format<V>, A: Reader> By<K, V, I, F, A> {
             return self.all(key)?.next().transpose();
         }
         let named = self.entries.get(crate::encode::<I>(key))?;
-        named.map(|named| self.row(&named)).transpose()
+        named.map_or(Ok(None), |named| self.row(&named))
     }
 
     /// Reads the row that an entry of the index names.
-    fn row(&self, key: &[u8]) -> Result<(K, V)> {
-        let row = self.rows.get(key)?.ok_or_else(|| {
-            Error::corruption(format!(
+    fn row(&self, key: &[u8]) -> Result<Option<(K, V)>> {
+        match self.rows.get(key)? {
+            Some(row) => Ok(Some((decode(key)?, F::decode(row)?))),
+            None if self.expires => Ok(None),
+            None => Err(Error::corruption(format!(
                 "expected an entry of the table under '{}', which its index names; found none",
                 key.escape_ascii()
-            ))
-        })?;
-        Ok((decode(key)?, F::decode(row)?))
+            ))),
+        }
     }
 
     /// Returns all entries with a key of the index, in the order of the table's keys.
@@ -83,6 +86,44 @@ impl<K: Key, V, I: Key, F: Format<V>, A: Reader> By<K, V, I, F, A> {
         self.found(&EncodedRange::of_prefix(bytes))
     }
 
+    /// Returns the keys of the entries in a range of the index, in its order, each behind its key
+    /// of the index. This reads no entry of the table.
+    ///
+    /// # Errors
+    /// As [`Reader::range`].
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb_typed::foldb::Db::create(dir.path().join("db"))?;
+    /// use foldb_typed::{Index, IndexedTable, Result};
+    ///
+    /// static BY_CITY: Index<u64, (String, u8), (String, u8)> =
+    ///     Index::new("by_city", |_, person| Some(person.clone()));
+    ///
+    /// let people = IndexedTable::<u64, (String, u8)>::open(&db, "people", &[&BY_CITY])?;
+    /// people.put(7, ("berlin".to_owned(), 30))?;
+    /// people.put(8, ("berlin".to_owned(), 20))?;
+    /// people.put(9, ("paris".to_owned(), 40))?;
+    /// let keys = people.by(&BY_CITY)?.keys(("berlin", ..))?;
+    /// let keys: Vec<u64> = keys.map(|entry| Ok(entry?.1)).collect::<Result<_>>()?;
+    /// assert_eq!(keys, [8, 7]);
+    /// assert_eq!(people.by(&BY_CITY)?.count(("berlin", 25..))?, 1);
+    /// # Ok::<(), foldb_typed::Error>(())
+    /// ```
+    pub fn keys(self, range: impl AsRange<I>) -> Result<IndexKeys<K, I>> {
+        let entries = self.entries.range(range.encode_range(&[]).bounds())?;
+        Ok(IndexKeys { entries, is_unique: self.is_unique, types: PhantomData })
+    }
+
+    /// Counts the entries in a range of the index, one by one. This reads no entry of the table.
+    ///
+    /// # Errors
+    /// As [`Reader::range`].
+    pub fn count(self, range: impl AsRange<I>) -> Result<u64> {
+        crate::range::count(&self.entries, &range.encode_range(&[]))
+    }
+
     fn found(self, range: &EncodedRange) -> Result<Found<K, V, I, F, A>> {
         let entries = self.entries.range(range.bounds())?;
         Ok(Found { entries, by: self })
@@ -102,7 +143,7 @@ impl<K, V, I, F, A> fmt::Debug for Found<K, V, I, F, A> {
 }
 
 impl<K: Key, V, I: Key, F: Format<V>, A: Reader> Found<K, V, I, F, A> {
-    fn row(&self, entry: Result<(Vec<u8>, Value)>) -> Result<(K, V)> {
+    fn row(&self, entry: Result<(Vec<u8>, Value)>) -> Result<Option<(K, V)>> {
         let (index_key, value) = entry?;
         if self.by.is_unique {
             return self.by.row(&value);
@@ -111,20 +152,70 @@ impl<K: Key, V, I: Key, F: Format<V>, A: Reader> Found<K, V, I, F, A> {
         I::decode_key(&mut rest)?;
         self.by.row(rest)
     }
+
+    /// Returns the next row that is there.
+    fn next_row(
+        &mut self,
+        next: impl Fn(&mut Iter) -> Option<Result<(Vec<u8>, Value)>>,
+    ) -> Option<Result<(K, V)>> {
+        loop {
+            let entry = next(&mut self.entries)?;
+            if let Some(row) = self.row(entry).transpose() {
+                return Some(row);
+            }
+        }
+    }
 }
 
 impl<K: Key, V, I: Key, F: Format<V>, A: Reader> Iterator for Found<K, V, I, F, A> {
     type Item = Result<(K, V)>;
 
     fn next(&mut self) -> Option<Result<(K, V)>> {
-        let entry = self.entries.next()?;
-        Some(self.row(entry))
+        self.next_row(Iter::next)
     }
 }
 
 impl<K: Key, V, I: Key, F: Format<V>, A: Reader> DoubleEndedIterator for Found<K, V, I, F, A> {
     fn next_back(&mut self) -> Option<Result<(K, V)>> {
-        let entry = self.entries.next_back()?;
-        Some(self.row(entry))
+        self.next_row(Iter::next_back)
+    }
+}
+
+/// Keys of an index, each with the key of the table's entry. Made by [`By::keys`].
+pub struct IndexKeys<K, I> {
+    entries: Iter,
+    is_unique: bool,
+    types: Types<(K, I)>,
+}
+
+impl<K, I> fmt::Debug for IndexKeys<K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IndexKeys").field(&self.entries).finish()
+    }
+}
+
+impl<K: Key, I: Key> IndexKeys<K, I> {
+    fn decoded(is_unique: bool, entry: Result<(Vec<u8>, Value)>) -> Result<(I, K)> {
+        let (key, value) = entry?;
+        let mut rest = &key[..];
+        let own = I::decode_key(&mut rest)?;
+        let named = if is_unique { decode(&value) } else { decode(rest) };
+        Ok((own, named?))
+    }
+}
+
+impl<K: Key, I: Key> Iterator for IndexKeys<K, I> {
+    type Item = Result<(I, K)>;
+
+    fn next(&mut self) -> Option<Result<(I, K)>> {
+        let is_unique = self.is_unique;
+        self.entries.next().map(|entry| Self::decoded(is_unique, entry))
+    }
+}
+
+impl<K: Key, I: Key> DoubleEndedIterator for IndexKeys<K, I> {
+    fn next_back(&mut self) -> Option<Result<(I, K)>> {
+        let is_unique = self.is_unique;
+        self.entries.next_back().map(|entry| Self::decoded(is_unique, entry))
     }
 }

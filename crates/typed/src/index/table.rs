@@ -1,9 +1,12 @@
 //! Tables that keep indexes.
 
+mod expiring;
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
+use foldb::feed::UpdateOp;
 use foldb::{
     Db, Error, Keyspace, KeyspaceOptions, KeyspaceReader, Result, Transaction, TransactionKeyspace,
 };
@@ -15,7 +18,7 @@ use crate::index::{AnyIndex, Index, check_names, find_indexes, keyspace_name, na
 use crate::key::{Key, decode};
 use crate::range::{AsPrefix, AsRange};
 use crate::schema::{self, Schema};
-use crate::table::{Entries, Table};
+use crate::table::{Entries, Table, TableUpdate};
 use crate::value::{Format, Postcard};
 
 /// A [`Table`] that also finds its entries by the keys of its [`Index`]es. Each write changes the
@@ -29,6 +32,8 @@ struct Inner<K, V, F> {
     db: Db,
     name: String,
     table: Table<K, V, F>,
+    /// Whether rows expire, and with each row its entries of the indexes.
+    expires: bool,
     indexes: Vec<Kept<K, V>>,
 }
 
@@ -105,6 +110,20 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
     /// `InvalidArgument` if the table has an index that is not declared, or one of another type; as
     /// [`Table::open`]. `Aborted` if two entries have one key of a unique index.
     pub fn open(db: &Db, name: &str, indexes: &[&dyn AnyIndex<K, V>]) -> Result<Self> {
+        Self::open_with(db, name, KeyspaceOptions::default(), indexes)
+    }
+
+    /// Opens a table as [`IndexedTable::open`] does, and creates it with these options if it is
+    /// missing. With an expiry, the entries of an index expire at the moment of their row.
+    ///
+    /// # Errors
+    /// As [`IndexedTable::open`].
+    pub fn open_with(
+        db: &Db,
+        name: &str,
+        options: KeyspaceOptions,
+        indexes: &[&dyn AnyIndex<K, V>],
+    ) -> Result<Self> {
         check_names(indexes)?;
         let stored = names_of(db, name)?;
         let is_declared = |stored: &&String| indexes.iter().any(|index| index.name() == **stored);
@@ -114,20 +133,15 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
                  declare it, or drop it with IndexedTable::drop_index"
             )));
         }
-        let options = KeyspaceOptions::default();
         let keyspace = schema::open(db, name, &Table::<K, V, F>::schema(), None, options)?;
-        if keyspace.options().expiry.is_some() {
-            return Err(Error::invalid_argument(format!(
-                "entries of table '{name}' expire, and its indexes would keep theirs"
-            )));
-        }
+        let expires = keyspace.options().expiry.is_some();
         let table = Table::of(keyspace);
         let mut kept = Vec::with_capacity(indexes.len());
         for index in indexes {
             kept.push(build(db, name, &table, index.shared())?);
         }
         let (db, name) = (db.clone(), name.to_owned());
-        Ok(IndexedTable(Arc::new(Inner { db, name, table, indexes: kept })))
+        Ok(IndexedTable(Arc::new(Inner { db, name, table, expires, indexes: kept })))
     }
 
     /// Drops an index of a table. No handle of the table may be in use.
@@ -178,6 +192,23 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
         self.0.table.prefix(prefix)
     }
 
+    /// Counts the entries of a range, one by one.
+    ///
+    /// # Errors
+    /// As [`Table::count`].
+    pub fn count(&self, range: impl AsRange<K>) -> Result<u64> {
+        self.0.table.count(range)
+    }
+
+    /// Returns what a write of the change feed did to the table: see [`Table::decode`]. A write to
+    /// an index is none of the table.
+    ///
+    /// # Errors
+    /// As [`Table::decode`].
+    pub fn decode(&self, op: &UpdateOp<'_>) -> Result<Option<TableUpdate<K, V>>> {
+        self.0.table.decode(op)
+    }
+
     /// Returns all entries, in the order of the table's keys.
     ///
     /// # Errors
@@ -201,7 +232,7 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
         let kept = self.0.kept(index)?;
         let moment = self.0.db.snapshot();
         let rows = moment.keyspace(self.0.table.keyspace());
-        Ok(By::new(moment.keyspace(&kept.keyspace), rows, index.is_unique()))
+        Ok(By::new(moment.keyspace(&kept.keyspace), rows, index.is_unique(), self.0.expires))
     }
 
     /// Returns the table inside a transaction.
@@ -337,7 +368,8 @@ impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
     {
         let kept = self.own.kept(index)?;
         let rows = self.transaction.keyspace(self.own.table.keyspace());
-        Ok(By::new(self.transaction.keyspace(&kept.keyspace), rows, index.is_unique()))
+        let entries = self.transaction.keyspace(&kept.keyspace);
+        Ok(By::new(entries, rows, index.is_unique(), self.own.expires))
     }
 
     /// Sets the value of a key, and changes the indexes.
@@ -411,18 +443,19 @@ impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
     /// write.
     fn replace(&self, key: &[u8], new: Option<&V>) -> Result<Option<V>> {
         let old = self.find(key)?;
+        self.all_or_nothing(|| self.write(key, old.as_ref(), new))?;
+        Ok(old)
+    }
+
+    /// Does some writes. After an error, none of them stays in the transaction.
+    fn all_or_nothing<T>(&self, write: impl FnOnce() -> Result<T>) -> Result<T> {
         let savepoint = self.transaction.savepoint();
-        match self.write(key, old.as_ref(), new) {
-            Ok(()) => {
-                self.transaction.release(savepoint);
-                Ok(old)
-            }
-            Err(error) => {
-                self.transaction.rollback_to(savepoint)?;
-                self.transaction.release(savepoint);
-                Err(error)
-            }
+        let outcome = write();
+        if outcome.is_err() {
+            self.transaction.rollback_to(savepoint)?;
         }
+        self.transaction.release(savepoint);
+        outcome
     }
 
     fn write(&self, key: &[u8], old: Option<&V>, new: Option<&V>) -> Result<()> {
@@ -435,7 +468,9 @@ impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
             for own in before.iter().filter(|own| after.binary_search(own).is_err()) {
                 kept.remove(self.transaction, own, key)?;
             }
-            for own in after.iter().filter(|own| before.binary_search(own).is_err()) {
+            // Where rows expire, each put gives a row a new end, and so its entries.
+            let is_new = |own: &&Vec<u8>| self.own.expires || before.binary_search(own).is_err();
+            for own in after.iter().filter(is_new) {
                 kept.add(self.transaction, own, key)?;
             }
         }

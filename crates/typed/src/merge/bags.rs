@@ -8,7 +8,7 @@ use foldb::{Result, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::access::Writes;
+use crate::access::BlindWrites;
 use crate::borrowed::AsKey;
 use crate::key::{Key, decode};
 use crate::merge::{MergeTable, Merged};
@@ -51,7 +51,7 @@ impl<T: Key + Ord> Merged for Set<T> {
     }
 }
 
-impl<K: Key, T: Key + Ord, A: Writes> MergeTable<K, Set<T>, A> {
+impl<K: Key, T: Key + Ord, A: BlindWrites> MergeTable<K, Set<T>, A> {
     /// Adds a member, without reading the set.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl<T: Serialize + DeserializeOwned, const N: u32> Merged for LastN<T, N> {
     }
 }
 
-impl<K: Key, T: Serialize + DeserializeOwned, const N: u32, A: Writes>
+impl<K: Key, T: Serialize + DeserializeOwned, const N: u32, A: BlindWrites>
     MergeTable<K, LastN<T, N>, A>
 {
     /// Appends an element, without reading the others.
@@ -152,7 +152,7 @@ impl<T: Key> Merged for Sketch<T> {
     }
 }
 
-impl<K: Key, T: Key, A: Writes> MergeTable<K, Sketch<T>, A> {
+impl<K: Key, T: Key, A: BlindWrites> MergeTable<K, Sketch<T>, A> {
     /// Counts an element, without reading the sketch.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use foldb::{Error, Result};
 
-use crate::access::Writes;
+use crate::access::BlindWrites;
 use crate::borrowed::AsKey;
 use crate::key::{Key, decode};
 use crate::merge::{MergeTable, Merged};
@@ -34,7 +34,7 @@ impl Merged for Counter {
     }
 }
 
-impl<K: Key, A: Writes> MergeTable<K, Counter, A> {
+impl<K: Key, A: BlindWrites> MergeTable<K, Counter, A> {
     /// Adds to a count, without reading it.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl<T: Summed> Merged for Sum<T> {
     }
 }
 
-impl<K: Key, T: Summed, A: Writes> MergeTable<K, Sum<T>, A> {
+impl<K: Key, T: Summed, A: BlindWrites> MergeTable<K, Sum<T>, A> {
     /// Adds to a sum, without reading it.
     ///
     /// # Errors

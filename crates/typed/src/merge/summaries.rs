@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use foldb::operators::{histogram, stats, top};
 use foldb::{Error, Result};
 
-use crate::access::Writes;
+use crate::access::BlindWrites;
 use crate::borrowed::AsKey;
 use crate::key::{Key, decode};
 use crate::merge::{MergeTable, Merged};
@@ -51,7 +51,7 @@ impl<T: Key, const K: usize> Merged for TopK<T, K> {
     }
 }
 
-impl<K: Key, T: Key, const N: usize, A: Writes> MergeTable<K, TopK<T, N>, A> {
+impl<K: Key, T: Key, const N: usize, A: BlindWrites> MergeTable<K, TopK<T, N>, A> {
     /// Adds an item with its score, without reading the others.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Merged for Stats {
     }
 }
 
-impl<K: Key, A: Writes> MergeTable<K, Stats, A> {
+impl<K: Key, A: BlindWrites> MergeTable<K, Stats, A> {
     /// Adds a sample, without reading the others.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl<const PER_MILLE: u32> Merged for Histogram<PER_MILLE> {
     }
 }
 
-impl<K: Key, const PER_MILLE: u32, A: Writes> MergeTable<K, Histogram<PER_MILLE>, A> {
+impl<K: Key, const PER_MILLE: u32, A: BlindWrites> MergeTable<K, Histogram<PER_MILLE>, A> {
     /// Counts a sample, without reading the others.
     ///
     /// # Errors

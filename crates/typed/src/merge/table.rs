@@ -8,7 +8,8 @@ use foldb::{
     TransactionKeyspace, Value,
 };
 
-use crate::access::{CallOptions, Writes};
+use crate::access::{BlindWrites, CallOptions, Writes};
+use crate::batch::{Batch, Batched};
 use crate::borrowed::AsKey;
 use crate::key::{Key, decode};
 use crate::merge::Merged;
@@ -63,6 +64,10 @@ impl<K, M, A: fmt::Debug> fmt::Debug for MergeTable<K, M, A> {
 }
 
 impl<K, M, A> MergeTable<K, M, A> {
+    pub(crate) fn access(&self) -> &A {
+        &self.access
+    }
+
     fn of(access: A) -> MergeTable<K, M, A> {
         MergeTable { access, types: PhantomData }
     }
@@ -115,6 +120,11 @@ impl<K, M> MergeTable<K, M> {
         MergeTable::of(transaction.keyspace(&self.access))
     }
 
+    /// Returns the table in a batch: see [`Batch`].
+    pub fn in_batch<'a>(&'a self, batch: &'a Batch) -> MergeTable<K, M, Batched<'a>> {
+        MergeTable::of(batch.over(&self.access))
+    }
+
     /// Returns the table with options for its reads or writes: see
     /// [`Table::with`](crate::Table::with).
     pub fn with<'a, O: CallOptions>(&'a self, options: &'a O) -> MergeTable<K, M, O::Handle<'a>> {
@@ -163,22 +173,13 @@ impl<K: Key, M: Merged, A: Reader> MergeTable<K, M, A> {
     }
 }
 
-impl<K: Key, M: Merged, A: Writes> MergeTable<K, M, A> {
+impl<K: Key, M: Merged, A: BlindWrites> MergeTable<K, M, A> {
     /// Merges an operand into a value, without reading it.
     ///
     /// # Errors
     /// As [`Keyspace::merge`]; `InvalidArgument` for an operand that cannot be written.
     pub fn merge(&self, key: impl AsKey<K>, operand: &M::Operand) -> Result<()> {
         self.merge_encoded(key, &M::encode(operand)?)
-    }
-
-    /// Merges an operand, and returns the value after it. This reads the value.
-    ///
-    /// # Errors
-    /// As [`Keyspace::merge_get`].
-    pub fn merge_get(&self, key: impl AsKey<K>, operand: &M::Operand) -> Result<Option<M::Value>> {
-        let merged = self.access.merge_get(&crate::encode::<K>(key), &M::encode(operand)?)?;
-        merged.map(|value| M::decode(&value)).transpose()
     }
 
     pub(super) fn merge_encoded(&self, key: impl AsKey<K>, operand: &[u8]) -> Result<()> {
@@ -199,6 +200,17 @@ impl<K: Key, M: Merged, A: Writes> MergeTable<K, M, A> {
     /// As [`Keyspace::delete_range`].
     pub fn delete_range(&self, range: impl AsRange<K>) -> Result<()> {
         self.access.delete_range(range.encode_range(&[]).bounds())
+    }
+}
+
+impl<K: Key, M: Merged, A: Writes> MergeTable<K, M, A> {
+    /// Merges an operand, and returns the value after it. This reads the value.
+    ///
+    /// # Errors
+    /// As [`Keyspace::merge_get`].
+    pub fn merge_get(&self, key: impl AsKey<K>, operand: &M::Operand) -> Result<Option<M::Value>> {
+        let merged = self.access.merge_get(&crate::encode::<K>(key), &M::encode(operand)?)?;
+        merged.map(|value| M::decode(&value)).transpose()
     }
 
     /// Deletes a key, and returns the value that it had.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldb_typed::foldb::env::MemFs;
-use foldb_typed::foldb::expiry::Expiry;
-use foldb_typed::foldb::{Db, ErrorKind, Isolation, KeyspaceOptions, TransactionOptions};
+use foldb_typed::foldb::{Db, ErrorKind, Isolation, TransactionOptions};
 use foldb_typed::{AnyIndex, Error, Index, IndexedTable, Result, Table};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -301,16 +300,6 @@ fn names_that_could_be_mistaken_are_refused() {
 }
 
 static BY_KEY: Index<u8, Person, u8> = Index::new("by_key", |key, _| Some(*key));
-
-#[test]
-fn a_table_whose_entries_expire_has_no_indexes() {
-    let db = new();
-    let options =
-        KeyspaceOptions { expiry: Some(Expiry::per_write()), ..KeyspaceOptions::default() };
-    Table::<u8, Person>::open_with(&db, "people", options).unwrap();
-    let error = IndexedTable::<_, Person>::open(&db, "people", &[&BY_EMAIL]).unwrap_err();
-    assert!(error.to_string().starts_with("entries of table 'people' expire"), "{error}");
-}
 
 #[test]
 fn reads_by_an_index_see_one_moment() {

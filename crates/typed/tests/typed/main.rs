@@ -1,8 +1,10 @@
 //! Tests of typed tables, by subject.
 
+mod batches;
 mod codecs;
 mod derived;
 mod examples;
+mod expiry;
 mod indexes;
 mod merges;
 mod schemas;

@@ -141,6 +141,55 @@ pub enum UpdateOp<'a> {
     },
 }
 
+impl<'a> UpdateOp<'a> {
+    /// Returns the name of the keyspace.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::feed::{Change, Position};
+    /// use foldb::{Db, Options};
+    ///
+    /// let options = Options {
+    ///     create_if_missing: true,
+    ///     wal_retention_bytes: 64 << 20,
+    ///     ..Options::default()
+    /// };
+    /// let db = Db::open(dir.path().join("db"), options)?;
+    /// db.put("page", "text")?;
+    /// db.delete_range("a".."b")?;
+    /// db.sync()?;
+    /// let mut changed = Vec::new();
+    /// for update in db.updates_since(&Position::BEGINNING)? {
+    ///     if let Change::Batch(batch) = update?.change {
+    ///         let keys = batch.iter().map(|op| (op.keyspace().to_owned(), op.key().map(Vec::from)));
+    ///         changed.extend(keys);
+    ///     }
+    /// }
+    /// let page = ("default".to_owned(), Some(b"page".to_vec()));
+    /// assert_eq!(changed, [page, ("default".to_owned(), None)]);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn keyspace(&self) -> &'a str {
+        match *self {
+            UpdateOp::Put { keyspace, .. }
+            | UpdateOp::Delete { keyspace, .. }
+            | UpdateOp::Merge { keyspace, .. }
+            | UpdateOp::DeleteRange { keyspace, .. } => keyspace,
+        }
+    }
+
+    /// Returns the key; `None` for [`UpdateOp::DeleteRange`], which has a range.
+    pub fn key(&self) -> Option<&'a [u8]> {
+        match *self {
+            UpdateOp::Put { key, .. }
+            | UpdateOp::Delete { key, .. }
+            | UpdateOp::Merge { key, .. } => Some(key),
+            UpdateOp::DeleteRange { .. } => None,
+        }
+    }
+}
+
 /// Names that a batch needs: of its keyspaces, or of its operators.
 pub(super) trait Names {
     /// Returns the name of a keyspace.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, MemFs};
 use foldb::operators::Operator;
-use foldb::{Db, Options, Snapshot, WriteBatch};
+use foldb::{Db, KeyspaceOptions, Options, Snapshot, WriteBatch};
 
 use crate::support;
 use crate::support::{PATH, count, number, open, options, reopen, text};
@@ -37,6 +37,27 @@ fn h02_a_counter_that_no_reader_pins_is_one_record() {
     }
     assert_eq!(chain_len(&db, "a"), 1);
     assert_eq!(db.stats().merges, 1000);
+}
+
+/// The memtable of a keyspace of its own is smaller than the write buffer. The writer stopped
+/// folding once records and index together were as large as the space for records.
+#[test]
+fn a_counter_stays_short_until_the_memtable_of_its_keyspace_is_full() {
+    let buffer = Options { write_buffer_size: 4 << 20, ..options(&MemFs::new()) };
+    let db = Db::open(PATH, buffer).unwrap();
+    let counts = KeyspaceOptions::with_operator("uint64add");
+    let counts = db.create_keyspace("counts", counts).unwrap();
+    let mut longest = 0;
+    for n in 0..40_000_u64 {
+        let mut batch = WriteBatch::new();
+        batch.put_in(&counts, n.to_be_bytes(), "").merge_in(&counts, "all", number(1));
+        db.write(&batch).unwrap();
+        if n % 500 == 0 {
+            longest = longest.max(counts.get_operands("all").unwrap().len());
+        }
+    }
+    // In the memtable, in sealed ones, and in tables.
+    assert!(longest <= 300, "{longest} records, {} flushes", db.stats().flushes);
 }
 
 /// A reader pins S = 100, then the writer folds op 101 into a.MERGE.90: a second read at 100 would
