@@ -36,6 +36,7 @@ mod repair;
 mod resume;
 mod rows;
 mod scan;
+mod strangers;
 mod typed;
 mod updates;
 mod usage;
