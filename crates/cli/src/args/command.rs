@@ -71,8 +71,6 @@ Example:
   foldb ttl shop.db ann --keyspace sessions"
     )]
     Ttl(Ttl),
-    /// Merges an operand into a key without reading it, and creates the database if it does not
-    /// exist
     /// Merges an operand into a key, and creates the database if it does not exist
     #[command(
         override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get | --blind] \

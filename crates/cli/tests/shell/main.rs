@@ -19,6 +19,7 @@ mod foldb;
 mod gc;
 #[cfg(unix)]
 mod import;
+mod json;
 mod keys;
 mod keyspaces;
 mod kill;
