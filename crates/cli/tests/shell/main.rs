@@ -31,6 +31,8 @@ mod options;
 #[cfg(unix)]
 mod original;
 mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod points;
 mod queue;
 mod repair;
