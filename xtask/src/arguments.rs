@@ -116,6 +116,10 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo test -p foldb --features zstd --lib -- table options`.
     Zstd,
+    /// Import and export of Parquet, behind the cargo feature `parquet` of the shell
+    ///
+    /// Runs `cargo test -p foldb-cli --features parquet -- parquet::`.
+    Parquet,
     /// Databases whose process is killed at random moments
     ///
     /// Runs `foldb-stress ARGUMENTS`, by default `run --databases 4 --kills 6 --allow-gaps`. See

@@ -7,7 +7,9 @@
 use std::process::Command;
 
 use crate::arguments::{Check, Passed};
-use crate::commands::{append_only_short, fmt, lint, loom, report, small_disks, test, zstd};
+use crate::commands::{
+    append_only_short, fmt, lint, loom, parquet, report, small_disks, test, zstd,
+};
 use crate::gate;
 use crate::step::{Step, root};
 
@@ -77,6 +79,7 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
         &[|| Some(tests_of("foldb-typed")), || Some(tests_of("foldb-cli"))],
     ),
     (&["crates/cli/", "docs/shell.md", "docs/cookbook.md"], &[|| Some(tests_of("foldb-cli"))]),
+    (&["crates/cli/Cargo.toml", "crates/cli/src/rows/"], &[|| Some(parquet())]),
     (&["crates/db_bench/", "docs/db_bench.md"], &[|| Some(tests_of("db_bench"))]),
     (&["merge_bench/", "docs/merge_bench.md"], &[|| Some(tests_of("merge_bench"))]),
     (&["crates/stress/"], &[|| Some(tests_of("foldb-stress"))]),

@@ -31,6 +31,7 @@ pub(crate) fn run(command: Command) -> Result<(), String> {
         Command::SmallDisks => small_disks().run(),
         Command::Report => report().run(),
         Command::Zstd => zstd().map_or(Ok(()), |step| step.run()),
+        Command::Parquet => parquet().run(),
         Command::Stress(passed) => stress(passed).run(),
         Command::Bench(passed) => bench(passed).run(),
         Command::Compare(passed) => compare(passed).run(),
@@ -114,6 +115,11 @@ pub(crate) fn zstd() -> Option<Step> {
         return None;
     }
     Some(Step::new("cargo test -p foldb --features zstd --lib -- table options"))
+}
+
+/// Tests what the feature `parquet` adds. No other step compiles the crate `parquet`.
+pub(crate) fn parquet() -> Step {
+    Step::new("cargo test -p foldb-cli --features parquet -- parquet::").limited("40m")
 }
 
 fn fuzz(passed: Passed) -> Result<Step, String> {

@@ -71,8 +71,6 @@ Example:
   foldb ttl shop.db ann --keyspace sessions"
     )]
     Ttl(Ttl),
-    /// Merges an operand into a key without reading it, and creates the database if it does not
-    /// exist
     /// Merges an operand into a key, and creates the database if it does not exist
     #[command(
         override_usage = "foldb merge DB KEY OPERAND [--operator OP] [--get | --blind] \
@@ -482,10 +480,12 @@ Examples:
   foldb updates words.db --since 17.3.9.8f1c0a52d37b6e44 --follow --json"
     )]
     Updates(Updates),
-    /// Copies a LevelDB database into a new database, or the rows of CSV or JSON lines into one
+    /// Copies a LevelDB database into a new database, or the rows of CSV, JSON lines or Parquet
+    /// into one
     #[command(
-        override_usage = "foldb import --from leveldb SRC DST [--operator OP] | --from csv|jsonl \
-                          FILE|- DB --key COLUMNS [--value COLUMN|json] [--merge OP] [FLAGS]",
+        override_usage = "foldb import --from leveldb SRC DST [--operator OP] | --from \
+                          csv|jsonl|parquet FILE|- DB --key COLUMNS [--value COLUMN|json] \
+                          [--merge OP] [FLAGS]",
         after_help = "\
 From leveldb: no program may have SRC open, and import changes nothing in it. Import checks every
 checksum, and refuses SRC if anything is damaged or missing. If a killed program left an incomplete
@@ -493,11 +493,14 @@ write at the end of the newest log, import leaves it out, as LevelDB does, and r
 compares all keys and values at the end. DST appears only then, so after a failure or a kill run the
 import again. SRC must order its keys by their bytes, which is LevelDB's default.
 
-From csv and jsonl: each row becomes an entry of DB, which is created if it does not exist. Without
---value and --merge, the value is the whole row as JSON. Several key columns are joined by
---separator, or make a key of the keyspace's types. Rows are written in atomic batches, in their
-order. The first row that cannot be imported ends the import; --rejected keeps such rows aside.
-After a failure or Ctrl-C, the message says how many rows are in, for --skip.
+From csv, jsonl and parquet: each row becomes an entry of DB, which is created if it does not exist.
+With --merge or --key-types, a missing keyspace is created too. Without --value and --merge, the
+value is the whole row as JSON. Several key columns are joined by --separator, or make a key of the
+keyspace's types. Rows are written in atomic batches, in their order. The first row that cannot be
+imported ends the import; --rejected keeps such rows aside. After a failure or Ctrl-C, the message
+says how many rows are in, for --skip.
+
+From parquet: foldb must be built with the cargo feature parquet. A row is read as a line of JSON.
 
 Examples:
   foldb import --from leveldb old.ldb words.db
@@ -505,28 +508,36 @@ Examples:
   foldb import --from csv towns.csv towns.db --key country,town --value people --as u64
   foldb import --from csv visits.csv visits.db --key page --merge uint64add
   zcat events.jsonl.gz | foldb import --from jsonl - events.db --key user,time \\
-    --key-types str,u64 --keyspace events --rejected bad.jsonl"
+    --key-types str,u64 --keyspace events --rejected bad.jsonl
+  foldb import --from parquet sales.parquet sales.db --key country --value cents \\
+    --merge int64add --keyspace cents"
     )]
     Import(Import),
-    /// Copies the entries of a keyspace into a new LevelDB database, or a file of CSV or JSON lines
+    /// Copies the entries of a keyspace into a new LevelDB database, or a file of CSV, JSON lines
+    /// or Parquet
     #[command(
-        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] | --to csv|jsonl DB \
-                          FILE|- [--key COLUMNS] [--value COLUMN|json] [FLAGS]",
+        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] | --to \
+                          csv|jsonl|parquet DB FILE|- [--key COLUMNS] [--value COLUMN|json] \
+                          [FLAGS]",
         after_help = "\
 To leveldb: each entry is exported with its folded value. Export refuses what LevelDB cannot hold: a
 key whose operands cannot be folded, a keyspace with another comparator, and a database with several
 keyspaces unless --keyspace names one. Export compares all keys and values at the end. DST appears
 only then, so after a failure or a kill run the export again.
 
-To csv and jsonl: each entry becomes a row, in the order of the keys. --key and --value name the
-columns. With --value json, each value is the whole row as `import --value json` stored it. An entry
-that does not fit ends the export with exit code 1. FILE appears when it is complete.
+To csv, jsonl and parquet: each entry becomes a row, in the order of the keys. --key and --value
+name the columns. With --value json, each value is the whole row as `import --value json` stored it.
+An entry that does not fit ends the export with exit code 1. FILE appears when it is complete.
+
+To parquet: foldb must be built with the cargo feature parquet. The export reads the entries twice:
+the first pass finds the types of the columns.
 
 Examples:
   foldb export --to leveldb words.db words.ldb
   foldb export --to leveldb shop.db visits.ldb --keyspace visits --json
   foldb export --to csv towns.db towns.csv --key country,town --value people --as u64
-  foldb export --to jsonl events.db - --keyspace events --value json --prefix ann"
+  foldb export --to jsonl events.db - --keyspace events --value json --prefix ann
+  foldb export --to parquet words.db words.parquet --as u64"
     )]
     Export(Export),
     /// Lists the merge operators: name, parameter, operand text and an example

@@ -1,4 +1,4 @@
-//! Arguments of `import` and `export` for rows of CSV and JSON lines.
+//! Arguments of `import` and `export` for rows of CSV, JSON lines and Parquet.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::rows::Layout;
 
 /// How the rows of a file are written.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Rows of csv and jsonl")]
+#[command(next_help_heading = "Rows of csv, jsonl and parquet")]
 pub(crate) struct Table {
     /// The columns of the key, with commas between
     #[arg(long, value_name = "COLUMNS")]
@@ -42,6 +42,7 @@ impl Table {
                 Some(Layout::Csv { delimiter: self.delimiter, header: !self.no_header })
             }
             Foreign::Jsonl => Some(Layout::Json),
+            Foreign::Parquet => Some(Layout::Parquet),
         }
     }
 
@@ -72,14 +73,16 @@ fn first_of(given: &[(&'static str, bool)]) -> Option<&'static str> {
 /// Refuses a flag of rows for another engine.
 fn refuse(given: Option<&'static str>) -> Outcome {
     match given {
-        Some(flag) => Err(Exit::usage(format!("{flag} is for csv and jsonl, not for leveldb"))),
+        Some(flag) => {
+            Err(Exit::usage(format!("{flag} is for csv, jsonl and parquet, not for leveldb")))
+        }
         None => Ok(()),
     }
 }
 
 /// The flags of `import` for rows.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Rows of csv and jsonl")]
+#[command(next_help_heading = "Rows of csv, jsonl and parquet")]
 pub(crate) struct ImportRows {
     /// The columns.
     #[command(flatten)]
@@ -129,7 +132,7 @@ impl ImportRows {
 
 /// The flags of `export` for rows.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Rows of csv and jsonl")]
+#[command(next_help_heading = "Rows of csv, jsonl and parquet")]
 pub(crate) struct ExportRows {
     /// The columns.
     #[command(flatten)]

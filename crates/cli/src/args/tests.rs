@@ -233,3 +233,22 @@ fn help_and_version_of_the_whole() {
     );
     assert!(usage_error("foldb help gte").contains("nearest is 'get'"));
 }
+
+/// A shell completes paths only for arguments that are known to be paths.
+#[test]
+fn every_path_has_a_hint_for_completions() {
+    let paths = ["DB", "DIR", "DST", "SRC", "FILE", "FILE|-"];
+    for command in Cli::command().get_subcommands() {
+        for arg in command.get_arguments() {
+            let names: Vec<&str> = arg
+                .get_value_names()
+                .unwrap_or_default()
+                .iter()
+                .map(|name| name.as_str())
+                .collect();
+            let is_path = names.iter().any(|name| paths.contains(name));
+            let has_hint = arg.get_value_hint() != clap::ValueHint::Unknown;
+            assert_eq!(is_path, has_hint, "{} {}", command.get_name(), arg.get_id());
+        }
+    }
+}

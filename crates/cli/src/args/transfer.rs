@@ -16,6 +16,8 @@ pub(crate) enum Foreign {
     Csv,
     /// JSON objects, one on each line.
     Jsonl,
+    /// A table of columns with types.
+    Parquet,
 }
 
 /// `import`.

@@ -60,5 +60,5 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn moment(text: &str) -> Result<SystemTime, String> {
     humantime::parse_rfc3339_weak(text)
-        .map_err(|error| format!("{error}; expected a time such as 2026-05-01 12:00:00"))
+        .map_err(|error| format!("{error}; expected a time in UTC such as 2026-05-01 12:00:00"))
 }

@@ -109,8 +109,14 @@ fn verify(dir: &Path, common: &Common) -> Outcome {
     output.flush()?;
     match check.faults.len() {
         0 => {
-            let (all, files, bytes) = (check.backups, check.files, HumanBytes(check.bytes));
-            let _ = writeln!(io::stderr(), "{all} backups are sound: {files} files ({bytes})");
+            let all = match check.backups {
+                1 => "1 backup is".to_owned(),
+                all => format!("{all} backups are"),
+            };
+            let (files, bytes) = (check.files, HumanBytes(check.bytes));
+            if !common.json {
+                let _ = writeln!(io::stderr(), "{all} sound: {files} files ({bytes})");
+            }
             Ok(())
         }
         1 => Err(Exit::failed(format!("{} has a fault", shown(dir)))),

@@ -40,6 +40,20 @@ pub(super) fn check(ends: &Ends, opened: &Opened) -> Outcome {
     )))
 }
 
+/// Refuses `--expires` for a keyspace that an import would create.
+///
+/// # Errors
+/// Fails if `--expires` is given: the new keyspace would have no expiry.
+pub(super) fn check_new(ends: &Ends, keyspace: &str) -> Outcome {
+    if ends.expires.is_none() {
+        return Ok(());
+    }
+    let name = quoted(keyspace.as_bytes());
+    Err(Exit::failed(format!(
+        "there is no keyspace {name}, and --expires needs one with an expiry ({CREATE})"
+    )))
+}
+
 /// Returns the options of a write that says when its entry expires.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `export --to csv|jsonl`: entries become rows, in the order of the keys.
+//! `export --to csv|jsonl|parquet`: entries become rows, in the order of the keys.
 //!
 //! Invariant: an entry that the rows cannot hold ends the export, and the file does not appear. So
 //! an import of the file gives the same entries.
@@ -9,9 +9,12 @@ use std::time::Instant;
 
 use foldb::Iter;
 use foldb_typed::schema::Schema;
+use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Common, Export, Table};
+#[cfg(feature = "parquet")]
+use crate::command::export_parquet;
 use crate::command::scan::{KeyRange, Walk, once};
 use crate::command::typed::key_of;
 use crate::exit::{Exit, Outcome};
@@ -27,31 +30,29 @@ use crate::rows::{
 
 /// Exports, and reports.
 pub(super) fn run(args: &Export, layout: Layout, common: &Common) -> Outcome {
+    layout.check_supported()?;
     let started = Instant::now();
     let name = args.keyspace.as_deref().unwrap_or(DEFAULT);
     let opened = Opened::open(&args.db, name, common.options())?;
     let mut rows = Rows::of(&args.rows.table, layout, &opened, common)?;
-    let entries = opened.keyspace.with(&once()).range(rows.range(args, common)?.bounds())?;
-    let limit = args.rows.limit.unwrap_or(u64::MAX);
-    let walk = Walk { entries, reverse: args.rows.reverse, limit };
+    let range = rows.range(args, common)?;
     let watch = Watch::start();
     let spinner = progress::spinner(
         "exporting",
         "{prefix} {spinner} {human_pos} entries, {per_sec}, {elapsed}",
     );
-    let mut writer = Writer::begin(&args.dst, layout)?;
-    rows.begin(&mut writer)?;
-    let mut count = 0;
-    walk.each(|entries| {
-        rows.write(&mut writer, entries)?;
-        count += 1;
-        spinner.set_position(count);
-        match watch.interrupted() {
-            true => Err(Exit::Interrupted("interrupted; an unfinished file is removed".to_owned())),
-            false => Ok(()),
+    let walk = Walks { args, opened: &opened, range, watch, spinner: spinner.clone() };
+    let count = match layout {
+        #[cfg(feature = "parquet")]
+        Layout::Parquet => export_parquet::write(&rows, &walk)?,
+        _ => {
+            let mut writer = Writer::begin(&args.dst, layout)?;
+            rows.begin(&mut writer)?;
+            let count = walk.each(|entries| rows.write(&mut writer, entries))?;
+            writer.finish()?;
+            count
         }
-    })?;
-    writer.finish()?;
+    };
     spinner.finish_and_clear();
     opened.close()?;
     let is_file = args.dst.as_os_str() != "-";
@@ -70,18 +71,48 @@ pub(super) fn run(args: &Export, layout: Layout, common: &Common) -> Outcome {
     }
 }
 
+/// The entries that an export writes, in as many passes as its format takes.
+pub(super) struct Walks<'a> {
+    pub(super) args: &'a Export,
+    opened: &'a Opened,
+    range: KeyRange,
+    watch: Watch,
+    spinner: ProgressBar,
+}
+
+impl Walks<'_> {
+    /// Visits every entry, and returns how many there are. Every pass sees the same entries.
+    pub(super) fn each(&self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome<u64> {
+        let entries = self.opened.keyspace.with(&once()).range(self.range.clone().bounds())?;
+        let (reverse, limit) = (self.args.rows.reverse, self.args.rows.limit.unwrap_or(u64::MAX));
+        let mut count = 0;
+        Walk { entries, reverse, limit }.each(|entries| {
+            visit(entries)?;
+            count += 1;
+            self.spinner.set_position(count);
+            match self.watch.interrupted() {
+                true => {
+                    Err(Exit::Interrupted("interrupted; an unfinished file is removed".to_owned()))
+                }
+                false => Ok(()),
+            }
+        })?;
+        Ok(count)
+    }
+}
+
 /// How entries become rows.
-struct Rows {
+pub(super) struct Rows {
     is_csv: bool,
-    keys: KeyShape,
-    key_names: Vec<String>,
-    value_name: String,
+    pub(super) keys: KeyShape,
+    pub(super) key_names: Vec<String>,
+    pub(super) value_name: String,
     /// Whether each value is a whole row.
-    is_stored: bool,
+    pub(super) is_stored: bool,
     /// The columns of stored rows; the first row has them.
     header: Option<Vec<String>>,
     schema: Option<Schema>,
-    key_form: Form,
+    pub(super) key_form: Form,
     form: Form,
     /// Whether a value that does not fit the form is text.
     or_text: bool,
@@ -186,7 +217,7 @@ impl Rows {
         }
     }
 
-    fn shown<'v>(&self, value: &'v [u8]) -> Result<Shown<'v>, String> {
+    pub(super) fn shown<'v>(&self, value: &'v [u8]) -> Result<Shown<'v>, String> {
         let shown = self.form.show(value);
         if self.or_text { shown.or_else(|_| Form::Utf8.show(value)) } else { shown }
     }

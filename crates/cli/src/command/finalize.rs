@@ -1,14 +1,18 @@
 //! `finalize`: folds every operand into a plain value.
 
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use foldb::operators::Finalized;
 use indicatif::HumanCount;
+use serde_json::{Value, json};
 
 use crate::args::{Common, Finalize};
 use crate::exit::{Exit, Outcome};
+use crate::form::json::integer;
+use crate::form::{Shown, json as as_json};
 use crate::location;
-use crate::output::key_in_message;
+use crate::output::{Output, key_in_message};
 use crate::progress;
 
 /// Most keys that the error names.
@@ -23,15 +27,28 @@ pub(super) fn run(args: &Finalize, common: &Common) -> Outcome {
     spinner.finish_and_clear();
     let left = finalized?;
     db.close()?;
-    let _ = writeln!(
-        io::stderr(),
-        "finalized in {:.1} s: {} operands are left",
-        started.elapsed().as_secs_f64(),
-        HumanCount(left.operands_left),
-    );
+    if common.json {
+        let mut output = Output::new();
+        output.json(&to_json(&left, common))?;
+        output.flush()?;
+    } else {
+        tell(&left, started.elapsed(), common);
+    }
     if left.failed.is_empty() {
         return Ok(());
     }
+    Err(Exit::failed(match left.failed.len() {
+        1 => "1 key could not be folded; put or delete it, and finalize again".to_owned(),
+        many => format!(
+            "{} keys could not be folded; put or delete them, and finalize again",
+            HumanCount(many as u64)
+        ),
+    }))
+}
+
+fn tell(left: &Finalized, took: Duration, common: &Common) {
+    let (seconds, operands) = (took.as_secs_f64(), HumanCount(left.operands_left));
+    let _ = writeln!(io::stderr(), "finalized in {seconds:.1} s: {operands} operands are left");
     for failed in left.failed.iter().take(MOST_NAMED) {
         let key = key_in_message(common.key_form(), &failed.key);
         let _ = writeln!(
@@ -41,11 +58,20 @@ pub(super) fn run(args: &Finalize, common: &Common) -> Outcome {
             failed.operator
         );
     }
-    Err(Exit::failed(match left.failed.len() {
-        1 => "1 key could not be folded; put or delete it, and finalize again".to_owned(),
-        many => format!(
-            "{} keys could not be folded; put or delete them, and finalize again",
-            HumanCount(many as u64)
-        ),
-    }))
+}
+
+fn to_json(left: &Finalized, common: &Common) -> Value {
+    let form = common.key_form();
+    let shown = |key| as_json::value(form.show(key).unwrap_or(Shown::Text(key)));
+    let failed = left.failed.iter().map(|failed| {
+        json!({
+            "key": shown(&failed.key),
+            "keyspace": &*failed.keyspace,
+            "operator": &*failed.operator,
+        })
+    });
+    json!({
+        "operands_left": integer(left.operands_left),
+        "failed": failed.collect::<Vec<_>>(),
+    })
 }

@@ -59,6 +59,11 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
 /// Refuses everything but a LevelDB database, by name if the engine knows it.
 fn check_is_leveldb(src: &Path) -> Outcome {
     let name = shown(src);
+    if src.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Exit::failed(format!(
+            "{name} is not a LevelDB database: it is a file, not a directory"
+        )));
+    }
     match ReadOnlyDb::open(src, Options { allow_unresolved_operators: true, ..Options::default() })
     {
         Ok(_) => Err(Exit::failed(format!(

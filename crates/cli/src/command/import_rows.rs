@@ -1,4 +1,4 @@
-//! `import --from csv|jsonl`: rows become entries.
+//! `import --from csv|jsonl|parquet`: rows become entries.
 //!
 //! Invariant: the database holds the first N rows of the file, without those that were rejected.
 //! Every message about an import that ends early tells N. A batch is one atomic write, so a kill
@@ -17,12 +17,13 @@ use serde_json::json;
 use crate::args::{Common, Import, ImportRows};
 use crate::command::import_target::Target;
 use crate::exit::{Exit, Outcome};
+use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::form::{Form, counted};
 use crate::interrupt::Watch;
 use crate::operator::OperandText;
 use crate::output::Output;
-use crate::rows::{Column, Input, KeyShape, Layout, Raw, Reader, Rejected, Row, name_of, split};
+use crate::rows::{Column, KeyShape, Layout, Raw, Reader, Rejected, Row, name_of, split};
 
 /// Most rows in a batch.
 const BATCH_ROWS: u64 = 4096;
@@ -40,13 +41,14 @@ pub(super) fn run(args: &Import, layout: Layout, common: &Common) -> Outcome {
     let names = rows.table.key.as_deref();
     let names = names.ok_or_else(|| Exit::usage("--key is missing: it names the key's columns"))?;
     let names = split("--key", names)?;
+    layout.check_supported()?;
     let target = Target::find(args, names.len(), common)?;
     let separator = &rows.table.separator;
     let keys = KeyShape::of(names.len(), target.schema(), common.key_format, separator)?;
     let watch = Watch::start();
     let started = Instant::now();
-    let (input, bar) = Input::open(&args.src, &watch)?;
-    let reader = Reader::begin(&args.src, input, layout, &watch)?;
+    let only = only(rows, &names);
+    let (reader, bar) = Reader::open(&args.src, layout, only.as_deref(), &watch)?;
     let key = names.iter().map(|name| reader.column(name)).collect::<Outcome<_>>()?;
     let value = value_of(rows, &reader, &target, common)?;
     let rejected = match &rows.rejected {
@@ -70,8 +72,19 @@ pub(super) fn run(args: &Import, layout: Layout, common: &Common) -> Outcome {
     let kept = import.rejected.take().map_or(Ok(()), Rejected::finish);
     done?;
     kept?;
+    let created = import.target.created().map(str::to_owned);
     import.target.close()?;
-    import.tally.report(started, common)
+    import.tally.report(started, created.as_deref(), common)
+}
+
+/// Returns the columns that the import reads, unless it keeps whole rows.
+fn only<'n>(rows: &'n ImportRows, key: &'n [String]) -> Option<Vec<&'n str>> {
+    let value = match (rows.table.value.as_deref(), &rows.merge) {
+        (Some("json"), _) | (None, None) => return None,
+        (value, _) => value,
+    };
+    let names = key.iter().map(String::as_str).chain(value);
+    rows.rejected.is_none().then(|| names.collect())
 }
 
 /// Returns where values come from.
@@ -215,8 +228,8 @@ struct Tally {
     /// How many rows were read when the last batch was written.
     committed: u64,
     rejected: u64,
-    /// The line of the first rejected row, and why.
-    first: Option<(u64, String)>,
+    /// Where the first rejected row is, as `line` 3, and why.
+    first: Option<(&'static str, u64, String)>,
 }
 
 impl Importing {
@@ -241,7 +254,7 @@ impl Importing {
                 let entry = reader.row(&read).and_then(|row| self.entries.entry(&row));
                 match entry {
                     Ok((key, value)) => self.add(&key, &value)?,
-                    Err(why) => self.reject(reader.line(), why, &read)?,
+                    Err(why) => self.reject(reader, why, &read)?,
                 }
                 self.tally.read += 1;
                 if self.tally.read - self.tally.committed >= BATCH_ROWS
@@ -268,16 +281,17 @@ impl Importing {
         Ok(())
     }
 
-    fn reject(&mut self, line: u64, why: String, raw: &Raw) -> Outcome {
+    fn reject(&mut self, reader: &Reader<'_>, why: String, raw: &Raw) -> Outcome {
+        let (unit, line) = (reader.unit(), reader.line());
         if self.tally.rejected == self.most_rejected {
             let before = match self.tally.rejected {
                 0 => String::new(),
                 more => format!(" ({} rejected before it)", counted(more, "row")),
             };
-            return Err(Exit::failed(format!("{} line {line}: {why}{before}", self.name)));
+            return Err(Exit::failed(format!("{} {unit} {line}: {why}{before}", self.name)));
         }
         self.tally.rejected += 1;
-        self.tally.first.get_or_insert((line, why));
+        self.tally.first.get_or_insert((unit, line, why));
         self.rejected.as_mut().map_or(Ok(()), |file| file.add(raw))
     }
 
@@ -318,24 +332,31 @@ impl Tally {
         }
     }
 
-    fn report(&self, started: Instant, common: &Common) -> Outcome {
+    /// Prints the numbers, and the keyspace that the import created.
+    fn report(&self, started: Instant, created: Option<&str>, common: &Common) -> Outcome {
         let imported = self.read - self.skipped - self.rejected;
         let seconds = started.elapsed().as_secs_f64();
         if common.json {
             let first = self.first.as_ref();
-            let first = first.map(|(line, why)| json!({ "line": integer(*line), "why": why }));
+            let first =
+                first.map(|(unit, line, why)| json!({ (*unit): integer(*line), "why": why }));
             let mut output = Output::new();
             output.json(&json!({
                 "imported": integer(imported),
                 "rejected": integer(self.rejected),
                 "skipped": integer(self.skipped),
                 "first_rejected": first,
+                "created_keyspace": created,
             }))?;
             output.flush()?;
         }
-        if let Some((line, why)) = &self.first {
+        let into = match created {
+            Some(name) => format!(" into the new keyspace {}", quoted(name.as_bytes())),
+            None => String::new(),
+        };
+        if let Some((unit, line, why)) = &self.first {
             return Err(Exit::Partial(format!(
-                "{} imported, {} rejected; the first: line {line}: {why}",
+                "{} imported{into}, {} rejected; the first: {unit} {line}: {why}",
                 counted(imported, "row"),
                 HumanCount(self.rejected)
             )));
@@ -344,7 +365,7 @@ impl Tally {
             let rate = imported as f64 / seconds.max(1e-3);
             let _ = writeln!(
                 io::stderr(),
-                "{} imported in {seconds:.2} s, {} a second",
+                "{} imported{into} in {seconds:.2} s, {} a second",
                 counted(imported, "row"),
                 HumanCount(rate as u64)
             );

@@ -1,7 +1,7 @@
 //! The keyspace into which rows are imported.
 //!
 //! Invariant: nothing is created before the columns of the file are known to be right. The first
-//! write creates the database, and a keyspace for typed keys.
+//! write creates the database, and a keyspace for typed keys or for the operands of `--merge`.
 
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ pub(super) struct Target {
     /// The types of keys.
     schema: Option<Schema>,
     place: Place,
+    /// Whether the import created the keyspace, which is not [`DEFAULT`].
+    is_new: bool,
 }
 
 enum Place {
@@ -46,7 +48,7 @@ impl Target {
     ///
     /// # Errors
     /// A usage error for an unknown operator or type. Fails if the keyspace is missing, unless
-    /// `--key-types` says how to create it.
+    /// `--key-types` or `--merge` says how to create it.
     pub(super) fn find(args: &Import, columns: usize, common: &Common) -> Outcome<Target> {
         let rows = &args.rows;
         let keyspace = rows.keyspace.as_deref().unwrap_or(DEFAULT);
@@ -61,10 +63,12 @@ impl Target {
             merge,
             schema: asked,
             place: Place::Nothing,
+            is_new: false,
         };
         target.look()?;
-        if let Some(opened) = target.opened() {
-            ends::check(&rows.ends, opened)?;
+        match target.opened() {
+            Some(opened) => ends::check(&rows.ends, opened)?,
+            None => ends::check_new(&rows.ends, keyspace)?,
         }
         Ok(target)
     }
@@ -74,7 +78,7 @@ impl Target {
             self.place = Place::NoKeyspace;
             let db = location::open(&self.path, self.options.clone())?;
             let is_there = db.keyspaces().contains(&self.keyspace);
-            if !is_there && self.schema.is_some() {
+            if !is_there && self.says_what_to_create() {
                 return Ok(db.close()?);
             }
             let opened = Opened::of(db, &self.path, &self.keyspace)?;
@@ -86,7 +90,7 @@ impl Target {
                 return Ok(());
             }
             opened.close()?;
-        } else if self.schema.is_some() {
+        } else if self.schema.is_some() || self.keyspace != DEFAULT && self.merge.is_some() {
             return Ok(());
         } else {
             keyspace::check_new(&self.path, &self.keyspace)?;
@@ -98,6 +102,10 @@ impl Target {
             self.place = Place::Merge(Some(Box::new(found)));
         }
         Ok(())
+    }
+
+    fn says_what_to_create(&self) -> bool {
+        self.schema.is_some() || self.merge.is_some()
     }
 
     /// Compares `--key-types` with the types of an existing keyspace.
@@ -117,6 +125,11 @@ impl Target {
     /// Returns the types of keys, if they have some.
     pub(super) fn schema(&self) -> Option<&Schema> {
         self.schema.as_ref()
+    }
+
+    /// Returns the name of the keyspace if the import created it.
+    pub(super) fn created(&self) -> Option<&str> {
+        self.is_new.then_some(&self.keyspace)
     }
 
     /// Returns the parser of operands, if rows are merged.
@@ -217,6 +230,7 @@ impl Target {
         };
         if self.keyspace != DEFAULT {
             let created = db.create_keyspace(&self.keyspace, own)?;
+            self.is_new = true;
             if self.merge.is_none() && created.default_operator().is_some() {
                 // A new keyspace takes the operator of the keyspace `default`.
                 created.unset_default_operator()?;

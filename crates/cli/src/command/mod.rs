@@ -12,6 +12,8 @@ mod dump_text;
 mod ends;
 mod explain;
 mod export;
+#[cfg(feature = "parquet")]
+mod export_parquet;
 mod export_rows;
 mod finalize;
 mod gc;

@@ -171,7 +171,7 @@ impl Walk {
 }
 
 /// Keys from `from` (inclusive) to `to` (exclusive).
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyRange {
     from: Vec<u8>,
     to: Option<Vec<u8>>,

@@ -148,7 +148,7 @@ pub(super) fn stats(db: &Path, common: &Common) -> Outcome {
 fn line_of_heads() -> String {
     let heads = ["time", "puts/s", "merges/s", "deletes/s", "gets/s", "write P99", "get P99"];
     let more = ["flushed/s", "compacted/s", "debt", "memory", "stalled"];
-    let all: Vec<String> = heads.iter().chain(&more).map(|head| format!("{head:>11}")).collect();
+    let all: Vec<String> = heads.iter().chain(&more).map(|head| format!("{head:>12}")).collect();
     all.concat() + "\n"
 }
 
@@ -174,7 +174,7 @@ fn line_of(view: &View) -> String {
         bytes(memory),
         format!("{:.0} %", 100.0 * view.rate("foldb_stall_seconds_total")),
     ];
-    let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>11}")).collect();
+    let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>12}")).collect();
     cells.concat() + "\n"
 }
 
@@ -182,7 +182,7 @@ fn line_of(view: &View) -> String {
 pub(super) fn doctor(args: &args::Doctor, common: &Common) -> Outcome {
     let recording = watch::read(&args.db)?;
     let end = end_of(&recording);
-    let view = View::of(&recording, end - args.last, end);
+    let view = View::of(&recording, clock::before(end, args.last), end);
     let mut findings = doctor::findings(&view);
     findings.extend(doctor::killed(&recording, process::runs));
     let mut output = Output::new();
@@ -209,24 +209,11 @@ pub(super) fn doctor(args: &args::Doctor, common: &Common) -> Outcome {
 /// Writes the page.
 pub(super) fn report(args: &args::Report, common: &Common) -> Outcome {
     let recording = watch::read(&args.db)?;
-    let to = args.to.unwrap_or_else(|| end_of(&recording));
-    let begin = recording.samples.first().map_or(to, |first| first.at());
-    let from = match args.last {
-        Some(last) => to - last,
-        None => args.from.unwrap_or(begin),
-    };
-    if from >= to {
-        return Err(Exit::usage("--from must be before --to"));
-    }
+    let (from, to) = stretch(args, &recording)?;
     let part = recording.since(from);
     let view = View::of(&recording, from, to);
     if view.last.is_none() {
-        return Err(Exit::failed(format!(
-            "nothing is recorded between {} and {}; the recording begins at {}",
-            clock::date_and_time(from),
-            clock::date_and_time(to),
-            clock::date_and_time(begin)
-        )));
+        return Err(not_recorded(args, &recording));
     }
     let mut findings = doctor::findings(&view);
     findings.extend(doctor::killed(&recording, process::runs));
@@ -248,6 +235,43 @@ pub(super) fn report(args: &args::Report, common: &Common) -> Outcome {
         output.text(&format!("wrote {}\n", shown(&args.output)))?;
     }
     output.flush()
+}
+
+/// Returns when the page begins and ends.
+fn stretch(args: &args::Report, recording: &Recording) -> Outcome<(SystemTime, SystemTime)> {
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from >= to
+    {
+        return Err(Exit::usage("--from must be before --to"));
+    }
+    let to = args.to.unwrap_or_else(|| end_of(recording));
+    let from = match args.last {
+        Some(last) => clock::before(to, last),
+        None => args.from.unwrap_or_else(|| begin_of(recording)),
+    };
+    if from < to { Ok((from, to)) } else { Err(not_recorded(args, recording)) }
+}
+
+/// Says which time the recording is of.
+fn not_recorded(args: &args::Report, recording: &Recording) -> Exit {
+    let asked = match (args.from, args.to) {
+        (Some(from), None) => format!(" after {}", clock::date_and_time(from)),
+        (None, Some(to)) => format!(" before {}", clock::date_and_time(to)),
+        (Some(from), Some(to)) => {
+            format!(" between {} and {}", clock::date_and_time(from), clock::date_and_time(to))
+        }
+        (None, None) => String::new(),
+    };
+    Exit::failed(format!(
+        "nothing is recorded{asked}: the recording begins at {} and ends at {}",
+        clock::date_and_time(begin_of(recording)),
+        clock::date_and_time(end_of(recording))
+    ))
+}
+
+/// Returns the moment of the first figures.
+fn begin_of(recording: &Recording) -> SystemTime {
+    recording.samples.first().map_or(SystemTime::UNIX_EPOCH, |first| first.at())
 }
 
 /// Returns the moment of the last figures.

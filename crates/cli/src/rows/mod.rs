@@ -1,20 +1,27 @@
-//! Tables of text: rows of CSV and JSON lines, read into entries and written from them.
+//! Tables: rows of CSV, JSON lines and Parquet, read into entries and written from them.
 //!
 //! Reading order: `input` (bytes that Ctrl-C ends), `reader` (rows as they are written), `row` (one
-//! row and its cells), `key` (key columns and the bytes of a key), `writer` (rows of entries).
+//! row and its cells), `key` (key columns and the bytes of a key), `sink` and `writer` (rows of
+//! entries), `parquet` (rows as JSON, and the types of columns).
 //!
-//! Invariant: memory holds one row and one batch, whatever the length of the file.
+//! Invariant: memory holds one row and one batch, whatever the length of the file. Of Parquet, it
+//! holds a page of each column that is read, and a group of rows that is written.
 
 mod input;
 mod key;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
 mod reader;
 mod row;
+mod sink;
 mod writer;
 
-pub(crate) use input::{Input, name_of};
+pub(crate) use input::name_of;
 pub(crate) use key::KeyShape;
 pub(crate) use reader::{Raw, Reader};
 pub(crate) use row::{Column, Row};
+#[cfg(feature = "parquet")]
+pub(crate) use writer::stored_fields;
 pub(crate) use writer::{NOT_UTF8, Rejected, StoredRow, Writer, csv_cell, key_field, stored_row};
 
 use crate::exit::{Exit, Outcome};
@@ -34,6 +41,23 @@ pub(crate) enum Layout {
     },
     /// A JSON object on each line.
     Json,
+    /// Columns with types. The feature `parquet` has the code.
+    Parquet,
+}
+
+impl Layout {
+    /// # Errors
+    /// Fails for Parquet in a build without it.
+    pub(crate) fn check_supported(self) -> Outcome {
+        match self {
+            Layout::Parquet if !cfg!(feature = "parquet") => Err(Exit::failed(
+                "this foldb was built without Parquet, the cargo feature `parquet`: `cargo install \
+                 --path crates/cli --features parquet` in a clone of foldb installs it with the \
+                 feature",
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Splits a list of columns: one row of CSV, so that quotes keep a comma.

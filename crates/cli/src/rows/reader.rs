@@ -3,10 +3,14 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use indicatif::ProgressBar;
+
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
 use crate::interrupt::Watch;
 use crate::rows::input::{Allowance, Input, name_of};
+#[cfg(feature = "parquet")]
+use crate::rows::parquet;
 use crate::rows::{Column, Layout, MAX_ROW, Row};
 
 /// Bytes that a reader takes from its input at once.
@@ -17,19 +21,19 @@ const BUFFER: usize = 128 << 10;
 pub(crate) enum Raw {
     /// The cells of a row of CSV.
     Csv(csv::ByteRecord),
-    /// A line, without its end.
+    /// A line, without its end. A row of Parquet becomes one.
     Json(Vec<u8>),
 }
 
 /// Reads the rows of a file.
 pub(crate) struct Reader<'a> {
     rows: Rows<'a>,
-    allowance: Allowance,
+    allowance: Option<Allowance>,
     name: String,
     watch: &'a Watch,
-    /// The line at which the current row begins.
+    /// The line at which the current row begins, or the number of a row of Parquet.
     line: u64,
-    /// The names of the columns, or nothing for JSON.
+    /// The names of the columns, or nothing for JSON lines.
     header: Vec<String>,
     has_header: bool,
 }
@@ -37,20 +41,35 @@ pub(crate) struct Reader<'a> {
 enum Rows<'a> {
     Csv(Box<csv::Reader<Input<'a>>>),
     Json(BufReader<Input<'a>>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<parquet::Rows>),
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the header of CSV.
+    /// Opens a file, or standard input if it is `-`, and reads the names of columns. Also returns
+    /// its progress bar. Rows of Parquet have only the columns `only`, if it is given.
     ///
     /// # Errors
-    /// Fails for CSV without a row, and for a header that is not UTF-8 or names a column twice.
-    pub(crate) fn begin(
+    /// Fails for a file that cannot be read, for CSV without a row, and for a header that is not
+    /// UTF-8 or names a column twice.
+    pub(crate) fn open(
         file: &Path,
-        input: Input<'a>,
         layout: Layout,
+        only: Option<&[&str]>,
         watch: &'a Watch,
-    ) -> Outcome<Reader<'a>> {
-        let allowance = input.allowance();
+    ) -> Outcome<(Reader<'a>, ProgressBar)> {
+        layout.check_supported()?;
+        #[cfg(feature = "parquet")]
+        if layout == Layout::Parquet {
+            let (rows, bar) = parquet::Rows::open(file, only)?;
+            let (name, header) = (name_of(file), rows.names().to_vec());
+            let rows = Rows::Parquet(Box::new(rows));
+            let (line, has_header, allowance) = (0, false, None);
+            return Ok((Reader { rows, allowance, name, watch, line, header, has_header }, bar));
+        }
+        let _ = only;
+        let (input, bar) = Input::open(file, watch)?;
+        let allowance = Some(input.allowance());
         let (rows, has_header) = match layout {
             Layout::Csv { delimiter, header } => {
                 let mut builder = csv::ReaderBuilder::new();
@@ -58,12 +77,14 @@ impl<'a> Reader<'a> {
                 builder.flexible(true).buffer_capacity(BUFFER);
                 (Rows::Csv(Box::new(builder.from_reader(input))), header)
             }
-            Layout::Json => (Rows::Json(BufReader::with_capacity(BUFFER, input)), false),
+            Layout::Json | Layout::Parquet => {
+                (Rows::Json(BufReader::with_capacity(BUFFER, input)), false)
+            }
         };
         let (name, header) = (name_of(file), Vec::new());
         let mut reader = Reader { rows, allowance, name, watch, line: 0, header, has_header };
         reader.read_header()?;
-        Ok(reader)
+        Ok((reader, bar))
     }
 
     fn read_header(&mut self) -> Outcome {
@@ -106,7 +127,7 @@ impl<'a> Reader<'a> {
             Some(at) => Ok(Column { name: name.to_owned(), at }),
             None => {
                 let (file, column) = (&self.name, quoted(name.as_bytes()));
-                let nearest = match self.has_header {
+                let nearest = match self.has_header || self.unit() == "row" {
                     true => crate::args::nearest::hint(name, self.header.iter().map(|it| &**it)),
                     false => format!("; it has the columns 1 to {}", self.header.len()),
                 };
@@ -125,7 +146,14 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Fails if the input does, or if a row is too long. Ctrl-C interrupts it.
     pub(crate) fn read(&mut self, raw: Option<Raw>) -> Outcome<Option<Raw>> {
-        self.allowance.renew();
+        if let Some(allowance) = &self.allowance {
+            allowance.renew();
+        }
+        // The text's input checks this where it waits.
+        #[cfg(feature = "parquet")]
+        if matches!(self.rows, Rows::Parquet(_)) && self.watch.interrupted() {
+            return Err(self.failed("interrupted"));
+        }
         let read = match (&mut self.rows, raw) {
             (Rows::Csv(rows), raw) => {
                 let mut record = match raw {
@@ -143,13 +171,31 @@ impl<'a> Reader<'a> {
                 };
                 next_line(lines, line, &mut self.line).map(|found| found.map(Raw::Json))
             }
+            #[cfg(feature = "parquet")]
+            (Rows::Parquet(rows), raw) => {
+                let line = match raw {
+                    Some(Raw::Json(line)) => line,
+                    _ => Vec::new(),
+                };
+                self.line += 1;
+                rows.read(line).map(|found| found.map(Raw::Json))
+            }
         };
         read.map_err(|why| self.failed(&why))
     }
 
-    /// Returns the line at which the current row begins.
+    /// Returns the line at which the current row begins, or the number of a row of Parquet.
     pub(crate) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// Returns what [`line`](Self::line) counts.
+    pub(crate) fn unit(&self) -> &'static str {
+        match self.rows {
+            Rows::Csv(_) | Rows::Json(_) => "line",
+            #[cfg(feature = "parquet")]
+            Rows::Parquet(_) => "row",
+        }
     }
 
     /// Returns the cells of a row.

@@ -8,34 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::exit::{Exit, Outcome};
 use crate::form::{Shown, json};
-use crate::location::shown;
-use crate::new_file::NewFile;
+use crate::rows::sink::{Sink, write_failed};
 use crate::rows::{Layout, Raw};
 
 /// Bytes that are written at once.
 const BUFFER: usize = 128 << 10;
-
-/// Where rows go: a file that appears when it is complete, or standard output.
-enum Sink {
-    File(NewFile),
-    Stdout,
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::File(new) => new.file.write(bytes),
-            Sink::Stdout => io::stdout().write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(new) => new.file.flush(),
-            Sink::Stdout => io::stdout().flush(),
-        }
-    }
-}
 
 /// Writes rows.
 pub(crate) struct Writer {
@@ -50,22 +27,19 @@ enum Rows {
 }
 
 impl Writer {
-    /// Begins a file, or standard output if it is `-`.
+    /// Begins a file, or standard output if it is `-`. Rows of Parquet become lines of JSON here.
     ///
     /// # Errors
-    /// As [`NewFile::begin`].
+    /// As [`Sink::begin`].
     pub(crate) fn begin(file: &Path, layout: Layout) -> Outcome<Writer> {
-        let (sink, name) = match file.as_os_str() == "-" {
-            true => (Sink::Stdout, None),
-            false => (Sink::File(NewFile::begin(file)?), Some(shown(file))),
-        };
+        let (sink, name) = Sink::begin(file)?;
         let out = match layout {
             Layout::Csv { delimiter, header } => {
                 let mut builder = csv::WriterBuilder::new();
                 builder.delimiter(delimiter).flexible(true).buffer_capacity(BUFFER);
                 Rows::Csv { rows: Box::new(builder.from_writer(sink)), header }
             }
-            Layout::Json => Rows::Json(BufWriter::with_capacity(BUFFER, sink)),
+            Layout::Json | Layout::Parquet => Rows::Json(BufWriter::with_capacity(BUFFER, sink)),
         };
         Ok(Writer { out, name })
     }
@@ -108,21 +82,15 @@ impl Writer {
             Rows::Csv { rows, .. } => rows.into_inner().map_err(|error| of_buffer(&error))?,
             Rows::Json(out) => out.into_inner().map_err(|error| of_buffer(&error))?,
         };
-        match sink {
-            Sink::File(new) => new.finish(),
-            Sink::Stdout => Ok(()),
-        }
+        sink.finish()
     }
 
     fn failed(&self, error: io::Error) -> Exit {
-        match &self.name {
-            Some(name) => Exit::failed(format!("cannot write {name}: {error}")),
-            None => Exit::stdout(&error),
-        }
+        write_failed(self.name.as_deref(), &error)
     }
 }
 
-/// Rows that an import kept aside, in a file of the same layout.
+/// Rows that an import kept aside, in a file of the same layout; those of Parquet as JSON lines.
 pub(crate) struct Rejected(Writer);
 
 impl Rejected {
@@ -212,4 +180,30 @@ pub(crate) fn stored_row(value: &[u8]) -> Result<StoredRow, String> {
         }
         super::Row::Csv { .. } => Err("is not a row".to_owned()),
     }
+}
+
+/// Returns the fields of a stored row as they are written. Those of an array have numbers from 1.
+///
+/// # Errors
+/// A message if the value is no such JSON, or names a column twice.
+#[cfg(feature = "parquet")]
+pub(crate) fn stored_fields(value: &[u8]) -> Result<Vec<(String, String)>, String> {
+    let is_no_row = |_| "is not a row that --value json stored".to_owned();
+    if value.trim_ascii_start().starts_with(b"[") {
+        let cells: Vec<&RawValue> = serde_json::from_slice(value).map_err(is_no_row)?;
+        let numbered = cells.iter().enumerate();
+        return Ok(numbered
+            .map(|(at, raw)| ((at + 1).to_string(), raw.get().to_owned()))
+            .collect());
+    }
+    let raw = Raw::Json(value.to_vec());
+    let super::Row::Json { fields, .. } = super::Row::parse(&raw, &[], true)? else {
+        return Err("is not a row".to_owned());
+    };
+    for (at, (name, _)) in fields.iter().enumerate() {
+        if fields[..at].iter().any(|(before, _)| before == name) {
+            return Err(format!("has the column '{name}' twice"));
+        }
+    }
+    Ok(fields.into_iter().map(|(name, raw)| (name, raw.get().to_owned())).collect())
 }

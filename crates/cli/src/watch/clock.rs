@@ -1,6 +1,12 @@
 //! Moments as text, in UTC.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// Returns the moment so long before another one, but none before 1970, which has no text.
+pub(crate) fn before(at: SystemTime, span: Duration) -> SystemTime {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + since.saturating_sub(span)
+}
 
 /// Returns `2026-05-01 12:30:05 UTC`.
 pub(crate) fn date_and_time(at: SystemTime) -> String {

@@ -26,6 +26,11 @@ use crate::form::escape::quoted;
 /// Fails if nothing is recorded.
 pub(crate) fn read(db: &Path) -> Outcome<Recording> {
     let name = quoted(db.as_os_str().as_encoded_bytes());
+    if db.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Exit::failed(format!(
+            "{name} is not a database: it is a file, not a directory"
+        )));
+    }
     let recording = Recording::read(db).map_err(|error| match error.kind() {
         ErrorKind::DatabaseMissing => Exit::failed(format!("there is no database at {name}")),
         _ => Exit::from(error),

@@ -316,7 +316,9 @@ fn what_is_not_leveldb_is_refused() {
     fs::create_dir(shell.path("src")).unwrap();
     assert!(refused_kind(&shell, "src").contains("'src' is not a LevelDB database"));
     fs::write(shell.path("file"), "text").unwrap();
-    assert!(refused_kind(&shell, "file").contains("there is no LevelDB database at 'file'"));
+    assert!(
+        refused_kind(&shell, "file").contains("'file' is not a LevelDB database: it is a file")
+    );
     shell.ok("put own k v");
     assert!(refused_kind(&shell, "own").contains("is a foldb database already"));
     let message = shell.run("import --from rocksdb src dst").failed(2);

@@ -19,6 +19,7 @@ mod foldb;
 mod gc;
 #[cfg(unix)]
 mod import;
+mod json;
 mod keys;
 mod keyspaces;
 mod kill;
@@ -30,12 +31,15 @@ mod options;
 #[cfg(unix)]
 mod original;
 mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod points;
 mod queue;
 mod repair;
 mod resume;
 mod rows;
 mod scan;
+mod strangers;
 mod typed;
 mod updates;
 mod usage;

@@ -247,9 +247,9 @@ fn keys_that_would_be_ambiguous_are_rejected() {
 fn flags_of_rows_are_not_for_other_engines() {
     let shell = with_file("in.csv", "a\n1\n");
     let message = shell.run("import --from leveldb src dst --key a").failed(2);
-    assert_eq!(message, "--key is for csv and jsonl, not for leveldb");
+    assert_eq!(message, "--key is for csv, jsonl and parquet, not for leveldb");
     let message = shell.run("export --to leveldb src dst --limit 1").failed(2);
-    assert_eq!(message, "--limit is for csv and jsonl, not for leveldb");
+    assert_eq!(message, "--limit is for csv, jsonl and parquet, not for leveldb");
     let message = shell.run("import --from csv missing.csv db --key a").failed(1);
     assert!(message.starts_with("cannot read 'missing.csv'"), "{message}");
 }
@@ -316,4 +316,49 @@ fn ctrl_c_tells_how_many_rows_are_in() {
     assert_eq!(shell.ok("scan db --count"), "5000\n");
     let counts = shell.ok("scan db");
     assert!(counts.lines().all(|line| line.ends_with("\t1")), "no row counts twice");
+}
+
+/// A missing keyspace once ended the import, although `--merge` says what it is.
+#[test]
+fn a_merge_into_a_missing_keyspace_creates_it() {
+    let shell = with_file("in.csv", "country,sold,cents\nde,2,300\nfr,1,500\nde,5,700\n");
+    let import = "import --from csv in.csv db --key country --merge int64add";
+    // There is no database either.
+    let ran = shell.run(&format!("{import} --value sold --keyspace sold"));
+    assert!(ran.err.starts_with("3 rows imported into the new keyspace 'sold' in "), "{ran:?}");
+    let json = shell.ok(&format!("{import} --value cents --keyspace cents --json"));
+    assert!(json.contains("\"created_keyspace\":\"cents\""), "{json}");
+    assert_eq!(shell.ok("scan db --keyspace sold"), "de\t7\nfr\t1\n");
+    assert_eq!(shell.ok("scan db --keyspace cents"), "de\t1000\nfr\t500\n");
+    assert_eq!(shell.ok("scan db --count"), "0\n");
+    // The keyspace is there now, and has the operator.
+    let ran = shell.run(&format!("{import} --value sold --keyspace sold"));
+    assert!(ran.err.starts_with("3 rows imported in "), "{ran:?}");
+    shell.ok("merge db de 1 --keyspace sold");
+    assert_eq!(shell.ok("get db de --keyspace sold"), "15\n");
+    let json = shell.ok(&format!("{import} --value cents --keyspace cents --json"));
+    assert!(json.contains("\"created_keyspace\":null"), "{json}");
+    // A put may have a misspelt name.
+    let puts = "import --from csv in.csv db --key country --value sold --keyspace slod";
+    let message = shell.run(puts).failed(1);
+    assert!(message.contains("there is no keyspace 'slod'"), "{message}");
+    let message = shell.run(&format!("{import} --keyspace new --expires 60")).failed(1);
+    assert!(message.contains("there is no keyspace 'new', and --expires needs one"), "{message}");
+    assert!(!shell.ok("keyspaces db").contains("new"));
+}
+
+/// Without the feature, the format is known, and the message says what to do.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_by_a_build_without_it() {
+    let shell = with_file("in.parquet", "PAR1");
+    shell.ok("put db k v");
+    for line in ["import --from parquet in.parquet new --key k", "export --to parquet db out"] {
+        let message = shell.run(line).failed(1);
+        assert!(
+            message.contains("`cargo install --path crates/cli --features parquet`"),
+            "{message}"
+        );
+    }
+    assert!(!shell.path("new").exists() && !shell.path("out").exists());
 }
