@@ -44,8 +44,8 @@ pub(crate) enum Command {
     ///
     /// Takes a few minutes from a warm build.
     Check(Check),
-    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks,
-    /// report and zstd, with the time of each
+    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks
+    /// and report, with the time of each
     Ci(Gate),
     /// Formatting
     Fmt(Format),

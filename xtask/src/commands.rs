@@ -99,6 +99,11 @@ pub(crate) fn loom() -> Step {
     Step::new("ci/loom.sh")
 }
 
+/// [`loom`] with at most two preemptions of a thread, which is a fraction of the orders.
+pub(crate) fn loom_short() -> Step {
+    loom().set("LOOM_MAX_PREEMPTIONS", "2")
+}
+
 pub(crate) fn small_disks() -> Step {
     Step::new("ci/small_disks.sh")
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::arguments::Passed;
 use crate::check::Make;
 use crate::commands::{
-    append_only_short, demo, doc, fmt, lint, loom, report, simulate, small_disks, test, zstd,
+    append_only_short, demo, doc, fmt, lint, loom_short, report, simulate, small_disks, test,
 };
 use crate::step::Step;
 
@@ -45,7 +45,7 @@ pub(crate) fn run_steps(
 }
 
 /// The steps in order.
-const STEPS: [Make; 12] = [
+const STEPS: [Make; 11] = [
     || Some(fmt()),
     || Some(Step::new("cargo xtask tidy")),
     || Some(lint()),
@@ -54,10 +54,9 @@ const STEPS: [Make; 12] = [
     || Some(test(Passed::default())),
     || Some(append_only_short()),
     || Some(simulate(Passed::default())),
-    || Some(loom()),
+    || Some(loom_short()),
     || Some(small_disks()),
     || Some(report().set("FOLDB_INSTALL_CHROMIUM", "1")),
-    zstd,
 ];
 
 fn summary(times: &[(Duration, String)]) -> String {

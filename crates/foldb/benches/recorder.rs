@@ -1,8 +1,8 @@
 //! What the flight recorder costs: processor time of the calling thread, with and without it.
 //!
 //! Three databases take turns, a slice of calls each: one records, two do not. A slice is short, so
-//! a machine that becomes slower meets all three. The second one without a recorder shows the noise:
-//! its ratio would be 1 on a perfect machine.
+//! a machine that becomes slower meets all three. The second one without a recorder shows the
+//! noise: its ratio would be 1 on a perfect machine.
 //!
 //! `cargo bench -p foldb --bench recorder [-- SLICES]` prints the median of the slices' ratios.
 

@@ -161,7 +161,7 @@ impl CloseRecord {
             // A power loss may keep a later change of the directory and lose an earlier one.
             fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))?;
         }
-        // No sync of the name: without the record, the next open reads the same logs as after a kill.
+        // No sync of the name: without the record, the next open reads the logs as after a kill.
         fs.rename(&next, &path).map_err(failed("rename"))
     }
 
