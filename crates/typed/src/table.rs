@@ -11,6 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use foldb::feed::UpdateOp;
 use foldb::{
     CompareAndSwap, Db, Error, ErrorKind, Keyspace, KeyspaceOptions, KeyspaceReader, ReadOnlyDb,
     Reader, Result, Transaction, TransactionKeyspace,
@@ -26,9 +27,7 @@ use crate::value::{AsValue, Encodes, Format, Postcard};
 
 pub use decode::TableUpdate;
 pub use entries::Entries;
-
-/// The types of a handle, which holds none of their values.
-pub(crate) type Types<T> = PhantomData<fn() -> T>;
+pub(crate) use entries::Types;
 
 /// Most times that [`Table::update`] begins again, as many as the engine's own.
 const MOST_LOSSES: u32 = 100;
@@ -125,6 +124,61 @@ impl<K: Key, V, F: Format<V>> Table<K, V, F> {
     /// `KeyspaceMissing`; `InvalidArgument` as [`Table::open`].
     pub fn read(db: &ReadOnlyDb, name: &str) -> Result<Table<K, V, F, KeyspaceReader>> {
         schema::read(db, name, &Self::schema()).map(Table::of)
+    }
+}
+
+impl<K: Key, V, F: Format<V>> Table<K, V, F> {
+    /// Returns what a write of the change feed did to the table; `None` if it wrote another
+    /// keyspace.
+    ///
+    /// # Errors
+    /// `Corruption` if the bytes are no such key or value. `InvalidArgument` for a merge: only the
+    /// untyped calls write one to a table.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb_typed::foldb::feed::{Change, Position};
+    /// use foldb_typed::foldb::{Db, Options};
+    /// use foldb_typed::{Table, TableUpdate};
+    ///
+    /// let options = Options {
+    ///     create_if_missing: true,
+    ///     wal_retention_bytes: 64 << 20,
+    ///     ..Options::default()
+    /// };
+    /// let db = Db::open(dir.path().join("db"), options)?;
+    /// let people = Table::<(String, u32), String>::open(&db, "people")?;
+    /// people.put(("berlin", 1), "ada")?;
+    /// db.put("other", "keyspace")?;
+    /// people.delete(("paris", 2))?;
+    /// people.delete_range(("rome", ..))?;
+    /// db.sync()?;
+    ///
+    /// let mut seen = Vec::new();
+    /// for update in db.updates_since(&Position::BEGINNING)? {
+    ///     let Change::Batch(batch) = update?.change else { continue };
+    ///     for op in batch.iter() {
+    ///         match people.decode(&op)? {
+    ///             Some(TableUpdate::Put { key, value, .. }) => {
+    ///                 seen.push(format!("{}: {value}", key.0));
+    ///             }
+    ///             Some(TableUpdate::Delete { key }) => seen.push(format!("no {}", key.0)),
+    ///             Some(TableUpdate::DeleteRange(range)) => {
+    ///                 assert!(range.contains::<(String, u32)>(("rome", 7)));
+    ///             }
+    ///             _ => {}
+    ///         }
+    ///     }
+    /// }
+    /// assert_eq!(seen, ["berlin: ada", "no paris"]);
+    /// # Ok::<(), foldb_typed::Error>(())
+    /// ```
+    pub fn decode(&self, op: &UpdateOp<'_>) -> Result<Option<TableUpdate<K, V>>> {
+        match op.keyspace() == self.access.name() {
+            true => decode::decoded::<K, V, F>(op).map(Some),
+            false => Ok(None),
+        }
     }
 }
 

@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use foldb::{Iter, Result, Value};
 
 use crate::key::{Key, decode};
-use crate::table::Types;
 use crate::value::{Format, Postcard};
+
+/// The types of a handle, which holds none of their values.
+pub(crate) type Types<T> = PhantomData<fn() -> T>;
 
 /// The entries of a range. Each is decoded when it is its turn; one that cannot be decoded is an
 /// error of its own, and the others follow.

@@ -129,7 +129,7 @@ fn expire_and_persist_change_row_and_indexes_in_one_commit() {
     let renewed = |commits: bool| {
         stage.db.transact(|transaction| {
             let own = users.within(transaction);
-            own.put(3, &user("cid", 7))?;
+            own.put(3, user("cid", 7))?;
             own.expire(3, Expires::After(Duration::from_secs(5)))?;
             own.touch(2)?;
             if commits { Ok(()) } else { Err(foldb_typed::Error::aborted("no")) }
@@ -149,7 +149,7 @@ fn an_end_that_the_transaction_sets_is_that_of_the_indexes_too() {
     let put = |expires| {
         stage.db.transact(|transaction| {
             transaction.set_expires(expires);
-            users.within(transaction).put(1, &user("ann", 30))
+            users.within(transaction).put(1, user("ann", 30))
         })
     };
     put(Some(Expires::After(Duration::from_secs(10)))).unwrap();
@@ -246,62 +246,84 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The table, and what it should hold.
+struct Play {
+    stage: Stage,
+    users: Users,
+    /// Each value, and the second at which it ends.
+    model: BTreeMap<u8, ((String, u8), Option<u64>)>,
+    now: u64,
+}
+
+impl Play {
+    fn put(&mut self, key: u8, name: String, age: u8) {
+        let is_taken = self.model.iter().any(|(other, row)| *other != key && row.0.0 == name);
+        let outcome = self.users.put(key, (name.clone(), age));
+        assert_eq!(outcome.is_err(), is_taken);
+        if !is_taken {
+            self.model.insert(key, ((name, age), Some(self.now + LIFETIME)));
+        }
+    }
+
+    /// Sets the end of an entry that should be there.
+    fn set_end(&mut self, key: u8, end: Option<u64>, was_there: bool) {
+        assert_eq!(was_there, self.model.contains_key(&key));
+        self.model.entry(key).and_modify(|row| row.1 = end);
+    }
+
+    fn later(&mut self, seconds: u64) {
+        self.stage.later(seconds);
+        self.now += seconds;
+        // An end is rounded up to a bucket of some seconds.
+        let is_there = |key: &u8| self.users.contains(key).unwrap();
+        for (key, (_, end)) in &self.model {
+            assert!(end.is_some_and(|end| end <= self.now) || is_there(key));
+        }
+        self.model.retain(|key, _| is_there(key));
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Put(key, name, age) => self.put(key, name, age),
+            Step::Delete(key) => {
+                self.users.delete(key).unwrap();
+                self.model.remove(&key);
+            }
+            Step::Touch(key) => {
+                let was_there = self.users.touch(key).unwrap();
+                self.set_end(key, Some(self.now + LIFETIME), was_there);
+            }
+            Step::Expire(key, after) => {
+                let expires = Expires::After(Duration::from_secs(after));
+                let was_there = self.users.expire(key, expires).unwrap();
+                self.set_end(key, Some(self.now + after), was_there);
+            }
+            Step::Persist(key) => {
+                let was_there = self.users.persist(key).unwrap();
+                self.set_end(key, None, was_there);
+            }
+            Step::Later(seconds) => self.later(seconds),
+            Step::Flush => self.stage.db.flush().unwrap(),
+        }
+        assert_ends_agree(&self.stage.db, &self.users);
+        let rows: Vec<_> = self.users.iter().unwrap().collect::<Result<_>>().unwrap();
+        let expected = self.model.iter().map(|(key, row)| (*key, row.0.clone()));
+        assert_eq!(rows, expected.collect::<Vec<_>>());
+    }
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn rows_and_indexes_expire_as_their_model(steps in prop::collection::vec(step(), 1..40)) {
         let stage = Stage::new();
         let users = stage.users(after_last_write());
-        // The value, and the second at which it ends.
-        let mut model = BTreeMap::<u8, ((String, u8), Option<u64>)>::new();
-        let mut now = 0;
-        for step in steps {
-            let end = |after| Some(now + after);
-            match step {
-                Step::Put(key, name, age) => {
-                    let is_taken = model.iter().any(|(other, row)| *other != key && row.0.0 == name);
-                    let outcome = users.put(key, (name.clone(), age));
-                    prop_assert_eq!(outcome.is_err(), is_taken);
-                    if !is_taken {
-                        model.insert(key, ((name, age), end(LIFETIME)));
-                    }
-                }
-                Step::Delete(key) => {
-                    users.delete(key).unwrap();
-                    model.remove(&key);
-                }
-                Step::Touch(key) => {
-                    prop_assert_eq!(users.touch(key).unwrap(), model.contains_key(&key));
-                    model.entry(key).and_modify(|row| row.1 = end(LIFETIME));
-                }
-                Step::Expire(key, after) => {
-                    let expires = Expires::After(Duration::from_secs(after));
-                    prop_assert_eq!(users.expire(key, expires).unwrap(), model.contains_key(&key));
-                    model.entry(key).and_modify(|row| row.1 = end(after));
-                }
-                Step::Persist(key) => {
-                    prop_assert_eq!(users.persist(key).unwrap(), model.contains_key(&key));
-                    model.entry(key).and_modify(|row| row.1 = None);
-                }
-                Step::Later(seconds) => {
-                    stage.later(seconds);
-                    now += seconds;
-                    // An end is rounded up to a bucket of some seconds.
-                    let is_there = |key: &u8| users.contains(key).unwrap();
-                    for (key, (_, end)) in &model {
-                        if end.is_none_or(|end| end > now) {
-                            prop_assert!(is_there(key));
-                        }
-                    }
-                    model.retain(|key, _| is_there(key));
-                }
-                Step::Flush => stage.db.flush().unwrap(),
-            }
-            assert_ends_agree(&stage.db, &users);
-            let rows: Vec<_> = users.iter().unwrap().collect::<Result<_>>().unwrap();
-            let expected: Vec<_> = model.iter().map(|(key, row)| (*key, row.0.clone())).collect();
-            prop_assert_eq!(rows, expected);
-        }
+        let mut play = Play { stage, users, model: BTreeMap::new(), now: 0 };
+        steps.into_iter().for_each(|step| play.step(step));
     }
 }

@@ -162,8 +162,9 @@ impl<'a> UpdateOp<'a> {
     /// let mut changed = Vec::new();
     /// for update in db.updates_since(&Position::BEGINNING)? {
     ///     if let Change::Batch(batch) = update?.change {
-    ///         let keys = batch.iter().map(|op| (op.keyspace().to_owned(), op.key().map(Vec::from)));
-    ///         changed.extend(keys);
+    ///         for op in batch.iter() {
+    ///             changed.push((op.keyspace().to_owned(), op.key().map(Vec::from)));
+    ///         }
     ///     }
     /// }
     /// let page = ("default".to_owned(), Some(b"page".to_vec()));
