@@ -185,6 +185,7 @@ pub(super) fn doctor(args: &args::Doctor, common: &Common) -> Outcome {
     let view = View::of(&recording, clock::before(end, args.last), end);
     let mut findings = doctor::findings(&view);
     findings.extend(doctor::killed(&recording, process::runs));
+    findings.extend(doctor::unread(&recording));
     let mut output = Output::new();
     if common.json {
         output.json(&json!({ "seconds": view.seconds(), "findings": findings }))?;
@@ -217,6 +218,7 @@ pub(super) fn report(args: &args::Report, common: &Common) -> Outcome {
     }
     let mut findings = doctor::findings(&view);
     findings.extend(doctor::killed(&recording, process::runs));
+    findings.extend(doctor::unread(&recording));
     let recorded = page::recorded(shown(&args.db), &part, &findings, (from, to));
     let html = recording::html(&recorded);
     if args.output.as_os_str() == "-" {

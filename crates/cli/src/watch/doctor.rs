@@ -135,6 +135,18 @@ pub(crate) fn killed(recording: &Recording, runs: impl Fn(u64) -> bool) -> Optio
     })
 }
 
+/// More unread bytes than the frame that a killed process was writing.
+const UNREAD: u64 = 64 << 10;
+
+/// Returns the finding of a recording with damage in it.
+pub(crate) fn unread(recording: &Recording) -> Option<Finding> {
+    (recording.unread_bytes > UNREAD).then(|| Finding {
+        name: "unread",
+        seen: format!("{} of the recording cannot be read", HumanBytes(recording.unread_bytes)),
+        remedy: "none, a power loss may damage files that nothing syncs; the rest is shown",
+    })
+}
+
 /// Sums the events of one kind.
 fn told(view: &View, name: &str, what: &str) -> Option<String> {
     let of_kind: Vec<&RecordedEvent> =

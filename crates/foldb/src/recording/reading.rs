@@ -183,8 +183,8 @@ impl Recording {
     /// lock. A database that never recorded for a second has no recording: all lists are empty.
     ///
     /// # Errors
-    /// `DatabaseMissing` if there is neither a database nor a recording. `Io`; `Corruption` or
-    /// `Unsupported` for a file that does not begin as a recording of this version.
+    /// `DatabaseMissing` if there is neither a database nor a recording. `Io`; `Unsupported` for a
+    /// file of another version. Damaged bytes are no error: [`Recording::unread_bytes`] counts them.
     pub fn read(directory: impl AsRef<Path>) -> Result<Recording> {
         Recording::read_in(&Env::system(), directory.as_ref())
     }
@@ -251,20 +251,21 @@ impl Reader {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             bytes => bytes.map_err(|error| Error::io(&path, "read", &error))?,
         };
-        self.bytes(&bytes).map_err(|error| match error.kind() {
-            ErrorKind::Corruption => error.at(&path, 0),
-            _ => error.in_file(&path),
-        })
+        self.bytes(&bytes).map_err(|error| error.in_file(&path))
     }
 
     /// Reads the bytes of a file.
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        // A file that has just begun may lack its header.
-        if bytes.len() < crate::recording::format::HEADER {
-            self.recording.unread_bytes += bytes.len() as u64;
-            return Ok(());
-        }
-        let mut frames = Frames::new(bytes)?;
+        let mut frames = match Frames::new(bytes) {
+            Ok(frames) => frames,
+            // A file that has just begun may lack its header. A power loss may take it: no file of
+            // a recording is synced.
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                self.recording.unread_bytes += bytes.len() as u64;
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         for records in frames.by_ref() {
             let mut reader = ByteReader::new(records);
             while !reader.is_empty() {
