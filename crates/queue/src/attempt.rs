@@ -219,12 +219,17 @@ impl Queue {
     }
 
     fn give_back(&self, claimed: &Claimed, after: Duration, why: &str) -> Result<Fate> {
-        self.run(self.writing(), |transaction| {
+        let (fate, job) = self.run(self.writing(), |transaction| {
             let own = self.view(transaction);
             let lease = self.held(&own, claimed)?;
             own.delete(layout::leased(claimed.end, claimed.id))?;
-            self.end_attempt(&own, lease.job, after, why)
-        })
+            Ok((self.end_attempt(&own, lease.job, after, why)?, lease.job))
+        })?;
+        if fate == Fate::Waits {
+            // A claim beside the commit may have walked past the job's place.
+            self.tell(job, after);
+        }
+        Ok(fate)
     }
 
     /// Puts the next state of a leased job that is not done.

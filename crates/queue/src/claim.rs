@@ -171,8 +171,9 @@ impl Queue {
     /// Gives back the jobs whose lease ended, and makes those ready whose delay ended. Returns
     /// whether there were any; more may be due then.
     fn wake(&self) -> Result<bool> {
-        self.front().begin_look();
-        let woken = self.wake_due(self.now());
+        let now = self.now();
+        self.front().begin_look(now);
+        let woken = self.wake_due(now);
         if !matches!(woken, Ok(false)) {
             self.front().due_at(0);
         }

@@ -102,11 +102,14 @@ impl Queue {
     /// [`Error::NotDead`] if no dead letter has this id; [`Error::Engine`]: as
     /// [`foldb::Db::transact`].
     pub fn revive(&self, id: u64) -> Result<()> {
-        self.leave_dead(id, |own, job| {
+        let job = self.leave_dead(id, |own, job| {
             let job = Job { attempts: 0, ..job };
             self.put_waiting(own, job, Duration::ZERO)?;
             self.count(own, Transition::Revived)
-        })
+        })?;
+        // A claim beside the commit may have walked past the job's place.
+        self.tell(job, Duration::ZERO);
+        Ok(())
     }
 
     /// Deletes a dead letter for good.
@@ -134,20 +137,22 @@ impl Queue {
             own.delete(layout::body(id))?;
             self.count(own, Transition::Discarded)
         })
+        .map(drop)
     }
 
     fn leave_dead(
         &self,
         id: u64,
         put_next: impl Fn(&foldb::TransactionKeyspace<'_>, Job) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Job> {
         self.run(self.writing(), |transaction| {
             let own = self.view(transaction);
             let key = layout::dead(id);
             let value = own.get(key)?.ok_or(Error::NotDead { id })?;
             let grave = Grave::decode(&key, &value)?;
             own.delete(key)?;
-            put_next(&own, grave.job)
+            put_next(&own, grave.job)?;
+            Ok(grave.job)
         })
     }
 }

@@ -15,6 +15,9 @@
 //! hint makes the next claim walk again, from that job on. A claim looks for due jobs when the
 //! first told time has come, and every 100 ms.
 //!
+//! A job that returns to a place far before the hints makes the walk step over what was done since
+//! the last flush, once for each such job.
+//!
 //! What the front is not told of comes late: jobs of other handles, and of transactions that commit
 //! after the walk. So the first walk after a look begins at the start. Up to [`AHEAD`] claims, and
 //! those until the next look, may go before such jobs. A queue is empty only if a look and a walk
@@ -43,6 +46,8 @@ pub(crate) struct Front {
     empty_at: Option<u64>,
     /// No delayed or leased job of the handle is due before this time. Zero: that is not known.
     quiet_until: u64,
+    /// The time of the last look.
+    looked_at: u64,
 }
 
 impl Front {
@@ -57,9 +62,10 @@ impl Front {
         self.quiet_until = self.quiet_until.min(time);
     }
 
-    /// Returns whether a job may be due.
+    /// Returns whether a job may be due. If the clock went back since the last look, nothing is
+    /// known of the time in between.
     pub(crate) fn may_be_due(&self, now: u64) -> bool {
-        self.quiet_until <= now
+        self.quiet_until <= now || now < self.looked_at
     }
 
     /// Returns the last write of the database when a look and a walk found nothing.
@@ -74,8 +80,9 @@ impl Front {
     }
 
     /// Begins a look for the first time at which a job is due. What is told from now on counts.
-    pub(crate) fn begin_look(&mut self) {
+    pub(crate) fn begin_look(&mut self, now: u64) {
         self.quiet_until = u64::MAX;
+        self.looked_at = now;
         self.is_from_start = true;
     }
 
@@ -130,11 +137,21 @@ mod tests {
         assert_eq!(front.begin_walk(), Some(job(2).ready_key()));
         front.end_walk(vec![job(3), job(4)]);
         assert_eq!(front.next().unwrap().id, 3);
-        front.begin_look();
+        front.begin_look(0);
         assert_eq!(ids(&mut front), [4]);
         assert_eq!(front.begin_walk(), None, "the first walk after a look");
         front.end_walk(Vec::new());
         assert_eq!(front.begin_walk(), None, "nothing was claimed since");
+    }
+
+    /// A clock that went back an hour once kept a claim from looking for an hour.
+    #[test]
+    fn a_clock_that_goes_back_leads_to_a_look() {
+        let mut front = Front::default();
+        front.begin_look(5000);
+        front.due_at(5100);
+        assert!(!front.may_be_due(5000) && !front.may_be_due(5099));
+        assert!(front.may_be_due(5100) && front.may_be_due(1400));
     }
 
     #[test]

@@ -526,8 +526,8 @@ keyspaces unless --keyspace names one. Export compares all keys and values at th
 only then, so after a failure or a kill run the export again.
 
 To csv, jsonl and parquet: each entry becomes a row, in the order of the keys. --key and --value
-name the columns. With --value json, each value is the whole row as `import --value json` stored it.
-An entry that does not fit ends the export with exit code 1. FILE appears when it is complete.
+name the columns. With --value json, each value is a whole row, which an import with the same option
+stored. An entry that does not fit ends the export with code 1. FILE appears when it is complete.
 
 To parquet: foldb must be built with the cargo feature parquet. The export reads the entries twice:
 the first pass finds the types of the columns.

@@ -1,7 +1,7 @@
 //! `export --to parquet`: entries become rows of columns with types.
 //!
 //! A file of Parquet begins with its columns, so the first of two passes finds their types. Both
-//! read the view that the open took, so they read the same entries.
+//! read one snapshot, so they read the same entries.
 
 use foldb::Iter;
 

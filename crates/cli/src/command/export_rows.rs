@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use foldb::Iter;
+use foldb::{Iter, ReadOptions};
 use foldb_typed::schema::Schema;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
@@ -41,7 +41,8 @@ pub(super) fn run(args: &Export, layout: Layout, common: &Common) -> Outcome {
         "exporting",
         "{prefix} {spinner} {human_pos} entries, {per_sec}, {elapsed}",
     );
-    let walk = Walks { args, opened: &opened, range, watch, spinner: spinner.clone() };
+    let moment = ReadOptions { snapshot: Some(opened.db.snapshot()), ..once() };
+    let walk = Walks { args, opened: &opened, moment, range, watch, spinner: spinner.clone() };
     let count = match layout {
         #[cfg(feature = "parquet")]
         Layout::Parquet => export_parquet::write(&rows, &walk)?,
@@ -75,6 +76,8 @@ pub(super) fn run(args: &Export, layout: Layout, common: &Common) -> Outcome {
 pub(super) struct Walks<'a> {
     pub(super) args: &'a Export,
     opened: &'a Opened,
+    /// One moment for all passes, so that an entry expires for none of them or for all.
+    moment: ReadOptions,
     range: KeyRange,
     watch: Watch,
     spinner: ProgressBar,
@@ -83,7 +86,8 @@ pub(super) struct Walks<'a> {
 impl Walks<'_> {
     /// Visits every entry, and returns how many there are. Every pass sees the same entries.
     pub(super) fn each(&self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome<u64> {
-        let entries = self.opened.keyspace.with(&once()).range(self.range.clone().bounds())?;
+        let keyspace = self.opened.keyspace.with(&self.moment);
+        let entries = keyspace.range(self.range.clone().bounds())?;
         let (reverse, limit) = (self.args.rows.reverse, self.args.rows.limit.unwrap_or(u64::MAX));
         let mut count = 0;
         Walk { entries, reverse, limit }.each(|entries| {

@@ -87,6 +87,8 @@ impl Cell {
         match serde_json::from_str::<Value>(raw) {
             // JSON without exact digits would turn this number into a fraction.
             Ok(Value::Number(n)) if is_whole && n.as_i64().is_none() => Cell::Json(raw.to_owned()),
+            // So would a fraction of more digits than the shortest text of its 64 bits has.
+            Ok(Value::Number(n)) if !is_whole && is_rounded(&n, raw) => Cell::Json(raw.to_owned()),
             Ok(value) => Cell::of_json(&value),
             Err(_) => Cell::Text(raw.to_owned()),
         }
@@ -205,4 +207,16 @@ impl Columns {
             }
         }
     }
+}
+
+/// Returns whether the shortest text of a fraction has other digits than its text.
+fn is_rounded(number: &serde_json::Number, raw: &str) -> bool {
+    number.as_f64().is_some_and(|number| digits_of(&format!("{number:?}")) != digits_of(raw))
+}
+
+/// Returns the digits of a number, without its zeros at either end.
+fn digits_of(number: &str) -> String {
+    let significand = number.split(['e', 'E']).next().unwrap_or(number);
+    let digits: String = significand.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').to_owned()
 }

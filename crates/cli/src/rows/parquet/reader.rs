@@ -88,7 +88,10 @@ impl Rows {
         let Some(row) = row else {
             return match self.read == self.expected {
                 true => Ok(None),
-                false => Err(format!("{} rows are missing at the end", self.expected - self.read)),
+                false => Err(format!(
+                    "the file has {} rows, and says that it has {}",
+                    self.read, self.expected
+                )),
             };
         };
         line.clear();

@@ -132,6 +132,10 @@ fn numbers_without_exact_fractions_stay_as_they_are() {
     );
     assert_eq!(Cell::of_raw("9007199254740993"), Cell::Signed(9_007_199_254_740_993));
     assert_eq!(Cell::of_raw("1.50"), Cell::Fraction(1.5));
+    assert_eq!(Cell::of_raw("0.30000000000000004"), Cell::Fraction(0.1 + 0.2));
+    assert_eq!(Cell::of_raw("-1e-7"), Cell::Fraction(-1e-7));
+    let precise = "0.12345678901234567890";
+    assert_eq!(Cell::of_raw(precise), Cell::Json(precise.to_owned()));
     assert_eq!(Cell::of_raw("{\"base64\":\"/wA=\"}"), Cell::Bytes(vec![0xff, 0]));
     assert_eq!(Cell::of_raw("null"), Cell::Null);
 }
