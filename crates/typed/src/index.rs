@@ -100,6 +100,26 @@ impl<K, V, I> Index<K, V, I> {
     pub fn name(&self) -> &'static str {
         self.name
     }
+
+    fn same(&self) -> Index<K, V, I> {
+        Index { name: self.name, is_unique: self.is_unique, keys: self.keys }
+    }
+}
+
+impl<K, V, I: Key> Index<K, V, I> {
+    /// Returns the encoded keys of an entry.
+    fn encoded_keys(&self, key: &K, value: &V) -> Vec<Vec<u8>> {
+        let own: Vec<I> = match self.keys {
+            Keys::One(of) => of(key, value).into_iter().collect(),
+            Keys::Many(of) => of(key, value),
+        };
+        own.iter().map(|key| crate::encode::<I>(key)).collect()
+    }
+
+    /// Returns whether an entry has this encoded key.
+    fn has_key(&self, key: &K, value: &V, own: &[u8]) -> bool {
+        self.encoded_keys(key, value).iter().any(|key| **key == *own)
+    }
 }
 
 impl<K, V, I> fmt::Debug for Index<K, V, I> {
@@ -149,18 +169,14 @@ impl<K: Key + 'static, V: 'static, I: Key + 'static> AnyIndex<K, V> for Index<K,
     }
 
     fn keys(&self, key: &K, value: &V) -> Vec<Vec<u8>> {
-        let own: Vec<I> = match self.keys {
-            Keys::One(of) => of(key, value).into_iter().collect(),
-            Keys::Many(of) => of(key, value),
-        };
-        let mut encoded: Vec<_> = own.iter().map(|key| crate::encode::<I>(key)).collect();
+        let mut encoded = self.encoded_keys(key, value);
         encoded.sort_unstable();
         encoded.dedup();
         encoded
     }
 
     fn shared(&self) -> Arc<dyn AnyIndex<K, V>> {
-        Arc::new(Index { name: self.name, is_unique: self.is_unique, keys: self.keys })
+        Arc::new(self.same())
     }
 }
 

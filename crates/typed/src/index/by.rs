@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use foldb::{Error, Iter, Reader, Result, Value};
 
 use crate::borrowed::AsKey;
+use crate::index::Index;
 use crate::key::{Key, decode};
 use crate::range::{AsPrefix, AsRange, EncodedRange};
 use crate::table::Types;
@@ -16,10 +17,11 @@ use crate::value::{Format, Postcard};
 pub struct By<K, V, I, F, A> {
     entries: A,
     rows: A,
-    is_unique: bool,
-    /// Whether rows expire. After a reset of the time, an entry may be back whose row is not.
+    index: Index<K, V, I>,
+    /// Whether rows expire. After a reset of the time, an entry may be back whose row is not, or has
+    /// other keys.
     expires: bool,
-    types: Types<(K, V, I, F)>,
+    types: Types<F>,
 }
 
 impl<K, V, I, F, A: fmt::Debug> fmt::Debug for By<K, V, I, F, A> {
@@ -29,8 +31,13 @@ impl<K, V, I, F, A: fmt::Debug> fmt::Debug for By<K, V, I, F, A> {
 }
 
 impl<K, V, I, F, A> By<K, V, I, F, A> {
-    pub(super) fn new(entries: A, rows: A, is_unique: bool, expires: bool) -> By<K, V, I, F, A> {
-        By { entries, rows, is_unique, expires, types: PhantomData }
+    pub(super) fn new(
+        entries: A,
+        rows: A,
+        index: &Index<K, V, I>,
+        expires: bool,
+    ) -> By<K, V, I, F, A> {
+        By { entries, rows, index: index.same(), expires, types: PhantomData }
     }
 }
 
@@ -40,17 +47,22 @@ impl<K: Key, V, I: Key, F: Format<V>, A: Reader> By<K, V, I, F, A> {
     /// # Errors
     /// As [`Reader::get`]; `Corruption` if a key or value cannot be decoded.
     pub fn get(self, key: impl AsKey<I>) -> Result<Option<(K, V)>> {
-        if !self.is_unique {
+        if !self.index.is_unique {
             return self.all(key)?.next().transpose();
         }
-        let named = self.entries.get(crate::encode::<I>(key))?;
-        named.map_or(Ok(None), |named| self.row(&named))
+        let own = crate::encode::<I>(key);
+        let named = self.entries.get(&own)?;
+        named.map_or(Ok(None), |named| self.row(&own, &named))
     }
 
-    /// Reads the row that an entry of the index names.
-    fn row(&self, key: &[u8]) -> Result<Option<(K, V)>> {
+    /// Reads the row that an entry of the index names, if it has the key of the entry.
+    fn row(&self, own: &[u8], key: &[u8]) -> Result<Option<(K, V)>> {
         match self.rows.get(key)? {
-            Some(row) => Ok(Some((decode(key)?, F::decode(row)?))),
+            Some(row) => {
+                let (key, value) = (decode(key)?, F::decode(row)?);
+                let has_it = !self.expires || self.index.has_key(&key, &value, own);
+                Ok(has_it.then_some((key, value)))
+            }
             None if self.expires => Ok(None),
             None => Err(Error::corruption(format!(
                 "expected an entry of the table under '{}', which its index names; found none",
@@ -113,7 +125,7 @@ impl<K: Key, V, I: Key, F: Format<V>, A: Reader> By<K, V, I, F, A> {
     /// ```
     pub fn keys(self, range: impl AsRange<I>) -> Result<IndexKeys<K, I>> {
         let entries = self.entries.range(range.encode_range(&[]).bounds())?;
-        Ok(IndexKeys { entries, is_unique: self.is_unique, types: PhantomData })
+        Ok(IndexKeys { entries, is_unique: self.index.is_unique, types: PhantomData })
     }
 
     /// Counts the entries in a range of the index, one by one. This reads no entry of the table.
@@ -145,15 +157,16 @@ impl<K, V, I, F, A> fmt::Debug for Found<K, V, I, F, A> {
 impl<K: Key, V, I: Key, F: Format<V>, A: Reader> Found<K, V, I, F, A> {
     fn row(&self, entry: Result<(Vec<u8>, Value)>) -> Result<Option<(K, V)>> {
         let (index_key, value) = entry?;
-        if self.by.is_unique {
-            return self.by.row(&value);
+        if self.by.index.is_unique {
+            return self.by.row(&index_key, &value);
         }
         let mut rest = &index_key[..];
         I::decode_key(&mut rest)?;
-        self.by.row(rest)
+        let own = &index_key[..index_key.len() - rest.len()];
+        self.by.row(own, rest)
     }
 
-    /// Returns the next row that is there.
+    /// Returns the next row that is there and has the key of its entry.
     fn next_row(
         &mut self,
         next: impl Fn(&mut Iter) -> Option<Result<(Vec<u8>, Value)>>,

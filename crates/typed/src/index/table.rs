@@ -1,25 +1,26 @@
 //! Tables that keep indexes.
 
 mod expiring;
+mod kept;
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
 use foldb::feed::UpdateOp;
-use foldb::{
-    Db, Error, Keyspace, KeyspaceOptions, KeyspaceReader, Result, Transaction, TransactionKeyspace,
-};
+use foldb::{Db, Error, KeyspaceOptions, KeyspaceReader, Result, Transaction, TransactionKeyspace};
 
 use crate::borrowed::AsKey;
-use crate::index::build::build;
+use crate::index::build::{self, build};
 use crate::index::by::By;
-use crate::index::{AnyIndex, Index, check_names, find_indexes, keyspace_name, names_of};
+use crate::index::{AnyIndex, Index, check_names, names_of};
 use crate::key::{Key, decode};
 use crate::range::{AsPrefix, AsRange};
-use crate::schema::{self, Schema};
+use crate::schema;
 use crate::table::{Entries, Table, TableUpdate};
 use crate::value::{Format, Postcard};
+
+pub(super) use kept::Kept;
 
 /// A [`Table`] that also finds its entries by the keys of its [`Index`]es. Each write changes the
 /// table and its indexes in one commit. Cloning is cheap.
@@ -35,52 +36,6 @@ struct Inner<K, V, F> {
     /// Whether rows expire, and with each row its entries of the indexes.
     expires: bool,
     indexes: Vec<Kept<K, V>>,
-}
-
-/// An index with its keyspace.
-pub(super) struct Kept<K, V> {
-    pub(super) index: Arc<dyn AnyIndex<K, V>>,
-    pub(super) keyspace: Keyspace,
-}
-
-impl<K: Key, V> Kept<K, V> {
-    /// Returns the entry of the index for a key of its own and a key of the table.
-    fn entry(&self, own: &[u8], key: &[u8]) -> (Vec<u8>, Vec<u8>) {
-        match self.index.is_unique() {
-            true => (own.to_vec(), key.to_vec()),
-            false => ([own, key].concat(), Vec::new()),
-        }
-    }
-
-    /// Adds an entry.
-    ///
-    /// # Errors
-    /// `Aborted` if the index is unique and another entry has the key.
-    pub(super) fn add(&self, transaction: &Transaction, own: &[u8], key: &[u8]) -> Result<()> {
-        let keyspace = transaction.keyspace(&self.keyspace);
-        if self.index.is_unique()
-            && let Some(other) = keyspace.get_for_update(own)?
-            && *other != *key
-        {
-            return Err(self.taken(own, &other));
-        }
-        let (key, value) = self.entry(own, key);
-        keyspace.put(key, value)
-    }
-
-    fn remove(&self, transaction: &Transaction, own: &[u8], key: &[u8]) -> Result<()> {
-        transaction.keyspace(&self.keyspace).delete(self.entry(own, key).0)
-    }
-
-    fn taken(&self, own: &[u8], other: &[u8]) -> Error {
-        let shown = |types: String, bytes: &[u8]| {
-            let schema = Schema { keys: types, values: String::new() };
-            schema.show_key(bytes).unwrap_or_else(|_| bytes.escape_ascii().to_string())
-        };
-        let (name, own) = (self.index.name(), shown(self.index.schema().keys, own));
-        let other = shown(K::schema(), other);
-        Error::aborted(format!("index '{name}' is unique, and its key {own} belongs to {other}"))
-    }
 }
 
 impl<K, V, F> Clone for IndexedTable<K, V, F> {
@@ -114,7 +69,8 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
     }
 
     /// Opens a table as [`IndexedTable::open`] does, and creates it with these options if it is
-    /// missing. With an expiry, the entries of an index expire at the moment of their row.
+    /// missing. With an expiry, the entries of an index expire at the moment of their row. An index
+    /// whose entries have another lifetime than the rows is built again.
     ///
     /// # Errors
     /// As [`IndexedTable::open`].
@@ -144,20 +100,13 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
         Ok(IndexedTable(Arc::new(Inner { db, name, table, expires, indexes: kept })))
     }
 
-    /// Drops an index of a table. No handle of the table may be in use.
+    /// Drops an index of a table. No handle of the table may be in use. After a kill, the index may
+    /// be half dropped: drop it again, or open the table with it, which builds it again.
     ///
     /// # Errors
     /// `InvalidArgument` if the table has no such index; as [`Db::drop_keyspace`].
     pub fn drop_index(db: &Db, table: &str, index: &str) -> Result<()> {
-        let indexes = find_indexes(db)?;
-        match indexes.map(|indexes| indexes.take((table, index))).transpose()?.flatten() {
-            // After a kill here, a later declaration of the index clears the keyspace.
-            Some(_) => db.drop_keyspace(&keyspace_name(table, index)),
-            None => {
-                let message = format!("table '{table}' has no index '{index}'");
-                Err(Error::invalid_argument(message))
-            }
-        }
+        build::drop_index(db, table, index)
     }
 
     /// Reads a value.
@@ -232,7 +181,7 @@ impl<K: Key, V, F: Format<V>> IndexedTable<K, V, F> {
         let kept = self.0.kept(index)?;
         let moment = self.0.db.snapshot();
         let rows = moment.keyspace(self.0.table.keyspace());
-        Ok(By::new(moment.keyspace(&kept.keyspace), rows, index.is_unique(), self.0.expires))
+        Ok(By::new(moment.keyspace(&kept.keyspace), rows, index, self.0.expires))
     }
 
     /// Returns the table inside a transaction.
@@ -369,7 +318,7 @@ impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
         let kept = self.own.kept(index)?;
         let rows = self.transaction.keyspace(self.own.table.keyspace());
         let entries = self.transaction.keyspace(&kept.keyspace);
-        Ok(By::new(entries, rows, index.is_unique(), self.own.expires))
+        Ok(By::new(entries, rows, index, self.own.expires))
     }
 
     /// Sets the value of a key, and changes the indexes.
@@ -447,19 +396,27 @@ impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
         Ok(old)
     }
 
-    /// Does some writes. After an error, none of them stays in the transaction.
-    fn all_or_nothing<T>(&self, write: impl FnOnce() -> Result<T>) -> Result<T> {
-        let savepoint = self.transaction.savepoint();
-        let outcome = write();
-        if outcome.is_err() {
-            self.transaction.rollback_to(savepoint)?;
+    /// Does some writes. After an error, none of them stays in the transaction. If the lifetime of
+    /// the rows changes meanwhile, they are done again.
+    fn all_or_nothing<T>(&self, write: impl Fn() -> Result<T>) -> Result<T> {
+        loop {
+            let expiry = self.own.expiry_of_all()?;
+            let savepoint = self.transaction.savepoint();
+            let outcome = write();
+            let is_over = outcome.is_err() || self.own.all_expire_as(expiry);
+            if outcome.is_err() || !is_over {
+                self.transaction.rollback_to(savepoint)?;
+            }
+            self.transaction.release(savepoint);
+            if is_over {
+                return outcome;
+            }
         }
-        self.transaction.release(savepoint);
-        outcome
     }
 
     fn write(&self, key: &[u8], old: Option<&V>, new: Option<&V>) -> Result<()> {
         let typed: K = decode(key)?;
+        let rows = self.transaction.keyspace(self.own.table.keyspace());
         for kept in &self.own.indexes {
             let keys_of = |value: Option<&V>| {
                 value.map_or_else(Vec::new, |value| kept.index.keys(&typed, value))
@@ -471,10 +428,9 @@ impl<'a, K: Key, V, F: Format<V>> IndexedWithin<'a, K, V, F> {
             // Where rows expire, each put gives a row a new end, and so its entries.
             let is_new = |own: &&Vec<u8>| self.own.expires || before.binary_search(own).is_err();
             for own in after.iter().filter(is_new) {
-                kept.add(self.transaction, own, key)?;
+                kept.add::<F>(self.transaction, &rows, own, key)?;
             }
         }
-        let rows = self.transaction.keyspace(self.own.table.keyspace());
         match new {
             Some(new) => rows.put(key, F::encode(new)?),
             None if old.is_some() => rows.delete(key),

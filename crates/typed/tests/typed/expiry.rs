@@ -12,48 +12,49 @@ use proptest::prelude::*;
 
 use crate::support::{PATH, new};
 
-const LIFETIME: u64 = 100;
+pub(crate) const LIFETIME: u64 = 100;
 
-type Users = IndexedTable<u8, (String, u8)>;
+pub(crate) type Users = IndexedTable<u8, (String, u8)>;
 
-static BY_NAME: Index<u8, (String, u8), String> =
+pub(crate) static BY_NAME: Index<u8, (String, u8), String> =
     Index::unique("by_name", |_, user| Some(user.0.clone()));
-static BY_AGE: Index<u8, (String, u8), u8> = Index::new("by_age", |_, user| Some(user.1));
+pub(crate) static BY_AGE: Index<u8, (String, u8), u8> =
+    Index::new("by_age", |_, user| Some(user.1));
 
-struct Stage {
-    db: Db,
-    clock: Arc<ManualClock>,
+pub(crate) struct Stage {
+    pub(crate) db: Db,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 impl Stage {
-    fn new() -> Stage {
+    pub(crate) fn new() -> Stage {
         let clock = Arc::new(ManualClock::default());
         let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(MemFs::new()) };
         let db = Db::open(PATH, Options { create_if_missing: true, env, ..Options::default() });
         Stage { db: db.unwrap(), clock }
     }
 
-    fn users(&self, expiry: Expiry) -> Users {
+    pub(crate) fn users(&self, expiry: Expiry) -> Users {
         let options = KeyspaceOptions { expiry: Some(expiry), ..KeyspaceOptions::default() };
         IndexedTable::open_with(&self.db, "users", options, &[&BY_NAME, &BY_AGE]).unwrap()
     }
 
-    fn later(&self, seconds: u64) {
+    pub(crate) fn later(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
 }
 
-fn after_last_write() -> Expiry {
+pub(crate) fn after_last_write() -> Expiry {
     Expiry::after_last_write(Duration::from_secs(LIFETIME))
 }
 
-fn user(name: &str, age: u8) -> (String, u8) {
+pub(crate) fn user(name: &str, age: u8) -> (String, u8) {
     (name.to_owned(), age)
 }
 
 /// Checks that each row has its entries and each entry its row, with one end.
 #[track_caller]
-fn assert_ends_agree(db: &Db, users: &Users) {
+pub(crate) fn assert_ends_agree(db: &Db, users: &Users) {
     let (names, ages) =
         (db.keyspace("users.by_name").unwrap(), db.keyspace("users.by_age").unwrap());
     let rows: Vec<_> = users.iter().unwrap().collect::<Result<_>>().unwrap();

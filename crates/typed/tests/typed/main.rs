@@ -6,6 +6,7 @@ mod derived;
 mod examples;
 mod expiry;
 mod indexes;
+mod lifetimes;
 mod merges;
 mod schemas;
 mod shown;
