@@ -184,7 +184,8 @@ impl Recording {
     ///
     /// # Errors
     /// `DatabaseMissing` if there is neither a database nor a recording. `Io`; `Unsupported` for a
-    /// file of another version. Damaged bytes are no error: [`Recording::unread_bytes`] counts them.
+    /// file of another version. Damaged bytes are no error, but [`Recording::unread_bytes`] counts
+    /// them.
     pub fn read(directory: impl AsRef<Path>) -> Result<Recording> {
         Recording::read_in(&Env::system(), directory.as_ref())
     }
