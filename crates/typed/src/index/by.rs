@@ -18,8 +18,8 @@ pub struct By<K, V, I, F, A> {
     entries: A,
     rows: A,
     index: Index<K, V, I>,
-    /// Whether rows expire. After a reset of the time, an entry may be back whose row is not, or has
-    /// other keys.
+    /// Whether rows expire. After a reset of the time, an entry may be back whose row is not, or
+    /// has other keys.
     expires: bool,
     types: Types<F>,
 }
