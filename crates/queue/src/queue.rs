@@ -25,8 +25,8 @@ const BLOCK: u64 = 1 << 16;
 ///
 /// Open a queue once and give clones to threads. Several handles of one queue are right too, but
 /// their claims lose conflicts to each other and run again. The order of pushes then holds for each
-/// handle alone. Up to 256 claims of a handle, and those of the next 100 ms, may come before a job of
-/// another one.
+/// handle alone. Up to 256 claims of a handle, and those of the next 100 ms, may come before a job
+/// of another one.
 ///
 /// # Example
 /// ```
