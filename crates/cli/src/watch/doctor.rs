@@ -217,13 +217,20 @@ fn budget(view: &View) -> Option<String> {
     })
 }
 
-/// Half of the blocks that reads need are not in a full cache.
+/// Bytes of a block that a read decodes: about that, with the default `block_size`.
+const BLOCK: f64 = 4096.0;
+
+/// Half of the blocks that reads need are not in a full cache. A cache that holds little beside the
+/// blocks that were read is full: a cache that fills has most of them, and one that is passed by
+/// (`fill_cache`) has none.
 fn cache(view: &View) -> Option<String> {
     let hits = view.grown("foldb_block_cache_hits_total");
     let misses = view.grown("foldb_block_cache_misses_total");
     let rate = view.rate("foldb_block_cache_misses_total");
-    (rate > 1000.0 && misses > hits).then(|| {
-        let bytes = HumanBytes(view.now("foldb_block_cache_bytes") as u64);
+    let held = view.now("foldb_block_cache_bytes");
+    let is_full = held > 0.0 && misses * BLOCK > 4.0 * held;
+    (rate > 1000.0 && misses > hits && is_full).then(|| {
+        let bytes = HumanBytes(held as u64);
         let share = 100.0 * misses / (hits + misses);
         format!("{share:.0} % of the blocks of reads are not in the cache, which holds {bytes}")
     })

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use foldb::env::{Env, ManualClock};
 use foldb::expiry::Expiry;
 use foldb::recorder::Recording;
-use foldb::{Db, KeyspaceOptions, Options, Runtime, RuntimeOptions};
+use foldb::{Db, KeyspaceOptions, Options, ReadOptions, Runtime, RuntimeOptions};
 use serde_json::Value;
 
 use crate::foldb::{Ran, Shell, command};
@@ -382,6 +382,30 @@ fn doctor_finds_filters_and_blocks_without_room() {
     let (found, stats) = (findings(&shell), db.stats());
     assert!(found.contains(&"filters".to_owned()), "{found:?} {stats:?}");
     assert!(found.contains(&"cache".to_owned()), "{found:?} {stats:?}");
+}
+
+/// Reads that fill no cache once counted as those of a cache that is too small.
+#[test]
+fn doctor_blames_no_cache_that_reads_pass_by() {
+    let shell = Shell::new();
+    let path = shell.path("db");
+    let db = Db::open(&path, options()).unwrap();
+    for key in 0..100_000u64 {
+        db.put(key.to_be_bytes(), [1; 100]).unwrap();
+    }
+    db.compact(..).unwrap();
+    let once = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    let samples = Recording::read(&path).unwrap().samples.len();
+    let mut key = 0u64;
+    recorded(&path, samples + 2, || {
+        for _ in 0..2000 {
+            key = (key + 7919) % 100_000;
+            assert!(db.with(&once).get(key.to_be_bytes()).unwrap().is_some());
+        }
+    });
+    let (found, stats) = (findings(&shell), db.stats());
+    assert!(stats.block_cache_misses > 2000, "{stats:?}");
+    assert!(!found.contains(&"cache".to_owned()), "{found:?} {stats:?}");
 }
 
 /// A command never opens the database: it works beside a writer and changes no file.
