@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::buffers::Numbers;
-use crate::errors::{raise, read_only};
+use crate::errors::{closed, raise, read_only};
 use crate::feed::{self, Updates};
 use crate::keys::Codec;
 use crate::keyspace::{Asked, Data, Keyspace, Reader};
@@ -223,6 +223,9 @@ impl Database {
     /// Takes a snapshot: keeps the state of this moment readable.
     fn snapshot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Snapshot>> {
         let own = slf.as_super().as_super().get();
+        if slf.get().closed() {
+            return Err(raise(closed("database")));
+        }
         match &slf.get().handle {
             Handle::Writable(db) => Bound::new(slf.py(), Snapshot::take(db, own)),
             // What is opened read-only stays as it is: the open was the moment.

@@ -101,6 +101,7 @@ class _Reads:
         self,
         key: Any,
         default: Any = None,
+        *,
         verify_checksums: bool = False,
         fill_cache: bool = True,
     ) -> Any:
@@ -111,6 +112,7 @@ class _Reads:
 
     def iterator(
         self,
+        *,
         reverse: bool = False,
         start: Any = None,
         stop: Any = None,
@@ -142,7 +144,7 @@ class _Reads:
     def __iter__(self) -> Entries:
         return self.iterator()
 
-    def raw_iterator(self, verify_checksums: bool = False, fill_cache: bool = True) -> RawIterator:
+    def raw_iterator(self, *, verify_checksums: bool = False, fill_cache: bool = True) -> RawIterator:
         """Returns an iterator that moves as one of LevelDB."""
         return RawIterator(self._reader._cursor())
 
@@ -160,6 +162,7 @@ class DB(_Reads):
     def __init__(
         self,
         name: str,
+        *,
         create_if_missing: bool = False,
         error_if_exists: bool = False,
         paranoid_checks: Any = None,
@@ -221,18 +224,18 @@ class DB(_Reads):
     def __exit__(self, *exception: Any) -> None:
         self.close()
 
-    def put(self, key: Any, value: Any, sync: bool = False) -> None:
+    def put(self, key: Any, value: Any, *, sync: bool = False) -> None:
         """Sets the value of a key."""
         if sync:
             self._put(key, value, sync=True)
         else:
             self._put(key, value)
 
-    def delete(self, key: Any, sync: bool = False) -> None:
+    def delete(self, key: Any, *, sync: bool = False) -> None:
         """Deletes a key."""
         self._delete(key, sync=sync)
 
-    def write_batch(self, transaction: bool = False, sync: bool = False) -> WriteBatch:
+    def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
         """Returns a batch."""
         return WriteBatch(self, b"", transaction, sync)
 
@@ -244,7 +247,7 @@ class DB(_Reads):
         """Returns a view of the keys with a prefix, without it."""
         return PrefixedDB(self, prefix)
 
-    def compact_range(self, start: Any = None, stop: Any = None) -> None:
+    def compact_range(self, *, start: Any = None, stop: Any = None) -> None:
         """Compacts the tables of a range."""
         self._db.compact(_bytes("start", start), _bytes("stop", stop))
 
@@ -298,15 +301,15 @@ class PrefixedDB(_Reads):
         """The database below."""
         return self._db
 
-    def put(self, key: Any, value: Any, sync: bool = False) -> None:
+    def put(self, key: Any, value: Any, *, sync: bool = False) -> None:
         """Sets the value of a key."""
-        self._db.put(self._prefix + bytes(_bytes("key", key)), value, sync)
+        self._db.put(self._prefix + bytes(_bytes("key", key)), value, sync=sync)
 
-    def delete(self, key: Any, sync: bool = False) -> None:
+    def delete(self, key: Any, *, sync: bool = False) -> None:
         """Deletes a key."""
-        self._db.delete(self._prefix + bytes(_bytes("key", key)), sync)
+        self._db.delete(self._prefix + bytes(_bytes("key", key)), sync=sync)
 
-    def write_batch(self, transaction: bool = False, sync: bool = False) -> WriteBatch:
+    def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
         """Returns a batch."""
         return WriteBatch(self._db, self._prefix, transaction, sync)
 
@@ -460,6 +463,7 @@ class RawIterator:
 
 def repair_db(
     name: str,
+    *,
     paranoid_checks: Any = None,
     write_buffer_size: Any = None,
     max_open_files: Any = None,
