@@ -36,7 +36,11 @@ impl Backups {
     }
 
     /// Makes a backup of an open database, and returns what it has as a dict.
-    fn create<'py>(&self, py: Python<'py>, db: &Bound<'py, Database>) -> PyResult<Bound<'py, PyDict>> {
+    fn create<'py>(
+        &self,
+        py: Python<'py>,
+        db: &Bound<'py, Database>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let (own, db) = (self.inner.clone(), db.get().db()?.clone());
         shown(py, waiting(py, move || own.create(&db))?)
     }
@@ -49,7 +53,12 @@ impl Backups {
 
     /// Makes a database at `path` of a backup; without `id`, of the newest one.
     #[pyo3(signature = (path, *, id=None))]
-    fn restore<'py>(&self, py: Python<'py>, path: PathBuf, id: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
+    fn restore<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        id: Option<u64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let own = self.inner.clone();
         shown(py, waiting(py, move || own.restore(id, path))?)
     }

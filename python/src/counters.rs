@@ -2,7 +2,7 @@
 //!
 //! Python evaluates `counts[key] += 1` as a lookup, an addition and an assignment. The lookup
 //! returns a [`Count`], which knows only the key. The addition notes the amount in it, and the
-//! assignment merges the amount. Whoever looks at the number of a `Count` reads it.
+//! assignment merges the amount. A program that looks at the number of a `Count` reads it.
 
 use foldb::{WriteBatch, WriteOptions};
 use pyo3::basic::CompareOp;
@@ -100,7 +100,11 @@ impl Counters {
         Count { counters: slf.clone().unbind(), key: key.unbind(), amount: None }
     }
 
-    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let py = slf.py();
         if let Ok(count) = value.cast::<Count>() {
             let noted = {
@@ -160,7 +164,8 @@ impl Counters {
     ) -> PyResult<Vec<(Bound<'py, PyAny>, i64)>> {
         const STEP: usize = 1 << 16;
         let reader = self.reader(py);
-        let mut iter = reader.open_iter(py, (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded))?;
+        let mut iter =
+            reader.open_iter(py, (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded))?;
         let mut best: Vec<(i64, Vec<u8>)> = Vec::new();
         let most = n.unwrap_or(usize::MAX);
         loop {
@@ -228,7 +233,8 @@ impl Count {
 
     fn __isub__(&mut self, amount: &Bound<'_, PyAny>) -> PyResult<()> {
         let amount = amount_of(amount)?.checked_neg();
-        let amount = amount.ok_or_else(|| PyOverflowError::new_err("amount: expected an int of 64 bits"));
+        let amount =
+            amount.ok_or_else(|| PyOverflowError::new_err("amount: expected an int of 64 bits"));
         self.note(amount?)
     }
 
@@ -269,35 +275,67 @@ impl Count {
         self.number(py)?.rich_compare(plain(other)?, op)
     }
 
-    fn __add__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __add__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.number(py)?.add(plain(other)?)
     }
 
-    fn __radd__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __radd__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         other.add(self.number(py)?)
     }
 
-    fn __sub__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __sub__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.number(py)?.sub(plain(other)?)
     }
 
-    fn __rsub__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __rsub__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         other.sub(self.number(py)?)
     }
 
-    fn __mul__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __mul__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.number(py)?.mul(plain(other)?)
     }
 
-    fn __rmul__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __rmul__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         other.mul(self.number(py)?)
     }
 
-    fn __truediv__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __truediv__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.number(py)?.div(plain(other)?)
     }
 
-    fn __rtruediv__<'py>(&self, py: Python<'py>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __rtruediv__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         other.div(self.number(py)?)
     }
 

@@ -76,7 +76,9 @@ fn open_writable(
 /// `read_only` reads the state of this moment, also while another process writes. `sync` makes
 /// every write wait for the medium. Further options have the names of `foldb options`.
 #[pyfunction]
-#[pyo3(signature = (path, *, create=true, keys=None, merge_operator=None, read_only=false, sync=false, **options))]
+#[pyo3(signature = (
+    path, *, create=true, keys=None, merge_operator=None, read_only=false, sync=false, **options
+))]
 pub(crate) fn open<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -235,7 +237,11 @@ impl Database {
 
     /// Begins a transaction; used in a `with` block, it commits at the end.
     #[pyo3(signature = (*, isolation="serializable", sync=None))]
-    fn transaction(slf: &Bound<'_, Self>, isolation: &str, sync: Option<bool>) -> PyResult<Transaction> {
+    fn transaction(
+        slf: &Bound<'_, Self>,
+        isolation: &str,
+        sync: Option<bool>,
+    ) -> PyResult<Transaction> {
         Transaction::begin(slf.as_super(), self::isolation(isolation)?, sync)
     }
 
@@ -258,7 +264,12 @@ impl Database {
     /// Iterates over the updates after a position, in the order of the commits; needs the option
     /// `wal_retention_bytes` or `wal_retention_seconds`. Without `since`, from the beginning.
     #[pyo3(signature = (since=None, *, include_unsynced=false))]
-    fn updates(&self, py: Python<'_>, since: Option<&[u8]>, include_unsynced: bool) -> PyResult<Updates> {
+    fn updates(
+        &self,
+        py: Python<'_>,
+        since: Option<&[u8]>,
+        include_unsynced: bool,
+    ) -> PyResult<Updates> {
         feed::updates(py, &self.handle, since, include_unsynced)
     }
 

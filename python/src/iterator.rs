@@ -215,7 +215,11 @@ impl Entries {
         Ok(())
     }
 
-    fn show<'py>(&self, py: Python<'py>, entry: Option<usize>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn show<'py>(
+        &self,
+        py: Python<'py>,
+        entry: Option<usize>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(index) = entry else { return Ok(None) };
         let (key, value) = self.ahead.entry(index);
         let key = key.get(self.hidden.len()..).unwrap_or_default();

@@ -67,7 +67,8 @@ impl Codec {
     pub(crate) fn of_argument(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Codec>> {
         let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
         if let Ok(fields) = given.cast::<PyTuple>() {
-            let parts: Vec<Part> = fields.iter().map(|name| part_named(&name)).collect::<PyResult<_>>()?;
+            let parts: Vec<Part> =
+                fields.iter().map(|name| part_named(&name)).collect::<PyResult<_>>()?;
             if !(1..=8).contains(&parts.len()) {
                 return Err(PyValueError::new_err("keys: expected a tuple of 1 to 8 names"));
             }
@@ -115,7 +116,11 @@ impl Codec {
     ///
     /// # Errors
     /// `InvalidArgument` if the keyspace was created with other keys.
-    pub(crate) fn check(given: Option<Codec>, stored: Option<&str>, name: &str) -> Result<Arc<Codec>> {
+    pub(crate) fn check(
+        given: Option<Codec>,
+        stored: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Codec>> {
         let found = Codec::of_schema(stored);
         match given {
             Some(given) if given != found => Err(Error::new(
@@ -131,7 +136,11 @@ impl Codec {
 
     /// Returns the bytes of a key.
     #[inline]
-    pub(crate) fn encode<'a>(&self, key: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<'a, [u8]>> {
+    pub(crate) fn encode<'a>(
+        &self,
+        key: &'a Bound<'_, PyAny>,
+        name: &str,
+    ) -> PyResult<Cow<'a, [u8]>> {
         match self {
             Codec::Raw => raw(key, name),
             Codec::One(part) => {
@@ -187,7 +196,11 @@ impl Codec {
     }
 
     /// Returns the Python value of a stored key.
-    pub(crate) fn decode<'py>(&self, py: Python<'py>, mut key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        mut key: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
         let decoded = match self {
             Codec::Raw => return Ok(PyBytes::new(py, key).into_any()),
             Codec::One(part) => part.decode(py, &mut key)?,
@@ -386,7 +399,12 @@ impl Times {
     }
 
     /// Returns a moment in UTC, to the microsecond.
-    fn moment<'py>(&self, py: Python<'py>, seconds: i64, nanos: u32) -> PyResult<Bound<'py, PyAny>> {
+    fn moment<'py>(
+        &self,
+        py: Python<'py>,
+        seconds: i64,
+        nanos: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let since = self.timedelta.bind(py).call1((0, seconds, nanos / 1000))?;
         self.epoch.bind(py).add(since)
     }

@@ -137,7 +137,11 @@ impl Reader {
         self.db.as_ref().ok_or_else(read_only)
     }
 
-    pub(crate) fn writing(&self, sync: Option<bool>, ttl: Option<&Bound<'_, PyAny>>) -> PyResult<WriteOptions> {
+    pub(crate) fn writing(
+        &self,
+        sync: Option<bool>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<WriteOptions> {
         let expires = ttl.map(lifetime).transpose()?;
         Ok(WriteOptions { sync: sync.unwrap_or(self.sync), expires, ..WriteOptions::DEFAULT })
     }
@@ -180,9 +184,11 @@ impl Reader {
         py: Python<'py>,
         entry: Option<(Vec<u8>, Value)>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        entry.map(|(key, value)| {
-            (self.keys.decode(py, &key)?, PyBytes::new(py, &value)).into_pyobject(py)
-        }).transpose()
+        entry
+            .map(|(key, value)| {
+                (self.keys.decode(py, &key)?, PyBytes::new(py, &value)).into_pyobject(py)
+            })
+            .transpose()
     }
 }
 
@@ -200,7 +206,9 @@ pub(crate) fn lifetime(given: &Bound<'_, PyAny>) -> PyResult<Expires> {
     };
     match Duration::try_from_secs_f64(seconds) {
         Ok(after) => Ok(Expires::After(after)),
-        Err(_) => Err(PyValueError::new_err(format!("ttl: expected seconds from 0, not {seconds}"))),
+        Err(_) => {
+            Err(PyValueError::new_err(format!("ttl: expected seconds from 0, not {seconds}")))
+        }
     }
 }
 
@@ -212,7 +220,11 @@ fn missing(key: &Bound<'_, PyAny>) -> PyErr {
 /// Reads the entries of a keyspace, in the order of the keys.
 #[pymethods]
 impl Reader {
-    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let found = self.fetch(py, &self.keys.encode(key, "key")?)?;
         found.map(|value| PyBytes::new(py, &value)).ok_or_else(|| missing(key))
     }
@@ -231,7 +243,9 @@ impl Reader {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| reading!(&self.data, reader => reader.is_empty())).map_err(raise).map(|empty| !empty)
+        py.detach(|| reading!(&self.data, reader => reader.is_empty()))
+            .map_err(raise)
+            .map(|empty| !empty)
     }
 
     /// Counts the entries, by reading every key.
@@ -294,8 +308,9 @@ impl Reader {
     }
 
     /// Iterates over the keys of a range; see `items`.
-    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
     fn keys(
         &self,
         py: Python<'_>,
@@ -311,8 +326,9 @@ impl Reader {
     }
 
     /// Iterates over the values of a range; see `items`.
-    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
     fn values(
         &self,
         py: Python<'_>,
@@ -331,8 +347,9 @@ impl Reader {
     ///
     /// The iterator shows the moment of the call, whatever is written meanwhile. `prefix` leaves
     /// only keys that begin with it. `reverse` begins at the last key.
-    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
     fn items(
         &self,
         py: Python<'_>,
@@ -348,8 +365,9 @@ impl Reader {
     }
 
     /// Iterates over the entries of a range: another name of `items`.
-    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
     fn range(
         &self,
         py: Python<'_>,
@@ -454,8 +472,9 @@ impl Reader {
 
     /// Iterates over the keys that begin with `front`, and shows them without it. For
     /// `foldb.plyvel`: `start` and `stop` are whole keys.
-    #[pyo3(signature = (front, start, stop, include_start, include_stop, reverse, with_key, with_value))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        front, start, stop, include_start, include_stop, reverse, with_key, with_value
+    ))]
     fn _entries(
         &self,
         py: Python<'_>,
@@ -510,7 +529,11 @@ macro_rules! target {
 /// Writes to a keyspace too.
 #[pymethods]
 impl Keyspace {
-    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(value, reader.numbers, "value")?;
         let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
@@ -703,7 +726,8 @@ impl Keyspace {
         let expected = optional(expected, reader.numbers, "expected")?;
         let new = optional(new, reader.numbers, "new")?;
         let options = reader.writing(sync, None)?;
-        let swap = || keyspace.with(&options).compare_and_swap(&key, expected.as_deref(), new.as_deref());
+        let swap =
+            || keyspace.with(&options).compare_and_swap(&key, expected.as_deref(), new.as_deref());
         slf.py().detach(swap).map_err(raise).map(|outcome| outcome.is_swapped())
     }
 
@@ -730,7 +754,11 @@ impl Keyspace {
     }
 
     /// Sets when an entry expires, and returns whether there is one; `None` for never.
-    fn expire(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, ttl: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn expire(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        ttl: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
         let (_, keyspace, key) = target!(slf, key);
         let expires = if ttl.is_none() { Expires::Never } else { lifetime(ttl)? };
         slf.py().detach(|| keyspace.expire(&key, expires)).map_err(raise)

@@ -23,7 +23,7 @@ pub(crate) fn waiting<T: Send + 'static>(
     let (done, outcome) = sync_channel(1);
     let thread = std::thread::Builder::new().name("foldb-python".to_owned());
     thread.spawn(move || {
-        // Nobody may wait any more.
+        // After Ctrl-C the caller waits no more.
         let _ = done.send(work());
     })?;
     // Moves with the loop, because a receiver is for one thread at a time.
@@ -69,7 +69,10 @@ pub(crate) fn repair<'py>(
     found.set_item("found_nothing", report.found_nothing())?;
     found.set_item("lost_nothing", report.lost_nothing())?;
     found.set_item("tables", report.tables)?;
-    found.set_item("lost_tables", PyList::new(py, report.lost_tables.iter().map(|lost| &lost.file))?)?;
+    found.set_item(
+        "lost_tables",
+        PyList::new(py, report.lost_tables.iter().map(|lost| &lost.file))?,
+    )?;
     found.set_item("lost_logs", PyList::new(py, &report.lost_logs)?)?;
     found.set_item("lost_segments", PyList::new(py, &report.lost_segments)?)?;
     found.set_item("values_recovered", report.values_recovered)?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldb::{Error, ErrorKind, Isolation, TransactionKeyspace, TransactionOptions, Value, WriteOptions};
+use foldb::{
+    Error, ErrorKind, Isolation, TransactionKeyspace, TransactionOptions, Value, WriteOptions,
+};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -65,7 +67,11 @@ impl Transaction {
         py.detach(|| call(&inner.keyspace(keyspace))).map_err(raise)
     }
 
-    fn reader<'a>(&'a self, py: Python<'a>, keyspace: Option<&'a Bound<'_, Keyspace>>) -> &'a Reader {
+    fn reader<'a>(
+        &'a self,
+        py: Python<'a>,
+        keyspace: Option<&'a Bound<'_, Keyspace>>,
+    ) -> &'a Reader {
         match keyspace {
             None => self.home.bind(py).as_super().get(),
             Some(other) => other.as_super().get(),
@@ -162,7 +168,8 @@ impl Transaction {
         let numbers = operator.map_or(reader.numbers, |name| Numbers::of(Some(name)));
         let operand = value_of(operand, numbers, "operand")?;
         let key = reader.keys.encode(key, "key")?;
-        let named = operator.map(|spec| reader.live()?.operator(spec).map_err(raise)).transpose()?;
+        let named =
+            operator.map(|spec| reader.live()?.operator(spec).map_err(raise)).transpose()?;
         self.run(py, keyspace, |own| match &named {
             None => own.merge(&key, &operand),
             Some(operator) => own.merge_with(operator, &key, &operand),
@@ -171,7 +178,6 @@ impl Transaction {
 
     /// Iterates over the entries of a range, as `items` of a keyspace does.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, keyspace=None))]
-    #[allow(clippy::too_many_arguments)]
     fn items(
         &self,
         py: Python<'_>,
@@ -189,12 +195,21 @@ impl Transaction {
         Ok(Entries::new(iter, keys, Shown::Items, reverse, None, closed))
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let found = self.get(py, key, None, None)?;
         found.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
-    fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         self.put(py, key, value, None)
     }
 

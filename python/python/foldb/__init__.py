@@ -32,8 +32,36 @@ from foldb._foldb import (
     verify,
 )
 from foldb.counters import Counters
-from foldb.errors import *  # noqa: F403
-from foldb.errors import Error
+from foldb.errors import (
+    Aborted,
+    Busy,
+    Closed,
+    ComparatorFailed,
+    Conflict,
+    Corruption,
+    DatabaseExists,
+    DatabaseMissing,
+    DirectoryLost,
+    Error,
+    ForeignDatabase,
+    Forked,
+    InvalidArgument,
+    Io,
+    KeyspaceDropped,
+    KeyspaceExists,
+    KeyspaceMissing,
+    Locked,
+    MergeFailed,
+    NoSpace,
+    Poisoned,
+    PositionLost,
+    ReadOnly,
+    Reentrant,
+    TransactionTooLarge,
+    UnknownComparator,
+    UnknownOperator,
+    Unsupported,
+)
 
 __version__ = "0.1.0"
 
@@ -41,16 +69,43 @@ _Mapping.register(Reader)
 _MutableMapping.register(Keyspace)
 
 __all__ = [
+    "Aborted",
     "Backups",
     "Batch",
+    "Busy",
+    "Closed",
+    "ComparatorFailed",
+    "Conflict",
+    "Corruption",
     "Counters",
     "Database",
+    "DatabaseExists",
+    "DatabaseMissing",
+    "DirectoryLost",
     "Entries",
     "Error",
+    "ForeignDatabase",
+    "Forked",
+    "InvalidArgument",
+    "Io",
     "Keyspace",
+    "KeyspaceDropped",
+    "KeyspaceExists",
+    "KeyspaceMissing",
+    "Locked",
+    "MergeFailed",
+    "NoSpace",
+    "Poisoned",
+    "PositionLost",
+    "ReadOnly",
     "Reader",
+    "Reentrant",
     "Snapshot",
     "Transaction",
+    "TransactionTooLarge",
+    "UnknownComparator",
+    "UnknownOperator",
+    "Unsupported",
     "Update",
     "Updates",
     "Write",
@@ -61,4 +116,3 @@ __all__ = [
     "restore",
     "verify",
 ]
-__all__ += [name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Error) and name != "Error"]
