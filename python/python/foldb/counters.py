@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Iterable, Iterator, Tuple
 
 from foldb import _foldb
+
+# The module typing would make half of the time of `import foldb`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
 #: How many elements of an iterable are counted before their counts are merged.
 _AT_ONCE = 1_000_000
@@ -26,6 +30,8 @@ class Counters(_foldb.Counters):
         if isinstance(counted, Mapping):
             self.add_all(dict(counted))
         else:
+            from collections import Counter
+
             elements = iter(counted)
             while part := Counter(islice(elements, _AT_ONCE)):
                 self.add_all(part)
@@ -34,6 +40,8 @@ class Counters(_foldb.Counters):
 
     def subtract(self, counted: Iterable[Any] = (), /) -> None:
         """Takes the elements of an iterable, or the numbers of a mapping, away."""
+        from collections import Counter
+
         amounts = counted if isinstance(counted, Mapping) else Counter(counted)
         self.add_all({key: -amount for key, amount in amounts.items()})
 
@@ -44,7 +52,7 @@ class Counters(_foldb.Counters):
         """Iterates over the keys of a range; the arguments are those of `Keyspace.keys`."""
         return self.keyspace.keys(*args, **ranges)
 
-    def items(self, *args: Any, **ranges: Any) -> Iterator[Tuple[Any, int]]:
+    def items(self, *args: Any, **ranges: Any) -> Iterator[tuple[Any, int]]:
         """Iterates over keys and counts; the arguments are those of `Keyspace.items`."""
         for key, value in self.keyspace.items(*args, **ranges):
             yield key, int.from_bytes(value, "little", signed=True)

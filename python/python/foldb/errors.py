@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Optional
-
 
 class Error(Exception):
     """Any error of foldb.
@@ -13,8 +11,8 @@ class Error(Exception):
     """
 
     kind: str = "Error"
-    path: Optional[str] = None
-    key: Optional[bytes] = None
+    path: str | None = None
+    key: bytes | None = None
 
 
 class InvalidArgument(Error, ValueError):
