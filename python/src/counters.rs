@@ -49,7 +49,7 @@ impl Counters {
     fn read(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         let reader = self.reader(py);
         let key = reader.keys.encode(key, "key")?;
-        let found = py.detach(|| reading!(&reader.data, own => own.get(&key))).map_err(raise)?;
+        let found = py.detach(|| reading!(&*reader.data, own => own.get(&key))).map_err(raise)?;
         found.map(|value| number_of(&value)).transpose()
     }
 }

@@ -16,6 +16,7 @@ use crate::keys::Codec;
 use crate::keyspace::{Asked, Data, Keyspace, Reader};
 use crate::maintenance::waiting;
 use crate::options::{of_database, of_keyspace};
+use crate::released::Released;
 use crate::snapshot::Snapshot;
 use crate::stats::shown;
 use crate::transaction::{Transaction, isolation, transact};
@@ -32,14 +33,14 @@ pub(crate) enum Handle {
 /// Used as `with foldb.open(path) as db:`, it is closed at the end of the block.
 #[pyclass(module = "foldb", extends = Keyspace, frozen)]
 pub(crate) struct Database {
-    handle: Handle,
+    handle: Released<Handle>,
     is_closed: Arc<AtomicBool>,
     sync: bool,
 }
 
 impl Database {
     pub(crate) fn db(&self) -> PyResult<&Db> {
-        match &self.handle {
+        match &*self.handle {
             Handle::Writable(db) => Ok(db),
             Handle::ReadOnly(_) => Err(read_only()),
         }
@@ -103,7 +104,7 @@ pub(crate) fn open<'py>(
     };
     let is_closed = Arc::new(AtomicBool::new(false));
     let base = reader(data, db, given, sync, &is_closed)?;
-    let database = Database { handle, is_closed, sync };
+    let database = Database { handle: Released::new(handle), is_closed, sync };
     Bound::new(py, Keyspace::parts(base).add_subclass(database))
 }
 
@@ -120,6 +121,7 @@ fn reader(
     };
     let keys = Codec::check(keys, schema, name).map_err(raise)?;
     let numbers = Numbers::of(options.merge_operator.as_deref());
+    let (data, db) = (Released::new(data), Released::new(db));
     Ok(Reader { data, db, keys, numbers, sync, closed: Arc::clone(closed) })
 }
 
@@ -129,7 +131,7 @@ impl Database {
     /// The directory of the database.
     #[getter]
     fn path(&self) -> PathBuf {
-        match &self.handle {
+        match &*self.handle {
             Handle::Writable(db) => db.path().to_owned(),
             Handle::ReadOnly(db) => db.path().to_owned(),
         }
@@ -144,13 +146,13 @@ impl Database {
     /// Whether the database was opened with `read_only=True`.
     #[getter]
     fn read_only(&self) -> bool {
-        matches!(self.handle, Handle::ReadOnly(_))
+        matches!(*self.handle, Handle::ReadOnly(_))
     }
 
     /// Closes the database. Later calls raise `Closed`; a second close does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.is_closed.store(true, Ordering::Release);
-        py.detach(|| match &self.handle {
+        py.detach(|| match &*self.handle {
             Handle::Writable(db) => db.close(),
             Handle::ReadOnly(db) => db.close(),
         })
@@ -187,7 +189,7 @@ impl Database {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Keyspace>> {
         let given = Codec::of_argument(keys)?;
-        let (data, db) = match &self.handle {
+        let (data, db) = match &*self.handle {
             Handle::ReadOnly(db) => {
                 (Data::Reader(py.detach(|| db.keyspace(name)).map_err(raise)?), None)
             }
@@ -210,7 +212,7 @@ impl Database {
 
     /// Returns the names of all keyspaces.
     fn keyspaces(&self) -> Vec<String> {
-        match &self.handle {
+        match &*self.handle {
             Handle::Writable(db) => db.keyspaces(),
             Handle::ReadOnly(db) => db.keyspaces(),
         }
@@ -228,7 +230,7 @@ impl Database {
         if slf.get().closed() {
             return Err(raise(closed("database")));
         }
-        match &slf.get().handle {
+        match &*slf.get().handle {
             Handle::Writable(db) => Bound::new(slf.py(), Snapshot::take(db, own)),
             // What is opened read-only stays as it is: the open was the moment.
             Handle::ReadOnly(_) => Err(read_only()),
@@ -326,7 +328,7 @@ impl Database {
 
     /// Reads every table and checks it. Returns the number of records.
     fn verify(&self, py: Python<'_>) -> PyResult<u64> {
-        let handle = self.handle.clone();
+        let handle = Handle::clone(&self.handle);
         waiting(py, move || match handle {
             Handle::Writable(db) => db.verify(),
             Handle::ReadOnly(db) => db.verify(),
@@ -341,7 +343,7 @@ impl Database {
 
     /// Writes the database as one stream to a new file. Returns the number of keys.
     fn dump(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
-        let handle = self.handle.clone();
+        let handle = Handle::clone(&self.handle);
         waiting(py, move || {
             let failed = |error: std::io::Error| foldb::Error::io(&path, "write", &error);
             let file = std::fs::File::create_new(&path).map_err(failed)?;
@@ -358,7 +360,7 @@ impl Database {
 
     /// Returns counts and sizes of the database as a dict.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| match &self.handle {
+        let stats = py.detach(|| match &*self.handle {
             Handle::Writable(db) => db.stats(),
             Handle::ReadOnly(db) => db.stats(),
         });

@@ -21,6 +21,7 @@ use crate::buffers::{Numbers, value_of};
 use crate::errors::{raise, read_only};
 use crate::iterator::{Cursor, Entries, Shown};
 use crate::keys::{Codec, datetime_of};
+use crate::released::Released;
 use crate::snapshot::Moment;
 
 /// Where reads go.
@@ -54,9 +55,9 @@ pub(crate) use reading;
 /// What the handle of a keyspace is made of.
 #[pyclass(module = "foldb", subclass, frozen)]
 pub(crate) struct Reader {
-    pub(crate) data: Data,
+    pub(crate) data: Released<Data>,
     /// The database that takes batches; `None` if this process only reads.
-    pub(crate) db: Option<foldb::Db>,
+    pub(crate) db: Released<Option<foldb::Db>>,
     pub(crate) keys: Arc<Codec>,
     pub(crate) numbers: Numbers,
     /// Whether a write that does not say so is synced.
@@ -126,7 +127,7 @@ impl Reader {
     /// Returns the keyspace to write to.
     #[inline]
     pub(crate) fn live(&self) -> PyResult<&foldb::Keyspace> {
-        match &self.data {
+        match &*self.data {
             Data::Live(keyspace) => Ok(keyspace),
             Data::Reader(_) | Data::Moment(..) => Err(read_only()),
         }
@@ -148,16 +149,16 @@ impl Reader {
 
     #[inline]
     fn fetch(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Value>> {
-        py.detach(|| reading!(&self.data, reader => reader.get(key))).map_err(raise)
+        py.detach(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
     }
 
     pub(crate) fn open_iter(&self, py: Python<'_>, range: Range) -> PyResult<foldb::Iter> {
         // The engine refuses no range that ends before it starts; it is empty.
-        py.detach(|| reading!(&self.data, reader => reader.range(range))).map_err(raise)
+        py.detach(|| reading!(&*self.data, reader => reader.range(range))).map_err(raise)
     }
 
     fn moment(&self) -> Option<Arc<Moment>> {
-        match &self.data {
+        match &*self.data {
             Data::Moment(moment, _) => Some(Arc::clone(moment)),
             Data::Live(_) | Data::Reader(_) => None,
         }
@@ -231,7 +232,7 @@ impl Reader {
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = self.keys.encode(key, "key")?;
-        py.detach(|| reading!(&self.data, reader => reader.contains_key(&key))).map_err(raise)
+        py.detach(|| reading!(&*self.data, reader => reader.contains_key(&key))).map_err(raise)
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Entries> {
@@ -243,7 +244,7 @@ impl Reader {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| reading!(&self.data, reader => reader.is_empty()))
+        py.detach(|| reading!(&*self.data, reader => reader.is_empty()))
             .map_err(raise)
             .map(|empty| !empty)
     }
@@ -295,7 +296,7 @@ impl Reader {
         for key in keys.try_iter()? {
             encoded.push(self.keys.encode(&key?, "keys")?.into_owned());
         }
-        let found = py.detach(|| reading!(&self.data, reader => reader.multi_get(&encoded)));
+        let found = py.detach(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
         let values = PyList::empty(py);
         for value in found.map_err(raise)? {
             let value = value.map_err(raise)?;
@@ -383,13 +384,13 @@ impl Reader {
 
     /// Returns the first entry as a pair, or `None` if there is no entry.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let entry = py.detach(|| reading!(&self.data, reader => reader.first()));
+        let entry = py.detach(|| reading!(&*self.data, reader => reader.first()));
         self.pair(py, entry.map_err(raise)?)
     }
 
     /// Returns the last entry as a pair, or `None` if there is no entry.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let entry = py.detach(|| reading!(&self.data, reader => reader.last()));
+        let entry = py.detach(|| reading!(&*self.data, reader => reader.last()));
         self.pair(py, entry.map_err(raise)?)
     }
 
@@ -400,7 +401,7 @@ impl Reader {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = self.keys.encode(key, "key")?;
-        let end = py.detach(|| reading!(&self.data, reader => reader.expires_at(&key)));
+        let end = py.detach(|| reading!(&*self.data, reader => reader.expires_at(&key)));
         end.map_err(raise)?.map(|end| datetime_of(py, end)).transpose()
     }
 
@@ -413,7 +414,7 @@ impl Reader {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
-        py.detach(|| match &self.data {
+        py.detach(|| match &*self.data {
             Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_size(range),
             Data::Reader(reader) => reader.approximate_size(range),
         })
@@ -429,7 +430,7 @@ impl Reader {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
-        py.detach(|| match &self.data {
+        py.detach(|| match &*self.data {
             Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_count(range),
             Data::Reader(reader) => reader.approximate_count(range),
         })
@@ -440,7 +441,7 @@ impl Reader {
     /// The name of the keyspace.
     #[getter]
     fn name(&self) -> &str {
-        match &self.data {
+        match &*self.data {
             Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.name(),
             Data::Reader(reader) => reader.name(),
         }
@@ -449,7 +450,7 @@ impl Reader {
     /// The stored text of how keys and values are encoded, or `None`.
     #[getter]
     fn schema(&self) -> Option<&str> {
-        match &self.data {
+        match &*self.data {
             Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.schema(),
             Data::Reader(reader) => reader.schema(),
         }
@@ -458,7 +459,7 @@ impl Reader {
     /// The operator of merges that name none, or `None`.
     #[getter]
     fn merge_operator(&self) -> Option<String> {
-        match &self.data {
+        match &*self.data {
             Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.options().merge_operator,
             Data::Reader(reader) => reader.options().merge_operator,
         }

@@ -23,6 +23,7 @@ mod keys;
 mod keyspace;
 mod maintenance;
 mod options;
+mod released;
 mod shell;
 mod snapshot;
 mod stats;

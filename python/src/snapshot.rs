@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{closed, raise};
 use crate::keyspace::{Data, Keyspace, Reader};
+use crate::released::Released;
 
 /// The moment of a snapshot, which its readers and iterators share.
 pub(crate) struct Moment {
@@ -88,6 +89,7 @@ impl Reader {
     /// Returns a reader of the same kind of entries elsewhere.
     pub(crate) fn over(&self, data: Data) -> Reader {
         let (keys, closed) = (Arc::clone(&self.keys), Arc::clone(&self.closed));
-        Reader { data, db: None, keys, numbers: self.numbers, sync: self.sync, closed }
+        let (data, db) = (Released::new(data), Released::new(None));
+        Reader { data, db, keys, numbers: self.numbers, sync: self.sync, closed }
     }
 }

@@ -288,3 +288,14 @@ def test_the_shell(tmp_path):
     shown = subprocess.run([shell, "scan", tmp_path / "db"], capture_output=True, text=True)
     assert shown.returncode == 0 and "42" in shown.stdout and "a" in shown.stdout, shown
     assert subprocess.run([shell, "nonsense"], capture_output=True).returncode == 2
+
+
+def test_the_last_handle_closes_the_database(tmp_path):
+    for _ in range(3):
+        db = foldb.open(tmp_path / "db")
+        keys = iter(db.keyspace("other"))
+        db[b"a"] = b"1"
+        del db, keys
+        gc.collect()
+    with foldb.open(tmp_path / "db", create=False) as db:
+        assert db[b"a"] == b"1"
