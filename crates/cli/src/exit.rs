@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 use std::sync::Mutex;
 
 use crate::form::escape;
@@ -100,7 +99,7 @@ impl From<foldb::Error> for Exit {
 
 /// Runs the whole command and turns its outcome into an exit code. A panic in any thread also
 /// prints one line, without a backtrace.
-pub(crate) fn guarded(run: impl FnOnce() -> Outcome) -> ExitCode {
+pub(crate) fn guarded(run: impl FnOnce() -> Outcome) -> u8 {
     static PANIC: Mutex<Option<String>> = Mutex::new(None);
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
@@ -117,8 +116,8 @@ pub(crate) fn guarded(run: impl FnOnce() -> Outcome) -> ExitCode {
         )))
     });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(exit) => ExitCode::from(tell(exit)),
+        Ok(()) => 0,
+        Err(exit) => tell(exit),
     }
 }
 

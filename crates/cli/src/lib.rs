@@ -39,10 +39,17 @@ mod staging;
 mod stream;
 mod watch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Runs the command that the process was started with.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
-    exit::guarded(|| command::run(args::parse(std::env::args_os())?))
+    run(std::env::args_os()).into()
+}
+
+/// Runs a command, whose first argument is the program's name, and returns the exit code.
+#[doc(hidden)]
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    exit::guarded(|| command::run(args::parse(args)?))
 }

@@ -1,0 +1,87 @@
+//! Bytes of Python: what a call takes, and what it returns.
+//!
+//! `bytes` are borrowed, because they never change. Any other buffer is copied first: its owner may
+//! change it while the engine reads. The limited interface of Python 3.9 has no calls for buffers,
+//! so the copy goes through a `memoryview`.
+
+use std::borrow::Cow;
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyMemoryView};
+
+/// Returns the bytes of an argument; the error names the argument.
+#[inline]
+pub(crate) fn bytes_of<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<'a, [u8]>> {
+    match given.cast::<PyBytes>() {
+        Ok(bytes) => Ok(Cow::Borrowed(bytes.as_bytes())),
+        Err(_) => copied(given, name).map(Cow::Owned),
+    }
+}
+
+#[cold]
+fn copied(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
+    let Ok(view) = PyMemoryView::from(given) else {
+        let found = given.get_type().name()?.to_string();
+        return Err(PyTypeError::new_err(format!(
+            "{name}: expected bytes or another buffer, not {found}"
+        )));
+    };
+    let bytes = view.call_method0("tobytes")?;
+    Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
+}
+
+/// The numbers that a merge operator takes, as Python's `int` or `float`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// The operator takes bytes only.
+    None,
+    /// 8 bytes of a signed number, little-endian.
+    Signed,
+    /// 8 bytes of a number from 0, little-endian.
+    Unsigned,
+    /// 8 bytes of a fraction, little-endian.
+    Float,
+}
+
+impl Numbers {
+    /// Returns the numbers of an operator, `NAME` or `NAME:PARAM`.
+    pub(crate) fn of(operator: Option<&str>) -> Numbers {
+        match operator.and_then(|operator| operator.split(':').next()) {
+            Some("int64add") => Numbers::Signed,
+            Some("uint64add" | "uint64max" | "uint64min") => Numbers::Unsigned,
+            Some("float64add") => Numbers::Float,
+            _ => Numbers::None,
+        }
+    }
+}
+
+/// Returns the bytes of a value or an operand: bytes, or a number if the operator takes numbers.
+#[inline]
+pub(crate) fn value_of<'a>(
+    given: &'a Bound<'_, PyAny>,
+    numbers: Numbers,
+    name: &str,
+) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok(Cow::Borrowed(bytes.as_bytes()));
+    }
+    match numbers {
+        Numbers::Signed if given.is_instance_of::<PyInt>() => {
+            let number: i64 = in_range(given.extract(), name, "a whole number of 64 bits")?;
+            Ok(Cow::Owned(number.to_le_bytes().to_vec()))
+        }
+        Numbers::Unsigned if given.is_instance_of::<PyInt>() => {
+            let number: u64 = in_range(given.extract(), name, "a whole number from 0 to 2**64-1")?;
+            Ok(Cow::Owned(number.to_le_bytes().to_vec()))
+        }
+        Numbers::Float if given.is_instance_of::<PyFloat>() || given.is_instance_of::<PyInt>() => {
+            Ok(Cow::Owned(given.extract::<f64>()?.to_le_bytes().to_vec()))
+        }
+        _ => copied(given, name).map(Cow::Owned),
+    }
+}
+
+fn in_range<T>(number: PyResult<T>, name: &str, expected: &str) -> PyResult<T> {
+    number.map_err(|_| PyOverflowError::new_err(format!("{name}: expected {expected}")))
+}

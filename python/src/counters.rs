@@ -1,0 +1,353 @@
+//! Counts: `counts[key] += 1` without a read.
+//!
+//! Python evaluates `counts[key] += 1` as a lookup, an addition and an assignment. The lookup
+//! returns a [`Count`], which knows only the key. The addition notes the amount in it, and the
+//! assignment merges the amount. A program that looks at the number of a `Count` reads it.
+
+use foldb::{WriteBatch, WriteOptions};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt};
+
+use crate::buffers::Numbers;
+use crate::errors::raise;
+use crate::keyspace::{Data, Keyspace, Reader, reading};
+
+/// Most merges of one batch, and about its most bytes.
+const MOST_MERGES: usize = 10_000;
+const MOST_BYTES: usize = 1 << 20;
+
+/// The counts of a keyspace with the operator `int64add`.
+#[pyclass(module = "foldb", subclass, frozen)]
+pub(crate) struct Counters {
+    home: Py<Keyspace>,
+}
+
+fn number_of(bytes: &[u8]) -> PyResult<i64> {
+    let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| {
+        raise(foldb::Error::corruption(format!("a count has 8 bytes, not {}", bytes.len())))
+    })?;
+    Ok(i64::from_le_bytes(bytes))
+}
+
+fn amount_of(given: &Bound<'_, PyAny>) -> PyResult<i64> {
+    given.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(given.py()) {
+            PyOverflowError::new_err("amount: expected an int of 64 bits")
+        } else {
+            PyTypeError::new_err("amount: expected an int")
+        }
+    })
+}
+
+impl Counters {
+    fn reader<'a>(&'a self, py: Python<'a>) -> &'a Reader {
+        self.home.bind(py).as_super().get()
+    }
+
+    fn read(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+        let reader = self.reader(py);
+        let key = reader.keys.encode(key, "key")?;
+        let found = py.detach(|| reading!(&*reader.data, own => own.get(&key))).map_err(raise)?;
+        found.map(|value| number_of(&value)).transpose()
+    }
+}
+
+/// Counts without reading.
+#[pymethods]
+impl Counters {
+    #[new]
+    fn new(keyspace: &Bound<'_, Keyspace>) -> PyResult<Counters> {
+        if keyspace.as_super().get().numbers != Numbers::Signed {
+            return Err(raise(foldb::Error::invalid_argument(
+                "counters need a keyspace with merge_operator=\"int64add\"",
+            )));
+        }
+        Ok(Counters { home: keyspace.clone().unbind() })
+    }
+
+    /// The keyspace of the counts.
+    #[getter]
+    fn keyspace(&self, py: Python<'_>) -> Py<Keyspace> {
+        self.home.clone_ref(py)
+    }
+
+    /// Adds to a count, without reading it.
+    #[pyo3(signature = (key, amount=1))]
+    fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, amount: i64) -> PyResult<()> {
+        let reader = self.reader(py);
+        let (keyspace, key) = (reader.live()?, reader.keys.encode(key, "key")?);
+        let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
+        py.detach(|| keyspace.with(&options).merge(&key, amount.to_le_bytes())).map_err(raise)
+    }
+
+    /// Returns a count, or `default` if the key was never counted.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.read(py, key)? {
+            Some(number) => Ok(Some(number.into_pyobject(py)?.into_any())),
+            None => Ok(default),
+        }
+    }
+
+    fn __getitem__(slf: &Bound<'_, Self>, key: Bound<'_, PyAny>) -> Count {
+        Count { counters: slf.clone().unbind(), key: key.unbind(), amount: None }
+    }
+
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        if let Ok(count) = value.cast::<Count>() {
+            let noted = {
+                let count = count.borrow();
+                let is_own = count.counters.is(slf) && count.key.bind(py).eq(key)?;
+                count.amount.filter(|_| is_own)
+            };
+            if let Some(amount) = noted {
+                count.borrow_mut().amount = None;
+                return slf.get().add(py, key, amount);
+            }
+        }
+        let number = amount_of(value)?;
+        let reader = slf.get().reader(py);
+        let (keyspace, key) = (reader.live()?, reader.keys.encode(key, "key")?);
+        let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
+        py.detach(|| keyspace.with(&options).put(&key, number.to_le_bytes())).map_err(raise)
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.home.bind(py).as_any().contains(key)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.home.bind(py).as_any().del_item(key)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.home.bind(py).as_any().len()
+    }
+
+    /// Adds the numbers of a dict to the counts, in few batches.
+    fn add_all(&self, py: Python<'_>, amounts: &Bound<'_, PyDict>) -> PyResult<()> {
+        let reader = self.reader(py);
+        let (db, keyspace) = (reader.db()?, reader.live()?);
+        let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
+        let mut batch = WriteBatch::new();
+        for (key, amount) in amounts {
+            let key = reader.keys.encode(&key, "key")?;
+            batch.merge_in(keyspace, &key, amount_of(&amount)?.to_le_bytes());
+            if batch.len() >= MOST_MERGES || batch.byte_len() >= MOST_BYTES {
+                py.detach(|| db.with(&options).write(&batch)).map_err(raise)?;
+                batch.clear();
+                py.check_signals()?;
+            }
+        }
+        py.detach(|| db.with(&options).write(&batch)).map_err(raise)
+    }
+
+    /// Returns the `n` keys with the largest counts, the largest first; equal counts in the order
+    /// of their keys. Without `n`, all keys.
+    #[pyo3(signature = (n=None))]
+    fn most_common<'py>(
+        &self,
+        py: Python<'py>,
+        n: Option<usize>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, i64)>> {
+        const STEP: usize = 1 << 16;
+        let reader = self.reader(py);
+        let mut iter =
+            reader.open_iter(py, (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded))?;
+        let mut best: Vec<(i64, Vec<u8>)> = Vec::new();
+        let most = n.unwrap_or(usize::MAX);
+        loop {
+            let is_done = py.detach(|| -> foldb::Result<bool> {
+                for _ in 0..STEP {
+                    if !iter.advance()? {
+                        return Ok(true);
+                    }
+                    let value = iter.value()?;
+                    let Ok(bytes) = <[u8; 8]>::try_from(&value[..]) else {
+                        return Err(foldb::Error::corruption("a count has 8 bytes"));
+                    };
+                    best.push((i64::from_le_bytes(bytes), iter.key().to_vec()));
+                    if best.len() >= most.saturating_mul(2).max(1024) {
+                        keep_best(&mut best, most);
+                    }
+                }
+                Ok(false)
+            });
+            if is_done.map_err(raise)? {
+                break;
+            }
+            py.check_signals()?;
+        }
+        keep_best(&mut best, most);
+        best.into_iter().map(|(count, key)| Ok((reader.keys.decode(py, &key)?, count))).collect()
+    }
+}
+
+fn keep_best(best: &mut Vec<(i64, Vec<u8>)>, most: usize) {
+    best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    best.truncate(most);
+}
+
+/// A count that was looked up, but not read yet. It behaves like its number, which it reads when
+/// asked. `int()` makes a number of it.
+#[pyclass(module = "foldb")]
+pub(crate) struct Count {
+    counters: Py<Counters>,
+    key: Py<PyAny>,
+    /// What `+=` has added, until the assignment merges it.
+    amount: Option<i64>,
+}
+
+impl Count {
+    fn number<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyInt>> {
+        let stored = self.counters.get().read(py, self.key.bind(py))?.unwrap_or(0);
+        let number = stored.wrapping_add(self.amount.unwrap_or(0));
+        Ok(number.into_pyobject(py)?)
+    }
+
+    fn note(&mut self, amount: i64) -> PyResult<()> {
+        let sum = self.amount.unwrap_or(0).checked_add(amount);
+        let sum = sum.ok_or_else(|| PyOverflowError::new_err("amount: expected an int of 64 bits"));
+        self.amount = Some(sum?);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Count {
+    fn __iadd__(&mut self, amount: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.note(amount_of(amount)?)
+    }
+
+    fn __isub__(&mut self, amount: &Bound<'_, PyAny>) -> PyResult<()> {
+        let amount = amount_of(amount)?.checked_neg();
+        let amount =
+            amount.ok_or_else(|| PyOverflowError::new_err("amount: expected an int of 64 bits"));
+        self.note(amount?)
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyInt>> {
+        self.number(py)
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyInt>> {
+        self.number(py)
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        self.number(py)?.extract()
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.number(py)?.is_truthy()
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.number(py)?.hash()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.number(py)?.to_string())
+    }
+
+    fn __format__<'py>(&self, py: Python<'py>, spec: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.call_method1("__format__", (spec,))
+    }
+
+    fn __richcmp__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.rich_compare(plain(other)?, op)
+    }
+
+    fn __add__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.add(plain(other)?)
+    }
+
+    fn __radd__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        other.add(self.number(py)?)
+    }
+
+    fn __sub__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.sub(plain(other)?)
+    }
+
+    fn __rsub__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        other.sub(self.number(py)?)
+    }
+
+    fn __mul__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.mul(plain(other)?)
+    }
+
+    fn __rmul__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        other.mul(self.number(py)?)
+    }
+
+    fn __truediv__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.div(plain(other)?)
+    }
+
+    fn __rtruediv__<'py>(
+        &self,
+        py: Python<'py>,
+        other: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        other.div(self.number(py)?)
+    }
+
+    fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py)?.neg()
+    }
+}
+
+/// Returns the number of a count, and anything else as it is.
+fn plain(other: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    match other.cast::<Count>() {
+        Ok(count) => Ok(count.borrow().number(other.py())?.into_any()),
+        Err(_) => Ok(other),
+    }
+}

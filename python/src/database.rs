@@ -1,0 +1,369 @@
+//! The handle of a database.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::buffers::Numbers;
+use crate::errors::{closed, raise, read_only};
+use crate::feed::{self, Updates};
+use crate::keys::Codec;
+use crate::keyspace::{Asked, Data, Keyspace, Reader};
+use crate::maintenance::waiting;
+use crate::options::{of_database, of_keyspace};
+use crate::released::Released;
+use crate::snapshot::Snapshot;
+use crate::stats::shown;
+use crate::transaction::{Transaction, isolation, transact};
+
+/// The database below a handle.
+#[derive(Clone)]
+pub(crate) enum Handle {
+    Writable(Db),
+    ReadOnly(ReadOnlyDb),
+}
+
+/// A database, and its keyspace `default`. `foldb.open` makes it.
+///
+/// Used as `with foldb.open(path) as db:`, it is closed at the end of the block.
+#[pyclass(module = "foldb", extends = Keyspace, frozen)]
+pub(crate) struct Database {
+    handle: Released<Handle>,
+    is_closed: Arc<AtomicBool>,
+    sync: bool,
+}
+
+impl Database {
+    pub(crate) fn db(&self) -> PyResult<&Db> {
+        match &*self.handle {
+            Handle::Writable(db) => Ok(db),
+            Handle::ReadOnly(_) => Err(read_only()),
+        }
+    }
+}
+
+fn open_writable(
+    py: Python<'_>,
+    path: &PathBuf,
+    mut options: Options,
+    keys: Option<&Codec>,
+) -> PyResult<Db> {
+    let schema = keys.and_then(|keys| keys.schema(options.default.merge_operator.as_deref()));
+    py.detach(|| {
+        let create = options.create_if_missing;
+        // The schema is for a new database; a stored one is compared by its keys alone.
+        options.create_if_missing = create && schema.is_none();
+        match Db::open(path, options.clone()) {
+            Err(error) if create && error.kind() == ErrorKind::DatabaseMissing => {
+                options.create_if_missing = true;
+                options.default.schema = schema;
+                Db::open(path, options)
+            }
+            opened => opened,
+        }
+    })
+    .map_err(raise)
+}
+
+/// Opens a database, and creates it if there is none.
+///
+/// `keys` says how keys are written: bytes, or "str", "int", "float", "bool", "datetime", "uuid",
+/// or a tuple of these. The database stores it. `merge_operator` names the operator of merges.
+/// `read_only` reads the state of this moment, also while another process writes. `sync` makes
+/// every write wait for the medium. Further options have the names of `foldb options`.
+#[pyfunction]
+#[pyo3(signature = (
+    path, *, create=true, keys=None, merge_operator=None, read_only=false, sync=false, **options
+))]
+pub(crate) fn open<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    create: bool,
+    keys: Option<&Bound<'py, PyAny>>,
+    merge_operator: Option<&str>,
+    read_only: bool,
+    sync: bool,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, Database>> {
+    let given = Codec::of_argument(keys)?;
+    let mut options = of_database(merge_operator, options)?;
+    options.create_if_missing = create;
+    let (handle, data, db) = if read_only {
+        let db = py.detach(|| Db::open_read_only(&path, options)).map_err(raise)?;
+        let data = Data::Reader(db.default_keyspace().clone());
+        (Handle::ReadOnly(db), data, None)
+    } else {
+        let db = open_writable(py, &path, options, given.as_ref())?;
+        let data = Data::Live(db.default_keyspace().clone());
+        (Handle::Writable(db.clone()), data, Some(db))
+    };
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let base = reader(data, db, given, sync, &is_closed)?;
+    let database = Database { handle: Released::new(handle), is_closed, sync };
+    Bound::new(py, Keyspace::parts(base).add_subclass(database))
+}
+
+fn reader(
+    data: Data,
+    db: Option<Db>,
+    keys: Option<Codec>,
+    sync: bool,
+    closed: &Arc<AtomicBool>,
+) -> PyResult<Reader> {
+    let (name, schema, options) = match &data {
+        Data::Live(own) | Data::Moment(_, own) => (own.name(), own.schema(), own.options()),
+        Data::Reader(own) => (own.name(), own.schema(), own.options()),
+    };
+    let keys = Codec::check(keys, schema, name).map_err(raise)?;
+    let numbers = Numbers::of(options.merge_operator.as_deref());
+    let (data, db) = (Released::new(data), Released::new(db));
+    Ok(Reader { data, db, keys, numbers, sync, closed: Arc::clone(closed) })
+}
+
+/// What concerns the whole database.
+#[pymethods]
+impl Database {
+    /// The directory of the database.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        match &*self.handle {
+            Handle::Writable(db) => db.path().to_owned(),
+            Handle::ReadOnly(db) => db.path().to_owned(),
+        }
+    }
+
+    /// Whether the database was closed through this handle.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Whether the database was opened with `read_only=True`.
+    #[getter]
+    fn read_only(&self) -> bool {
+        matches!(*self.handle, Handle::ReadOnly(_))
+    }
+
+    /// Closes the database. Later calls raise `Closed`; a second close does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.is_closed.store(true, Ordering::Release);
+        py.detach(|| match &*self.handle {
+            Handle::Writable(db) => db.close(),
+            Handle::ReadOnly(db) => db.close(),
+        })
+        .or_else(|error| if error.kind() == ErrorKind::Closed { Ok(()) } else { Err(error) })
+        .map_err(raise)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.closed() { ", closed" } else { "" };
+        format!("<foldb.Database {:?}{state}>", self.path().display().to_string())
+    }
+
+    /// Opens a keyspace; creates it if there is none, unless `create` is false.
+    ///
+    /// `keys` and `merge_operator` are as in `foldb.open`. `expiry` says when entries expire:
+    /// "per-write", "after-last-write:SECONDS" or "after-first-write:SECONDS".
+    #[pyo3(signature = (name, *, create=true, keys=None, merge_operator=None, **options))]
+    fn keyspace<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        create: bool,
+        keys: Option<&Bound<'py, PyAny>>,
+        merge_operator: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Keyspace>> {
+        let given = Codec::of_argument(keys)?;
+        let (data, db) = match &*self.handle {
+            Handle::ReadOnly(db) => {
+                (Data::Reader(py.detach(|| db.keyspace(name)).map_err(raise)?), None)
+            }
+            Handle::Writable(db) => {
+                let mut options = of_keyspace(merge_operator, options)?;
+                let schema = given.as_ref().and_then(|keys| keys.schema(merge_operator));
+                let opened = py.detach(|| match db.keyspace(name) {
+                    Err(error) if create && error.kind() == ErrorKind::KeyspaceMissing => {
+                        options.schema = schema;
+                        db.keyspace_or_create(name, options)
+                    }
+                    Ok(_) if create => db.keyspace_or_create(name, options),
+                    opened => opened,
+                });
+                (Data::Live(opened.map_err(raise)?), Some(db.clone()))
+            }
+        };
+        Bound::new(py, Keyspace::parts(reader(data, db, given, self.sync, &self.is_closed)?))
+    }
+
+    /// Returns the names of all keyspaces.
+    fn keyspaces(&self) -> Vec<String> {
+        match &*self.handle {
+            Handle::Writable(db) => db.keyspaces(),
+            Handle::ReadOnly(db) => db.keyspaces(),
+        }
+    }
+
+    /// Drops a keyspace with all its entries.
+    fn drop_keyspace(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let db = self.db()?;
+        py.detach(|| db.drop_keyspace(name)).map_err(raise)
+    }
+
+    /// Takes a snapshot: keeps the state of this moment readable.
+    fn snapshot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Snapshot>> {
+        let own = slf.as_super().as_super().get();
+        if slf.get().closed() {
+            return Err(raise(closed("database")));
+        }
+        match &*slf.get().handle {
+            Handle::Writable(db) => Bound::new(slf.py(), Snapshot::take(db, own)),
+            // What is opened read-only stays as it is: the open was the moment.
+            Handle::ReadOnly(_) => Err(read_only()),
+        }
+    }
+
+    /// Begins a transaction; used in a `with` block, it commits at the end.
+    #[pyo3(signature = (*, isolation="serializable", sync=None))]
+    fn transaction(
+        slf: &Bound<'_, Self>,
+        isolation: &str,
+        sync: Option<bool>,
+    ) -> PyResult<Transaction> {
+        Transaction::begin(slf.as_super(), self::isolation(isolation)?, sync)
+    }
+
+    /// Calls `work` with a transaction and commits it; after a conflict, again. Returns what `work`
+    /// returned. An exception of `work` drops the transaction.
+    #[pyo3(signature = (work, *, isolation="serializable", attempts=100, sync=None))]
+    fn transact<'py>(
+        slf: &Bound<'py, Self>,
+        work: &Bound<'py, PyAny>,
+        isolation: &str,
+        attempts: u32,
+        sync: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if !work.is_callable() {
+            return Err(PyTypeError::new_err("work: expected a callable"));
+        }
+        transact(slf.as_super(), work, self::isolation(isolation)?, attempts, sync)
+    }
+
+    /// Iterates over the updates after a position, in the order of the commits; needs the option
+    /// `wal_retention_bytes` or `wal_retention_seconds`. Without `since`, from the beginning.
+    #[pyo3(signature = (since=None, *, include_unsynced=false))]
+    fn updates(
+        &self,
+        py: Python<'_>,
+        since: Option<&[u8]>,
+        include_unsynced: bool,
+    ) -> PyResult<Updates> {
+        feed::updates(py, &self.handle, since, include_unsynced)
+    }
+
+    /// Returns the position of the change feed now, as bytes.
+    fn position<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        let db = self.db()?;
+        let position = py.detach(|| db.position()).map_err(raise)?;
+        Ok(pyo3::types::PyBytes::new(py, &position.to_bytes()))
+    }
+
+    /// Flushes all memtables to tables.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let db = self.db()?.clone();
+        waiting(py, move || db.flush())
+    }
+
+    /// Returns when every write so far is on the medium.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let db = self.db()?;
+        py.detach(|| db.sync()).map_err(raise)
+    }
+
+    /// Folds all operands and drops what was deleted, in all keyspaces. Ctrl-C ends the wait, and
+    /// the compaction goes on. With bounds, only keys between these bytes.
+    #[pyo3(signature = (start=None, stop=None))]
+    fn compact(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let db = self.db()?.clone();
+        let asked = Asked { start, stop, prefix: None, include_start: true, include_stop: false };
+        // The bounds are for all keyspaces, whatever their keys are.
+        let range = asked.range(&Codec::Raw)?;
+        waiting(py, move || db.compact(range))
+    }
+
+    /// Gives back the space of overwritten and deleted large values. Returns the bytes that came
+    /// back. Ctrl-C cancels it.
+    fn collect_garbage(&self, py: Python<'_>) -> PyResult<u64> {
+        let db = self.db()?.clone();
+        let cancel = Arc::new(AtomicBool::new(false));
+        let options = foldb::garbage::GcOptions {
+            cancel: Some(Arc::clone(&cancel)),
+            ..foldb::garbage::GcOptions::default()
+        };
+        let report = waiting(py, move || db.with(&options).collect_garbage());
+        if report.is_err() {
+            cancel.store(true, Ordering::Release);
+        }
+        report.map(|report| report.bytes_reclaimed())
+    }
+
+    /// Reads every table and checks it. Returns the number of records.
+    fn verify(&self, py: Python<'_>) -> PyResult<u64> {
+        let handle = Handle::clone(&self.handle);
+        waiting(py, move || match handle {
+            Handle::Writable(db) => db.verify(),
+            Handle::ReadOnly(db) => db.verify(),
+        })
+    }
+
+    /// Makes a second database of hard links at `path`, while writes go on.
+    fn checkpoint(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let db = self.db()?.clone();
+        waiting(py, move || db.checkpoint(path).map(|_| ()))
+    }
+
+    /// Writes the database as one stream to a new file. Returns the number of keys.
+    fn dump(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+        let handle = Handle::clone(&self.handle);
+        waiting(py, move || {
+            let failed = |error: std::io::Error| foldb::Error::io(&path, "write", &error);
+            let file = std::fs::File::create_new(&path).map_err(failed)?;
+            let mut out = std::io::BufWriter::new(file);
+            let report = match handle {
+                Handle::Writable(db) => db.dump(&mut out)?,
+                Handle::ReadOnly(db) => db.dump(&mut out)?,
+            };
+            let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+            file.sync_all().map_err(failed)?;
+            Ok(report.keys)
+        })
+    }
+
+    /// Returns counts and sizes of the database as a dict.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = py.detach(|| match &*self.handle {
+            Handle::Writable(db) => db.stats(),
+            Handle::ReadOnly(db) => db.stats(),
+        });
+        shown(py, &stats)
+    }
+}
