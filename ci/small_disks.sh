@@ -6,8 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ -z "${SMALL_DISKS_MOUNTS:-}" ]; then
-    cargo test -p foldb --test small_disks --no-run
-    SMALL_DISKS_TEST=$(cargo test -p foldb --test small_disks --no-run --message-format=json 2>/dev/null |
+    # With the features of the whole workspace, so that nothing is compiled again after its tests.
+    cargo test --workspace --test small_disks --no-run
+    SMALL_DISKS_TEST=$(cargo test --workspace --test small_disks --no-run --message-format=json 2>/dev/null |
         sed -n 's/.*"executable":"\([^"]*small_disks-[^"]*\)".*/\1/p' | tail -n 1)
     export SMALL_DISKS_TEST SMALL_DISKS_MOUNTS=1
     if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ]; then

@@ -95,6 +95,12 @@ pub(crate) fn simulate(passed: Passed) -> Step {
         .with(passed.or("run --seeds 400 --allow-gaps --all-pairs"))
 }
 
+/// The seeds of [`simulate`] with the program that the step `test` has built: another one would
+/// have other features, and so compile the engine again.
+pub(crate) fn simulate_short() -> Step {
+    Step::new("cargo test --workspace --test seeds -- --ignored --nocapture")
+}
+
 pub(crate) fn loom() -> Step {
     Step::new("ci/loom.sh")
 }

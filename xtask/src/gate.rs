@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::arguments::Passed;
 use crate::check::Make;
 use crate::commands::{
-    append_only_short, demo, doc, fmt, lint, loom_short, report, simulate, small_disks, test,
+    append_only_short, demo, doc, fmt, lint, loom_short, report, simulate_short, small_disks, test,
 };
 use crate::step::Step;
 
@@ -53,7 +53,7 @@ const STEPS: [Make; 11] = [
     || Some(demo(Passed::default())),
     || Some(test(Passed::default())),
     || Some(append_only_short()),
-    || Some(simulate(Passed::default())),
+    || Some(simulate_short()),
     || Some(loom_short()),
     || Some(small_disks()),
     || Some(report().set("FOLDB_INSTALL_CHROMIUM", "1")),

@@ -17,6 +17,15 @@ fn seeds_give_right_answers_and_the_same_run_twice() {
     assert!(told.contains("10 of them twice") && told.contains("0 wrong"), "{told}");
 }
 
+/// A step of the gate, which the other tests need not wait for.
+#[test]
+#[ignore = "takes minutes"]
+fn many_seeds_give_right_answers_and_have_each_pair_of_features() {
+    let output = simulate(&["--seeds", "400", "--all-pairs"]);
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn planted_bugs_are_found() {
     for fault in ["StopChainEarly", "PublishBeforeApply", "SkipDirSync"] {
