@@ -121,6 +121,8 @@ assert list(db) == [b"a", b"c"]
 def test_control_c_ends_long_calls(tmp_path):
     program = """
 import foldb, os, signal, sys, threading, time
+# A parent that runs in the background of a shell ignores the signal, and so would this one.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 db = foldb.open(sys.argv[1], wal_retention_bytes=1 << 20, merge_operator="int64add", keys="int")
 def interrupted(call):
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
