@@ -7,7 +7,10 @@ use pyo3::prelude::*;
 
 use crate::buffers::{Numbers, value_of};
 use crate::errors::{closed, raise};
-use crate::keyspace::{Asked, Keyspace, Reader, lifetime};
+use crate::keyspace::Keyspace;
+use crate::options::lifetime;
+use crate::range::Asked;
+use crate::reader::Reader;
 
 /// Writes that happen together, or not at all. `batch` of a database or keyspace makes it.
 ///

@@ -12,7 +12,8 @@ use pyo3::types::{PyDict, PyInt};
 
 use crate::buffers::Numbers;
 use crate::errors::raise;
-use crate::keyspace::{Data, Keyspace, Reader, reading};
+use crate::keyspace::Keyspace;
+use crate::reader::{Data, Reader, reading};
 
 /// Most merges of one batch, and about its most bytes.
 const MOST_MERGES: usize = 10_000;

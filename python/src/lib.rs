@@ -1,10 +1,9 @@
 //! The Python package `foldb`: the module `foldb._foldb`.
 //!
-//! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back;
-//! `keyspace` has the calls on keys and values, `iterator`, `snapshot`, `batch`, `transaction` what
-//! they return; `database` opens; `counters` and `bags` are for
-//! values with meaning; `feed`, `backup`, `maintenance` and
-//! `stats` follow; `shell` is the command.
+//! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back.
+//! `range`, `reader` and `keyspace` have the calls on keys and values. `iterator`, `snapshot`,
+//! `batch` and `transaction` are what these return. `database` opens. `counters` and `bags` give
+//! values a meaning. `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
 //!
 //! Invariants: a call that may wait or fold lets go of the GIL. No lock of this crate is held while
 //! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the
@@ -23,6 +22,8 @@ mod keys;
 mod keyspace;
 mod maintenance;
 mod options;
+mod range;
+mod reader;
 mod released;
 mod shell;
 mod snapshot;
@@ -51,9 +52,11 @@ mod _foldb {
     #[pymodule_export]
     use super::iterator::{Cursor, Entries};
     #[pymodule_export]
-    use super::keyspace::{Keyspace, Reader};
+    use super::keyspace::Keyspace;
     #[pymodule_export]
     use super::maintenance::{destroy, repair, restore, verify};
+    #[pymodule_export]
+    use super::reader::Reader;
     #[pymodule_export]
     use super::shell::run_shell;
     #[pymodule_export]

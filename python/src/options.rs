@@ -1,7 +1,10 @@
 //! Options: names and values of Python for those of the engine.
 
+use std::time::Duration;
+
+use foldb::expiry::Expires;
 use foldb::{KeyspaceOptions, Options};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
@@ -56,4 +59,21 @@ pub(crate) fn of_keyspace(
         options.merge_operator = Some(operator.to_owned());
     }
     Ok(options)
+}
+
+/// Reads a lifetime: seconds or a `timedelta`.
+pub(crate) fn lifetime(given: &Bound<'_, PyAny>) -> PyResult<Expires> {
+    let seconds: f64 = match given.extract() {
+        Ok(seconds) => seconds,
+        Err(_) => match given.call_method0("total_seconds") {
+            Ok(seconds) => seconds.extract()?,
+            Err(_) => return Err(PyTypeError::new_err("ttl: expected seconds or a timedelta")),
+        },
+    };
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(after) => Ok(Expires::After(after)),
+        Err(_) => {
+            Err(PyValueError::new_err(format!("ttl: expected seconds from 0, not {seconds}")))
+        }
+    }
 }

@@ -7,7 +7,8 @@ use foldb::{KeyspaceReader, Result};
 use pyo3::prelude::*;
 
 use crate::errors::{closed, raise};
-use crate::keyspace::{Data, Keyspace, Reader};
+use crate::keyspace::Keyspace;
+use crate::reader::{Data, Reader};
 use crate::released::Released;
 
 /// The moment of a snapshot, which its readers and iterators share.

@@ -13,7 +13,9 @@ use pyo3::types::PyBytes;
 use crate::buffers::{Numbers, value_of};
 use crate::errors::{closed, raise};
 use crate::iterator::{Entries, Shown};
-use crate::keyspace::{Asked, Keyspace, Reader};
+use crate::keyspace::Keyspace;
+use crate::range::Asked;
+use crate::reader::Reader;
 
 /// The first pause before a transaction runs again, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);

@@ -39,7 +39,7 @@ fn row(name: &str, slices: usize, databases: &[Db], call: impl Fn(&Db, &mut fast
     let mut nanos = [const { Vec::new() }; 3];
     for slice in 0..slices {
         for turn in 0..3 {
-            // Who comes first changes from slice to slice.
+            // Another database begins each slice.
             let number = (slice + turn) % 3;
             let (db, random) = (&databases[number], &mut randoms[number]);
             nanos[number].push(time(|| call(db, random)));

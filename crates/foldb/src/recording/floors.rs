@@ -6,10 +6,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many calls of a period are all counted.
+/// The list of hot keys counts each of the first calls of a period.
 const ALL_COUNTED: u64 = 1024;
 
-/// Of the later ones, one in so many is counted, and stands for all of them.
+/// Of later calls, the list counts every sixteenth, as sixteen calls.
 const STANDS_FOR: u64 = 16;
 
 /// What a timed call must exceed to be remarkable. Threads that race lose a count, no more.

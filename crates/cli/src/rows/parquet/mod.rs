@@ -1,8 +1,8 @@
 //! Parquet: rows become lines of JSON, and cells become columns with types.
 //!
 //! ```text
-//! import   file ── schema (refuses types) ── json (a row as a line) ── the path of JSON lines
-//! export   entries ── kind (the type of each column) ── entries again ── writer (groups of rows)
+//! import   file ── schema (refuses types) ── json (a row as a line) ── as JSON lines
+//! export   entries ── kind (types of columns) ── entries again ── writer (groups of rows)
 //! ```
 //!
 //! Invariant: no value changes silently. A type that JSON cannot hold is refused by its name.

@@ -1,0 +1,431 @@
+//! Readers: the calls that read keys and values.
+//!
+//! A [`Reader`] reads a keyspace as it is now, a snapshot of one, or one of a database that is only
+//! read. The engine checks that the database is open and in its own process. So no call here has
+//! to.
+
+use std::ops::Bound as End;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use foldb::{KeyspaceReader, Value, WriteOptions};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use crate::buffers::Numbers;
+use crate::errors::{raise, read_only};
+use crate::iterator::{Cursor, Entries, Shown};
+use crate::keys::{Codec, datetime_of};
+use crate::options::lifetime;
+use crate::range::{Asked, EVERYTHING, Range};
+use crate::released::Released;
+use crate::snapshot::Moment;
+
+/// Where reads go.
+pub(crate) enum Data {
+    /// A keyspace of a database that this process writes.
+    Live(foldb::Keyspace),
+    /// A keyspace of a database that is only read.
+    Reader(KeyspaceReader),
+    /// A keyspace at the moment of a snapshot.
+    Moment(Arc<Moment>, foldb::Keyspace),
+}
+
+/// Runs an expression over whichever handle reads.
+macro_rules! reading {
+    ($data:expr, $reader:ident => $read:expr) => {
+        match $data {
+            Data::Live($reader) => $read,
+            Data::Reader($reader) => $read,
+            Data::Moment(moment, keyspace) => match moment.reader(keyspace) {
+                Ok(own) => {
+                    let $reader = &own;
+                    $read
+                }
+                Err(error) => Err(error),
+            },
+        }
+    };
+}
+pub(crate) use reading;
+
+/// What the handle of a keyspace is made of.
+#[pyclass(module = "foldb", subclass, frozen)]
+pub(crate) struct Reader {
+    pub(crate) data: Released<Data>,
+    /// The database that takes batches; `None` if this process only reads.
+    pub(crate) db: Released<Option<foldb::Db>>,
+    pub(crate) keys: Arc<Codec>,
+    pub(crate) numbers: Numbers,
+    /// Whether a write that does not say so is synced.
+    pub(crate) sync: bool,
+    /// Whether the database was closed through its handle. The engine knows too, but iterators and
+    /// batches do not ask it.
+    pub(crate) closed: Arc<AtomicBool>,
+}
+
+impl Reader {
+    /// Returns the keyspace to write to.
+    #[inline]
+    pub(crate) fn live(&self) -> PyResult<&foldb::Keyspace> {
+        match &*self.data {
+            Data::Live(keyspace) => Ok(keyspace),
+            Data::Reader(_) | Data::Moment(..) => Err(read_only()),
+        }
+    }
+
+    /// Returns the database to write to.
+    pub(crate) fn db(&self) -> PyResult<&foldb::Db> {
+        self.db.as_ref().ok_or_else(read_only)
+    }
+
+    pub(crate) fn writing(
+        &self,
+        sync: Option<bool>,
+        ttl: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<WriteOptions> {
+        let expires = ttl.map(lifetime).transpose()?;
+        Ok(WriteOptions { sync: sync.unwrap_or(self.sync), expires, ..WriteOptions::DEFAULT })
+    }
+
+    #[inline]
+    fn fetch(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Value>> {
+        py.detach(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
+    }
+
+    pub(crate) fn open_iter(&self, py: Python<'_>, range: Range) -> PyResult<foldb::Iter> {
+        // The engine refuses no range that ends before it starts; it is empty.
+        py.detach(|| reading!(&*self.data, reader => reader.range(range))).map_err(raise)
+    }
+
+    fn moment(&self) -> Option<Arc<Moment>> {
+        match &*self.data {
+            Data::Moment(moment, _) => Some(Arc::clone(moment)),
+            Data::Live(_) | Data::Reader(_) => None,
+        }
+    }
+
+    pub(crate) fn entries(
+        &self,
+        py: Python<'_>,
+        shown: Shown,
+        asked: &Asked<'_, '_>,
+        reverse: bool,
+    ) -> PyResult<Entries> {
+        let iter = self.open_iter(py, asked.range(&self.keys)?)?;
+        let (keys, closed) = (Arc::clone(&self.keys), Arc::clone(&self.closed));
+        Ok(Entries::new(iter, keys, shown, reverse, self.moment(), closed))
+    }
+
+    fn all(&self, py: Python<'_>, shown: Shown) -> PyResult<Entries> {
+        self.entries(py, shown, &EVERYTHING, false)
+    }
+
+    pub(crate) fn pair<'py>(
+        &self,
+        py: Python<'py>,
+        entry: Option<(Vec<u8>, Value)>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        entry
+            .map(|(key, value)| {
+                (self.keys.decode(py, &key)?, PyBytes::new(py, &value)).into_pyobject(py)
+            })
+            .transpose()
+    }
+}
+
+#[cold]
+pub(crate) fn missing(key: &Bound<'_, PyAny>) -> PyErr {
+    PyKeyError::new_err(key.clone().unbind())
+}
+
+/// Reads the entries of a keyspace, in the order of the keys.
+#[pymethods]
+impl Reader {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let found = self.fetch(py, &self.keys.encode(key, "key")?)?;
+        found.map(|value| PyBytes::new(py, &value)).ok_or_else(|| missing(key))
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let key = self.keys.encode(key, "key")?;
+        py.detach(|| reading!(&*self.data, reader => reader.contains_key(&key))).map_err(raise)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Entries> {
+        self.all(py, Shown::Keys)
+    }
+
+    fn __reversed__(&self, py: Python<'_>) -> PyResult<Entries> {
+        self.entries(py, Shown::Keys, &EVERYTHING, true)
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| reading!(&*self.data, reader => reader.is_empty()))
+            .map_err(raise)
+            .map(|empty| !empty)
+    }
+
+    /// Counts the entries, by reading every key.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        const STEP: usize = 1 << 16;
+        let mut iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?;
+        let mut count = 0;
+        loop {
+            let counted = py.detach(|| {
+                for counted in 0..STEP {
+                    if !iter.advance()? {
+                        return Ok(counted);
+                    }
+                }
+                Ok(STEP)
+            });
+            let counted = counted.map_err(raise)?;
+            count += counted;
+            if counted < STEP {
+                return Ok(count);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// Returns the value of a key, or `default` if there is none.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = self.fetch(py, &self.keys.encode(key, "key")?)?;
+        Ok(found.map(|value| PyBytes::new(py, &value).into_any()).or(default))
+    }
+
+    /// Returns the values of many keys as a list, with `default` for each absent one.
+    #[pyo3(signature = (keys, default=None))]
+    fn multi_get<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut encoded = Vec::new();
+        for key in keys.try_iter()? {
+            encoded.push(self.keys.encode(&key?, "keys")?.into_owned());
+        }
+        let found = py.detach(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
+        let values = PyList::empty(py);
+        for value in found.map_err(raise)? {
+            let value = value.map_err(raise)?;
+            match (value, &default) {
+                (Some(value), _) => values.append(PyBytes::new(py, &value))?,
+                (None, default) => values.append(default)?,
+            }
+        }
+        Ok(values)
+    }
+
+    /// Iterates over the keys of a range; see `items`.
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
+    fn keys(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+        include_start: bool,
+        include_stop: bool,
+    ) -> PyResult<Entries> {
+        let asked = Asked { start, stop, prefix, include_start, include_stop };
+        self.entries(py, Shown::Keys, &asked, reverse)
+    }
+
+    /// Iterates over the values of a range; see `items`.
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
+    fn values(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+        include_start: bool,
+        include_stop: bool,
+    ) -> PyResult<Entries> {
+        let asked = Asked { start, stop, prefix, include_start, include_stop };
+        self.entries(py, Shown::Values, &asked, reverse)
+    }
+
+    /// Iterates over the entries from `start` to before `stop`, as pairs in the order of the keys.
+    ///
+    /// The iterator shows the moment of the call, whatever is written meanwhile. `prefix` leaves
+    /// only keys that begin with it. `reverse` begins at the last key.
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
+    fn items(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+        include_start: bool,
+        include_stop: bool,
+    ) -> PyResult<Entries> {
+        let asked = Asked { start, stop, prefix, include_start, include_stop };
+        self.entries(py, Shown::Items, &asked, reverse)
+    }
+
+    /// Iterates over the entries of a range: another name of `items`.
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, reverse=false, include_start=true, include_stop=false
+    ))]
+    fn range(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+        include_start: bool,
+        include_stop: bool,
+    ) -> PyResult<Entries> {
+        self.items(py, start, stop, prefix, reverse, include_start, include_stop)
+    }
+
+    /// Returns the first entry as a pair, or `None` if there is no entry.
+    fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let entry = py.detach(|| reading!(&*self.data, reader => reader.first()));
+        self.pair(py, entry.map_err(raise)?)
+    }
+
+    /// Returns the last entry as a pair, or `None` if there is no entry.
+    fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let entry = py.detach(|| reading!(&*self.data, reader => reader.last()));
+        self.pair(py, entry.map_err(raise)?)
+    }
+
+    /// Returns when an entry expires, as a datetime; `None` if never or if there is no entry.
+    fn expires_at<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let key = self.keys.encode(key, "key")?;
+        let end = py.detach(|| reading!(&*self.data, reader => reader.expires_at(&key)));
+        end.map_err(raise)?.map(|end| datetime_of(py, end)).transpose()
+    }
+
+    /// Returns about how many bytes a range takes on disk.
+    #[pyo3(signature = (start=None, stop=None))]
+    fn approximate_size(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
+        py.detach(|| match &*self.data {
+            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_size(range),
+            Data::Reader(reader) => reader.approximate_size(range),
+        })
+        .map_err(raise)
+    }
+
+    /// Returns about how many entries a range has, without reading them.
+    #[pyo3(signature = (start=None, stop=None))]
+    fn approximate_count(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
+        py.detach(|| match &*self.data {
+            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_count(range),
+            Data::Reader(reader) => reader.approximate_count(range),
+        })
+        .map_err(raise)
+        .map(|count| count.estimate)
+    }
+
+    /// The name of the keyspace.
+    #[getter]
+    fn name(&self) -> &str {
+        match &*self.data {
+            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.name(),
+            Data::Reader(reader) => reader.name(),
+        }
+    }
+
+    /// The stored text of how keys and values are encoded, or `None`.
+    #[getter]
+    fn schema(&self) -> Option<&str> {
+        match &*self.data {
+            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.schema(),
+            Data::Reader(reader) => reader.schema(),
+        }
+    }
+
+    /// The operator of merges that name none, or `None`.
+    #[getter]
+    fn merge_operator(&self) -> Option<String> {
+        match &*self.data {
+            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.options().merge_operator,
+            Data::Reader(reader) => reader.options().merge_operator,
+        }
+    }
+
+    /// Returns a cursor over all entries, for `foldb.plyvel`.
+    fn _cursor(&self, py: Python<'_>) -> PyResult<Cursor> {
+        let iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?;
+        Ok(Cursor::new(iter, self.moment(), Arc::clone(&self.closed)))
+    }
+
+    /// Iterates over the keys that begin with `front`, and shows them without it. For
+    /// `foldb.plyvel`: `start` and `stop` are whole keys.
+    #[pyo3(signature = (
+        front, start, stop, include_start, include_stop, reverse, with_key, with_value
+    ))]
+    fn _entries(
+        &self,
+        py: Python<'_>,
+        front: &Bound<'_, PyBytes>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        include_start: bool,
+        include_stop: bool,
+        reverse: bool,
+        with_key: bool,
+        with_value: bool,
+    ) -> PyResult<Entries> {
+        let shown = match (with_key, with_value) {
+            (true, true) => Shown::Items,
+            (true, false) => Shown::Keys,
+            (false, true) => Shown::Values,
+            (false, false) => Shown::Nothing,
+        };
+        let prefix = Some(front.as_any());
+        let asked = Asked { start, stop, prefix, include_start, include_stop };
+        Ok(self.entries(py, shown, &asked, reverse)?.hiding(front.as_bytes()))
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(PyTypeError::new_err(format!(
+            "a {} cannot be pickled: pass the path, and open the database in the other process \
+             with read_only=True, or send the writes to the process that has it open",
+            slf.get_type().name()?
+        )))
+    }
+}
