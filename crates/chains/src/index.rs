@@ -16,6 +16,7 @@
 
 use crate::arena::Arena;
 use crate::layout::UNIT;
+use crate::prefetch::prefetch_value;
 use crate::sync::{AtomicU64, Ordering};
 
 // Under checkers, few keys must make a shard grow.
@@ -146,6 +147,16 @@ impl HashIndex {
             }
             at = (at + 1) & (slots.len() - 1);
         }
+    }
+
+    /// Prefetches the slot where the probe for a hash begins.
+    #[inline]
+    pub(crate) fn prefetch(&self, arena: &Arena, hash: u64) {
+        // Acquire: as in `probe`.
+        let table = Table::from_word(self.shards[shard_of(hash)].load(Ordering::Acquire));
+        // SAFETY: as in `probe`.
+        let slots = unsafe { table.slots(arena) };
+        prefetch_value(&slots[table.start(tag_of(hash))]);
     }
 
     /// Makes `node` findable: `vacant` is where the probe for `hash` ended. Only the writer calls

@@ -1,4 +1,4 @@
-//! Prefetching ahead of a walk.
+//! Prefetching ahead of a walk, and of the keys of a batch.
 //!
 //! A walk over a memtable is all cache misses. Keys lie in the order of arrival, versions wherever
 //! they were written. A walk must load each version to find the way to the older one. So after a
@@ -12,9 +12,15 @@
 //! ```
 //!
 //! A walk prefetches as many versions of a key as it looked at for the last keys: for overwritten
-//! values, only the newest. Invariant: prefetching never changes what a reader sees.
+//! values, only the newest.
+//!
+//! A batch of keys in no order meets three misses a key, each after the one before: the slot of the
+//! index, the node, the newest version. [`Chains::foresee`] makes each step for a group of keys.
+//!
+//! Invariant: prefetching never changes what a reader sees.
 
-use crate::chains::Chains;
+use crate::chains::{Chains, Index};
+use crate::index::Probe;
 use crate::layout::{IN_NODE, NODE, Placement, UNIT, VERSION};
 use crate::node::Node;
 use crate::order::Entry;
@@ -134,6 +140,32 @@ impl Lookahead {
             chains.prefetch(ahead.node as usize * NODE);
         }
         direction.step(first, GROUP - 1)
+    }
+}
+
+impl Chains {
+    /// Keys that one call of [`Chains::foresee`] takes.
+    pub const FORESEEN: usize = GROUP;
+
+    /// Prefetches the newest versions of the keys with these hashes, which will soon be read or
+    /// written. Keys after the first [`Chains::FORESEEN`] are passed over, and all keys in
+    /// [`KeyOrder::Spelled`](crate::KeyOrder::Spelled).
+    pub fn foresee(&self, hashes: &[u64]) {
+        let Index::Hashed(index) = &self.index else { return };
+        let hashes = &hashes[..hashes.len().min(GROUP)];
+        for hash in hashes {
+            index.prefetch(&self.arena, *hash);
+        }
+        let mut found = [None; GROUP];
+        for (found, hash) in found.iter_mut().zip(hashes) {
+            // Another key with the same tag is rare, and costs a needless line.
+            if let Probe::Found(number) = index.probe(&self.arena, *hash, |_| true) {
+                self.prefetch(number as usize * NODE);
+                *found = Some(number);
+            }
+        }
+        // SAFETY: the probe acquired the slots that name the nodes.
+        fetch_chains(found.into_iter().flatten().map(|number| unsafe { self.node(number) }), 0);
     }
 }
 

@@ -226,6 +226,7 @@ pub(crate) fn check_range(
 }
 
 /// Iterates over the operations of well-formed bytes: those of a batch.
+#[derive(Clone)]
 pub(crate) struct Operations<'a> {
     pub(crate) bytes: ByteReader<'a>,
 }

@@ -32,6 +32,12 @@ use crate::value::Value;
 pub(crate) use folding::Folding;
 pub(crate) use usual::{Usual, fold_usual};
 
+/// Keys of a group whose memory is prefetched together.
+pub(crate) const FORESEEN: usize = Chains::FORESEEN;
+
+/// Bytes of a memtable that the nearer caches hold: prefetching would cost more than it saves.
+const IN_CACHES: usize = 1 << 20;
+
 /// A memtable as readers and flushes see it.
 #[derive(Debug)]
 pub(crate) struct Memtable {
@@ -181,6 +187,21 @@ impl MemtableWriter {
             return self.insert_guarded(operation, seqno, rules);
         }
         self.insert(operation, seqno, rules);
+    }
+
+    /// Prefetches what the writes of a group of keys will touch, if the memtable is larger than the
+    /// nearer caches. The keys after the first [`FORESEEN`] are passed over.
+    pub(crate) fn foresee<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+        if self.memtable.chains.bytes_used() < IN_CACHES {
+            return;
+        }
+        let mut hashes = [0; FORESEEN];
+        let mut foreseen = 0;
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = key_hash(key);
+            foreseen += 1;
+        }
+        self.memtable.chains.foresee(&hashes[..foreseen]);
     }
 
     #[inline(never)]

@@ -29,7 +29,7 @@ use crate::error::Result;
 use crate::key::{DEFAULT_KEYSPACE, KeyspaceId, SeqNo};
 use crate::locks::rank::SEALED;
 use crate::locks::{Lock, LockGuard};
-use crate::memtable::{Folding, Memtable, MemtableWriter};
+use crate::memtable::{FORESEEN, Folding, Memtable, MemtableWriter};
 use crate::operation::Operation;
 use crate::wal::SealedLog;
 
@@ -298,6 +298,15 @@ impl Buffers {
             return self.default.memtable.as_mut().expect(READY).apply(operation, seqno, folding);
         }
         self.apply_elsewhere(operation, seqno, folding);
+    }
+
+    /// Prefetches what the next writes of a batch will touch: those of the first one's keyspace.
+    pub(crate) fn foresee<'a>(&self, operations: impl Iterator<Item = Operation<'a>>) {
+        let mut operations = operations.take(FORESEEN).peekable();
+        let Some(keyspace) = operations.peek().map(|first| first.keyspace) else { return };
+        let memtable = self.get(keyspace).and_then(|buffer| buffer.memtable.as_ref());
+        let own = operations.filter(|operation| operation.keyspace == keyspace);
+        memtable.expect(READY).foresee(own.map(|operation| operation.key));
     }
 
     #[inline(never)]

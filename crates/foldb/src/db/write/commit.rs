@@ -31,7 +31,7 @@ use crate::key::{
     DEFAULT_KEYSPACE, KeyBounds, KeyspaceId, Kind, MAX_SEQNO, NO_OPERATOR, OperatorId, SeqNo,
 };
 use crate::limits;
-use crate::memtable::Folding;
+use crate::memtable::{FORESEEN, Folding};
 use crate::operation::{Operation, check_range, encode_range};
 use crate::options::WriteOptions;
 use crate::stats::Call;
@@ -567,7 +567,14 @@ impl Core {
                 // Readers must not see half of a batch, so folds in place change only records of
                 // the batch.
                 let folding = Folding { floor: first - 1, operators };
-                for (mut operation, seqno) in batch.operations().zip(first..) {
+                let mut operations = batch.operations();
+                // A small batch ends before the prefetched memory arrives.
+                let foresees = batch.len() >= FORESEEN;
+                for (at, seqno) in (0..batch.len()).zip(first..) {
+                    if foresees && at % FORESEEN == 0 {
+                        buffers.foresee(operations.clone());
+                    }
+                    let Some(mut operation) = operations.next() else { break };
                     if operation.kind == Kind::Merge && operation.operator == NO_OPERATOR {
                         operation.operator = default;
                     }
