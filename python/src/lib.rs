@@ -3,7 +3,8 @@
 //! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back.
 //! `range`, `reader` and `keyspace` have the calls on keys and values. `iterator`, `snapshot`,
 //! `batch` and `transaction` are what these return. `database` opens. `counters` and `bags` give
-//! values a meaning. `many` has columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
+//! values a meaning. `many` has columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and
+//! `stats` follow; `shell` is the command.
 //!
 //! Invariants: a call that may wait or fold lets go of the GIL. No lock of this crate is held while
 //! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the

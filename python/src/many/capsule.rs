@@ -1,8 +1,9 @@
 //! Arrow's C data interface: the capsules that libraries of Python exchange columns in.
 //!
-//! This is the one module of the package with `unsafe`: a capsule is a pointer with a name. The
-//! [PyCapsule interface](https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html)
-//! says what each name points to.
+//! This is the one module of the package with `unsafe`: a capsule is a pointer with a name. Arrow's
+//! [PyCapsule interface] says what each name points to.
+//!
+//! [PyCapsule interface]: https://arrow.apache.org/docs/format/CDataInterface.html
 
 use std::ffi::CStr;
 

@@ -1,7 +1,7 @@
 //! Many entries at once: columns of NumPy and Arrow, in and out, without an object of Python a row.
 //!
-//! In: `source` reads a column of Python as cells (`arrow`, `numpy`), and a cell becomes the bytes of
-//! a row (`cell`, `rows`). `write` writes rows in batches; `groups` brings operands of one key
+//! In: `source` reads a column of Python as cells (`arrow`, `numpy`), and a cell becomes the bytes
+//! of a row (`cell`, `rows`). `write` writes rows in batches; `groups` brings operands of one key
 //! together before. Out: `build` makes columns of stored bytes, `column`, `table` and `scan` hand
 //! them to Python. `capsule` is the door to other libraries.
 

@@ -105,7 +105,7 @@ impl<'py> Source<'py> {
         Source::open(given, forms, encode, name)
     }
 
-    /// Whether the column has as many rows as anyone asks for.
+    /// Whether the column has as many rows as a caller asks for.
     pub(super) fn is_constant(&self) -> bool {
         matches!(self.kind, Kind::Constant(_))
     }
