@@ -11,6 +11,7 @@ use pyo3::types::PyBytes;
 use crate::database::Handle;
 use crate::errors::raise;
 use crate::keys::datetime_of;
+use crate::released::Released;
 
 /// How often a wait looks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
@@ -18,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The updates after a position. At its end, a loop stops; a later loop goes on where it stopped.
 #[pyclass(module = "foldb")]
 pub(crate) struct Updates {
-    inner: foldb::feed::Updates,
+    inner: Released<foldb::feed::Updates>,
 }
 
 /// Begins to read updates.
@@ -34,7 +35,7 @@ pub(crate) fn updates(
         Handle::Writable(db) => db.with(&options).updates_since(&position),
         Handle::ReadOnly(db) => db.with(&options).updates_since(&position),
     });
-    Ok(Updates { inner: inner.map_err(raise)? })
+    Ok(Updates { inner: Released::new(inner.map_err(raise)?) })
 }
 
 /// Reads updates.
@@ -45,7 +46,7 @@ impl Updates {
     }
 
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Update>> {
-        let inner = &mut self.inner;
+        let inner = &mut *self.inner;
         match py.detach(|| inner.next()) {
             None => Ok(None),
             Some(update) => Update::of(py, &update.map_err(raise)?).map(Some),
@@ -65,7 +66,7 @@ impl Updates {
         loop {
             let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
             let step = left.map_or(LOOK, |left| left.min(LOOK));
-            let inner = &mut self.inner;
+            let inner = &mut *self.inner;
             if py.detach(|| inner.wait(step)).map_err(raise)? {
                 return Ok(true);
             }

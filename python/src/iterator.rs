@@ -10,6 +10,7 @@ use foldb::{Error, Iter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::callbacks::detached;
 use crate::errors::{closed, raise};
 use crate::keys::Codec;
 use crate::snapshot::Moment;
@@ -162,7 +163,7 @@ impl Entries {
             if let Some(error) = self.failed.clone() {
                 return Err(raise(error));
             }
-            py.detach(|| self.read_ahead()).map_err(raise)?;
+            detached(py, || self.read_ahead())?;
             if self.ahead.next == self.ahead.ends.len() {
                 return Ok(None);
             }
@@ -354,7 +355,7 @@ impl Cursor {
         step: impl Send + FnOnce(&mut Iter) -> Result<bool, Error>,
     ) -> PyResult<bool> {
         let iter = self.open()?;
-        py.detach(|| step(iter)).map_err(raise)
+        detached(py, || step(iter))
     }
 }
 
@@ -404,7 +405,7 @@ impl Cursor {
         if !iter.valid() {
             return Ok(None);
         }
-        let value = py.detach(|| iter.value()).map_err(raise)?;
+        let value = detached(py, || iter.value())?;
         Ok(Some(PyBytes::new(py, value)))
     }
 

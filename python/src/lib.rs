@@ -1,9 +1,11 @@
 //! The Python package `foldb`: the module `foldb._foldb`.
 //!
 //! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back.
-//! `range`, `reader` and `keyspace` have the calls on keys and values. `iterator`, `snapshot`,
-//! `batch` and `transaction` are what these return. `database` opens. `counters` and `bags` give
-//! values a meaning. `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
+//! `range`, `data`, `reader` and `keyspace` have the calls on keys and values. `iterator`,
+//! `snapshot`, `batch`, `load` and `transaction` are what these return. `callbacks`, `operator` and
+//! `comparator` let the engine call Python, and `laws` checks an operator. `database` opens.
+//! `counters`, `bags` and `summaries` give values a meaning. `feed`, `backup`, `maintenance` and
+//! `stats` follow; `shell` is the command.
 //!
 //! Invariants: a call that may wait or fold lets go of the GIL. No lock of this crate is held while
 //! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the
@@ -13,14 +15,20 @@ mod backup;
 mod bags;
 mod batch;
 mod buffers;
+mod callbacks;
+mod comparator;
 mod counters;
+mod data;
 mod database;
 mod errors;
 mod feed;
 mod iterator;
 mod keys;
 mod keyspace;
+mod laws;
+mod load;
 mod maintenance;
+mod operator;
 mod options;
 mod range;
 mod reader;
@@ -28,6 +36,7 @@ mod released;
 mod shell;
 mod snapshot;
 mod stats;
+mod summaries;
 mod transaction;
 
 use pyo3::prelude::*;
@@ -44,6 +53,10 @@ mod _foldb {
     #[pymodule_export]
     use super::batch::Batch;
     #[pymodule_export]
+    use super::callbacks::end_callbacks;
+    #[pymodule_export]
+    use super::comparator::PythonComparator;
+    #[pymodule_export]
     use super::counters::{Count, Counters};
     #[pymodule_export]
     use super::database::{Database, open};
@@ -54,13 +67,22 @@ mod _foldb {
     #[pymodule_export]
     use super::keyspace::Keyspace;
     #[pymodule_export]
+    use super::laws::check_laws;
+    #[pymodule_export]
     use super::maintenance::{destroy, repair, restore, verify};
+    #[pymodule_export]
+    use super::operator::PythonOperator;
     #[pymodule_export]
     use super::reader::Reader;
     #[pymodule_export]
     use super::shell::run_shell;
     #[pymodule_export]
     use super::snapshot::Snapshot;
+    #[pymodule_export]
+    use super::summaries::{
+        histogram_add, histogram_bounds, histogram_count, histogram_quantile, stats_add,
+        stats_summary, top_add, top_items,
+    };
     #[pymodule_export]
     use super::transaction::Transaction;
 }

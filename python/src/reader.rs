@@ -4,51 +4,30 @@
 //! read. The engine checks that the database is open and in its own process. So no call here has
 //! to.
 
+use std::borrow::Cow;
 use std::ops::Bound as End;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use foldb::{KeyspaceReader, Value, WriteOptions};
+use foldb::operators::Operator;
+use foldb::{Value, WriteOptions};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::buffers::Numbers;
+use crate::buffers::{Numbers, value_of};
+use crate::callbacks::detached;
+pub(crate) use crate::data::{Data, described, reading};
 use crate::errors::{raise, read_only};
 use crate::iterator::{Cursor, Entries, Shown};
 use crate::keys::{Codec, datetime_of};
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING, Range};
 use crate::released::Released;
-use crate::snapshot::Moment;
+use crate::snapshot::{Home, Moment};
 
-/// Where reads go.
-pub(crate) enum Data {
-    /// A keyspace of a database that this process writes.
-    Live(foldb::Keyspace),
-    /// A keyspace of a database that is only read.
-    Reader(KeyspaceReader),
-    /// A keyspace at the moment of a snapshot.
-    Moment(Arc<Moment>, foldb::Keyspace),
-}
-
-/// Runs an expression over whichever handle reads.
-macro_rules! reading {
-    ($data:expr, $reader:ident => $read:expr) => {
-        match $data {
-            Data::Live($reader) => $read,
-            Data::Reader($reader) => $read,
-            Data::Moment(moment, keyspace) => match moment.reader(keyspace) {
-                Ok(own) => {
-                    let $reader = &own;
-                    $read
-                }
-                Err(error) => Err(error),
-            },
-        }
-    };
-}
-pub(crate) use reading;
+/// The key, the operand and the named operator of a merge.
+type Merging<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Option<Operator>);
 
 /// What the handle of a keyspace is made of.
 #[pyclass(module = "foldb", subclass, frozen)]
@@ -94,9 +73,28 @@ impl Reader {
         py.detach(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
     }
 
-    pub(crate) fn open_iter(&self, py: Python<'_>, range: Range) -> PyResult<foldb::Iter> {
+    pub(crate) fn open_iter(
+        &self,
+        py: Python<'_>,
+        range: Range,
+    ) -> PyResult<Released<foldb::Iter>> {
         // The engine refuses no range that ends before it starts; it is empty.
-        py.detach(|| reading!(&*self.data, reader => reader.range(range))).map_err(raise)
+        let iter = py.detach(|| reading!(&*self.data, reader => reader.range(range)));
+        iter.map(Released::new).map_err(raise)
+    }
+
+    /// Reads the arguments of a merge: the key, the operand, and the operator if one is named.
+    pub(crate) fn merging<'a>(
+        &self,
+        key: &'a Bound<'_, PyAny>,
+        operand: &'a Bound<'_, PyAny>,
+        operator: Option<&str>,
+    ) -> PyResult<Merging<'a>> {
+        let numbers = operator.map_or(self.numbers, |name| Numbers::of(Some(name)));
+        let operand = value_of(operand, numbers, "operand")?;
+        let (py, keyspace) = (key.py(), self.live()?);
+        let operator = operator.map(|spec| detached(py, || keyspace.operator(spec))).transpose()?;
+        Ok((self.keys.encode(key, "key")?, operand, operator))
     }
 
     fn moment(&self) -> Option<Arc<Moment>> {
@@ -113,7 +111,7 @@ impl Reader {
         asked: &Asked<'_, '_>,
         reverse: bool,
     ) -> PyResult<Entries> {
-        let iter = self.open_iter(py, asked.range(&self.keys)?)?;
+        let iter = self.open_iter(py, asked.range(&self.keys)?)?.into_inner();
         let (keys, closed) = (Arc::clone(&self.keys), Arc::clone(&self.closed));
         Ok(Entries::new(iter, keys, shown, reverse, self.moment(), closed))
     }
@@ -177,15 +175,14 @@ impl Reader {
         let mut iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?;
         let mut count = 0;
         loop {
-            let counted = py.detach(|| {
+            let counted = detached(py, || {
                 for counted in 0..STEP {
                     if !iter.advance()? {
                         return Ok(counted);
                     }
                 }
                 Ok(STEP)
-            });
-            let counted = counted.map_err(raise)?;
+            })?;
             count += counted;
             if counted < STEP {
                 return Ok(count);
@@ -336,11 +333,7 @@ impl Reader {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
-        py.detach(|| match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_size(range),
-            Data::Reader(reader) => reader.approximate_size(range),
-        })
-        .map_err(raise)
+        detached(py, || described!(&*self.data, own => own.approximate_size(range)))
     }
 
     /// Returns about how many entries a range has, without reading them.
@@ -352,44 +345,31 @@ impl Reader {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
-        py.detach(|| match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_count(range),
-            Data::Reader(reader) => reader.approximate_count(range),
-        })
-        .map_err(raise)
-        .map(|count| count.estimate)
+        detached(py, || described!(&*self.data, own => own.approximate_count(range)))
+            .map(|count| count.estimate)
     }
 
     /// The name of the keyspace.
     #[getter]
     fn name(&self) -> &str {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.name(),
-            Data::Reader(reader) => reader.name(),
-        }
+        described!(&*self.data, own => own.name())
     }
 
     /// The stored text of how keys and values are encoded, or `None`.
     #[getter]
     fn schema(&self) -> Option<&str> {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.schema(),
-            Data::Reader(reader) => reader.schema(),
-        }
+        described!(&*self.data, own => own.schema())
     }
 
     /// The operator of merges that name none, or `None`.
     #[getter]
-    fn merge_operator(&self) -> Option<String> {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.options().merge_operator,
-            Data::Reader(reader) => reader.options().merge_operator,
-        }
+    fn merge_operator(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| described!(&*self.data, own => own.options().merge_operator))
     }
 
     /// Returns a cursor over all entries, for `foldb.plyvel`.
     fn _cursor(&self, py: Python<'_>) -> PyResult<Cursor> {
-        let iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?;
+        let iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?.into_inner();
         Ok(Cursor::new(iter, self.moment(), Arc::clone(&self.closed)))
     }
 

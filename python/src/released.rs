@@ -1,8 +1,10 @@
-//! Handles whose end may wait.
+//! Handles whose end may wait: for a lock that a fold holds, or for the threads of a database.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 use pyo3::prelude::*;
+
+use crate::callbacks::is_stuck;
 
 /// A handle of the engine that is dropped without the GIL: the last handle of a database closes it,
 /// and waits for its threads.
@@ -11,6 +13,10 @@ pub(crate) struct Released<T: Send>(Option<T>);
 impl<T: Send> Released<T> {
     pub(crate) fn new(handle: T) -> Released<T> {
         Released(Some(handle))
+    }
+
+    pub(crate) fn into_inner(mut self) -> T {
+        self.0.take().expect("only the drop takes the handle")
     }
 }
 
@@ -23,9 +29,27 @@ impl<T: Send> Deref for Released<T> {
     }
 }
 
+impl<T: Send> DerefMut for Released<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("only the drop takes the handle")
+    }
+}
+
 impl<T: Send> Drop for Released<T> {
     fn drop(&mut self) {
-        let handle = self.0.take();
-        Python::attach(|py| py.detach(|| drop(handle)));
+        if let Some(handle) = self.0.take() {
+            release(handle);
+        }
     }
+}
+
+/// Drops what may wait for the engine, without the GIL.
+pub(crate) fn release<T: Send>(handle: T) {
+    if is_stuck() {
+        // The process ends soon, and has lost nothing then.
+        std::mem::forget(handle);
+        return;
+    }
+    Python::attach(|py| py.detach(|| drop(handle)));
 }

@@ -39,7 +39,6 @@ def test_wrong_options_are_named(tmp_path):
         ({"block_size": "4k"}, TypeError),
         ({"comparator": min}, ValueError),
         ({"comparator": 5, "comparator_name": b"x"}, TypeError),
-        ({"comparator": min, "comparator_name": b"x"}, foldb.errors.Unsupported),
     ]:
         with pytest.raises(kind, match=next(iter(options))):
             plyvel.DB(str(tmp_path / "db"), create_if_missing=True, **options)

@@ -3,7 +3,7 @@
 What differs:
 
 - The files are those of foldb. `foldb import` copies a LevelDB database.
-- There are no comparators: a database has the order of its bytes, and `comparator` is refused.
+- A `comparator` that raises makes the call raise. LevelDB would go on with a wrong order.
 - `paranoid_checks`, `max_open_files`, `block_restart_interval`, `max_file_size`,
   `verify_checksums` and `fill_cache` are accepted, and change nothing. Blocks are always verified.
 - `get_property` knows `leveldb.stats`, `leveldb.sstables`, `leveldb.num-files-at-levelN` and
@@ -35,6 +35,11 @@ def _bytes(name: str, given: Any) -> Any:
     if given is not None and not isinstance(given, (bytes, bytearray, memoryview)):
         raise TypeError(f"{name}: expected bytes, not {type(given).__name__}")
     return given
+
+
+def _comparator(compare: Any, name: Any) -> foldb.Comparator:
+    # LevelDB lets keys of different bytes be equal.
+    return foldb.Comparator(name.decode(), compare, equal_keys_may_differ=True)
 
 
 def _options(
@@ -73,10 +78,11 @@ def _options(
     if comparator is not None:
         if not callable(comparator):
             raise TypeError("comparator: expected a callable")
-        raise foldb.errors.Unsupported("comparator: foldb.plyvel has only the order of bytes")
     options: dict[str, Any] = {
         "compression": "snappy" if compression in ("snappy", True) else "none",
     }
+    if comparator is not None:
+        options["comparator"] = _comparator(comparator, comparator_name)
     if write_buffer_size is not None:
         options["write_buffer_size"] = max(write_buffer_size, 1 << 16)
     if lru_cache_size is not None:
@@ -477,7 +483,8 @@ def repair_db(
     comparator_name: Any = None,
 ) -> None:
     """Repairs a database that is not open."""
-    foldb.repair(name)
+    own = None if comparator is None else _comparator(comparator, comparator_name)
+    foldb.repair(name, comparator=own)
 
 
 def destroy_db(name: str) -> None:

@@ -1,0 +1,176 @@
+//! Code of the program that the engine calls: operators and comparators.
+//!
+//! The engine calls them on any thread, some with its own locks held, and they take the GIL. So no
+//! call of this crate holds the GIL while it may wait for the engine.
+//!
+//! An exception cannot pass through the engine. The thread notes it. When the engine's error comes
+//! out of the call, [`cause_of`] finds the exception for it.
+//!
+//! At the end of the interpreter no thread may take the GIL. [`end_callbacks`] therefore waits for
+//! the calls that run, and each later call fails without Python. The engine keeps operands that it
+//! cannot fold, so nothing is lost.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use foldb::{Error, ErrorKind};
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::errors::raise;
+
+static IS_ENDED: AtomicBool = AtomicBool::new(false);
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// How long the end of the interpreter waits for calls that run.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Most exceptions that a thread notes.
+const MOST_NOTED: usize = 8;
+
+/// What a call of the program was about when it raised.
+#[derive(PartialEq, Eq)]
+pub(crate) enum About {
+    /// The fold of a key.
+    Fold(Vec<u8>),
+    /// A comparison. The engine's message contains this text.
+    Comparison(String),
+}
+
+thread_local! {
+    /// How many calls of the program are in progress on this thread.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static NOTED: RefCell<Vec<(About, PyErr)>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Running;
+
+impl Running {
+    fn enter() -> Running {
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        DEPTH.set(DEPTH.get() + 1);
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Calls the program. Returns `None` if the interpreter ends.
+pub(crate) fn calling<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<PyResult<T>> {
+    let _running = Running::enter();
+    (!IS_ENDED.load(Ordering::SeqCst)).then(|| Python::attach(call))
+}
+
+/// Returns whether the engine called the program on this thread. The engine refuses some calls
+/// there, and knows them by the thread.
+pub(crate) fn is_inside() -> bool {
+    DEPTH.get() > 0
+}
+
+/// Notes the exception of a call on this thread.
+pub(crate) fn note(about: About, error: PyErr) {
+    NOTED.with_borrow_mut(|noted| {
+        noted.retain(|(other, _)| *other != about);
+        if noted.len() == MOST_NOTED {
+            noted.remove(0);
+        }
+        noted.push((about, error));
+    });
+}
+
+/// Forgets all exceptions that this thread noted. Returns the last one.
+pub(crate) fn take_last() -> Option<PyErr> {
+    NOTED.take().pop().map(|(_, error)| error)
+}
+
+/// Finds the exception behind an error of the engine, and forgets the others.
+pub(crate) fn cause_of(error: &Error) -> Option<PyErr> {
+    if NOTED.with_borrow(Vec::is_empty) {
+        return None;
+    }
+    let text = error.to_string();
+    let is_cause = |about: &About| match about {
+        About::Fold(key) => error.failed_merge().is_some_and(|(failed, _)| failed == key),
+        About::Comparison(said) => text.contains(said),
+    };
+    NOTED.take().into_iter().rev().find(|(about, _)| is_cause(about)).map(|(_, error)| error)
+}
+
+/// Returns whether an exception is an error of the program. Ctrl-C and `sys.exit` are none.
+pub(crate) fn is_error(py: Python<'_>, raised: &PyErr) -> bool {
+    raised.is_instance_of::<PyException>(py)
+}
+
+/// Repeats a Ctrl-C that the engine would swallow, in the main thread.
+pub(crate) fn pass_on(py: Python<'_>, raised: &PyErr) -> PyResult<()> {
+    if !is_error(py, raised) {
+        py.import("_thread")?.call_method0("interrupt_main")?;
+    }
+    Ok(())
+}
+
+/// Calls the engine without the GIL. A comparator that raises interrupts the engine by a panic,
+/// which becomes an error here.
+#[inline]
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    call: impl Send + FnOnce() -> foldb::Result<T>,
+) -> PyResult<T> {
+    py.detach(|| guarded(call)).map_err(raise)
+}
+
+/// Calls the engine, and turns the panic of a comparator into an error.
+///
+/// # Errors
+/// `ComparatorFailed`; the errors of the call.
+#[inline]
+pub(crate) fn guarded<T>(call: impl FnOnce() -> foldb::Result<T>) -> foldb::Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let is_noted = |text: &String| {
+            let own = About::Comparison(text.clone());
+            NOTED.with_borrow(|noted| noted.iter().any(|(about, _)| *about == own))
+        };
+        match panic.downcast_ref::<String>().filter(|text| is_noted(text)) {
+            Some(text) => Err(Error::new(ErrorKind::ComparatorFailed, text.clone())),
+            None => resume_unwind(panic),
+        }
+    })
+}
+
+/// Returns whether a call of the program still runs although the interpreter ends. Its thread never
+/// returns, so waiting for the engine would never end.
+pub(crate) fn is_stuck() -> bool {
+    IS_ENDED.load(Ordering::SeqCst) && RUNNING.load(Ordering::SeqCst) > 0
+}
+
+/// Ends all calls of the program's operators and comparators. Runs when the interpreter ends.
+#[pyfunction]
+#[pyo3(name = "_end_callbacks")]
+pub(crate) fn end_callbacks(py: Python<'_>) {
+    IS_ENDED.store(true, Ordering::SeqCst);
+    py.detach(|| {
+        let begin = Instant::now();
+        while RUNNING.load(Ordering::SeqCst) > 0 && begin.elapsed() < LONGEST_WAIT {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Lets the interpreter call [`end_callbacks`] at its end.
+pub(crate) fn end_with_interpreter(py: Python<'_>) -> PyResult<()> {
+    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
+    REGISTERED
+        .get_or_try_init(py, || {
+            let end = py.import("foldb._foldb")?.getattr("_end_callbacks")?;
+            py.import("atexit")?.call_method1("register", (end,)).map(|_| ())
+        })
+        .copied()
+}
