@@ -43,6 +43,8 @@ pub(crate) enum About {
 thread_local! {
     /// How many calls of the program are in progress on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Whether this thread checks laws, and wants to know every exception.
+    static IS_CHECKING: Cell<bool> = const { Cell::new(false) };
     static NOTED: RefCell<Vec<(About, PyErr)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -75,6 +77,20 @@ pub(crate) fn is_inside() -> bool {
     DEPTH.get() > 0
 }
 
+/// Runs a check of laws. Returns its outcome, and the last exception of the operator.
+pub(crate) fn checking<T>(check: impl FnOnce() -> T) -> (T, Option<PyErr>) {
+    NOTED.take();
+    let before = IS_CHECKING.replace(true);
+    let outcome = check();
+    IS_CHECKING.set(before);
+    (outcome, NOTED.take().pop().map(|(_, raised)| raised))
+}
+
+/// Returns whether this thread checks laws.
+pub(crate) fn is_checking() -> bool {
+    IS_CHECKING.get()
+}
+
 /// Notes the exception of a call on this thread.
 pub(crate) fn note(about: About, error: PyErr) {
     NOTED.with_borrow_mut(|noted| {
@@ -84,11 +100,6 @@ pub(crate) fn note(about: About, error: PyErr) {
         }
         noted.push((about, error));
     });
-}
-
-/// Forgets all exceptions that this thread noted. Returns the last one.
-pub(crate) fn take_last() -> Option<PyErr> {
-    NOTED.take().pop().map(|(_, error)| error)
 }
 
 /// Finds the exception behind an error of the engine, and forgets the others.

@@ -7,7 +7,7 @@ use foldb::operators::{MergeOperator, builtins};
 use pyo3::prelude::*;
 
 use crate::buffers::bytes_of;
-use crate::callbacks::{is_error, take_last};
+use crate::callbacks::{checking, is_error};
 use crate::errors::raise;
 use crate::operator;
 
@@ -59,9 +59,7 @@ pub(crate) fn check_laws(
     if idempotent {
         check = check.idempotent();
     }
-    take_last();
-    let outcome = py.detach(|| check.run(&*operator));
-    let raised = take_last();
+    let (outcome, raised) = py.detach(|| checking(|| check.run(&*operator)));
     if let Some(interrupt) = raised.as_ref().filter(|raised| !is_error(py, raised)) {
         return Err(interrupt.clone_ref(py));
     }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::buffers::bytes_of;
-use crate::callbacks::{About, calling, end_with_interpreter, note, pass_on};
+use crate::callbacks::{About, calling, end_with_interpreter, is_checking, note, pass_on};
 
 /// A merge operator that is written in Python.
 ///
@@ -243,7 +243,10 @@ impl fmt::Debug for Foreign {
 
 impl Foreign {
     /// Shows the first exception of `partial`: no error of the engine tells of it.
-    fn complain(&self, py: Python<'_>, raised: PyErr) {
+    fn complain(&self, py: Python<'_>, key: &[u8], raised: PyErr) {
+        if is_checking() {
+            return note(About::Fold(key.to_vec()), raised);
+        }
         let passed = pass_on(py, &raised);
         if !self.has_complained.swap(true, Ordering::Relaxed) {
             let place = PyString::new(py, &format!("partial of operator {}", self.name));
@@ -286,7 +289,7 @@ impl MergeOperator for Foreign {
             let folded = self.fold.partial(py, key, operands);
             let appended = folded.and_then(|folded| append(folded, "operand of partial", out));
             Ok(appended.unwrap_or_else(|raised| {
-                self.complain(py, raised);
+                self.complain(py, key, raised);
                 false
             }))
         });

@@ -61,6 +61,13 @@ def test_an_operand_that_full_cannot_read_shows_the_exception():
     foldb.laws.check(foldb.MergeOperator("app.total", total, check=int), [b"1", b"22"])
 
 
+def test_an_exception_of_partial_is_not_printed_by_a_check(capfd):
+    operator = foldb.MergeOperator.associative("app.sum", lambda a, b: b"%d" % (int(a) + int(b)))
+    with pytest.raises(foldb.laws.Violation, match="accepted") as found:
+        foldb.laws.check(operator, [b"1", b"x"])
+    assert isinstance(found.value.__cause__, ValueError) and capfd.readouterr() == ("", "")
+
+
 def test_a_bad_argument_is_named():
     with pytest.raises(foldb.InvalidArgument, match="operator: .*'nothing'"):
         foldb.laws.check("nothing", [])
