@@ -5,28 +5,16 @@
 //!
 //! An exception cannot pass through the engine. The thread notes it. When the engine's error comes
 //! out of the call, [`cause_of`] finds the exception for it.
-//!
-//! At the end of the interpreter no thread may take the GIL. [`end_callbacks`] therefore waits for
-//! the calls that run, and each later call fails without Python. The engine keeps operands that it
-//! cannot fold, so nothing is lost.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use foldb::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
+use crate::ending::{Running, Unlocked, is_ended};
 use crate::errors::raise;
-
-static IS_ENDED: AtomicBool = AtomicBool::new(false);
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-
-/// How long the end of the interpreter waits for calls that run.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Most exceptions that a thread notes.
 const MOST_NOTED: usize = 8;
@@ -41,40 +29,15 @@ pub(crate) enum About {
 }
 
 thread_local! {
-    /// How many calls of the program are in progress on this thread.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// Whether this thread checks laws, and wants to know every exception.
     static IS_CHECKING: Cell<bool> = const { Cell::new(false) };
     static NOTED: RefCell<Vec<(About, PyErr)>> = const { RefCell::new(Vec::new()) };
 }
 
-struct Running;
-
-impl Running {
-    fn enter() -> Running {
-        RUNNING.fetch_add(1, Ordering::SeqCst);
-        DEPTH.set(DEPTH.get() + 1);
-        Running
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 /// Calls the program. Returns `None` if the interpreter ends.
 pub(crate) fn calling<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<PyResult<T>> {
     let _running = Running::enter();
-    (!IS_ENDED.load(Ordering::SeqCst)).then(|| Python::attach(call))
-}
-
-/// Returns whether the engine called the program on this thread. The engine refuses some calls
-/// there, and knows them by the thread.
-pub(crate) fn is_inside() -> bool {
-    DEPTH.get() > 0
+    (!is_ended()).then(|| Python::attach(call))
 }
 
 /// Runs a check of laws. Returns its outcome, and the last exception of the operator.
@@ -135,7 +98,7 @@ pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     call: impl Send + FnOnce() -> foldb::Result<T>,
 ) -> PyResult<T> {
-    py.detach(|| guarded(call)).map_err(raise)
+    py.unlocked(|| guarded(call)).map_err(raise)
 }
 
 /// Calls the engine, and turns the panic of a comparator into an error.
@@ -154,34 +117,4 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> foldb::Result<T>) -> foldb::Resu
             None => resume_unwind(panic),
         }
     })
-}
-
-/// Returns whether a call of the program still runs although the interpreter ends. Its thread never
-/// returns, so waiting for the engine would never end.
-pub(crate) fn is_stuck() -> bool {
-    IS_ENDED.load(Ordering::SeqCst) && RUNNING.load(Ordering::SeqCst) > 0
-}
-
-/// Ends all calls of the program's operators and comparators. Runs when the interpreter ends.
-#[pyfunction]
-#[pyo3(name = "_end_callbacks")]
-pub(crate) fn end_callbacks(py: Python<'_>) {
-    IS_ENDED.store(true, Ordering::SeqCst);
-    py.detach(|| {
-        let begin = Instant::now();
-        while RUNNING.load(Ordering::SeqCst) > 0 && begin.elapsed() < LONGEST_WAIT {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    });
-}
-
-/// Lets the interpreter call [`end_callbacks`] at its end.
-pub(crate) fn end_with_interpreter(py: Python<'_>) -> PyResult<()> {
-    static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    REGISTERED
-        .get_or_try_init(py, || {
-            let end = py.import("foldb._foldb")?.getattr("_end_callbacks")?;
-            py.import("atexit")?.call_method1("register", (end,)).map(|_| ())
-        })
-        .copied()
 }

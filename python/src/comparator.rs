@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use crate::callbacks::{About, calling, end_with_interpreter, note};
+use crate::callbacks::{About, calling, note};
 
 /// An order of keys that is written in Python.
 ///
@@ -41,7 +41,6 @@ impl PythonComparator {
             let expected = "compare: expected a callable";
             return Err(PyTypeError::new_err(format!("{expected}, not {found}")));
         }
-        end_with_interpreter(compare.py())?;
         let own = Foreign { name, compare: compare.unbind(), equal_keys_may_differ };
         Ok(PythonComparator { own: Arc::new(own) })
     }

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::buffers::Numbers;
 use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::{closed, raise, read_only};
 use crate::feed::{self, Updates};
 use crate::keys::Codec;
@@ -125,7 +126,7 @@ fn reader(
     sync: bool,
     closed: &Arc<AtomicBool>,
 ) -> PyResult<Reader> {
-    let operator = py.detach(|| described!(&data, own => own.options().merge_operator));
+    let operator = py.unlocked(|| described!(&data, own => own.options().merge_operator));
     let (name, schema) = described!(&data, own => (own.name(), own.schema()));
     let keys = Codec::check(keys, schema, name).map_err(raise)?;
     let numbers = Numbers::of(operator.as_deref());
@@ -160,7 +161,7 @@ impl Database {
     /// Closes the database. Later calls raise `Closed`; a second close does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.is_closed.store(true, Ordering::Release);
-        py.detach(|| match &*self.handle {
+        py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.close(),
             Handle::ReadOnly(db) => db.close(),
         })
@@ -208,7 +209,7 @@ impl Database {
                 let mut options = of_keyspace(code, options)?;
                 let operator = options.merge_operator.as_deref();
                 let schema = given.as_ref().and_then(|keys| keys.schema(operator));
-                let opened = py.detach(|| match db.keyspace(name) {
+                let opened = py.unlocked(|| match db.keyspace(name) {
                     Err(error) if create && error.kind() == ErrorKind::KeyspaceMissing => {
                         options.schema = schema;
                         db.keyspace_or_create(name, options)
@@ -224,7 +225,7 @@ impl Database {
 
     /// Returns the names of all keyspaces.
     fn keyspaces(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| match &*self.handle {
+        py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.keyspaces(),
             Handle::ReadOnly(db) => db.keyspaces(),
         })
@@ -369,7 +370,7 @@ impl Database {
 
     /// Returns counts and sizes of the database as a dict.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| match &*self.handle {
+        let stats = py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.stats(),
             Handle::ReadOnly(db) => db.stats(),
         });

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::database::Handle;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::keys::datetime_of;
 use crate::released::Released;
@@ -31,7 +32,7 @@ pub(crate) fn updates(
 ) -> PyResult<Updates> {
     let position = since.map_or(Ok(Position::BEGINNING), Position::from_bytes).map_err(raise)?;
     let options = UpdatesOptions { include_unsynced };
-    let inner = py.detach(|| match handle {
+    let inner = py.unlocked(|| match handle {
         Handle::Writable(db) => db.with(&options).updates_since(&position),
         Handle::ReadOnly(db) => db.with(&options).updates_since(&position),
     });
@@ -47,7 +48,7 @@ impl Updates {
 
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Update>> {
         let inner = &mut *self.inner;
-        match py.detach(|| inner.next()) {
+        match py.unlocked(|| inner.next()) {
             None => Ok(None),
             Some(update) => Update::of(py, &update.map_err(raise)?).map(Some),
         }
@@ -67,7 +68,7 @@ impl Updates {
             let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
             let step = left.map_or(LOOK, |left| left.min(LOOK));
             let inner = &mut *self.inner;
-            if py.detach(|| inner.wait(step)).map_err(raise)? {
+            if py.unlocked(|| inner.wait(step)).map_err(raise)? {
                 return Ok(true);
             }
             if left.is_some_and(|left| left <= step) {

@@ -11,8 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::{closed, raise};
 use crate::keys::Codec;
+use crate::released::release;
 use crate::snapshot::Moment;
 
 /// Most entries, and about the most bytes, that are read ahead.
@@ -317,7 +319,7 @@ impl Entries {
     /// Lets go of what the iterator holds. Later calls raise `Closed`.
     fn close(&mut self, py: Python<'_>) {
         let iter = self.iter.take();
-        py.detach(|| drop(iter));
+        py.unlocked(|| drop(iter));
         self.ahead = Ahead::default();
     }
 
@@ -412,6 +414,22 @@ impl Cursor {
     /// Lets go of what the cursor holds.
     fn close(&mut self, py: Python<'_>) {
         let iter = self.iter.take();
-        py.detach(|| drop(iter));
+        py.unlocked(|| drop(iter));
+    }
+}
+
+impl Drop for Entries {
+    fn drop(&mut self) {
+        if let Some(iter) = self.iter.take() {
+            release(iter);
+        }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        if let Some(iter) = self.iter.take() {
+            release(iter);
+        }
     }
 }

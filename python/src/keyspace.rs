@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::batch::Batch;
 use crate::buffers::{Numbers, value_of};
 use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::load::load;
 use crate::options::lifetime;
@@ -180,7 +181,7 @@ impl Keyspace {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(default, reader.numbers, "default")?;
-        let found = slf.py().detach(|| keyspace.compare_and_swap(&key, None, Some(&value)));
+        let found = slf.py().unlocked(|| keyspace.compare_and_swap(&key, None, Some(&value)));
         match found.map_err(raise)? {
             foldb::CompareAndSwap::Found(Some(found)) => Ok(PyBytes::new(slf.py(), &found)),
             _ => Ok(PyBytes::new(slf.py(), &value)),
@@ -258,7 +259,7 @@ impl Keyspace {
         let (reader, keyspace, key) = target!(slf, key);
         let operand = value_of(operand, reader.numbers, "operand")?;
         let options = reader.writing(sync, ttl)?;
-        let value = slf.py().detach(|| keyspace.with(&options).merge_get(&key, &operand));
+        let value = slf.py().unlocked(|| keyspace.with(&options).merge_get(&key, &operand));
         Ok(value.map_err(raise)?.map(|value| PyBytes::new(slf.py(), &value)))
     }
 

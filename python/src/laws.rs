@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::buffers::bytes_of;
 use crate::callbacks::{checking, is_error};
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::operator;
 
@@ -59,7 +60,7 @@ pub(crate) fn check_laws(
     if idempotent {
         check = check.idempotent();
     }
-    let (outcome, raised) = py.detach(|| checking(|| check.run(&*operator)));
+    let (outcome, raised) = py.unlocked(|| checking(|| check.run(&*operator)));
     if let Some(interrupt) = raised.as_ref().filter(|raised| !is_error(py, raised)) {
         return Err(interrupt.clone_ref(py));
     }

@@ -7,7 +7,9 @@
 //! `counters`, `bags` and `summaries` give values a meaning. `feed`, `backup`, `maintenance` and
 //! `stats` follow; `shell` is the command.
 //!
-//! Invariants: a call that may wait or fold lets go of the GIL. No lock of this crate is held while
+//! `ending` is about the end of the interpreter.
+//!
+//! Invariants: a call that may wait or fold lets go of the GIL, by `Python::unlocked`. No lock of this crate is held while
 //! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the
 //! engine refuses calls.
 
@@ -20,6 +22,7 @@ mod comparator;
 mod counters;
 mod data;
 mod database;
+mod ending;
 mod errors;
 mod feed;
 mod iterator;
@@ -44,6 +47,8 @@ use pyo3::prelude::*;
 /// The part of foldb that is written in Rust. Import `foldb` instead.
 #[pymodule(gil_used = false)]
 mod _foldb {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::backup::Backups;
     #[pymodule_export]
@@ -52,8 +57,6 @@ mod _foldb {
     };
     #[pymodule_export]
     use super::batch::Batch;
-    #[pymodule_export]
-    use super::callbacks::end_callbacks;
     #[pymodule_export]
     use super::comparator::PythonComparator;
     #[pymodule_export]
@@ -85,4 +88,9 @@ mod _foldb {
     };
     #[pymodule_export]
     use super::transaction::Transaction;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::ending::register(module)
+    }
 }

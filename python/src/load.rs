@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::buffers::value_of;
 use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::reader::Reader;
 use crate::released::Released;
@@ -49,7 +50,7 @@ fn add(
     part: &[Entry],
     merge: bool,
 ) -> PyResult<()> {
-    let added = py.detach(|| {
+    let added = py.unlocked(|| {
         part.iter().try_for_each(|(key, value)| {
             let added = crate::callbacks::guarded(|| match merge {
                 true => load.merge(key, value),

@@ -9,7 +9,9 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::callbacks::{detached, guarded, is_inside};
+use crate::callbacks::{detached, guarded};
+use crate::ending::Unlocked;
+use crate::ending::is_inside;
 use crate::errors::raise;
 use crate::options::{Code, of_database};
 
@@ -35,7 +37,7 @@ pub(crate) fn waiting<T: Send + 'static>(
     // Moves with the loop, because a receiver is for one thread at a time.
     let mut outcome = outcome;
     loop {
-        let (back, received) = py.detach(move || {
+        let (back, received) = py.unlocked(move || {
             let received = outcome.recv_timeout(LOOK);
             (outcome, received)
         });
@@ -62,7 +64,7 @@ fn with_code(
 /// Removes a database that is not open: its own files, and the directory if nothing else is in it.
 #[pyfunction]
 pub(crate) fn destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    py.detach(|| Db::destroy(&path, &Options::default())).map_err(raise)
+    py.unlocked(|| Db::destroy(&path, &Options::default())).map_err(raise)
 }
 
 /// Rebuilds a database with missing or damaged files, and returns what it found as a dict.

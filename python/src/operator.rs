@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::buffers::bytes_of;
-use crate::callbacks::{About, calling, end_with_interpreter, is_checking, note, pass_on};
+use crate::callbacks::{About, calling, is_checking, note, pass_on};
 
 /// A merge operator that is written in Python.
 ///
@@ -56,14 +56,12 @@ fn type_of(given: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 fn made(
-    py: Python<'_>,
     name: String,
     fold: Fold,
     version: u32,
     check: Option<Bound<'_, PyAny>>,
     shrinks: bool,
 ) -> PyResult<PythonOperator> {
-    end_with_interpreter(py)?;
     let check = check.map(|check| callable(check, "check")).transpose()?;
     let growth = if shrinks { Growth::Shrinks } else { Growth::Grows };
     let has_complained = AtomicBool::new(false);
@@ -83,10 +81,9 @@ impl PythonOperator {
         check: Option<Bound<'_, PyAny>>,
         shrinks: bool,
     ) -> PyResult<PythonOperator> {
-        let py = full.py();
         let full = callable(full, "full")?;
         let partial = partial.map(|partial| callable(partial, "partial")).transpose()?;
-        made(py, name, Fold::Full { full, partial }, version, check, shrinks)
+        made(name, Fold::Full { full, partial }, version, check, shrinks)
     }
 
     /// Makes an operator of `combine(older, newer)`, which must be associative.
@@ -102,9 +99,8 @@ impl PythonOperator {
         check: Option<Bound<'_, PyAny>>,
         shrinks: bool,
     ) -> PyResult<PythonOperator> {
-        let py = combine.py();
         let fold = Fold::Associative(callable(combine, "combine")?);
-        made(py, name, fold, version, check, shrinks)
+        made(name, fold, version, check, shrinks)
     }
 
     /// The name that the database stores.

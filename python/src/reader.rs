@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::buffers::{Numbers, value_of};
 use crate::callbacks::detached;
 pub(crate) use crate::data::{Data, described, reading};
+use crate::ending::Unlocked;
 use crate::errors::{raise, read_only};
 use crate::iterator::{Cursor, Entries, Shown};
 use crate::keys::{Codec, datetime_of};
@@ -70,7 +71,7 @@ impl Reader {
 
     #[inline]
     fn fetch(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Value>> {
-        py.detach(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
+        py.unlocked(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
     }
 
     pub(crate) fn open_iter(
@@ -79,7 +80,7 @@ impl Reader {
         range: Range,
     ) -> PyResult<Released<foldb::Iter>> {
         // The engine refuses no range that ends before it starts; it is empty.
-        let iter = py.detach(|| reading!(&*self.data, reader => reader.range(range)));
+        let iter = py.unlocked(|| reading!(&*self.data, reader => reader.range(range)));
         iter.map(Released::new).map_err(raise)
     }
 
@@ -152,7 +153,7 @@ impl Reader {
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = self.keys.encode(key, "key")?;
-        py.detach(|| reading!(&*self.data, reader => reader.contains_key(&key))).map_err(raise)
+        py.unlocked(|| reading!(&*self.data, reader => reader.contains_key(&key))).map_err(raise)
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Entries> {
@@ -164,7 +165,7 @@ impl Reader {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| reading!(&*self.data, reader => reader.is_empty()))
+        py.unlocked(|| reading!(&*self.data, reader => reader.is_empty()))
             .map_err(raise)
             .map(|empty| !empty)
     }
@@ -215,7 +216,7 @@ impl Reader {
         for key in keys.try_iter()? {
             encoded.push(self.keys.encode(&key?, "keys")?.into_owned());
         }
-        let found = py.detach(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
+        let found = py.unlocked(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
         let values = PyList::empty(py);
         for value in found.map_err(raise)? {
             let value = value.map_err(raise)?;
@@ -303,13 +304,13 @@ impl Reader {
 
     /// Returns the first entry as a pair, or `None` if there is no entry.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let entry = py.detach(|| reading!(&*self.data, reader => reader.first()));
+        let entry = py.unlocked(|| reading!(&*self.data, reader => reader.first()));
         self.pair(py, entry.map_err(raise)?)
     }
 
     /// Returns the last entry as a pair, or `None` if there is no entry.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let entry = py.detach(|| reading!(&*self.data, reader => reader.last()));
+        let entry = py.unlocked(|| reading!(&*self.data, reader => reader.last()));
         self.pair(py, entry.map_err(raise)?)
     }
 
@@ -320,7 +321,7 @@ impl Reader {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = self.keys.encode(key, "key")?;
-        let end = py.detach(|| reading!(&*self.data, reader => reader.expires_at(&key)));
+        let end = py.unlocked(|| reading!(&*self.data, reader => reader.expires_at(&key)));
         end.map_err(raise)?.map(|end| datetime_of(py, end)).transpose()
     }
 
@@ -364,7 +365,7 @@ impl Reader {
     /// The operator of merges that name none, or `None`.
     #[getter]
     fn merge_operator(&self, py: Python<'_>) -> Option<String> {
-        py.detach(|| described!(&*self.data, own => own.options().merge_operator))
+        py.unlocked(|| described!(&*self.data, own => own.options().merge_operator))
     }
 
     /// Returns a cursor over all entries, for `foldb.plyvel`.

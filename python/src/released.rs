@@ -4,7 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use pyo3::prelude::*;
 
-use crate::callbacks::is_stuck;
+use crate::ending::Unlocked;
+use crate::ending::is_stuck;
 
 /// A handle of the engine that is dropped without the GIL: the last handle of a database closes it,
 /// and waits for its threads.
@@ -51,5 +52,5 @@ pub(crate) fn release<T: Send>(handle: T) {
         std::mem::forget(handle);
         return;
     }
-    Python::attach(|py| py.detach(|| drop(handle)));
+    Python::attach(|py| py.unlocked(|| drop(handle)));
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::callbacks::detached;
 use crate::database::Handle;
+use crate::ending::Unlocked;
 use crate::errors::closed;
 use crate::keyspace::Keyspace;
 use crate::reader::{Data, Reader};
@@ -87,7 +88,7 @@ impl Snapshot {
         handle: &Handle,
         of: &Reader,
     ) -> PyClassInitializer<Snapshot> {
-        let (kept, home) = py.detach(|| match handle {
+        let (kept, home) = py.unlocked(|| match handle {
             Handle::Writable(db) => {
                 (Kept::Snapshot(db.snapshot()), Home::Live(db.default_keyspace().clone()))
             }
@@ -116,7 +117,7 @@ impl Snapshot {
 
     /// Lets go of the moment. Later reads raise `Closed`, those of its iterators too.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.moment.close());
+        py.unlocked(|| self.moment.close());
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

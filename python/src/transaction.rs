@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::buffers::value_of;
 use crate::callbacks::{detached, guarded};
+use crate::ending::Unlocked;
 use crate::errors::{closed, raise};
 use crate::iterator::{Entries, Shown};
 use crate::keyspace::Keyspace;
@@ -281,13 +282,13 @@ pub(crate) fn transact<'py>(
             return result;
         };
         let inner = inner.into_inner();
-        match py.detach(|| guarded(|| inner.commit())) {
+        match py.unlocked(|| guarded(|| inner.commit())) {
             Ok(()) => return result,
             Err(error) if error.kind() == ErrorKind::Conflict && attempt < attempts => {}
             Err(error) => return Err(raise(error)),
         }
         py.check_signals()?;
-        py.detach(|| std::thread::sleep(pause));
+        py.unlocked(|| std::thread::sleep(pause));
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
     Err(raise(Error::new(ErrorKind::Conflict, "the transaction lost every attempt")))

@@ -276,6 +276,29 @@ def test_a_process_ends_without_a_close(tmp_path, ending):
         assert list(db.keys(b"9", b"6")) == [b"9", b"8", b"7"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_ends_while_a_callback_runs_in_the_parent(tmp_path):
+    program = """
+import foldb, os, sys, threading, time
+def fold(key, value, operands):
+    time.sleep(1)
+    return operands[-1]
+db = foldb.open(sys.argv[1], merge_operator=foldb.MergeOperator("app.slow", fold))
+db.merge(b"a", b"1")
+thread = threading.Thread(target=db.get, args=(b"a",))
+thread.start()
+time.sleep(0.2)
+begin = time.monotonic()
+if os.fork() == 0:
+    sys.exit(0)
+assert os.wait()[1] == 0 and time.monotonic() - begin < 5
+thread.join()
+assert db[b"a"] == b"1"
+"""
+    ended = run(program, tmp_path / "db")
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_control_c_in_a_callback_is_a_keyboard_interrupt(tmp_path):
     program = """

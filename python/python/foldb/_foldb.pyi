@@ -493,7 +493,6 @@ def restore(
     comparator: Comparator | None = None,
     comparators: Iterable[Comparator] | None = None,
 ) -> int: ...
-def _end_callbacks() -> None: ...
 def _check_laws(
     operator: MergeOperator | str,
     operands: Iterable[Any],
