@@ -10,7 +10,7 @@ use crate::callbacks::detached;
 use crate::errors::{closed, raise};
 use crate::keyspace::Keyspace;
 use crate::options::lifetime;
-use crate::range::Asked;
+use crate::range::{Asked, EVERYTHING};
 use crate::reader::Reader;
 use crate::released::Released;
 
@@ -96,7 +96,7 @@ impl Batch {
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<()> {
         self.change(py, keyspace, |batch, reader, keyspace| {
-            let asked = Asked { start, stop, prefix, include_start: true, include_stop: false };
+            let asked = Asked { start, stop, prefix, ..EVERYTHING };
             batch.delete_range_in(keyspace, asked.range(&reader.keys)?);
             Ok(())
         })

@@ -16,7 +16,7 @@ use crate::ending::Unlocked;
 use crate::errors::{closed, raise};
 use crate::iterator::{Entries, Shown};
 use crate::keyspace::Keyspace;
-use crate::range::Asked;
+use crate::range::{Asked, EVERYTHING};
 use crate::reader::Reader;
 use crate::released::Released;
 
@@ -154,7 +154,7 @@ impl Transaction {
         prefix: Option<&Bound<'_, PyAny>>,
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<()> {
-        let asked = Asked { start, stop, prefix, include_start: true, include_stop: false };
+        let asked = Asked { start, stop, prefix, ..EVERYTHING };
         let range = asked.range(&self.reader(py, keyspace).keys)?;
         self.run(py, keyspace, |own| own.delete_range(range))
     }
@@ -189,7 +189,7 @@ impl Transaction {
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<Entries> {
         let reader = self.reader(py, keyspace);
-        let asked = Asked { start, stop, prefix, include_start: true, include_stop: false };
+        let asked = Asked { start, stop, prefix, ..EVERYTHING };
         let range = asked.range(&reader.keys)?;
         let iter = self.run(py, keyspace, |own| own.range(range))?;
         let (keys, closed) = (Arc::clone(&reader.keys), Arc::clone(&reader.closed));

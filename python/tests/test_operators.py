@@ -198,6 +198,48 @@ def test_an_operator_may_read_the_database_and_not_write(tmp_path):
         assert seen[0] == b"1"
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_a_callback_may_not_do(tmp_path):
+    """Handles that a callback drops could wait for the locks that the engine holds around it."""
+    kinds, held = [], []
+
+    def partial(key, operands):
+        held.clear()
+        gc.collect()
+        for call in (lambda: db.put(b"x", b""), lambda: db.flush(), lambda: db.get(b"a")):
+            try:
+                call()
+                kinds.append("done")
+            except foldb.Error as error:
+                kinds.append(error.kind)
+        return max(operands)
+
+    operator = foldb.MergeOperator("app.busy", longest_of, partial, shrinks=True)
+    db = foldb.open(tmp_path / "db", merge_operator=operator)
+
+    def fold():
+        for number in range(100):
+            other = foldb.open(tmp_path / str(number))
+            cycle = [other, db.items(), db.snapshot(), db.batch(), db.transaction()]
+            cycle[-1].get(b"a")
+            cycle.append(cycle)
+            held.append(cycle)
+            del cycle, other
+            db.merge(b"a", b"%03d" % number)
+            if number % 20 == 19:
+                db.flush()
+            held.clear()
+            gc.collect()
+
+    thread = threading.Thread(target=fold, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), kinds[-3:]
+    assert len(db[b"a"]) == 3
+    assert {"Reentrant", "done"} <= set(kinds), set(kinds)
+    db.close()
+
+
 def test_threads_fold_while_others_write(tmp_path):
     """A call that held the GIL while it waited for a writer, whose fold waits for the GIL, hung."""
     operator = foldb.MergeOperator.associative("app.max", max, shrinks=True)
