@@ -13,7 +13,7 @@ use foldb::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-use crate::ending::{Running, Unlocked, is_ended};
+use crate::ending::{Running, Unlocked, is_ended, with_gil};
 use crate::errors::raise;
 
 /// Most exceptions that a thread notes.
@@ -37,7 +37,7 @@ thread_local! {
 /// Calls the program. Returns `None` if the interpreter ends.
 pub(crate) fn calling<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<PyResult<T>> {
     let _running = Running::enter();
-    (!is_ended()).then(|| Python::attach(call))
+    (!is_ended()).then(|| with_gil(call))
 }
 
 /// Runs a check of laws. Returns its outcome, and the last exception of the operator.

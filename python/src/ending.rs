@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 static IS_ENDED: AtomicBool = AtomicBool::new(false);
@@ -73,6 +74,24 @@ pub(crate) fn is_ended() -> bool {
 /// returns, so waiting for the engine would never end.
 pub(crate) fn is_stuck() -> bool {
     is_ended() && RUNNING.load(Ordering::SeqCst) > 0
+}
+
+/// Takes the GIL for a call, whoever released it before.
+///
+/// A library in C, such as Arrow, may release the GIL and then call the engine, inside a call of
+/// this crate. pyo3 counts only its own releases, and would take the GIL for held.
+pub(crate) fn with_gil<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
+    struct Held(ffi::PyGILState_STATE);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            // SAFETY: `with_gil` has taken it, on this thread.
+            unsafe { ffi::PyGILState_Release(self.0) };
+        }
+    }
+    // SAFETY: the interpreter has loaded this module. If it ends, `end` has run before, and callers
+    // ask `is_ended`; a thread that still comes here waits for ever.
+    let _held = Held(unsafe { ffi::PyGILState_Ensure() });
+    Python::attach(call)
 }
 
 /// Calls without the GIL.

@@ -4,14 +4,14 @@
 //! `range`, `data`, `reader` and `keyspace` have the calls on keys and values. `iterator`,
 //! `snapshot`, `batch`, `load` and `transaction` are what these return. `callbacks`, `operator` and
 //! `comparator` let the engine call Python, and `laws` checks an operator. `database` opens.
-//! `counters`, `bags` and `summaries` give values a meaning. `feed`, `backup`, `maintenance` and
-//! `stats` follow; `shell` is the command.
+//! `counters`, `bags` and `summaries` give values a meaning. `many` has columns of NumPy and Arrow.
+//! `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
 //!
 //! `ending` is about the end of the interpreter.
 //!
-//! Invariants: a call that may wait or fold lets go of the GIL, by `Python::unlocked`. No lock of this crate is held while
-//! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the
-//! engine refuses calls.
+//! Invariants: a call that may wait or fold lets go of the GIL, by `Python::unlocked`. No lock of
+//! this crate is held while Python code may run. No handle is ever unsafe to use: after a close and
+//! in a forked child the engine refuses calls.
 
 mod backup;
 mod bags;
@@ -31,6 +31,7 @@ mod keyspace;
 mod laws;
 mod load;
 mod maintenance;
+mod many;
 mod operator;
 mod options;
 mod range;
@@ -53,7 +54,8 @@ mod _foldb {
     use super::backup::Backups;
     #[pymodule_export]
     use super::bags::{
-        list_append, list_elements, set_add, set_members, set_remove, sketch_add, sketch_estimate,
+        add_elements, list_append, list_elements, set_add, set_members, set_remove, sketch_add,
+        sketch_estimate,
     };
     #[pymodule_export]
     use super::batch::Batch;
@@ -73,6 +75,8 @@ mod _foldb {
     use super::laws::check_laws;
     #[pymodule_export]
     use super::maintenance::{destroy, repair, restore, verify};
+    #[pymodule_export]
+    use super::many::{Column, Scan, Table};
     #[pymodule_export]
     use super::operator::PythonOperator;
     #[pymodule_export]

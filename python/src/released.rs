@@ -3,9 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use pyo3::prelude::*;
-
-use crate::ending::{Unlocked, is_inside, is_stuck};
+use crate::ending::{Unlocked, is_inside, is_stuck, with_gil};
 
 /// A handle of the engine that is dropped without the GIL: the last handle of a database closes it,
 /// and waits for its threads.
@@ -60,5 +58,5 @@ pub(crate) fn release<T: Send + 'static>(handle: T) {
         let _ = thread.spawn(move || drop(ManuallyDrop::into_inner(handle)));
         return;
     }
-    Python::attach(|py| py.unlocked(|| drop(handle)));
+    with_gil(|py| py.unlocked(|| drop(handle)));
 }

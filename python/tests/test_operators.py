@@ -198,6 +198,23 @@ def test_an_operator_may_read_the_database_and_not_write(tmp_path):
         assert seen[0] == b"1"
 
 
+def test_an_operator_folds_for_arrow(tmp_path):
+    """Arrow reads a scan without the GIL, inside a call that pyo3 takes for one with it."""
+    pyarrow = pytest.importorskip("pyarrow")
+
+    def fold(key, value, operands):
+        return b",".join(operands if value is None else [value, *operands])
+
+    with foldb.open(tmp_path / "db", merge_operator=foldb.MergeOperator("app.join", fold)) as db:
+        for number in range(300):
+            db.merge(b"%d" % (number % 3), b"x")
+        for _ in range(20):
+            table = db.scan().to_arrow()
+            assert table.column(1).to_pylist() == [b",".join([b"x"] * 100)] * 3
+            assert pyarrow.table(db.scan(batch_rows=1)).num_rows == 3
+            assert db.transact(lambda tx: pyarrow.table(db.scan()).num_rows) == 3
+
+
 @pytest.mark.filterwarnings("error")
 def test_what_a_callback_may_not_do(tmp_path):
     """Handles that a callback drops could wait for the locks that the engine holds around it."""
