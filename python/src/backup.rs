@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::database::Database;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::maintenance::waiting;
 
@@ -47,7 +48,7 @@ impl Backups {
 
     /// Returns all backups, the oldest first.
     fn list<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let all = py.detach(|| self.inner.list()).map_err(raise)?;
+        let all = py.unlocked(|| self.inner.list()).map_err(raise)?;
         all.into_iter().map(|info| shown(py, info)).collect()
     }
 

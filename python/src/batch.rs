@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use foldb::{BatchOp, WriteBatch, WriteOptions};
 use pyo3::prelude::*;
 
-use crate::buffers::{Numbers, value_of};
+use crate::buffers::value_of;
+use crate::callbacks::detached;
 use crate::errors::{closed, raise};
 use crate::keyspace::Keyspace;
 use crate::options::lifetime;
-use crate::range::Asked;
+use crate::range::{Asked, EVERYTHING};
 use crate::reader::Reader;
+use crate::released::Released;
 
 /// Writes that happen together, or not at all. `batch` of a database or keyspace makes it.
 ///
@@ -18,7 +20,7 @@ use crate::reader::Reader;
 /// leaves the block drops it.
 #[pyclass(module = "foldb")]
 pub(crate) struct Batch {
-    batch: WriteBatch,
+    batch: Released<WriteBatch>,
     home: Py<Keyspace>,
     sync: Option<bool>,
 }
@@ -26,7 +28,7 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn new(home: &Bound<'_, Keyspace>, sync: Option<bool>) -> PyResult<Batch> {
         home.as_super().get().live()?;
-        Ok(Batch { batch: WriteBatch::new(), home: home.clone().unbind(), sync })
+        Ok(Batch { batch: Released::new(WriteBatch::new()), home: home.clone().unbind(), sync })
     }
 
     /// Runs a change with the keyspace that it is for.
@@ -94,7 +96,7 @@ impl Batch {
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<()> {
         self.change(py, keyspace, |batch, reader, keyspace| {
-            let asked = Asked { start, stop, prefix, include_start: true, include_stop: false };
+            let asked = Asked { start, stop, prefix, ..EVERYTHING };
             batch.delete_range_in(keyspace, asked.range(&reader.keys)?);
             Ok(())
         })
@@ -113,16 +115,11 @@ impl Batch {
     ) -> PyResult<()> {
         let expires = ttl.map(lifetime).transpose()?;
         self.change(py, keyspace, |batch, reader, keyspace| {
-            let numbers = operator.map_or(reader.numbers, |name| Numbers::of(Some(name)));
-            let operand = value_of(operand, numbers, "operand")?;
-            let key = reader.keys.encode(key, "key")?;
+            let (key, operand, named) = reader.merging(key, operand, operator)?;
             batch.set_expires(expires);
-            match operator {
+            match &named {
                 None => batch.merge_in(keyspace, key, operand),
-                Some(spec) => {
-                    let operator = keyspace.operator(spec).map_err(raise)?;
-                    batch.merge_with_in(&operator, keyspace, key, operand)
-                }
+                Some(operator) => batch.merge_with_in(operator, keyspace, key, operand),
             };
             batch.set_expires(None);
             Ok(())
@@ -173,8 +170,8 @@ impl Batch {
         let reader = self.home.bind(py).as_super().get();
         let sync = self.sync.unwrap_or(reader.sync);
         let options = WriteOptions { sync, ..WriteOptions::DEFAULT };
-        let (db, batch) = (reader.db()?, &self.batch);
-        py.detach(|| db.with(&options).write(batch)).map_err(raise)?;
+        let (db, batch) = (reader.db()?, &*self.batch);
+        detached(py, || db.with(&options).write(batch))?;
         self.batch.clear();
         Ok(())
     }

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 
 use crate::buffers::Numbers;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::keyspace::Keyspace;
 use crate::many::{Table, counted};
@@ -53,7 +54,7 @@ impl Counters {
     fn read(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         let reader = self.reader(py);
         let key = reader.keys.encode(key, "key")?;
-        let found = py.detach(|| reading!(&*reader.data, own => own.get(&key))).map_err(raise)?;
+        let found = py.unlocked(|| reading!(&*reader.data, own => own.get(&key))).map_err(raise)?;
         found.map(|value| number_of(&value)).transpose()
     }
 }
@@ -83,7 +84,7 @@ impl Counters {
         let reader = self.reader(py);
         let (keyspace, key) = (reader.live()?, reader.keys.encode(key, "key")?);
         let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
-        py.detach(|| keyspace.with(&options).merge(&key, amount.to_le_bytes())).map_err(raise)
+        py.unlocked(|| keyspace.with(&options).merge(&key, amount.to_le_bytes())).map_err(raise)
     }
 
     /// Returns a count, or `default` if the key was never counted.
@@ -125,7 +126,7 @@ impl Counters {
         let reader = slf.get().reader(py);
         let (keyspace, key) = (reader.live()?, reader.keys.encode(key, "key")?);
         let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
-        py.detach(|| keyspace.with(&options).put(&key, number.to_le_bytes())).map_err(raise)
+        py.unlocked(|| keyspace.with(&options).put(&key, number.to_le_bytes())).map_err(raise)
     }
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -150,12 +151,12 @@ impl Counters {
             let key = reader.keys.encode(&key, "key")?;
             batch.merge_in(keyspace, &key, amount_of(&amount)?.to_le_bytes());
             if batch.len() >= MOST_MERGES || batch.byte_len() >= MOST_BYTES {
-                py.detach(|| db.with(&options).write(&batch)).map_err(raise)?;
+                py.unlocked(|| db.with(&options).write(&batch)).map_err(raise)?;
                 batch.clear();
                 py.check_signals()?;
             }
         }
-        py.detach(|| db.with(&options).write(&batch)).map_err(raise)
+        py.unlocked(|| db.with(&options).write(&batch)).map_err(raise)
     }
 
     /// Returns the `n` keys with the largest counts, the largest first; equal counts in the order
@@ -186,7 +187,7 @@ impl Counters {
         let mut best: Vec<(i64, Vec<u8>)> = Vec::new();
         let most = n.unwrap_or(usize::MAX);
         loop {
-            let is_done = py.detach(|| -> foldb::Result<bool> {
+            let is_done = py.unlocked(|| -> foldb::Result<bool> {
                 for _ in 0..STEP {
                     if !iter.advance()? {
                         return Ok(true);

@@ -10,16 +10,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::buffers::Numbers;
+use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::{closed, raise, read_only};
 use crate::feed::{self, Updates};
 use crate::keys::Codec;
 use crate::keyspace::Keyspace;
 use crate::maintenance::waiting;
-use crate::options::{of_database, of_keyspace};
+use crate::options::{Code, of_database, of_keyspace};
 use crate::range::Asked;
-use crate::reader::{Data, Reader};
+use crate::reader::{Data, Reader, described};
 use crate::released::Released;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Home, Snapshot};
 use crate::stats::shown;
 use crate::transaction::{Transaction, isolation, transact};
 
@@ -56,7 +58,7 @@ fn open_writable(
     keys: Option<&Codec>,
 ) -> PyResult<Db> {
     let schema = keys.and_then(|keys| keys.schema(options.default.merge_operator.as_deref()));
-    py.detach(|| {
+    detached(py, || {
         let create = options.create_if_missing;
         // The schema is for a new database; a stored one is compared by its keys alone.
         options.create_if_missing = create && schema.is_none();
@@ -69,34 +71,40 @@ fn open_writable(
             opened => opened,
         }
     })
-    .map_err(raise)
 }
 
 /// Opens a database, and creates it if there is none.
 ///
 /// `keys` says how keys are written: bytes, or "str", "int", "float", "bool", "datetime", "uuid",
-/// or a tuple of these. The database stores it. `merge_operator` names the operator of merges.
+/// or a tuple of these. The database stores it. `merge_operator` names the operator of merges, or
+/// is a `MergeOperator`. `operators` are further operators in Python, for keyspaces and merges that
+/// name one. `comparator` is the order of keys, and `comparators` are those of other keyspaces.
 /// `read_only` reads the state of this moment, also while another process writes. `sync` makes
 /// every write wait for the medium. Further options have the names of `foldb options`.
 #[pyfunction]
 #[pyo3(signature = (
-    path, *, create=true, keys=None, merge_operator=None, read_only=false, sync=false, **options
+    path, *, create=true, keys=None, merge_operator=None, operators=None, comparator=None,
+    comparators=None, read_only=false, sync=false, **options
 ))]
 pub(crate) fn open<'py>(
     py: Python<'py>,
     path: PathBuf,
     create: bool,
     keys: Option<&Bound<'py, PyAny>>,
-    merge_operator: Option<&str>,
+    merge_operator: Option<&Bound<'py, PyAny>>,
+    operators: Option<&Bound<'py, PyAny>>,
+    comparator: Option<&Bound<'py, PyAny>>,
+    comparators: Option<&Bound<'py, PyAny>>,
     read_only: bool,
     sync: bool,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, Database>> {
     let given = Codec::of_argument(keys)?;
-    let mut options = of_database(merge_operator, options)?;
+    let mut options =
+        of_database(Code { merge_operator, operators, comparator, comparators }, options)?;
     options.create_if_missing = create;
     let (handle, data, db) = if read_only {
-        let db = py.detach(|| Db::open_read_only(&path, options)).map_err(raise)?;
+        let db = detached(py, || Db::open_read_only(&path, options))?;
         let data = Data::Reader(db.default_keyspace().clone());
         (Handle::ReadOnly(db), data, None)
     } else {
@@ -105,24 +113,23 @@ pub(crate) fn open<'py>(
         (Handle::Writable(db.clone()), data, Some(db))
     };
     let is_closed = Arc::new(AtomicBool::new(false));
-    let base = reader(data, db, given, sync, &is_closed)?;
+    let base = reader(py, data, db, given, sync, &is_closed)?;
     let database = Database { handle: Released::new(handle), is_closed, sync };
     Bound::new(py, Keyspace::parts(base).add_subclass(database))
 }
 
 fn reader(
+    py: Python<'_>,
     data: Data,
     db: Option<Db>,
     keys: Option<Codec>,
     sync: bool,
     closed: &Arc<AtomicBool>,
 ) -> PyResult<Reader> {
-    let (name, schema, options) = match &data {
-        Data::Live(own) | Data::Moment(_, own) => (own.name(), own.schema(), own.options()),
-        Data::Reader(own) => (own.name(), own.schema(), own.options()),
-    };
+    let operator = py.unlocked(|| described!(&data, own => own.options().merge_operator));
+    let (name, schema) = described!(&data, own => (own.name(), own.schema()));
     let keys = Codec::check(keys, schema, name).map_err(raise)?;
-    let numbers = Numbers::of(options.merge_operator.as_deref());
+    let numbers = Numbers::of(operator.as_deref());
     let (data, db) = (Released::new(data), Released::new(db));
     Ok(Reader { data, db, keys, numbers, sync, closed: Arc::clone(closed) })
 }
@@ -154,7 +161,7 @@ impl Database {
     /// Closes the database. Later calls raise `Closed`; a second close does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.is_closed.store(true, Ordering::Release);
-        py.detach(|| match &*self.handle {
+        py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.close(),
             Handle::ReadOnly(db) => db.close(),
         })
@@ -178,27 +185,31 @@ impl Database {
 
     /// Opens a keyspace; creates it if there is none, unless `create` is false.
     ///
-    /// `keys` and `merge_operator` are as in `foldb.open`. `expiry` says when entries expire:
+    /// `keys`, `merge_operator` and `comparator` are as in `foldb.open`; operators in Python and
+    /// comparators of stored keyspaces must stand there too. `expiry` says when entries expire:
     /// "per-write", "after-last-write:SECONDS" or "after-first-write:SECONDS".
-    #[pyo3(signature = (name, *, create=true, keys=None, merge_operator=None, **options))]
+    #[pyo3(signature = (
+        name, *, create=true, keys=None, merge_operator=None, comparator=None, **options
+    ))]
     fn keyspace<'py>(
         &self,
         py: Python<'py>,
         name: &str,
         create: bool,
         keys: Option<&Bound<'py, PyAny>>,
-        merge_operator: Option<&str>,
+        merge_operator: Option<&Bound<'py, PyAny>>,
+        comparator: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Keyspace>> {
         let given = Codec::of_argument(keys)?;
         let (data, db) = match &*self.handle {
-            Handle::ReadOnly(db) => {
-                (Data::Reader(py.detach(|| db.keyspace(name)).map_err(raise)?), None)
-            }
+            Handle::ReadOnly(db) => (Data::Reader(detached(py, || db.keyspace(name))?), None),
             Handle::Writable(db) => {
-                let mut options = of_keyspace(merge_operator, options)?;
-                let schema = given.as_ref().and_then(|keys| keys.schema(merge_operator));
-                let opened = py.detach(|| match db.keyspace(name) {
+                let code = Code { merge_operator, comparator, ..Code::default() };
+                let mut options = of_keyspace(code, options)?;
+                let operator = options.merge_operator.as_deref();
+                let schema = given.as_ref().and_then(|keys| keys.schema(operator));
+                let opened = py.unlocked(|| match db.keyspace(name) {
                     Err(error) if create && error.kind() == ErrorKind::KeyspaceMissing => {
                         options.schema = schema;
                         db.keyspace_or_create(name, options)
@@ -209,34 +220,31 @@ impl Database {
                 (Data::Live(opened.map_err(raise)?), Some(db.clone()))
             }
         };
-        Bound::new(py, Keyspace::parts(reader(data, db, given, self.sync, &self.is_closed)?))
+        Bound::new(py, Keyspace::parts(reader(py, data, db, given, self.sync, &self.is_closed)?))
     }
 
     /// Returns the names of all keyspaces.
-    fn keyspaces(&self) -> Vec<String> {
-        match &*self.handle {
+    fn keyspaces(&self, py: Python<'_>) -> Vec<String> {
+        py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.keyspaces(),
             Handle::ReadOnly(db) => db.keyspaces(),
-        }
+        })
     }
 
     /// Drops a keyspace with all its entries.
     fn drop_keyspace(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let db = self.db()?;
-        py.detach(|| db.drop_keyspace(name)).map_err(raise)
+        detached(py, || db.drop_keyspace(name))
     }
 
-    /// Takes a snapshot: keeps the state of this moment readable.
+    /// Takes a snapshot: keeps the state of this moment readable. With `read_only=True`, the open
+    /// was the moment.
     fn snapshot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Snapshot>> {
         let own = slf.as_super().as_super().get();
         if slf.get().closed() {
             return Err(raise(closed("database")));
         }
-        match &*slf.get().handle {
-            Handle::Writable(db) => Bound::new(slf.py(), Snapshot::take(db, own)),
-            // What is opened read-only stays as it is: the open was the moment.
-            Handle::ReadOnly(_) => Err(read_only()),
-        }
+        Bound::new(slf.py(), Snapshot::take(slf.py(), &slf.get().handle, own))
     }
 
     /// Begins a transaction; used in a `with` block, it commits at the end.
@@ -280,7 +288,7 @@ impl Database {
     /// Returns the position of the change feed now, as bytes.
     fn position<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         let db = self.db()?;
-        let position = py.detach(|| db.position()).map_err(raise)?;
+        let position = detached(py, || db.position())?;
         Ok(pyo3::types::PyBytes::new(py, &position.to_bytes()))
     }
 
@@ -293,7 +301,7 @@ impl Database {
     /// Returns when every write so far is on the medium.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let db = self.db()?;
-        py.detach(|| db.sync()).map_err(raise)
+        detached(py, || db.sync())
     }
 
     /// Folds all operands and drops what was deleted, in all keyspaces. Ctrl-C ends the wait, and
@@ -362,7 +370,7 @@ impl Database {
 
     /// Returns counts and sizes of the database as a dict.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| match &*self.handle {
+        let stats = py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.stats(),
             Handle::ReadOnly(db) => db.stats(),
         });

@@ -9,8 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::database::Handle;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::keys::datetime_of;
+use crate::released::Released;
 
 /// How often a wait looks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
@@ -18,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The updates after a position. At its end, a loop stops; a later loop goes on where it stopped.
 #[pyclass(module = "foldb")]
 pub(crate) struct Updates {
-    inner: foldb::feed::Updates,
+    inner: Released<foldb::feed::Updates>,
 }
 
 /// Begins to read updates.
@@ -30,11 +32,11 @@ pub(crate) fn updates(
 ) -> PyResult<Updates> {
     let position = since.map_or(Ok(Position::BEGINNING), Position::from_bytes).map_err(raise)?;
     let options = UpdatesOptions { include_unsynced };
-    let inner = py.detach(|| match handle {
+    let inner = py.unlocked(|| match handle {
         Handle::Writable(db) => db.with(&options).updates_since(&position),
         Handle::ReadOnly(db) => db.with(&options).updates_since(&position),
     });
-    Ok(Updates { inner: inner.map_err(raise)? })
+    Ok(Updates { inner: Released::new(inner.map_err(raise)?) })
 }
 
 /// Reads updates.
@@ -45,8 +47,8 @@ impl Updates {
     }
 
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Update>> {
-        let inner = &mut self.inner;
-        match py.detach(|| inner.next()) {
+        let inner = &mut *self.inner;
+        match py.unlocked(|| inner.next()) {
             None => Ok(None),
             Some(update) => Update::of(py, &update.map_err(raise)?).map(Some),
         }
@@ -65,8 +67,8 @@ impl Updates {
         loop {
             let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
             let step = left.map_or(LOOK, |left| left.min(LOOK));
-            let inner = &mut self.inner;
-            if py.detach(|| inner.wait(step)).map_err(raise)? {
+            let inner = &mut *self.inner;
+            if py.unlocked(|| inner.wait(step)).map_err(raise)? {
                 return Ok(true);
             }
             if left.is_some_and(|left| left <= step) {

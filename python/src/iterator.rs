@@ -10,8 +10,11 @@ use foldb::{Error, Iter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::{closed, raise};
 use crate::keys::Codec;
+use crate::released::release;
 use crate::snapshot::Moment;
 
 /// Most entries, and about the most bytes, that are read ahead.
@@ -162,7 +165,7 @@ impl Entries {
             if let Some(error) = self.failed.clone() {
                 return Err(raise(error));
             }
-            py.detach(|| self.read_ahead()).map_err(raise)?;
+            detached(py, || self.read_ahead())?;
             if self.ahead.next == self.ahead.ends.len() {
                 return Ok(None);
             }
@@ -323,7 +326,7 @@ impl Entries {
     /// Lets go of what the iterator holds. Later calls raise `Closed`.
     fn close(&mut self, py: Python<'_>) {
         let iter = self.iter.take();
-        py.detach(|| drop(iter));
+        py.unlocked(|| drop(iter));
         self.ahead = Ahead::default();
     }
 
@@ -361,7 +364,7 @@ impl Cursor {
         step: impl Send + FnOnce(&mut Iter) -> Result<bool, Error>,
     ) -> PyResult<bool> {
         let iter = self.open()?;
-        py.detach(|| step(iter)).map_err(raise)
+        detached(py, || step(iter))
     }
 }
 
@@ -411,13 +414,29 @@ impl Cursor {
         if !iter.valid() {
             return Ok(None);
         }
-        let value = py.detach(|| iter.value()).map_err(raise)?;
+        let value = detached(py, || iter.value())?;
         Ok(Some(PyBytes::new(py, value)))
     }
 
     /// Lets go of what the cursor holds.
     fn close(&mut self, py: Python<'_>) {
         let iter = self.iter.take();
-        py.detach(|| drop(iter));
+        py.unlocked(|| drop(iter));
+    }
+}
+
+impl Drop for Entries {
+    fn drop(&mut self) {
+        if let Some(iter) = self.iter.take() {
+            release(iter);
+        }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        if let Some(iter) = self.iter.take() {
+            release(iter);
+        }
     }
 }

@@ -10,11 +10,18 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::batch::Batch;
 use crate::buffers::{Numbers, value_of};
+use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::raise;
+use crate::load::load;
 use crate::many::{self, Columns, Verb};
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING};
 use crate::reader::{Reader, missing};
+
+/// Most entries of one batch of `update`, and about its most bytes.
+const MOST_AT_ONCE: usize = 10_000;
+const MOST_BYTES: usize = 64 << 20;
 
 /// A keyspace: an ordered map from keys to values.
 #[pyclass(module = "foldb", extends = Reader, subclass, frozen)]
@@ -46,14 +53,14 @@ impl Keyspace {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(value, reader.numbers, "value")?;
         let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
-        slf.py().detach(|| keyspace.with(&options).put(&key, &value)).map_err(raise)
+        detached(slf.py(), || keyspace.with(&options).put(&key, &value))
     }
 
     fn __delitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let given = key;
         let (reader, keyspace, key) = target!(slf, key);
         let options = WriteOptions { sync: reader.sync, ..WriteOptions::DEFAULT };
-        let taken = slf.py().detach(|| keyspace.with(&options).take(&key)).map_err(raise)?;
+        let taken = detached(slf.py(), || keyspace.with(&options).take(&key))?;
         taken.map(|_| ()).ok_or_else(|| missing(given))
     }
 
@@ -72,7 +79,7 @@ impl Keyspace {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(value, reader.numbers, "value")?;
         let options = reader.writing(sync, ttl)?;
-        slf.py().detach(|| keyspace.with(&options).put(&key, &value)).map_err(raise)
+        detached(slf.py(), || keyspace.with(&options).put(&key, &value))
     }
 
     /// Deletes a key; it is no error if it is absent. Reads nothing.
@@ -80,7 +87,7 @@ impl Keyspace {
     fn delete(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, sync: Option<bool>) -> PyResult<()> {
         let (reader, keyspace, key) = target!(slf, key);
         let options = reader.writing(sync, None)?;
-        slf.py().detach(|| keyspace.with(&options).delete(&key)).map_err(raise)
+        detached(slf.py(), || keyspace.with(&options).delete(&key))
     }
 
     /// Merges an operand into the value of a key, without reading it.
@@ -95,20 +102,16 @@ impl Keyspace {
         ttl: Option<&Bound<'_, PyAny>>,
         sync: Option<bool>,
     ) -> PyResult<()> {
-        let (reader, keyspace, key) = target!(slf, key);
-        let numbers = operator.map_or(reader.numbers, |operator| Numbers::of(Some(operator)));
-        let operand = value_of(operand, numbers, "operand")?;
-        let options = reader.writing(sync, ttl)?;
-        let named = operator.map(|spec| keyspace.operator(spec)).transpose().map_err(raise)?;
-        slf.py()
-            .detach(|| {
-                let with = keyspace.with(&options);
-                match &named {
-                    None => with.merge(&key, &operand),
-                    Some(operator) => with.merge_with(operator, &key, &operand),
-                }
-            })
-            .map_err(raise)
+        let reader = slf.as_super().get();
+        let (key, operand, named) = reader.merging(key, operand, operator)?;
+        let (keyspace, options) = (reader.live()?, reader.writing(sync, ttl)?);
+        detached(slf.py(), || {
+            let with = keyspace.with(&options);
+            match &named {
+                None => with.merge(&key, &operand),
+                Some(operator) => with.merge_with(operator, &key, &operand),
+            }
+        })
     }
 
     /// Deletes the keys of a range in one small write; without bounds and prefix, all keys.
@@ -123,13 +126,13 @@ impl Keyspace {
         let reader = slf.as_super().get();
         let (keyspace, options) = (reader.live()?, reader.writing(sync, None)?);
         let range = Asked { start, stop, prefix, ..EVERYTHING }.range(&reader.keys)?;
-        slf.py().detach(|| keyspace.with(&options).delete_range(range)).map_err(raise)
+        detached(slf.py(), || keyspace.with(&options).delete_range(range))
     }
 
     /// Deletes all keys of the keyspace.
     fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
         let keyspace = slf.as_super().get().live()?;
-        slf.py().detach(|| keyspace.clear()).map_err(raise)
+        detached(slf.py(), || keyspace.clear())
     }
 
     /// Deletes a key and returns its value, or `default` if it is absent and a default is given.
@@ -144,7 +147,7 @@ impl Keyspace {
         }
         let given = key;
         let (_, keyspace, key) = target!(slf, key);
-        match slf.py().detach(|| keyspace.take(&key)).map_err(raise)? {
+        match detached(slf.py(), || keyspace.take(&key))? {
             Some(value) => Ok(PyBytes::new(slf.py(), &value).into_any()),
             None => default.get_item(0).map_err(|_| missing(given)),
         }
@@ -167,7 +170,7 @@ impl Keyspace {
         let reader = slf.as_super().get();
         let keyspace = reader.live()?;
         let range = Asked { start, stop, prefix, ..EVERYTHING }.range(&reader.keys)?;
-        let taken = slf.py().detach(|| keyspace.take_first(range)).map_err(raise)?;
+        let taken = detached(slf.py(), || keyspace.take_first(range))?;
         reader.pair(slf.py(), taken)
     }
 
@@ -179,30 +182,35 @@ impl Keyspace {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(default, reader.numbers, "default")?;
-        let found = slf.py().detach(|| keyspace.compare_and_swap(&key, None, Some(&value)));
+        let found = slf.py().unlocked(|| keyspace.compare_and_swap(&key, None, Some(&value)));
         match found.map_err(raise)? {
             foldb::CompareAndSwap::Found(Some(found)) => Ok(PyBytes::new(slf.py(), &found)),
             _ => Ok(PyBytes::new(slf.py(), &value)),
         }
     }
 
-    /// Puts the entries of a mapping, or of an iterable of pairs, in one batch.
+    /// Puts the entries of a mapping, or of an iterable of pairs: up to 10 000 entries in one step,
+    /// and more in a step for each 10 000.
     fn update(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         let pairs = match other.cast::<PyDict>() {
             Ok(mapping) => mapping.items().into_any(),
             Err(_) if other.hasattr("keys")? => other.call_method0("items")?,
             Err(_) => other.clone(),
         };
-        let reader = slf.as_super().get();
-        let keyspace = reader.live()?;
+        let (py, reader) = (slf.py(), slf.as_super().get());
+        let (keyspace, db, options) = (reader.live()?, reader.db()?, reader.writing(None, None)?);
         let mut batch = foldb::WriteBatch::new();
         for pair in pairs.try_iter()? {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
             let value = value_of(&value, reader.numbers, "value")?;
             batch.put_in(keyspace, reader.keys.encode(&key, "key")?, value);
+            if batch.len() == MOST_AT_ONCE || batch.byte_len() >= MOST_BYTES {
+                detached(py, || db.with(&options).write(&batch))?;
+                batch.clear();
+                py.check_signals()?;
+            }
         }
-        let (db, options) = (reader.db()?, reader.writing(None, None)?);
-        slf.py().detach(|| db.with(&options).write(&batch)).map_err(raise)
+        detached(slf.py(), || db.with(&options).write(&batch))
     }
 
     /// Puts a column of values under a column of keys, and returns the number of rows.
@@ -255,7 +263,7 @@ impl Keyspace {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(value, reader.numbers, "value")?;
         let options = reader.writing(sync, ttl)?;
-        slf.py().detach(|| keyspace.with(&options).put_if_absent(&key, &value)).map_err(raise)
+        detached(slf.py(), || keyspace.with(&options).put_if_absent(&key, &value))
     }
 
     /// Sets a key to `new` if its value is `expected`, and returns whether it did.
@@ -275,7 +283,7 @@ impl Keyspace {
         let options = reader.writing(sync, None)?;
         let swap =
             || keyspace.with(&options).compare_and_swap(&key, expected.as_deref(), new.as_deref());
-        slf.py().detach(swap).map_err(raise).map(|outcome| outcome.is_swapped())
+        detached(slf.py(), swap).map(|outcome| outcome.is_swapped())
     }
 
     /// Merges an operand, and returns the value after it.
@@ -290,14 +298,14 @@ impl Keyspace {
         let (reader, keyspace, key) = target!(slf, key);
         let operand = value_of(operand, reader.numbers, "operand")?;
         let options = reader.writing(sync, ttl)?;
-        let value = slf.py().detach(|| keyspace.with(&options).merge_get(&key, &operand));
+        let value = slf.py().unlocked(|| keyspace.with(&options).merge_get(&key, &operand));
         Ok(value.map_err(raise)?.map(|value| PyBytes::new(slf.py(), &value)))
     }
 
     /// Renews the end of an entry, and returns whether there is one.
     fn touch(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (_, keyspace, key) = target!(slf, key);
-        slf.py().detach(|| keyspace.touch(&key)).map_err(raise)
+        detached(slf.py(), || keyspace.touch(&key))
     }
 
     /// Sets when an entry expires, and returns whether there is one; `None` for never.
@@ -308,7 +316,7 @@ impl Keyspace {
     ) -> PyResult<bool> {
         let (_, keyspace, key) = target!(slf, key);
         let expires = if ttl.is_none() { Expires::Never } else { lifetime(ttl)? };
-        slf.py().detach(|| keyspace.expire(&key, expires)).map_err(raise)
+        detached(slf.py(), || keyspace.expire(&key, expires))
     }
 
     /// Returns the counts of this keyspace; its operator is `int64add`.
@@ -329,6 +337,36 @@ impl Keyspace {
     /// Returns the sketches of this keyspace; its operator is `hyperloglog`.
     fn hyperloglogs<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         meaning(slf, "foldb.bags", "HyperLogLogs")
+    }
+
+    /// Returns documents: JSON values; the operator is `json_merge_patch`.
+    fn json<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        meaning(slf, "foldb.documents", "Documents")
+    }
+
+    /// Returns statistics of ints; the operator is `stats`.
+    fn summaries<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        meaning(slf, "foldb.summaries", "Summaries")
+    }
+
+    /// Returns the best items with their scores; the operator is `top:K`.
+    fn tops<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        meaning(slf, "foldb.summaries", "Tops")
+    }
+
+    /// Returns histograms of floats, with quantiles; the operator is `histogram:PERCENT`.
+    fn histograms<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        meaning(slf, "foldb.summaries", "Histograms")
+    }
+
+    /// Writes many entries, whose keys ascend, straight into tables: much faster than puts.
+    ///
+    /// `entries` yields pairs. All of them become visible at the end, in one step, and are on the
+    /// medium then. `merge` loads operands in place of values. Returns the number of entries.
+    /// After an exception nothing was loaded.
+    #[pyo3(signature = (entries, *, merge=false))]
+    fn load(slf: &Bound<'_, Self>, entries: &Bound<'_, PyAny>, merge: bool) -> PyResult<u64> {
+        load(slf.as_super().get(), entries, merge)
     }
 
     /// Returns a batch: writes that happen together, or not at all.

@@ -1,28 +1,38 @@
 //! The Python package `foldb`: the module `foldb._foldb`.
 //!
 //! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back.
-//! `range`, `reader` and `keyspace` have the calls on keys and values. `iterator`, `snapshot`,
-//! `batch` and `transaction` are what these return. `database` opens. `counters` and `bags` give
-//! values a meaning. `many` has columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and
-//! `stats` follow; `shell` is the command.
+//! `range`, `data`, `reader` and `keyspace` have the calls on keys and values. `iterator`,
+//! `snapshot`, `batch`, `load` and `transaction` are what these return. `callbacks`, `operator` and
+//! `comparator` let the engine call Python, and `laws` checks an operator. `database` opens.
+//! `counters`, `bags` and `summaries` give values a meaning. `many` has columns of NumPy and Arrow.
+//! `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
 //!
-//! Invariants: a call that may wait or fold lets go of the GIL. No lock of this crate is held while
-//! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the
-//! engine refuses calls.
+//! `ending` is about the end of the interpreter.
+//!
+//! Invariants: a call that may wait or fold lets go of the GIL, by `Python::unlocked`. No lock of
+//! this crate is held while Python code may run. No handle is ever unsafe to use: after a close and
+//! in a forked child the engine refuses calls.
 
 mod backup;
 mod bags;
 mod batch;
 mod buffers;
+mod callbacks;
+mod comparator;
 mod counters;
+mod data;
 mod database;
+mod ending;
 mod errors;
 mod feed;
 mod iterator;
 mod keys;
 mod keyspace;
+mod laws;
+mod load;
 mod maintenance;
 mod many;
+mod operator;
 mod options;
 mod range;
 mod reader;
@@ -30,6 +40,7 @@ mod released;
 mod shell;
 mod snapshot;
 mod stats;
+mod summaries;
 mod transaction;
 
 use pyo3::prelude::*;
@@ -37,6 +48,8 @@ use pyo3::prelude::*;
 /// The part of foldb that is written in Rust. Import `foldb` instead.
 #[pymodule(gil_used = false)]
 mod _foldb {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::backup::Backups;
     #[pymodule_export]
@@ -46,6 +59,8 @@ mod _foldb {
     };
     #[pymodule_export]
     use super::batch::Batch;
+    #[pymodule_export]
+    use super::comparator::PythonComparator;
     #[pymodule_export]
     use super::counters::{Count, Counters};
     #[pymodule_export]
@@ -57,9 +72,13 @@ mod _foldb {
     #[pymodule_export]
     use super::keyspace::Keyspace;
     #[pymodule_export]
+    use super::laws::check_laws;
+    #[pymodule_export]
     use super::maintenance::{destroy, repair, restore, verify};
     #[pymodule_export]
     use super::many::{Column, Scan, Table};
+    #[pymodule_export]
+    use super::operator::PythonOperator;
     #[pymodule_export]
     use super::reader::Reader;
     #[pymodule_export]
@@ -67,5 +86,15 @@ mod _foldb {
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]
+    use super::summaries::{
+        histogram_add, histogram_bounds, histogram_count, histogram_quantile, stats_add,
+        stats_summary, top_add, top_items,
+    };
+    #[pymodule_export]
     use super::transaction::Transaction;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::ending::register(module)
+    }
 }

@@ -1,5 +1,6 @@
 //! Options: names and values of Python for those of the engine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldb::expiry::Expires;
@@ -8,7 +9,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
+use crate::comparator::{comparator_of, comparators_of};
 use crate::errors::raise;
+use crate::operator::{self, operators_of};
 
 /// Returns the names and texts of keyword arguments.
 fn named(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
@@ -37,26 +40,42 @@ fn named(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
     Ok(named)
 }
 
+/// The code of the program that a database runs, as Python gives it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Code<'a, 'py> {
+    pub(crate) merge_operator: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) operators: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) comparator: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) comparators: Option<&'a Bound<'py, PyAny>>,
+}
+
 /// Returns the options of a database.
 pub(crate) fn of_database(
-    merge_operator: Option<&str>,
+    code: Code<'_, '_>,
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Options> {
     let mut options = Options::named(named(given)?).map_err(raise)?;
-    if let Some(operator) = merge_operator {
-        options.default.merge_operator = Some(operator.to_owned());
+    options.operators = operators_of(code.operators)?;
+    options.comparators = comparators_of(code.comparators)?;
+    options.default.comparator = comparator_of(code.comparator, "comparator")?;
+    if let Some(operator) = operator::named(code.merge_operator, "merge_operator")? {
+        options.default.merge_operator = Some(operator.spec);
+        let is_new = |own: &_| !options.operators.iter().any(|other| Arc::ptr_eq(other, own));
+        let own = operator.own.filter(is_new);
+        options.operators.extend(own);
     }
     Ok(options)
 }
 
 /// Returns the options of a keyspace.
 pub(crate) fn of_keyspace(
-    merge_operator: Option<&str>,
+    code: Code<'_, '_>,
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<KeyspaceOptions> {
     let mut options = KeyspaceOptions::named(named(given)?).map_err(raise)?;
-    if let Some(operator) = merge_operator {
-        options.merge_operator = Some(operator.to_owned());
+    options.comparator = comparator_of(code.comparator, "comparator")?;
+    if let Some(operator) = operator::named(code.merge_operator, "merge_operator")? {
+        options.merge_operator = Some(operator.spec);
     }
     Ok(options)
 }

@@ -4,16 +4,21 @@
 //! read. The engine checks that the database is open and in its own process. So no call here has
 //! to.
 
+use std::borrow::Cow;
 use std::ops::Bound as End;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use foldb::{KeyspaceReader, Value, WriteOptions};
+use foldb::operators::Operator;
+use foldb::{Value, WriteOptions};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::buffers::Numbers;
+use crate::buffers::{Numbers, value_of};
+use crate::callbacks::detached;
+pub(crate) use crate::data::{Data, described, reading};
+use crate::ending::Unlocked;
 use crate::errors::{raise, read_only};
 use crate::iterator::{Cursor, Entries, Shown};
 use crate::keys::{Codec, datetime_of};
@@ -21,35 +26,10 @@ use crate::many::{self, Column, Scan};
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING, Range};
 use crate::released::Released;
-use crate::snapshot::Moment;
+use crate::snapshot::{Home, Moment};
 
-/// Where reads go.
-pub(crate) enum Data {
-    /// A keyspace of a database that this process writes.
-    Live(foldb::Keyspace),
-    /// A keyspace of a database that is only read.
-    Reader(KeyspaceReader),
-    /// A keyspace at the moment of a snapshot.
-    Moment(Arc<Moment>, foldb::Keyspace),
-}
-
-/// Runs an expression over whichever handle reads.
-macro_rules! reading {
-    ($data:expr, $reader:ident => $read:expr) => {
-        match $data {
-            Data::Live($reader) => $read,
-            Data::Reader($reader) => $read,
-            Data::Moment(moment, keyspace) => match moment.reader(keyspace) {
-                Ok(own) => {
-                    let $reader = &own;
-                    $read
-                }
-                Err(error) => Err(error),
-            },
-        }
-    };
-}
-pub(crate) use reading;
+/// The key, the operand and the named operator of a merge.
+type Merging<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Option<Operator>);
 
 /// What the handle of a keyspace is made of.
 #[pyclass(module = "foldb", subclass, frozen)]
@@ -92,12 +72,31 @@ impl Reader {
 
     #[inline]
     fn fetch(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Value>> {
-        py.detach(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
+        py.unlocked(|| reading!(&*self.data, reader => reader.get(key))).map_err(raise)
     }
 
-    pub(crate) fn open_iter(&self, py: Python<'_>, range: Range) -> PyResult<foldb::Iter> {
+    pub(crate) fn open_iter(
+        &self,
+        py: Python<'_>,
+        range: Range,
+    ) -> PyResult<Released<foldb::Iter>> {
         // The engine refuses no range that ends before it starts; it is empty.
-        py.detach(|| reading!(&*self.data, reader => reader.range(range))).map_err(raise)
+        let iter = py.unlocked(|| reading!(&*self.data, reader => reader.range(range)));
+        iter.map(Released::new).map_err(raise)
+    }
+
+    /// Reads the arguments of a merge: the key, the operand, and the operator if one is named.
+    pub(crate) fn merging<'a>(
+        &self,
+        key: &'a Bound<'_, PyAny>,
+        operand: &'a Bound<'_, PyAny>,
+        operator: Option<&str>,
+    ) -> PyResult<Merging<'a>> {
+        let numbers = operator.map_or(self.numbers, |name| Numbers::of(Some(name)));
+        let operand = value_of(operand, numbers, "operand")?;
+        let (py, keyspace) = (key.py(), self.live()?);
+        let operator = operator.map(|spec| detached(py, || keyspace.operator(spec))).transpose()?;
+        Ok((self.keys.encode(key, "key")?, operand, operator))
     }
 
     pub(crate) fn moment(&self) -> Option<Arc<Moment>> {
@@ -114,17 +113,14 @@ impl Reader {
         asked: &Asked<'_, '_>,
         reverse: bool,
     ) -> PyResult<Entries> {
-        let iter = self.open_iter(py, asked.range(&self.keys)?)?;
+        let iter = self.open_iter(py, asked.range(&self.keys)?)?.into_inner();
         let (keys, closed) = (Arc::clone(&self.keys), Arc::clone(&self.closed));
         Ok(Entries::new(iter, keys, shown, reverse, self.moment(), closed))
     }
 
     /// Returns the operator of merges that name none.
     pub(crate) fn operator(&self) -> Option<String> {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.options().merge_operator,
-            Data::Reader(reader) => reader.options().merge_operator,
-        }
+        described!(&*self.data, own => own.options().merge_operator)
     }
 
     fn all(&self, py: Python<'_>, shown: Shown) -> PyResult<Entries> {
@@ -163,7 +159,7 @@ impl Reader {
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = self.keys.encode(key, "key")?;
-        py.detach(|| reading!(&*self.data, reader => reader.contains_key(&key))).map_err(raise)
+        py.unlocked(|| reading!(&*self.data, reader => reader.contains_key(&key))).map_err(raise)
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Entries> {
@@ -175,7 +171,7 @@ impl Reader {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| reading!(&*self.data, reader => reader.is_empty()))
+        py.unlocked(|| reading!(&*self.data, reader => reader.is_empty()))
             .map_err(raise)
             .map(|empty| !empty)
     }
@@ -186,15 +182,14 @@ impl Reader {
         let mut iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?;
         let mut count = 0;
         loop {
-            let counted = py.detach(|| {
+            let counted = detached(py, || {
                 for counted in 0..STEP {
                     if !iter.advance()? {
                         return Ok(counted);
                     }
                 }
                 Ok(STEP)
-            });
-            let counted = counted.map_err(raise)?;
+            })?;
             count += counted;
             if counted < STEP {
                 return Ok(count);
@@ -227,7 +222,7 @@ impl Reader {
         for key in keys.try_iter()? {
             encoded.push(self.keys.encode(&key?, "keys")?.into_owned());
         }
-        let found = py.detach(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
+        let found = py.unlocked(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
         let values = PyList::empty(py);
         for value in found.map_err(raise)? {
             let value = value.map_err(raise)?;
@@ -352,13 +347,13 @@ impl Reader {
 
     /// Returns the first entry as a pair, or `None` if there is no entry.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let entry = py.detach(|| reading!(&*self.data, reader => reader.first()));
+        let entry = py.unlocked(|| reading!(&*self.data, reader => reader.first()));
         self.pair(py, entry.map_err(raise)?)
     }
 
     /// Returns the last entry as a pair, or `None` if there is no entry.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let entry = py.detach(|| reading!(&*self.data, reader => reader.last()));
+        let entry = py.unlocked(|| reading!(&*self.data, reader => reader.last()));
         self.pair(py, entry.map_err(raise)?)
     }
 
@@ -369,7 +364,7 @@ impl Reader {
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = self.keys.encode(key, "key")?;
-        let end = py.detach(|| reading!(&*self.data, reader => reader.expires_at(&key)));
+        let end = py.unlocked(|| reading!(&*self.data, reader => reader.expires_at(&key)));
         end.map_err(raise)?.map(|end| datetime_of(py, end)).transpose()
     }
 
@@ -382,11 +377,7 @@ impl Reader {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
-        py.detach(|| match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_size(range),
-            Data::Reader(reader) => reader.approximate_size(range),
-        })
-        .map_err(raise)
+        detached(py, || described!(&*self.data, own => own.approximate_size(range)))
     }
 
     /// Returns about how many entries a range has, without reading them.
@@ -398,41 +389,31 @@ impl Reader {
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let range = Asked { start, stop, ..EVERYTHING }.range(&self.keys)?;
-        py.detach(|| match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.approximate_count(range),
-            Data::Reader(reader) => reader.approximate_count(range),
-        })
-        .map_err(raise)
-        .map(|count| count.estimate)
+        detached(py, || described!(&*self.data, own => own.approximate_count(range)))
+            .map(|count| count.estimate)
     }
 
     /// The name of the keyspace.
     #[getter]
     fn name(&self) -> &str {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.name(),
-            Data::Reader(reader) => reader.name(),
-        }
+        described!(&*self.data, own => own.name())
     }
 
     /// The stored text of how keys and values are encoded, or `None`.
     #[getter]
     fn schema(&self) -> Option<&str> {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.schema(),
-            Data::Reader(reader) => reader.schema(),
-        }
+        described!(&*self.data, own => own.schema())
     }
 
     /// The operator of merges that name none, or `None`.
     #[getter]
-    fn merge_operator(&self) -> Option<String> {
-        self.operator()
+    fn merge_operator(&self, py: Python<'_>) -> Option<String> {
+        py.unlocked(|| self.operator())
     }
 
     /// Returns a cursor over all entries, for `foldb.plyvel`.
     fn _cursor(&self, py: Python<'_>) -> PyResult<Cursor> {
-        let iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?;
+        let iter = self.open_iter(py, (End::Unbounded, End::Unbounded))?.into_inner();
         Ok(Cursor::new(iter, self.moment(), Arc::clone(&self.closed)))
     }
 

@@ -3,24 +3,51 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use foldb::{KeyspaceReader, Result};
+use foldb::{Error, KeyspaceReader, Result};
 use pyo3::prelude::*;
 
-use crate::errors::{closed, raise};
+use crate::callbacks::detached;
+use crate::database::Handle;
+use crate::ending::Unlocked;
+use crate::errors::closed;
 use crate::keyspace::Keyspace;
 use crate::reader::{Data, Reader};
-use crate::released::Released;
+use crate::released::{Released, release};
+
+/// The keyspace of a reader at a moment.
+#[derive(Clone)]
+pub(crate) enum Home {
+    Live(foldb::Keyspace),
+    /// A keyspace of a database that is only read: it stays as it was at the open.
+    ReadOnly(KeyspaceReader),
+}
+
+/// What keeps a moment.
+enum Kept {
+    Snapshot(foldb::Snapshot),
+    Open,
+}
 
 /// The moment of a snapshot, which its readers and iterators share.
 pub(crate) struct Moment {
     /// `None` after the close.
-    snapshot: Mutex<Option<foldb::Snapshot>>,
+    kept: Mutex<Option<Kept>>,
     is_closed: AtomicBool,
 }
 
+impl Drop for Moment {
+    fn drop(&mut self) {
+        release(self.take());
+    }
+}
+
 impl Moment {
-    pub(crate) fn of(snapshot: foldb::Snapshot) -> Moment {
-        Moment { snapshot: Mutex::new(Some(snapshot)), is_closed: AtomicBool::new(false) }
+    fn of(kept: Kept) -> Moment {
+        Moment { kept: Mutex::new(Some(kept)), is_closed: AtomicBool::new(false) }
+    }
+
+    fn take(&self) -> Option<Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -31,16 +58,20 @@ impl Moment {
     ///
     /// # Errors
     /// `Closed`.
-    pub(crate) fn reader(&self, keyspace: &foldb::Keyspace) -> Result<KeyspaceReader> {
-        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = snapshot.as_ref().ok_or_else(|| closed("snapshot"))?;
-        Ok(snapshot.keyspace(keyspace))
+    pub(crate) fn reader(&self, home: &Home) -> Result<KeyspaceReader> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match (kept.as_ref().ok_or_else(|| closed("snapshot"))?, home) {
+            (Kept::Snapshot(snapshot), Home::Live(keyspace)) => Ok(snapshot.keyspace(keyspace)),
+            (_, Home::ReadOnly(reader)) => Ok(reader.clone()),
+            (Kept::Open, Home::Live(_)) => Err(Error::invalid_argument(
+                "keyspace: this snapshot is of a database opened with read_only=True",
+            )),
+        }
     }
 
     fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(snapshot);
+        drop(self.take());
     }
 }
 
@@ -52,10 +83,19 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Takes a snapshot for the readers of a keyspace.
-    pub(crate) fn take(db: &foldb::Db, of: &Reader) -> PyClassInitializer<Snapshot> {
-        let moment = Arc::new(Moment::of(db.snapshot()));
-        let keyspace = db.default_keyspace().clone();
-        PyClassInitializer::from(of.over(Data::Moment(Arc::clone(&moment), keyspace)))
+    pub(crate) fn take(
+        py: Python<'_>,
+        handle: &Handle,
+        of: &Reader,
+    ) -> PyClassInitializer<Snapshot> {
+        let (kept, home) = py.unlocked(|| match handle {
+            Handle::Writable(db) => {
+                (Kept::Snapshot(db.snapshot()), Home::Live(db.default_keyspace().clone()))
+            }
+            Handle::ReadOnly(db) => (Kept::Open, Home::ReadOnly(db.default_keyspace().clone())),
+        });
+        let moment = Arc::new(Moment::of(kept));
+        PyClassInitializer::from(of.over(Data::Moment(Arc::clone(&moment), home)))
             .add_subclass(Snapshot { moment })
     }
 }
@@ -64,16 +104,20 @@ impl Snapshot {
 #[pymethods]
 impl Snapshot {
     /// Returns a reader of another keyspace at this moment.
-    fn keyspace(&self, keyspace: &Bound<'_, Keyspace>) -> PyResult<Reader> {
+    fn keyspace(&self, py: Python<'_>, keyspace: &Bound<'_, Keyspace>) -> PyResult<Reader> {
         let reader = keyspace.as_super().get();
-        let own = reader.live()?.clone();
-        self.moment.reader(&own).map_err(raise)?;
-        Ok(reader.over(Data::Moment(Arc::clone(&self.moment), own)))
+        let home = match &*reader.data {
+            Data::Live(keyspace) => Home::Live(keyspace.clone()),
+            Data::Reader(reader) => Home::ReadOnly(reader.clone()),
+            Data::Moment(_, home) => home.clone(),
+        };
+        detached(py, || self.moment.reader(&home).map(|_| ()))?;
+        Ok(reader.over(Data::Moment(Arc::clone(&self.moment), home)))
     }
 
     /// Lets go of the moment. Later reads raise `Closed`, those of its iterators too.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.moment.close());
+        py.unlocked(|| self.moment.close());
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

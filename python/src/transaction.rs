@@ -10,12 +10,15 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::buffers::{Numbers, value_of};
+use crate::buffers::value_of;
+use crate::callbacks::{detached, guarded};
+use crate::ending::Unlocked;
 use crate::errors::{closed, raise};
 use crate::iterator::{Entries, Shown};
 use crate::keyspace::Keyspace;
-use crate::range::Asked;
+use crate::range::{Asked, EVERYTHING};
 use crate::reader::Reader;
+use crate::released::Released;
 
 /// The first pause before a transaction runs again, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
@@ -28,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// the block drops it. The commit raises `Conflict` if another write changed what was read.
 #[pyclass(module = "foldb")]
 pub(crate) struct Transaction {
-    inner: Option<foldb::Transaction>,
+    inner: Option<Released<foldb::Transaction>>,
     home: Py<Keyspace>,
 }
 
@@ -53,8 +56,8 @@ impl Transaction {
         let write = WriteOptions { sync: sync.unwrap_or(reader.sync), ..WriteOptions::DEFAULT };
         let options = TransactionOptions { isolation, write, ..TransactionOptions::default() };
         let db = reader.db()?;
-        let inner = home.py().detach(|| db.with(&options).begin()).map_err(raise)?;
-        Ok(Transaction { inner: Some(inner), home: home.clone().unbind() })
+        let inner = detached(home.py(), || db.with(&options).begin())?;
+        Ok(Transaction { inner: Some(Released::new(inner)), home: home.clone().unbind() })
     }
 
     /// Runs a call on the keyspace that it is for.
@@ -66,7 +69,7 @@ impl Transaction {
     ) -> PyResult<T> {
         let inner = self.inner.as_ref().ok_or_else(|| raise(closed("transaction")))?;
         let keyspace = self.reader(py, keyspace).live()?;
-        py.detach(|| call(&inner.keyspace(keyspace))).map_err(raise)
+        detached(py, || call(&inner.keyspace(keyspace)))
     }
 
     fn reader<'a>(
@@ -151,7 +154,7 @@ impl Transaction {
         prefix: Option<&Bound<'_, PyAny>>,
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<()> {
-        let asked = Asked { start, stop, prefix, include_start: true, include_stop: false };
+        let asked = Asked { start, stop, prefix, ..EVERYTHING };
         let range = asked.range(&self.reader(py, keyspace).keys)?;
         self.run(py, keyspace, |own| own.delete_range(range))
     }
@@ -167,11 +170,7 @@ impl Transaction {
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<()> {
         let reader = self.reader(py, keyspace);
-        let numbers = operator.map_or(reader.numbers, |name| Numbers::of(Some(name)));
-        let operand = value_of(operand, numbers, "operand")?;
-        let key = reader.keys.encode(key, "key")?;
-        let named =
-            operator.map(|spec| reader.live()?.operator(spec).map_err(raise)).transpose()?;
+        let (key, operand, named) = reader.merging(key, operand, operator)?;
         self.run(py, keyspace, |own| match &named {
             None => own.merge(&key, &operand),
             Some(operator) => own.merge_with(operator, &key, &operand),
@@ -190,7 +189,7 @@ impl Transaction {
         keyspace: Option<&Bound<'_, Keyspace>>,
     ) -> PyResult<Entries> {
         let reader = self.reader(py, keyspace);
-        let asked = Asked { start, stop, prefix, include_start: true, include_stop: false };
+        let asked = Asked { start, stop, prefix, ..EVERYTHING };
         let range = asked.range(&reader.keys)?;
         let iter = self.run(py, keyspace, |own| own.range(range))?;
         let (keys, closed) = (Arc::clone(&reader.keys), Arc::clone(&reader.closed));
@@ -227,14 +226,13 @@ impl Transaction {
 
     /// Commits the transaction; raises `Conflict` if it lost, and wrote nothing then.
     fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
-        let inner = self.inner.take().ok_or_else(|| raise(closed("transaction")))?;
-        py.detach(|| inner.commit()).map_err(raise)
+        let inner = self.inner.take().ok_or_else(|| raise(closed("transaction")))?.into_inner();
+        detached(py, || inner.commit())
     }
 
     /// Gives the transaction up.
-    fn rollback(&mut self, py: Python<'_>) {
-        let inner = self.inner.take();
-        py.detach(|| drop(inner));
+    fn rollback(&mut self) {
+        self.inner = None;
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -252,7 +250,7 @@ impl Transaction {
         match kind.is_none() && self.inner.is_some() {
             true => self.commit(py),
             false => {
-                self.rollback(py);
+                self.rollback();
                 Ok(())
             }
         }
@@ -276,20 +274,21 @@ pub(crate) fn transact<'py>(
         let transaction = Bound::new(py, Transaction::begin(home, isolation, sync)?)?;
         let result = work.call1((&transaction,));
         if result.is_err() {
-            transaction.borrow_mut().rollback(py);
+            transaction.borrow_mut().rollback();
             return result;
         }
         let Some(inner) = transaction.borrow_mut().inner.take() else {
             // The function has committed or given up by itself.
             return result;
         };
-        match py.detach(|| inner.commit()) {
+        let inner = inner.into_inner();
+        match py.unlocked(|| guarded(|| inner.commit())) {
             Ok(()) => return result,
             Err(error) if error.kind() == ErrorKind::Conflict && attempt < attempts => {}
             Err(error) => return Err(raise(error)),
         }
         py.check_signals()?;
-        py.detach(|| std::thread::sleep(pause));
+        py.unlocked(|| std::thread::sleep(pause));
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
     Err(raise(Error::new(ErrorKind::Conflict, "the transaction lost every attempt")))

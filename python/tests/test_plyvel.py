@@ -39,7 +39,6 @@ def test_wrong_options_are_named(tmp_path):
         ({"block_size": "4k"}, TypeError),
         ({"comparator": min}, ValueError),
         ({"comparator": 5, "comparator_name": b"x"}, TypeError),
-        ({"comparator": min, "comparator_name": b"x"}, foldb.errors.Unsupported),
     ]:
         with pytest.raises(kind, match=next(iter(options))):
             plyvel.DB(str(tmp_path / "db"), create_if_missing=True, **options)
@@ -175,3 +174,40 @@ def test_maintenance(db, tmp_path):
         assert again.get(b"a") == b"va"
     plyvel.destroy_db(db.name)
     assert not (tmp_path / "db").exists()
+
+
+def test_a_comparator(tmp_path):
+    def no_case(a, b):
+        a, b = a.lower(), b.lower()
+        return (a > b) - (a < b)
+
+    path, order = str(tmp_path / "db"), {"comparator": no_case, "comparator_name": b"no-case"}
+    with plyvel.DB(path, create_if_missing=True, **order) as db:
+        fill(db, b"b", b"C", b"A")
+        db.put(b"B", b"again")
+        assert list(db.iterator(include_value=False)) == [b"A", b"B", b"C"]
+        assert db.get(b"c") == b"vC" and db.iterator(start=b"B").__next__() == (b"B", b"again")
+        db.compact_range()
+        assert [key for key, _ in db.iterator(start=b"b", reverse=True)] == [b"C", b"B"]
+    with pytest.raises(plyvel.Error, match="no-case"):
+        plyvel.DB(path)
+    plyvel.repair_db(path, **order)
+    with plyvel.DB(path, **order) as db:
+        assert db.get(b"a") == b"vA"
+    plyvel.destroy_db(path)
+
+
+def test_a_comparator_that_raises(tmp_path):
+    def picky(a, b):
+        if b"" in (a, b):
+            raise ValueError("empty")
+        return (a > b) - (a < b)
+
+    with plyvel.DB(
+        str(tmp_path / "db"), create_if_missing=True, comparator=picky, comparator_name=b"picky"
+    ) as db:
+        db.put(b"a", b"1")
+        for call in (lambda: db.put(b"", b""), lambda: db.get(b""), lambda: db.raw_iterator().seek(b"")):
+            with pytest.raises(plyvel.Error, match="empty"):
+                call()
+        assert db.get(b"a") == b"1"

@@ -9,6 +9,8 @@ from typing_extensions import disjoint_base
 
 from foldb.bags import HyperLogLogs, Lists, Sets
 from foldb.counters import Counters as _Counters
+from foldb.documents import Documents
+from foldb.summaries import Histograms, Summaries, Tops
 
 _T = TypeVar("_T")
 _Path = str | PathLike[str]
@@ -17,6 +19,7 @@ _Key = Any
 # Bytes or another buffer, or a number if the operator takes numbers.
 _Value = Any
 _Lifetime = float | timedelta
+_Buffer = bytes | bytearray | memoryview
 # An array of NumPy, a column of Arrow, polars or pandas, or an iterable; for keys that are tuples,
 # a frame or a tuple of columns.
 _Column = Any
@@ -221,6 +224,49 @@ class Keyspace(Reader):
     def sets(self) -> Sets: ...
     def lists(self) -> Lists: ...
     def hyperloglogs(self) -> HyperLogLogs: ...
+    def json(self) -> Documents: ...
+    def summaries(self) -> Summaries: ...
+    def tops(self) -> Tops: ...
+    def histograms(self) -> Histograms: ...
+    def load(self, entries: Iterable[tuple[Any, Any]], *, merge: bool = False) -> int: ...
+
+@final
+class MergeOperator:
+    def __new__(
+        cls,
+        name: str,
+        full: Callable[[bytes, bytes | None, list[bytes]], _Buffer | None],
+        partial: Callable[[bytes, list[bytes]], _Buffer | None] | None = None,
+        *,
+        version: int = 0,
+        check: Callable[[bytes], object] | None = None,
+        shrinks: bool = False,
+    ) -> MergeOperator: ...
+    @staticmethod
+    def associative(
+        name: str,
+        combine: Callable[[bytes, bytes], _Buffer],
+        *,
+        version: int = 0,
+        check: Callable[[bytes], object] | None = None,
+        shrinks: bool = False,
+    ) -> MergeOperator: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+@final
+class Comparator:
+    def __new__(
+        cls,
+        name: str,
+        compare: Callable[[bytes, bytes], int],
+        *,
+        equal_keys_may_differ: bool = False,
+    ) -> Comparator: ...
+    @property
+    def name(self) -> str: ...
 
 @final
 class Database(Keyspace):
@@ -239,7 +285,8 @@ class Database(Keyspace):
         *,
         create: bool = True,
         keys: str | tuple[str, ...] | None = None,
-        merge_operator: str | None = None,
+        merge_operator: str | MergeOperator | None = None,
+        comparator: Comparator | None = None,
         **options: bool | float | str | None,
     ) -> Keyspace: ...
     def keyspaces(self) -> list[str]: ...
@@ -485,17 +532,56 @@ def open(
     *,
     create: bool = True,
     keys: str | tuple[str, ...] | None = None,
-    merge_operator: str | None = None,
+    merge_operator: str | MergeOperator | None = None,
+    operators: Iterable[MergeOperator] | None = None,
+    comparator: Comparator | None = None,
+    comparators: Iterable[Comparator] | None = None,
     read_only: bool = False,
     sync: bool = False,
     **options: bool | float | str | None,
 ) -> Database: ...
 def destroy(path: _Path) -> None: ...
 def repair(
-    path: _Path, *, copy_to: _Path | None = None, dry_run: bool = False
+    path: _Path,
+    *,
+    copy_to: _Path | None = None,
+    dry_run: bool = False,
+    operators: Iterable[MergeOperator] | None = None,
+    comparator: Comparator | None = None,
+    comparators: Iterable[Comparator] | None = None,
 ) -> dict[str, Any]: ...
-def verify(path: _Path) -> list[str]: ...
-def restore(dump: _Path, path: _Path) -> int: ...
+def verify(
+    path: _Path,
+    *,
+    operators: Iterable[MergeOperator] | None = None,
+    comparator: Comparator | None = None,
+    comparators: Iterable[Comparator] | None = None,
+) -> list[str]: ...
+def restore(
+    dump: _Path,
+    path: _Path,
+    *,
+    operators: Iterable[MergeOperator] | None = None,
+    comparator: Comparator | None = None,
+    comparators: Iterable[Comparator] | None = None,
+) -> int: ...
+def _check_laws(
+    operator: MergeOperator | str,
+    operands: Iterable[Any],
+    bases: Iterable[Any],
+    commutative: bool,
+    idempotent: bool,
+    rounds: int,
+    seed: int,
+) -> tuple[str, int, str, BaseException | None] | None: ...
+def histogram_add(samples: Iterable[float]) -> bytes: ...
+def histogram_bounds(value: bytes) -> tuple[float, float] | None: ...
+def histogram_count(value: bytes) -> int: ...
+def histogram_quantile(value: bytes, share: float) -> float | None: ...
+def stats_add(samples: Iterable[int]) -> bytes: ...
+def stats_summary(value: bytes) -> tuple[int, int, int | None, int | None]: ...
+def top_add(scores: Iterable[tuple[Any, int]]) -> bytes: ...
+def top_items(value: bytes) -> list[tuple[bytes, int]]: ...
 def run_shell(args: Sequence[str]) -> int: ...
 def add_elements(keyspace: Keyspace, kind: str, keys: _Column, elements: _Column) -> int: ...
 def list_append(elements: Iterable[Any]) -> bytes: ...

@@ -9,18 +9,23 @@ from foldb import _foldb
 Value = TypeVar("Value")
 
 
+def of_operator(face: object, keyspace: _foldb.Keyspace, operator: str) -> None:
+    """Raises `InvalidArgument` if a keyspace has another operator."""
+    found = keyspace.merge_operator
+    if found is None or found.split(":")[0] != operator:
+        from foldb.errors import InvalidArgument
+
+        raise InvalidArgument(
+            f'a {type(face).__name__} needs a keyspace with merge_operator="{operator}", '
+            f"and this one has {found!r}"
+        )
+
+
 class _Bags(Generic[Value]):
     """Values with meaning over a keyspace. Subclasses say how a value is read."""
 
     def __init__(self, keyspace: _foldb.Keyspace, operator: str) -> None:
-        found = keyspace.merge_operator
-        if found is None or found.split(":")[0] != operator:
-            from foldb.errors import InvalidArgument
-
-            raise InvalidArgument(
-                f'a {type(self).__name__} needs a keyspace with merge_operator="{operator}", '
-                f"and this one has {found!r}"
-            )
+        of_operator(self, keyspace, operator)
         self.keyspace = keyspace
 
     def _shown(self, value: bytes) -> Value:

@@ -3,7 +3,7 @@
 What differs:
 
 - The files are those of foldb. `foldb import` copies a LevelDB database.
-- There are no comparators: a database has the order of its bytes, and `comparator` is refused.
+- A `comparator` that raises makes the call raise. LevelDB would go on with a wrong order.
 - `paranoid_checks`, `max_open_files`, `block_restart_interval`, `max_file_size`,
   `verify_checksums` and `fill_cache` are accepted, and change nothing. Blocks are always verified.
 - `get_property` knows `leveldb.stats`, `leveldb.sstables`, `leveldb.num-files-at-levelN` and
@@ -16,7 +16,9 @@ from __future__ import annotations
 from typing import Any, Callable, List, Optional, Tuple
 
 import foldb
-from foldb._foldb import Cursor, Entries
+from foldb._foldb import Entries
+from foldb._plyvel_cursor import IteratorInvalidError, RawIterator
+from foldb._plyvel_options import bytes_of, comparator_of, options_of
 from foldb.errors import Corruption, Error, Io
 
 __leveldb_version__ = "1.23"
@@ -25,67 +27,6 @@ __version__ = "1.5.1"
 Iterator = Entries
 IOError = Io
 CorruptionError = Corruption
-
-
-class IteratorInvalidError(Error):
-    """A `RawIterator` stands on no entry."""
-
-
-def _bytes(name: str, given: Any) -> Any:
-    if given is not None and not isinstance(given, (bytes, bytearray, memoryview)):
-        raise TypeError(f"{name}: expected bytes, not {type(given).__name__}")
-    return given
-
-
-def _options(
-    paranoid_checks: Any,
-    write_buffer_size: Any,
-    max_open_files: Any,
-    lru_cache_size: Any,
-    block_size: Any,
-    block_restart_interval: Any,
-    max_file_size: Any,
-    compression: Any,
-    bloom_filter_bits: Any,
-    comparator: Any,
-    comparator_name: Any,
-) -> dict[str, Any]:
-    numbers = {
-        "write_buffer_size": write_buffer_size,
-        "max_open_files": max_open_files,
-        "lru_cache_size": lru_cache_size,
-        "block_size": block_size,
-        "block_restart_interval": block_restart_interval,
-        "max_file_size": max_file_size,
-        "bloom_filter_bits": bloom_filter_bits,
-    }
-    for name, number in numbers.items():
-        if number is not None and not isinstance(number, int):
-            raise TypeError(f"{name}: expected an int, not {type(number).__name__}")
-    if isinstance(compression, bytes):
-        compression = compression.decode()
-    if compression not in (None, "snappy", False, True, "none"):
-        raise ValueError(f"compression: expected 'snappy' or None, not {compression!r}")
-    if comparator_name is not None and not isinstance(comparator_name, bytes):
-        raise TypeError("comparator_name: expected bytes")
-    if (comparator is None) != (comparator_name is None):
-        raise ValueError("comparator and comparator_name: give both, or none")
-    if comparator is not None:
-        if not callable(comparator):
-            raise TypeError("comparator: expected a callable")
-        raise foldb.errors.Unsupported("comparator: foldb.plyvel has only the order of bytes")
-    options: dict[str, Any] = {
-        "compression": "snappy" if compression in ("snappy", True) else "none",
-    }
-    if write_buffer_size is not None:
-        options["write_buffer_size"] = max(write_buffer_size, 1 << 16)
-    if lru_cache_size is not None:
-        options["block_cache_size"] = lru_cache_size
-    if block_size is not None:
-        options["block_size"] = block_size
-    if bloom_filter_bits:
-        options["bloom_bits"] = bloom_filter_bits
-    return options
 
 
 class _Reads:
@@ -107,7 +48,7 @@ class _Reads:
     ) -> Any:
         """Returns the value of a key, or `default`."""
         if self._prefix:
-            key = self._prefix + bytes(_bytes("key", key))
+            key = self._prefix + bytes(bytes_of("key", key))
         return self._get(key, default)
 
     def iterator(
@@ -129,14 +70,14 @@ class _Reads:
         if prefix is not None:
             if start is not None or stop is not None:
                 raise TypeError("prefix: it cannot be used together with start or stop")
-            start = front + bytes(_bytes("prefix", prefix))
+            start = front + bytes(bytes_of("prefix", prefix))
             stop = _successor(start)
             include_start, include_stop = True, False
         else:
             if start is not None:
-                start = front + bytes(_bytes("start", start))
+                start = front + bytes(bytes_of("start", start))
             if stop is not None:
-                stop = front + bytes(_bytes("stop", stop))
+                stop = front + bytes(bytes_of("stop", stop))
         return self._reader._entries(
             front, start, stop, include_start, include_stop, reverse, include_key, include_value
         )
@@ -181,7 +122,7 @@ class DB(_Reads):
             name = name.decode()
         if not isinstance(name, str) and not hasattr(name, "__fspath__"):
             raise TypeError(f"name: expected a path, not {type(name).__name__}")
-        options = _options(
+        options = options_of(
             paranoid_checks,
             write_buffer_size,
             max_open_files,
@@ -249,11 +190,11 @@ class DB(_Reads):
 
     def compact_range(self, *, start: Any = None, stop: Any = None) -> None:
         """Compacts the tables of a range."""
-        self._db.compact(_bytes("start", start), _bytes("stop", stop))
+        self._db.compact(bytes_of("start", start), bytes_of("stop", stop))
 
     def approximate_size(self, start: Any, stop: Any) -> int:
         """Returns about how many bytes a range takes on disk."""
-        return self._db.approximate_size(_bytes("start", start), _bytes("stop", stop))
+        return self._db.approximate_size(bytes_of("start", start), bytes_of("stop", stop))
 
     def approximate_sizes(self, *ranges: Tuple[Any, Any]) -> List[int]:
         """Returns about how many bytes each range takes on disk."""
@@ -287,7 +228,7 @@ class PrefixedDB(_Reads):
 
     def __init__(self, db: DB, prefix: bytes) -> None:
         self._db = db
-        self._prefix = bytes(_bytes("prefix", prefix))
+        self._prefix = bytes(bytes_of("prefix", prefix))
         self._reader = db._reader
         self._get = db._get
 
@@ -303,11 +244,11 @@ class PrefixedDB(_Reads):
 
     def put(self, key: Any, value: Any, *, sync: bool = False) -> None:
         """Sets the value of a key."""
-        self._db.put(self._prefix + bytes(_bytes("key", key)), value, sync=sync)
+        self._db.put(self._prefix + bytes(bytes_of("key", key)), value, sync=sync)
 
     def delete(self, key: Any, *, sync: bool = False) -> None:
         """Deletes a key."""
-        self._db.delete(self._prefix + bytes(_bytes("key", key)), sync=sync)
+        self._db.delete(self._prefix + bytes(bytes_of("key", key)), sync=sync)
 
     def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch:
         """Returns a batch."""
@@ -319,7 +260,7 @@ class PrefixedDB(_Reads):
 
     def prefixed_db(self, prefix: bytes) -> PrefixedDB:
         """Returns a view of the keys with a longer prefix."""
-        return PrefixedDB(self._db, self._prefix + bytes(_bytes("prefix", prefix)))
+        return PrefixedDB(self._db, self._prefix + bytes(bytes_of("prefix", prefix)))
 
 
 class Snapshot(_Reads):
@@ -358,7 +299,7 @@ class WriteBatch:
         self._transaction = transaction
 
     def _key(self, key: Any) -> Any:
-        return self._prefix + bytes(_bytes("key", key)) if self._prefix else key
+        return self._prefix + bytes(bytes_of("key", key)) if self._prefix else key
 
     def put(self, key: Any, value: Any) -> None:
         """Sets the value of a key."""
@@ -394,73 +335,6 @@ class WriteBatch:
             self._batch.write()
 
 
-class RawIterator:
-    """An iterator that moves as one of LevelDB."""
-
-    __slots__ = ("_cursor", "__weakref__")
-
-    def __init__(self, cursor: Cursor) -> None:
-        self._cursor = cursor
-
-    def valid(self) -> bool:
-        """Whether the iterator stands on an entry."""
-        return self._cursor.valid()
-
-    def seek_to_first(self) -> None:
-        """Moves to the first entry."""
-        self._cursor.seek_to_first()
-
-    def seek_to_last(self) -> None:
-        """Moves to the last entry."""
-        self._cursor.seek_to_last()
-
-    def seek(self, target: Any) -> None:
-        """Moves to the first entry whose key is not less than `target`."""
-        self._cursor.seek(target)
-
-    def next(self) -> None:
-        """Moves to the next entry."""
-        self._check()
-        self._cursor.next()
-
-    def prev(self) -> None:
-        """Moves to the entry before."""
-        self._check()
-        self._cursor.prev()
-
-    def key(self) -> bytes:
-        """Returns the key."""
-        self._check()
-        key = self._cursor.key()
-        assert key is not None
-        return key
-
-    def value(self) -> bytes:
-        """Returns the value."""
-        self._check()
-        value = self._cursor.value()
-        assert value is not None
-        return value
-
-    def item(self) -> Tuple[bytes, bytes]:
-        """Returns the key and the value."""
-        return self.key(), self.value()
-
-    def _check(self) -> None:
-        if not self._cursor.valid():
-            raise IteratorInvalidError("the iterator stands on no entry")
-
-    def close(self) -> None:
-        """Lets go of what the iterator holds."""
-        self._cursor.close()
-
-    def __enter__(self) -> RawIterator:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.close()
-
-
 def repair_db(
     name: str,
     *,
@@ -477,7 +351,8 @@ def repair_db(
     comparator_name: Any = None,
 ) -> None:
     """Repairs a database that is not open."""
-    foldb.repair(name)
+    own = None if comparator is None else comparator_of(comparator, comparator_name)
+    foldb.repair(name, comparator=own)
 
 
 def destroy_db(name: str) -> None:

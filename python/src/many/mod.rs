@@ -35,6 +35,8 @@ use self::rows::Rows;
 use self::scan::Reading;
 use self::source::Source;
 use crate::buffers::value_of;
+use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::range::Range;
 use crate::reader::{Data, Reader};
@@ -59,14 +61,13 @@ pub(crate) fn get_many(
         if filled == 0 {
             return Ok(Column::new(values.finish()));
         }
-        py.detach(|| {
+        detached(py, || {
             for value in at.multi_get(rows.iter(0..filled))? {
                 let value = value?;
                 values.push(value.as_deref().or(default.as_deref()))?;
             }
             Ok(())
-        })
-        .map_err(raise)?;
+        })?;
         py.check_signals()?;
     }
 }
@@ -76,10 +77,10 @@ fn moment_of(py: Python<'_>, reader: &Reader) -> PyResult<KeyspaceReader> {
     match &*reader.data {
         Data::Live(keyspace) => {
             let db = reader.db()?;
-            Ok(py.detach(|| db.snapshot().keyspace(keyspace)))
+            Ok(py.unlocked(|| db.snapshot().keyspace(keyspace)))
         }
         Data::Reader(own) => Ok(own.clone()),
-        Data::Moment(moment, keyspace) => moment.reader(keyspace).map_err(raise),
+        Data::Moment(moment, home) => detached(py, || moment.reader(home)),
     }
 }
 

@@ -13,8 +13,11 @@ use super::build::Entries;
 use super::capsule;
 use super::column::frames;
 use super::table::Table;
+use crate::callbacks::{detached, guarded};
+use crate::ending::{Unlocked, with_gil};
 use crate::errors::{closed, raise};
 use crate::iterator::closed_below;
+use crate::released::Released;
 use crate::snapshot::Moment;
 
 /// About the most bytes of a table.
@@ -22,7 +25,7 @@ const MOST_BYTES: usize = 16 << 20;
 
 /// The rows that are left of a scan.
 pub(super) struct Reading {
-    pub(super) iter: Iter,
+    pub(super) iter: Released<Iter>,
     pub(super) entries: Entries,
     pub(super) moment: Option<Arc<Moment>>,
     pub(super) closed: Arc<AtomicBool>,
@@ -50,7 +53,9 @@ impl Iterator for Reading {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+        // The program that reads the stream may hold the GIL or not.
+        let rows = with_gil(|py| py.unlocked(|| guarded(|| self.read())));
+        rows.map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
     }
 }
 
@@ -91,7 +96,7 @@ impl Scan {
 
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Table>> {
         let reading = self.reading.as_mut().ok_or_else(Self::gone)?;
-        let batch = py.detach(|| reading.read()).map_err(raise)?;
+        let batch = detached(py, || reading.read())?;
         Ok(batch.map(Table::new))
     }
 
@@ -141,6 +146,6 @@ impl Scan {
     /// Lets go of what the scan holds. Later calls raise `Closed`.
     fn close(&mut self, py: Python<'_>) {
         let reading = self.reading.take();
-        py.detach(|| drop(reading));
+        py.unlocked(|| drop(reading));
     }
 }

@@ -12,6 +12,7 @@ use super::cell::{Cell, Form, Refused};
 use super::numpy::{self, Array};
 use super::rows::Rows;
 use crate::buffers::{Numbers, element_of, value_of};
+use crate::ending::Unlocked;
 use crate::keys::Codec;
 
 /// A column of keys or values.
@@ -242,7 +243,7 @@ fn copy_arrow(
 ) -> Result<(), (usize, Wrong)> {
     let read: PyResult<Vec<_>> = fields.iter().map(|field| cells(field.as_ref(), name)).collect();
     let read = read.map_err(|error| (rows.start, Wrong::Raised(error)))?;
-    py.detach(|| {
+    py.unlocked(|| {
         for row in rows {
             if fields.iter().any(|field| field.is_null(row)) {
                 return Err((row, Wrong::Null));
@@ -263,7 +264,7 @@ fn copy_numpy(
     out: &mut Rows,
 ) -> Result<(), (usize, Wrong)> {
     let (elements, len) = (part.elements(), part.len);
-    py.detach(|| {
+    py.unlocked(|| {
         let mut text = String::new();
         for row in 0..len {
             let cell: Cell<'_> =

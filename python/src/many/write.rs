@@ -11,6 +11,7 @@ use super::groups::{Groups, Together};
 use super::rows::Rows;
 use super::source::{Source, forms_of};
 use crate::buffers::Numbers;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::reader::Reader;
 
@@ -79,7 +80,7 @@ pub(crate) fn write(
     writer.all(py, columns)?;
     writer.flush(py)?;
     if is_synced {
-        py.detach(|| writer.db.sync()).map_err(raise)?;
+        py.unlocked(|| writer.db.sync()).map_err(raise)?;
     }
     Ok(writer.written)
 }
@@ -154,9 +155,9 @@ impl Writer<'_> {
         py.check_signals()?;
         self.written += values.len() as u64;
         let Some(groups) = &mut self.groups else {
-            return py.detach(|| self.batches(keys, first, values)).map_err(raise);
+            return py.unlocked(|| self.batches(keys, first, values)).map_err(raise);
         };
-        let is_full = py.detach(|| {
+        let is_full = py.unlocked(|| {
             for row in 0..values.len() {
                 if !groups.add(keys.row(first + row), values.row(row)) {
                     return Err(values.row(row).len());
@@ -205,7 +206,7 @@ impl Writer<'_> {
     /// Writes what waits for operands of its keys.
     fn flush(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(mut groups) = self.groups.take() else { return Ok(()) };
-        let written = py.detach(|| {
+        let written = py.unlocked(|| {
             groups.drain(|key, operand| self.add(false, key, operand))?;
             self.write_batch()
         });
