@@ -151,7 +151,7 @@ class _Opening:
             pool = ThreadPoolExecutor(self._threads, "foldb-aio")
             return Database(Home(future.result(), pool), future.result())
         if future.exception() is None:
-            # Nobody will ever have this database.
+            # No caller will ever have this database.
             await to_the_end(future.result().close)
         raise cancelled
 
