@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from io import BytesIO
 
 from foldb import errors
@@ -31,11 +32,12 @@ def _png(figure: Any) -> bytes:
 def _picture(width: float, height: float) -> Any:
     """Returns a figure of matplotlib that a notebook shows once, whatever its backend is."""
     try:
-        from matplotlib.figure import Figure
+        # Not an import statement: a type checker would ask for matplotlib.
+        kind = import_module("matplotlib.figure").Figure
     except ImportError as error:
         raise ImportError("plot needs matplotlib: pip install foldb[plot]") from error
     # Not a class statement: the module can be imported without matplotlib.
-    return type("Picture", (Figure,), {"_repr_png_": _png})(figsize=(width, height), layout="constrained")
+    return type("Picture", (kind,), {"_repr_png_": _png})(figsize=(width, height), layout="constrained")
 
 
 def database(db: _foldb.Database) -> Any:
