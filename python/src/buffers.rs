@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PyMemoryView};
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyMemoryView, PyString};
 
 /// Returns the bytes of an argument; the error names the argument.
 #[inline]
@@ -80,6 +80,19 @@ pub(crate) fn value_of<'a>(
         }
         _ => copied(given, name).map(Cow::Owned),
     }
+}
+
+/// Returns the bytes of what is only told from others: bytes, a text in UTF-8, or 8 bytes of a
+/// whole number, little-endian. A column has the same bytes.
+pub(crate) fn element_of<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Cow::Owned(text.to_cow()?.as_bytes().to_vec()));
+    }
+    if !given.is_instance_of::<PyInt>() {
+        return bytes_of(given, name);
+    }
+    let numbers = if given.lt(0)? { Numbers::Signed } else { Numbers::Unsigned };
+    value_of(given, numbers, name)
 }
 
 fn in_range<T>(number: PyResult<T>, name: &str, expected: &str) -> PyResult<T> {

@@ -4,6 +4,8 @@
 //! returns a [`Count`], which knows only the key. The addition notes the amount in it, and the
 //! assignment merges the amount. A program that looks at the number of a `Count` reads it.
 
+use std::ops::Bound as End;
+
 use foldb::{WriteBatch, WriteOptions};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -13,6 +15,7 @@ use pyo3::types::{PyDict, PyInt};
 use crate::buffers::Numbers;
 use crate::errors::raise;
 use crate::keyspace::Keyspace;
+use crate::many::{Table, counted};
 use crate::reader::{Data, Reader, reading};
 
 /// Most merges of one batch, and about its most bytes.
@@ -163,10 +166,23 @@ impl Counters {
         py: Python<'py>,
         n: Option<usize>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, i64)>> {
+        let best = self.best(py, n)?;
+        let keys = &self.reader(py).keys;
+        best.into_iter().map(|(count, key)| Ok((keys.decode(py, &key)?, count))).collect()
+    }
+
+    /// Returns `most_common` as a table of `key` and `count`, or with these `names`.
+    #[pyo3(signature = (n=None, *, names=None))]
+    fn top(&self, py: Python<'_>, n: Option<usize>, names: Option<Vec<String>>) -> PyResult<Table> {
+        counted(self.reader(py), &self.best(py, n)?, names)
+    }
+}
+
+impl Counters {
+    /// Returns the largest counts with their keys.
+    fn best(&self, py: Python<'_>, n: Option<usize>) -> PyResult<Vec<(i64, Vec<u8>)>> {
         const STEP: usize = 1 << 16;
-        let reader = self.reader(py);
-        let mut iter =
-            reader.open_iter(py, (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded))?;
+        let mut iter = self.reader(py).open_iter(py, (End::Unbounded, End::Unbounded))?;
         let mut best: Vec<(i64, Vec<u8>)> = Vec::new();
         let most = n.unwrap_or(usize::MAX);
         loop {
@@ -179,7 +195,8 @@ impl Counters {
                     let Ok(bytes) = <[u8; 8]>::try_from(&value[..]) else {
                         return Err(foldb::Error::corruption("a count has 8 bytes"));
                     };
-                    best.push((i64::from_le_bytes(bytes), iter.key().to_vec()));
+                    let count = i64::from_le_bytes(bytes);
+                    best.push((count, iter.key().to_vec()));
                     if best.len() >= most.saturating_mul(2).max(1024) {
                         keep_best(&mut best, most);
                     }
@@ -192,7 +209,7 @@ impl Counters {
             py.check_signals()?;
         }
         keep_best(&mut best, most);
-        best.into_iter().map(|(count, key)| Ok((reader.keys.decode(py, &key)?, count))).collect()
+        Ok(best)
     }
 }
 

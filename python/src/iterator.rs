@@ -237,14 +237,21 @@ impl Entries {
 
 /// # Errors
 /// `Closed` if the snapshot or the database of an iterator was closed.
-fn check(moment: Option<&Arc<Moment>>, is_closed: &AtomicBool) -> PyResult<()> {
+pub(crate) fn closed_below(
+    moment: Option<&Arc<Moment>>,
+    is_closed: &AtomicBool,
+) -> Result<(), Error> {
     if is_closed.load(Ordering::Acquire) {
-        return Err(raise(closed("database")));
+        return Err(closed("database"));
     }
     match moment {
-        Some(moment) if moment.is_closed() => Err(raise(closed("snapshot"))),
+        Some(moment) if moment.is_closed() => Err(closed("snapshot")),
         _ => Ok(()),
     }
+}
+
+fn check(moment: Option<&Arc<Moment>>, is_closed: &AtomicBool) -> PyResult<()> {
+    closed_below(moment, is_closed).map_err(raise)
 }
 
 /// Places the cursor on the entry next to a gap.

@@ -52,7 +52,7 @@ const PARTS: [(Part, &str, &str); 7] = [
 ];
 
 impl Part {
-    fn names(self) -> (&'static str, &'static str) {
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
         let (_, name, schema) = PARTS[self as usize];
         (name, schema)
     }
@@ -408,6 +408,15 @@ impl Times {
         let since = self.timedelta.bind(py).call1((0, seconds, nanos / 1000))?;
         self.epoch.bind(py).add(since)
     }
+}
+
+/// Returns a moment as a datetime in UTC, to the microsecond.
+pub(crate) fn moment_of<'py>(
+    py: Python<'py>,
+    seconds: i64,
+    nanos: u32,
+) -> PyResult<Bound<'py, PyAny>> {
+    Times::get(py)?.moment(py, seconds, nanos)
 }
 
 /// Returns a moment of the engine as a datetime in UTC.

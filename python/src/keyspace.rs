@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::batch::Batch;
 use crate::buffers::{Numbers, value_of};
 use crate::errors::{raise, read_only};
+use crate::many::{self, Columns, Verb};
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING};
 use crate::reader::{Reader, missing};
@@ -202,6 +203,44 @@ impl Keyspace {
         }
         let (db, options) = (reader.db()?, reader.writing(None, None)?);
         slf.py().detach(|| db.with(&options).write(&batch)).map_err(raise)
+    }
+
+    /// Puts a column of values under a column of keys, and returns the number of rows.
+    ///
+    /// A column is an array of NumPy, a column of Arrow (also of polars or pandas), or an iterable.
+    /// Keys that are tuples come as a tuple of columns or a frame. Without `values`, `keys` is a
+    /// mapping, or a frame with the values in its last column. One value may stand for all rows.
+    ///
+    /// The rows are written in batches, in their order. An error leaves earlier batches written.
+    #[pyo3(signature = (keys, values=None, *, ttl=None, sync=None))]
+    fn put_many(
+        slf: &Bound<'_, Self>,
+        keys: &Bound<'_, PyAny>,
+        values: Option<&Bound<'_, PyAny>>,
+        ttl: Option<&Bound<'_, PyAny>>,
+        sync: Option<bool>,
+    ) -> PyResult<u64> {
+        let reader = slf.as_super().get();
+        let columns = Columns { reader, keys, values, name: "values", form: None };
+        many::write(slf.py(), &columns, Verb::Put, reader.writing(sync, ttl)?)
+    }
+
+    /// Merges a column of operands into a column of keys, and returns the number of rows.
+    ///
+    /// The columns are as in `put_many`. Amounts of `int64add` and `uint64add` for one key are
+    /// added up before they are written.
+    #[pyo3(signature = (keys, operands=None, *, ttl=None, sync=None))]
+    fn merge_many(
+        slf: &Bound<'_, Self>,
+        keys: &Bound<'_, PyAny>,
+        operands: Option<&Bound<'_, PyAny>>,
+        ttl: Option<&Bound<'_, PyAny>>,
+        sync: Option<bool>,
+    ) -> PyResult<u64> {
+        let reader = slf.as_super().get();
+        let verb = many::merging(reader.operator().as_deref(), reader.numbers);
+        let columns = Columns { reader, keys, values: operands, name: "operands", form: None };
+        many::write(slf.py(), &columns, verb, reader.writing(sync, ttl)?)
     }
 
     /// Puts a value if the key is absent, and returns whether it was.

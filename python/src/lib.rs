@@ -3,7 +3,7 @@
 //! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back.
 //! `range`, `reader` and `keyspace` have the calls on keys and values. `iterator`, `snapshot`,
 //! `batch` and `transaction` are what these return. `database` opens. `counters` and `bags` give
-//! values a meaning. `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
+//! values a meaning. `many` has columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
 //!
 //! Invariants: a call that may wait or fold lets go of the GIL. No lock of this crate is held while
 //! Python code may run. No handle is ever unsafe to use: after a close and in a forked child the
@@ -21,6 +21,7 @@ mod iterator;
 mod keys;
 mod keyspace;
 mod maintenance;
+mod many;
 mod options;
 mod range;
 mod reader;
@@ -39,7 +40,8 @@ mod _foldb {
     use super::backup::Backups;
     #[pymodule_export]
     use super::bags::{
-        list_append, list_elements, set_add, set_members, set_remove, sketch_add, sketch_estimate,
+        add_elements, list_append, list_elements, set_add, set_members, set_remove, sketch_add,
+        sketch_estimate,
     };
     #[pymodule_export]
     use super::batch::Batch;
@@ -55,6 +57,8 @@ mod _foldb {
     use super::keyspace::Keyspace;
     #[pymodule_export]
     use super::maintenance::{destroy, repair, restore, verify};
+    #[pymodule_export]
+    use super::many::{Column, Scan, Table};
     #[pymodule_export]
     use super::reader::Reader;
     #[pymodule_export]

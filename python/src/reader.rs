@@ -18,6 +18,7 @@ use crate::database::Handle;
 use crate::errors::{raise, read_only};
 use crate::iterator::{Cursor, Entries, Shown};
 use crate::keys::{Codec, datetime_of};
+use crate::many::{self, Column, Scan};
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING, Range};
 use crate::released::Released;
@@ -103,7 +104,7 @@ impl Reader {
         py.detach(|| reading!(&*self.data, reader => reader.range(range))).map_err(raise)
     }
 
-    fn moment(&self) -> Option<Arc<Moment>> {
+    pub(crate) fn moment(&self) -> Option<Arc<Moment>> {
         match &*self.data {
             Data::Moment(moment, _) => Some(Arc::clone(moment)),
             Data::Live(_) | Data::Reader(_) => None,
@@ -120,6 +121,14 @@ impl Reader {
         let iter = self.open_iter(py, asked.range(&self.keys)?)?;
         let (keys, closed) = (Arc::clone(&self.keys), Arc::clone(&self.closed));
         Ok(Entries::new(iter, keys, shown, reverse, self.moment(), closed))
+    }
+
+    /// Returns the operator of merges that name none.
+    pub(crate) fn operator(&self) -> Option<String> {
+        match &*self.data {
+            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.options().merge_operator,
+            Data::Reader(reader) => reader.options().merge_operator,
+        }
     }
 
     fn all(&self, py: Python<'_>, shown: Shown) -> PyResult<Entries> {
@@ -232,6 +241,43 @@ impl Reader {
             }
         }
         Ok(values)
+    }
+
+    /// Returns the values of a column of keys as a column: nulls for absent keys, or `default`.
+    ///
+    /// `keys` is an array of NumPy, a column of Arrow (also of polars or pandas), or an iterable;
+    /// for keys that are tuples, a tuple of columns or a frame. All values are of one moment.
+    #[pyo3(signature = (keys, default=None))]
+    fn get_many(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        default: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Column> {
+        many::get_many(py, self, keys, default)
+    }
+
+    /// Reads the entries of a range as tables; the range is that of `items`, in its order.
+    ///
+    /// The columns are `key` (`key0`, `key1` … for keys that are tuples) and `value`, or have the
+    /// `names`. A table has at most `batch_rows` rows.
+    #[pyo3(signature = (
+        start=None, stop=None, *, prefix=None, include_start=true, include_stop=false,
+        batch_rows=65536, names=None
+    ))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        include_start: bool,
+        include_stop: bool,
+        batch_rows: usize,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Scan> {
+        let asked = Asked { start, stop, prefix, include_start, include_stop };
+        many::scan(py, self, asked.range(&self.keys)?, batch_rows, names)
     }
 
     /// Iterates over the keys of a range; see `items`.
@@ -385,10 +431,7 @@ impl Reader {
     /// The operator of merges that name none, or `None`.
     #[getter]
     fn merge_operator(&self) -> Option<String> {
-        match &*self.data {
-            Data::Live(keyspace) | Data::Moment(_, keyspace) => keyspace.options().merge_operator,
-            Data::Reader(reader) => reader.options().merge_operator,
-        }
+        self.operator()
     }
 
     /// Returns a cursor over all entries, for `foldb.plyvel`.

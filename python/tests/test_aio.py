@@ -287,3 +287,17 @@ def test_asyncio_has_every_call():
         for call in public(ours):
             assert getattr(ours, call).__doc__, (name, call)
     assert "operator" in inspect.signature(foldb.aio.Keyspace.merge).parameters
+
+
+@running
+async def test_many_at_once(path):
+    async with foldb.aio.open(path, keys="int", merge_operator="int64add") as db:
+        assert await db.merge_many([3, 1, 3], [1, 1, 1]) == 3
+        assert await db.put_many([7, 8], [70, 80]) == 2
+        assert (await db.get_many([3, 8])).to_list() == [2, 80]
+        assert len(await db.counters().top(2)) == 2
+        tables, scan = [], db.scan(batch_rows=2)
+        async for table in scan:
+            tables.append(len(table))
+            assert len(scan._ready) == 0
+        assert tables == [2, 2]

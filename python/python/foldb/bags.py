@@ -45,6 +45,10 @@ class _Bags(Generic[Value]):
     def __len__(self) -> int:
         return len(self.keyspace)
 
+    def _add_elements(self, keys: Any, elements: Any) -> int:
+        operator = self.keyspace.merge_operator or ""
+        return _foldb.add_elements(self.keyspace, operator, keys, elements)
+
     def items(self, *args: Any, **ranges: Any) -> Iterator[Tuple[Any, Value]]:
         """Iterates over keys and values; the arguments are those of `Keyspace.items`."""
         for key, value in self.keyspace.items(*args, **ranges):
@@ -66,6 +70,13 @@ class Sets(_Bags[Set[bytes]]):
     def add(self, key: Any, member: Any) -> None:
         """Adds a member to the set of a key, without reading it."""
         self.keyspace.merge(key, _foldb.set_add(member))
+
+    def add_many(self, keys: Any, members: Any) -> int:
+        """Adds a column of members to the sets of a column of keys; see `Keyspace.merge_many`.
+
+        The members of one key become one merge. Returns the number of rows.
+        """
+        return self._add_elements(keys, members)
 
     def discard(self, key: Any, member: Any) -> None:
         """Removes a member from the set of a key, without reading it."""
@@ -96,6 +107,14 @@ class Lists(_Bags[List[bytes]]):
         """Appends elements to the list of a key, without reading it."""
         self.keyspace.merge(key, _foldb.list_append(elements))
 
+    def append_many(self, keys: Any, elements: Any) -> int:
+        """Appends a column of elements to the lists of a column of keys, in the order of the rows.
+
+        The columns are as in `Keyspace.merge_many`, and the elements of one key become one merge.
+        Returns the number of rows.
+        """
+        return self._add_elements(keys, elements)
+
 
 class HyperLogLogs(_Bags[float]):
     """About how many different elements each key has seen, for `merge_operator="hyperloglog"`.
@@ -113,9 +132,17 @@ class HyperLogLogs(_Bags[float]):
         return 0.0
 
     def add(self, key: Any, *elements: Any) -> None:
-        """Adds elements to what a key has seen, without reading it."""
+        """Adds elements to what a key has seen, without reading it: bytes, texts or ints."""
         self.keyspace.merge(key, _foldb.sketch_add(elements))
 
     def update(self, key: Any, elements: Iterable[Any]) -> None:
         """Adds the elements of an iterable to what a key has seen."""
         self.keyspace.merge(key, _foldb.sketch_add(elements))
+
+    def add_many(self, keys: Any, elements: Any) -> int:
+        """Adds a column of elements to what a column of keys has seen; see `Keyspace.merge_many`.
+
+        The elements are bytes, texts or whole numbers, and those of one key become one merge.
+        Returns the number of rows.
+        """
+        return self._add_elements(keys, elements)

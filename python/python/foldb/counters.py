@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: How many elements of an iterable are counted before their counts are merged.
 _AT_ONCE = 1_000_000
 
+#: What columns of NumPy and Arrow have.
+_COLUMNS = ("dtype", "__arrow_c_stream__", "__arrow_c_array__")
+
 
 class Counters(_foldb.Counters):
     """The counts of a keyspace whose operator is `int64add`. `counters()` of a keyspace makes it.
@@ -26,8 +29,14 @@ class Counters(_foldb.Counters):
     """
 
     def update(self, counted: Iterable[Any] = (), /, **amounts: int) -> None:
-        """Counts the elements of an iterable, or adds the numbers of a mapping."""
-        if isinstance(counted, Mapping):
+        """Counts the elements of an iterable, or adds the numbers of a mapping.
+
+        An array of NumPy and a column of Arrow (also of polars or pandas) are counted without an
+        object of Python for each element.
+        """
+        if any(hasattr(counted, column) for column in _COLUMNS):
+            self.keyspace.merge_many(counted, 1)
+        elif isinstance(counted, Mapping):
             self.add_all(dict(counted))
         else:
             from collections import Counter

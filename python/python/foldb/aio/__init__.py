@@ -19,7 +19,7 @@ and its write may take place. `close` waits for it. So no call outlives the `asy
 from __future__ import annotations
 
 from foldb.aio._database import Database, Keyspace, open
-from foldb.aio._iterators import Entries, Updates
+from foldb.aio._iterators import Entries, Scan, Updates
 from foldb.aio._reads import Reader, Snapshot
 from foldb.aio._values import Counters, HyperLogLogs, Lists, Sets
 from foldb.aio._writes import Batch, Transaction
@@ -33,6 +33,7 @@ __all__ = [
     "Keyspace",
     "Lists",
     "Reader",
+    "Scan",
     "Sets",
     "Snapshot",
     "Transaction",

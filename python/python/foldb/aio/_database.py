@@ -24,6 +24,7 @@ from foldb.aio._writes import Batch, Transaction
 @awaited(
     _foldb.Keyspace,
     *("put", "delete", "merge", "delete_range", "clear", "pop", "popitem", "take_first"),
+    *("put_many", "merge_many"),
     *("setdefault", "update", "put_if_absent", "compare_and_swap", "merge_get", "touch", "expire"),
 )
 class Keyspace(Reader):

@@ -67,11 +67,13 @@ class Entries(_Ahead):
 
     __slots__ = ("_round",)
 
+    _most = _MOST_AHEAD
+
     def __init__(self, home, begin, args, named, lock=None):
         args = [plain(given) for given in args]
         named = {name: plain(given) for name, given in named.items()}
         super().__init__(home, functools.partial(begin, *args, **named), lock)
-        self._round = 16
+        self._round = min(16, self._most)
 
     async def _step(self):
         await self._run(self._fill)
@@ -100,12 +102,20 @@ class Entries(_Ahead):
                 break
         else:
             self._is_done = self._is_done or count < self._round
-        self._round = min(2 * self._round, _MOST_AHEAD)
+        self._round = min(2 * self._round, self._most)
 
     async def aclose(self):
         """Lets go of what the iterator holds."""
         await super().aclose()
         self._own = None
+
+
+class Scan(Entries):
+    """An asynchronous iterator over tables. It reads one table ahead."""
+
+    __slots__ = ()
+
+    _most = 1
 
 
 def _size(part):

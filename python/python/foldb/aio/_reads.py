@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from foldb import _foldb
-from foldb.aio._iterators import Entries
+from foldb.aio._iterators import Entries, Scan
 from foldb.aio._threads import Handle, NotBegun, awaited
 
 
@@ -34,10 +34,16 @@ class _Ranges:
         """Iterates over the entries of a range: another name of `items`."""
         return Entries(self._home, self._own.range, args, named)
 
+    def scan(self, *args, **named):
+        """Iterates over the entries of a range as tables. The arguments are those of
+        `foldb.Keyspace.scan`. One table is read at a time.
+        """
+        return Scan(self._home, self._own.scan, args, named)
+
 
 @awaited(
     _foldb.Reader,
-    *("get", "multi_get", "first", "last", "expires_at", "approximate_size", "approximate_count"),
+    *("get", "multi_get", "get_many", "first", "last", "expires_at", "approximate_size", "approximate_count"),
 )
 class Reader(_Ranges, Handle):
     """Reads the entries of a keyspace, in the order of the keys."""

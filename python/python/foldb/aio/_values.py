@@ -25,7 +25,7 @@ class _Values(Handle):
         return Entries(self._home, self._own.items, args, named)
 
 
-@awaited(_Counters, "add", "add_all", "update", "subtract", "most_common", "total")
+@awaited(_Counters, "add", "add_all", "update", "subtract", "most_common", "top", "total")
 class Counters(_Values):
     """Counts that never read. `counters()` of a keyspace makes it."""
 

@@ -1,0 +1,225 @@
+//! Writes of whole columns, in batches.
+
+use foldb::expiry::Expires;
+use foldb::{Db, Keyspace, WriteBatch, WriteOptions};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::arrow::Arrays;
+use super::cell::Form;
+use super::groups::{Groups, Together};
+use super::rows::Rows;
+use super::source::{Source, forms_of};
+use crate::buffers::Numbers;
+use crate::errors::raise;
+use crate::reader::Reader;
+
+/// Most writes of one batch, and about its most bytes.
+const MOST_WRITES: usize = 10_000;
+const MOST_BYTES: usize = 1 << 20;
+
+/// What happens to the rows.
+#[derive(Clone, Copy)]
+pub(crate) enum Verb {
+    Put,
+    Merge,
+    /// Merges whose operands of one key become one.
+    MergeTogether(Together),
+}
+
+/// Writes rows of keys and values to a keyspace.
+struct Writer<'a> {
+    db: &'a Db,
+    keyspace: &'a Keyspace,
+    options: WriteOptions,
+    /// A batch says itself when its writes expire.
+    expires: Option<Expires>,
+    verb: Verb,
+    batch: WriteBatch,
+    groups: Option<Groups>,
+    written: u64,
+}
+
+/// What is written where.
+pub(crate) struct Columns<'a, 'py> {
+    pub(crate) reader: &'a Reader,
+    pub(crate) keys: &'a Bound<'py, PyAny>,
+    /// `None` if `keys` is a frame whose last column has the values, or a mapping.
+    pub(crate) values: Option<&'a Bound<'py, PyAny>>,
+    /// The argument of the values, for errors.
+    pub(crate) name: &'static str,
+    /// The form of the values, if it is not that of the keyspace.
+    pub(crate) form: Option<Form>,
+}
+
+/// Writes columns, and returns the number of rows.
+pub(crate) fn write(
+    py: Python<'_>,
+    columns: &Columns<'_, '_>,
+    verb: Verb,
+    options: WriteOptions,
+) -> PyResult<u64> {
+    let reader = columns.reader;
+    let groups = match verb {
+        Verb::MergeTogether(together) => Some(Groups::new(together)),
+        Verb::Put | Verb::Merge => None,
+    };
+    let is_synced = options.sync;
+    let mut writer = Writer {
+        db: reader.db()?,
+        keyspace: reader.live()?,
+        // One sync at the end holds all batches.
+        options: WriteOptions { sync: false, expires: None, ..options },
+        expires: options.expires,
+        verb,
+        batch: WriteBatch::new(),
+        groups,
+        written: 0,
+    };
+    writer.all(py, columns)?;
+    writer.flush(py)?;
+    if is_synced {
+        py.detach(|| writer.db.sync()).map_err(raise)?;
+    }
+    Ok(writer.written)
+}
+
+impl Writer<'_> {
+    fn all(&mut self, py: Python<'_>, columns: &Columns<'_, '_>) -> PyResult<()> {
+        let Columns { reader, keys, values, name, form } = *columns;
+        let numbers = reader.numbers;
+        if let Some(values) = values {
+            let keys = Source::of_keys(keys, &reader.keys, "keys")?;
+            return self.zip(py, keys, Source::of_values(values, numbers, form, name)?, name);
+        }
+        let Some(mut arrays) = Arrays::of(keys)? else {
+            // A frame of pandas has `keys` and `values` too, but its values are no method.
+            if keys.hasattr("keys")? && keys.getattr("values").is_ok_and(|own| own.is_callable()) {
+                let values = keys.call_method0("values")?;
+                let keys = Source::of_keys(&keys.call_method0("keys")?, &reader.keys, "keys")?;
+                return self.zip(py, keys, Source::of_values(&values, numbers, form, name)?, name);
+            }
+            return Err(PyTypeError::new_err(format!(
+                "{name}: expected a column beside the keys, or a frame or a mapping of both"
+            )));
+        };
+        let forms = forms_of(&reader.keys);
+        while let Some(array) = arrays.next()? {
+            let mut fields = super::source::fields_of(array, forms.len() + 1, "keys")?;
+            let value = fields.split_off(forms.len());
+            let keys = Source::of_arrays(fields, forms.clone(), "keys");
+            let form = form.unwrap_or(Form::Value(numbers));
+            self.zip(py, keys, Source::of_arrays(value, vec![form], name), name)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of two columns of one length.
+    fn zip(
+        &mut self,
+        py: Python<'_>,
+        mut keys: Source<'_>,
+        mut values: Source<'_>,
+        name: &str,
+    ) -> PyResult<()> {
+        let (mut key_rows, mut value_rows) = (Rows::default(), Rows::default());
+        loop {
+            key_rows.clear();
+            let filled = keys.fill(py, MOST_WRITES, &mut key_rows)?;
+            let mut next = 0;
+            // The values of one batch may be too large for one.
+            while next < filled || filled == 0 {
+                value_rows.clear();
+                let most = if filled == 0 { 1 } else { filled - next };
+                let found = values.fill(py, most, &mut value_rows)?;
+                match (filled, found) {
+                    (0, 0) => return Ok(()),
+                    (0, _) if values.is_constant() => return Ok(()),
+                    (0, _) | (_, 0) => {
+                        let longer = if filled == 0 { name } else { "keys" };
+                        return Err(PyValueError::new_err(format!(
+                            "keys and {name}: the columns have different numbers of rows, \
+                             {longer} has more; the rows that both have were written"
+                        )));
+                    }
+                    _ => {}
+                }
+                self.rows(py, &key_rows, next, &value_rows)?;
+                next += found;
+            }
+        }
+    }
+
+    fn rows(&mut self, py: Python<'_>, keys: &Rows, first: usize, values: &Rows) -> PyResult<()> {
+        py.check_signals()?;
+        self.written += values.len() as u64;
+        let Some(groups) = &mut self.groups else {
+            return py.detach(|| self.batches(keys, first, values)).map_err(raise);
+        };
+        let is_full = py.detach(|| {
+            for row in 0..values.len() {
+                if !groups.add(keys.row(first + row), values.row(row)) {
+                    return Err(values.row(row).len());
+                }
+            }
+            Ok(groups.is_full())
+        });
+        match is_full {
+            Ok(true) => self.flush(py),
+            Ok(false) => Ok(()),
+            Err(found) => Err(PyValueError::new_err(format!(
+                "operands: expected 8 bytes of a number, not {found}"
+            ))),
+        }
+    }
+
+    fn batches(&mut self, keys: &Rows, first: usize, values: &Rows) -> foldb::Result<()> {
+        let is_put = matches!(self.verb, Verb::Put);
+        for row in 0..values.len() {
+            self.add(is_put, keys.row(first + row), values.row(row))?;
+        }
+        self.write_batch()
+    }
+
+    fn add(&mut self, is_put: bool, key: &[u8], value: &[u8]) -> foldb::Result<()> {
+        self.batch.set_expires(self.expires);
+        if is_put {
+            self.batch.put_in(self.keyspace, key, value);
+        } else {
+            self.batch.merge_in(self.keyspace, key, value);
+        }
+        if self.batch.len() >= MOST_WRITES || self.batch.byte_len() >= MOST_BYTES {
+            self.write_batch()?;
+        }
+        Ok(())
+    }
+
+    fn write_batch(&mut self) -> foldb::Result<()> {
+        if !self.batch.is_empty() {
+            self.db.with(&self.options).write(&self.batch)?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes what waits for operands of its keys.
+    fn flush(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(mut groups) = self.groups.take() else { return Ok(()) };
+        let written = py.detach(|| {
+            groups.drain(|key, operand| self.add(false, key, operand))?;
+            self.write_batch()
+        });
+        self.groups = Some(groups);
+        written.map_err(raise)
+    }
+}
+
+/// Returns how `merge_many` merges: the operands of a key that add up become one.
+pub(crate) fn merging(operator: Option<&str>, numbers: Numbers) -> Verb {
+    match operator {
+        Some("int64add" | "uint64add") if numbers != Numbers::None => {
+            Verb::MergeTogether(Together::Sum)
+        }
+        _ => Verb::Merge,
+    }
+}
