@@ -1,27 +1,134 @@
-//! Operands and values of sets, lists and sketches, for the classes in Python.
+//! Sets, lists and sketches: what their classes in Python share.
 
 use foldb::operators::{hyperloglog, list, set};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::buffers::{bytes_of, element_of};
+use crate::buffers::{Numbers, bytes_of, element_of};
+use crate::callbacks::detached;
+use crate::ending::Unlocked;
 use crate::errors::raise;
 use crate::keyspace::Keyspace;
 use crate::many::{self, Columns, Form, Together, Verb};
 
-fn each(elements: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Vec<u8>>> {
-    elements.try_iter()?.map(|element| Ok(bytes_of(&element?, name)?.into_owned())).collect()
+/// The values of a keyspace whose operator adds elements to them. The classes of `foldb.bags`
+/// extend it.
+#[pyclass(module = "foldb", subclass, frozen)]
+pub(crate) struct Bag {
+    home: Py<Keyspace>,
+    /// What the elements become; `None` for an operator with operands of its own.
+    together: Option<Together>,
+}
+
+impl Bag {
+    fn together(&self) -> PyResult<Together> {
+        self.together.ok_or_else(|| {
+            raise(foldb::Error::invalid_argument("the operator of this keyspace adds no elements"))
+        })
+    }
+
+    fn merge(&self, py: Python<'_>, key: &Bound<'_, PyAny>, elements: &[&[u8]]) -> PyResult<()> {
+        let reader = self.home.bind(py).as_super().get();
+        let (keyspace, options) = (reader.live()?, reader.writing(None, None)?);
+        let key = reader.keys.encode(key, "key")?;
+        let operand = self.together()?.operand(elements);
+        detached(py, || keyspace.with(&options).merge(&key, &operand))
+    }
+
+    /// Returns the bytes of an element.
+    fn element<'a>(
+        &self,
+        given: &'a Bound<'_, PyAny>,
+    ) -> PyResult<std::borrow::Cow<'a, [u8]>> {
+        match self.together {
+            Some(Together::Sketch) => element_of(given, "element"),
+            _ => bytes_of(given, "element"),
+        }
+    }
+}
+
+/// Changes values without reading them.
+#[pymethods]
+impl Bag {
+    #[new]
+    fn new(keyspace: &Bound<'_, Keyspace>) -> PyResult<Bag> {
+        let reader = keyspace.as_super().get();
+        let operator = keyspace.py().unlocked(|| reader.operator());
+        let operator = operator.as_deref().unwrap_or_default();
+        let last = operator.strip_prefix("listlast:").and_then(|last| last.parse().ok());
+        let together = match (operator, last) {
+            ("set", _) => Some(Together::Set),
+            ("list", _) => Some(Together::List { last: usize::MAX }),
+            (_, Some(last)) => Some(Together::List { last }),
+            ("hyperloglog", _) => Some(Together::Sketch),
+            _ => None,
+        };
+        Ok(Bag { home: keyspace.clone().unbind(), together })
+    }
+
+    /// The keyspace of the values.
+    #[getter]
+    fn keyspace(&self, py: Python<'_>) -> Py<Keyspace> {
+        self.home.clone_ref(py)
+    }
+
+    /// Adds an element to the value of a key, without reading it.
+    fn _add(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        element: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.merge(py, key, &[&self.element(element)?])
+    }
+
+    /// Adds elements to the value of a key, without reading it.
+    #[pyo3(signature = (key, *elements))]
+    fn _add_each(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        elements: &Bound<'_, PyTuple>,
+    ) -> PyResult<()> {
+        self._add_all(py, key, elements.as_any())
+    }
+
+    /// Adds the elements of an iterable to the value of a key, without reading it.
+    fn _add_all(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        elements: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let elements: Vec<Bound<'_, PyAny>> = elements.try_iter()?.collect::<PyResult<_>>()?;
+        let bytes: Vec<_> =
+            elements.iter().map(|element| self.element(element)).collect::<PyResult<_>>()?;
+        self.merge(py, key, &bytes.iter().map(|bytes| &**bytes).collect::<Vec<_>>())
+    }
+
+    /// Adds a column of elements to the values of a column of keys; the columns are as in
+    /// `Keyspace.merge_many`. The elements of one key become one merge, in the order of the rows.
+    /// Returns the number of rows.
+    fn _add_many(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        elements: &Bound<'_, PyAny>,
+    ) -> PyResult<u64> {
+        let together = self.together()?;
+        let form = match together {
+            Together::Sketch => Form::Element,
+            Together::Sum | Together::Set | Together::List { .. } => Form::Value(Numbers::None),
+        };
+        let reader = self.home.bind(py).as_super().get();
+        let (values, form) = (Some(elements), Some(form));
+        let columns = Columns { reader, keys, values, name: "elements", form };
+        many::write(py, &columns, Verb::MergeTogether(together), reader.writing(None, None)?)
+    }
 }
 
 fn shown<'py>(py: Python<'py>, parts: Vec<&[u8]>) -> PyResult<Bound<'py, PyList>> {
     PyList::new(py, parts.into_iter().map(|part| PyBytes::new(py, part)))
-}
-
-/// Returns the operand that adds a member to a set.
-#[pyfunction]
-pub(crate) fn set_add<'py>(member: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(member.py(), &set::add(bytes_of(member, "member")?)))
 }
 
 /// Returns the operand that removes a member from a set.
@@ -36,30 +143,10 @@ pub(crate) fn set_members<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Bound<
     shown(py, set::members(value).map_err(raise)?)
 }
 
-/// Returns the operand that appends elements to a list.
-#[pyfunction]
-pub(crate) fn list_append<'py>(elements: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(elements.py(), &list::operand(each(elements, "element")?)))
-}
-
 /// Returns the elements of a list, the oldest first.
 #[pyfunction]
 pub(crate) fn list_elements<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Bound<'py, PyList>> {
     shown(py, list::elements(value).map_err(raise)?)
-}
-
-/// Returns the operand that adds elements to a sketch: bytes, texts, or ints of 64 bits.
-#[pyfunction]
-pub(crate) fn sketch_add<'py>(
-    py: Python<'py>,
-    elements: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let elements: PyResult<Vec<Vec<u8>>> = elements
-        .try_iter()?
-        .map(|element| Ok(element_of(&element?, "element")?.into_owned()))
-        .collect();
-    let operand = hyperloglog::operand(elements?);
-    Ok(PyBytes::new(py, &operand))
 }
 
 /// Returns about how many different elements were added to a sketch.
@@ -68,25 +155,3 @@ pub(crate) fn sketch_estimate(value: &[u8]) -> PyResult<f64> {
     hyperloglog::estimate(value).map_err(raise)
 }
 
-/// Merges a column of elements into a column of keys, one merge for the elements of a key. `kind`
-/// is the operator.
-#[pyfunction]
-pub(crate) fn add_elements(
-    keyspace: &Bound<'_, Keyspace>,
-    kind: &str,
-    keys: &Bound<'_, PyAny>,
-    elements: &Bound<'_, PyAny>,
-) -> PyResult<u64> {
-    let last = kind.strip_prefix("listlast:").and_then(|last| last.parse().ok());
-    let (together, form) = match (kind, last) {
-        ("set", _) => (Together::Set, Form::Raw),
-        ("list", _) => (Together::List { last: usize::MAX }, Form::Raw),
-        (_, Some(last)) => (Together::List { last }, Form::Raw),
-        ("hyperloglog", _) => (Together::Sketch, Form::Element),
-        _ => return Err(PyValueError::new_err("kind: expected set, list or hyperloglog")),
-    };
-    let reader = keyspace.as_super().get();
-    let (values, form) = (Some(elements), Some(form));
-    let columns = Columns { reader, keys, values, name: "elements", form };
-    many::write(keyspace.py(), &columns, Verb::MergeTogether(together), reader.writing(None, None)?)
-}

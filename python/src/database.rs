@@ -22,7 +22,7 @@ use crate::range::Asked;
 use crate::reader::{Data, Reader, described};
 use crate::released::Released;
 use crate::snapshot::{Home, Snapshot};
-use crate::stats::shown;
+use crate::stats;
 use crate::transaction::{Transaction, isolation, transact};
 
 /// The database below a handle.
@@ -30,6 +30,17 @@ use crate::transaction::{Transaction, isolation, transact};
 pub(crate) enum Handle {
     Writable(Db),
     ReadOnly(ReadOnlyDb),
+}
+
+impl Handle {
+    /// Returns the statistics as a dict.
+    pub(crate) fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let stats = py.unlocked(|| match self {
+            Handle::Writable(db) => db.stats(),
+            Handle::ReadOnly(db) => db.stats(),
+        });
+        stats::shown(py, &stats)
+    }
 }
 
 /// A database, and its keyspace `default`. `foldb.open` makes it.
@@ -103,17 +114,17 @@ pub(crate) fn open<'py>(
     let mut options =
         of_database(Code { merge_operator, operators, comparator, comparators }, options)?;
     options.create_if_missing = create;
-    let (handle, data, db) = if read_only {
+    let (handle, data) = if read_only {
         let db = detached(py, || Db::open_read_only(&path, options))?;
         let data = Data::Reader(db.default_keyspace().clone());
-        (Handle::ReadOnly(db), data, None)
+        (Handle::ReadOnly(db), data)
     } else {
         let db = open_writable(py, &path, options, given.as_ref())?;
         let data = Data::Live(db.default_keyspace().clone());
-        (Handle::Writable(db.clone()), data, Some(db))
+        (Handle::Writable(db), data)
     };
     let is_closed = Arc::new(AtomicBool::new(false));
-    let base = reader(py, data, db, given, sync, &is_closed)?;
+    let base = reader(py, data, handle.clone(), given, sync, &is_closed)?;
     let database = Database { handle: Released::new(handle), is_closed, sync };
     Bound::new(py, Keyspace::parts(base).add_subclass(database))
 }
@@ -121,7 +132,7 @@ pub(crate) fn open<'py>(
 fn reader(
     py: Python<'_>,
     data: Data,
-    db: Option<Db>,
+    db: Handle,
     keys: Option<Codec>,
     sync: bool,
     closed: &Arc<AtomicBool>,
@@ -130,7 +141,7 @@ fn reader(
     let (name, schema) = described!(&data, own => (own.name(), own.schema()));
     let keys = Codec::check(keys, schema, name).map_err(raise)?;
     let numbers = Numbers::of(operator.as_deref());
-    let (data, db) = (Released::new(data), Released::new(db));
+    let (data, db) = (Released::new(data), Released::new(Some(db)));
     Ok(Reader { data, db, keys, numbers, sync, closed: Arc::clone(closed) })
 }
 
@@ -202,8 +213,8 @@ impl Database {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Keyspace>> {
         let given = Codec::of_argument(keys)?;
-        let (data, db) = match &*self.handle {
-            Handle::ReadOnly(db) => (Data::Reader(detached(py, || db.keyspace(name))?), None),
+        let data = match &*self.handle {
+            Handle::ReadOnly(db) => Data::Reader(detached(py, || db.keyspace(name))?),
             Handle::Writable(db) => {
                 let code = Code { merge_operator, comparator, ..Code::default() };
                 let mut options = of_keyspace(code, options)?;
@@ -217,9 +228,10 @@ impl Database {
                     Ok(_) if create => db.keyspace_or_create(name, options),
                     opened => opened,
                 });
-                (Data::Live(opened.map_err(raise)?), Some(db.clone()))
+                Data::Live(opened.map_err(raise)?)
             }
         };
+        let db = Handle::clone(&self.handle);
         Bound::new(py, Keyspace::parts(reader(py, data, db, given, self.sync, &self.is_closed)?))
     }
 
@@ -369,11 +381,17 @@ impl Database {
     }
 
     /// Returns counts and sizes of the database as a dict.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.unlocked(|| match &*self.handle {
-            Handle::Writable(db) => db.stats(),
-            Handle::ReadOnly(db) => db.stats(),
-        });
-        shown(py, &stats)
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.handle.stats(py)
+    }
+
+    /// Draws the shape of the database with matplotlib, and returns the figure.
+    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("foldb.plots")?.getattr("database")?.call1((slf,))
+    }
+
+    /// Shows the database in a notebook.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("foldb.stats")?.getattr("database")?.call1((slf,))
     }
 }

@@ -12,7 +12,7 @@ use crate::batch::Batch;
 use crate::buffers::{Numbers, value_of};
 use crate::callbacks::detached;
 use crate::ending::Unlocked;
-use crate::errors::raise;
+use crate::errors::{raise, read_only};
 use crate::load::load;
 use crate::many::{self, Columns, Verb};
 use crate::options::lifetime;
@@ -369,6 +369,21 @@ impl Keyspace {
         load(slf.as_super().get(), entries, merge)
     }
 
+    /// Draws the levels of the keyspace with matplotlib, and returns the figure.
+    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        meaning(slf, "foldb.plots", "keyspace")
+    }
+
+    /// Shows the keyspace in a notebook.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        meaning(slf, "foldb.stats", "keyspace")
+    }
+
+    /// Returns the statistics of the database, for `plot` and `_repr_html_`.
+    fn _stats<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.as_super().get().db.as_ref().ok_or_else(read_only)?.stats(slf.py())
+    }
+
     /// Returns a batch: writes that happen together, or not at all.
     ///
     /// A `with` block writes it at its end, and drops it if an exception leaves the block.
@@ -378,7 +393,7 @@ impl Keyspace {
     }
 }
 
-/// Returns the values of a keyspace with their meaning: an object of a class in Python.
+/// Returns what a class or function in Python makes of a keyspace.
 fn meaning<'py>(
     keyspace: &Bound<'py, Keyspace>,
     module: &str,

@@ -53,10 +53,7 @@ mod _foldb {
     #[pymodule_export]
     use super::backup::Backups;
     #[pymodule_export]
-    use super::bags::{
-        add_elements, list_append, list_elements, set_add, set_members, set_remove, sketch_add,
-        sketch_estimate,
-    };
+    use super::bags::{Bag, list_elements, set_members, set_remove, sketch_estimate};
     #[pymodule_export]
     use super::batch::Batch;
     #[pymodule_export]

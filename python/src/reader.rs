@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::buffers::{Numbers, value_of};
 use crate::callbacks::detached;
 pub(crate) use crate::data::{Data, described, reading};
+use crate::database::Handle;
 use crate::ending::Unlocked;
 use crate::errors::{raise, read_only};
 use crate::iterator::{Cursor, Entries, Shown};
@@ -35,8 +36,8 @@ type Merging<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Option<Operator>);
 #[pyclass(module = "foldb", subclass, frozen)]
 pub(crate) struct Reader {
     pub(crate) data: Released<Data>,
-    /// The database that takes batches; `None` if this process only reads.
-    pub(crate) db: Released<Option<foldb::Db>>,
+    /// The database that takes batches and has the statistics; `None` for a snapshot.
+    pub(crate) db: Released<Option<Handle>>,
     pub(crate) keys: Arc<Codec>,
     pub(crate) numbers: Numbers,
     /// Whether a write that does not say so is synced.
@@ -58,7 +59,10 @@ impl Reader {
 
     /// Returns the database to write to.
     pub(crate) fn db(&self) -> PyResult<&foldb::Db> {
-        self.db.as_ref().ok_or_else(read_only)
+        match &*self.db {
+            Some(Handle::Writable(db)) => Ok(db),
+            Some(Handle::ReadOnly(_)) | None => Err(read_only()),
+        }
     }
 
     pub(crate) fn writing(

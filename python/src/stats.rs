@@ -1,4 +1,4 @@
-//! Statistics as a dict.
+//! Statistics as a dict, which shows itself in notebooks.
 
 use foldb::stats::Stats;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ macro_rules! fields {
 }
 
 /// Returns the statistics of a database by their names in the engine.
-pub(crate) fn shown<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn shown<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyAny>> {
     let all = PyDict::new(py);
     fields!(all, stats,
         puts deletes range_deletes merges bytes_user bytes_log bytes_flush bytes_compaction
@@ -62,5 +62,5 @@ pub(crate) fn shown<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         latencies.set_item(call.name(), shown)?;
     }
     all.set_item("latencies", latencies)?;
-    Ok(all)
+    py.import("foldb.stats")?.getattr("Stats")?.call1((all,))
 }

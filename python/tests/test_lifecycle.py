@@ -301,3 +301,26 @@ def test_the_last_handle_closes_the_database(tmp_path):
         gc.collect()
     with foldb.open(tmp_path / "db", create=False) as db:
         assert db[b"a"] == b"1"
+
+
+def test_a_sub_interpreter_is_refused_and_the_main_one_works(tmp_path):
+    program = """
+import sys
+try:
+    import _interpreters as subs
+except ImportError:
+    import _xxsubinterpreters as subs
+try:
+    failed = subs.run_string(subs.create(), f"import sys; sys.path[:] = {sys.path!r}; import foldb")
+except Exception as error:
+    failed = error
+assert "ImportError" in str(failed) and "interpreter" in str(failed), failed
+import foldb
+foldb.open(sys.argv[1])[b"a"] = b"1"
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "db")], capture_output=True, text=True
+    )
+    if "No module named '_xxsubinterpreters'" in ran.stderr:
+        pytest.skip("this Python has no sub-interpreters")
+    assert ran.returncode == 0 and not ran.stderr, ran.stderr

@@ -13,6 +13,7 @@ from collections.abc import Mapping as _Mapping
 from collections.abc import MutableMapping as _MutableMapping
 
 from foldb import errors
+from foldb import _interpreters as _interpreters
 from foldb._foldb import (
     Backups,
     Batch,

@@ -21,12 +21,11 @@ def of_operator(face: object, keyspace: _foldb.Keyspace, operator: str) -> None:
         )
 
 
-class _Bags(Generic[Value]):
+class _Bags(_foldb.Bag, Generic[Value]):
     """Values with meaning over a keyspace. Subclasses say how a value is read."""
 
     def __init__(self, keyspace: _foldb.Keyspace, operator: str) -> None:
         of_operator(self, keyspace, operator)
-        self.keyspace = keyspace
 
     def _shown(self, value: bytes) -> Value:
         raise NotImplementedError
@@ -50,10 +49,6 @@ class _Bags(Generic[Value]):
     def __len__(self) -> int:
         return len(self.keyspace)
 
-    def _add_elements(self, keys: Any, elements: Any) -> int:
-        operator = self.keyspace.merge_operator or ""
-        return _foldb.add_elements(self.keyspace, operator, keys, elements)
-
     def items(self, *args: Any, **ranges: Any) -> Iterator[Tuple[Any, Value]]:
         """Iterates over keys and values; the arguments are those of `Keyspace.items`."""
         for key, value in self.keyspace.items(*args, **ranges):
@@ -72,16 +67,8 @@ class Sets(_Bags[Set[bytes]]):
     def _empty(self) -> Set[bytes]:
         return set()
 
-    def add(self, key: Any, member: Any) -> None:
-        """Adds a member to the set of a key, without reading it."""
-        self.keyspace.merge(key, _foldb.set_add(member))
-
-    def add_many(self, keys: Any, members: Any) -> int:
-        """Adds a column of members to the sets of a column of keys; see `Keyspace.merge_many`.
-
-        The members of one key become one merge. Returns the number of rows.
-        """
-        return self._add_elements(keys, members)
+    add = _foldb.Bag._add
+    add_many = _foldb.Bag._add_many
 
     def discard(self, key: Any, member: Any) -> None:
         """Removes a member from the set of a key, without reading it."""
@@ -104,21 +91,9 @@ class Lists(_Bags[List[bytes]]):
     def _empty(self) -> List[bytes]:
         return []
 
-    def append(self, key: Any, element: Any) -> None:
-        """Appends an element to the list of a key, without reading it."""
-        self.keyspace.merge(key, _foldb.list_append([element]))
-
-    def extend(self, key: Any, elements: Iterable[Any]) -> None:
-        """Appends elements to the list of a key, without reading it."""
-        self.keyspace.merge(key, _foldb.list_append(elements))
-
-    def append_many(self, keys: Any, elements: Any) -> int:
-        """Appends a column of elements to the lists of a column of keys, in the order of the rows.
-
-        The columns are as in `Keyspace.merge_many`, and the elements of one key become one merge.
-        Returns the number of rows.
-        """
-        return self._add_elements(keys, elements)
+    append = _foldb.Bag._add
+    extend = _foldb.Bag._add_all
+    append_many = _foldb.Bag._add_many
 
 
 class HyperLogLogs(_Bags[float]):
@@ -136,18 +111,6 @@ class HyperLogLogs(_Bags[float]):
     def _empty(self) -> float:
         return 0.0
 
-    def add(self, key: Any, *elements: Any) -> None:
-        """Adds elements to what a key has seen, without reading it: bytes, texts or ints."""
-        self.keyspace.merge(key, _foldb.sketch_add(elements))
-
-    def update(self, key: Any, elements: Iterable[Any]) -> None:
-        """Adds the elements of an iterable to what a key has seen."""
-        self.keyspace.merge(key, _foldb.sketch_add(elements))
-
-    def add_many(self, keys: Any, elements: Any) -> int:
-        """Adds a column of elements to what a column of keys has seen; see `Keyspace.merge_many`.
-
-        The elements are bytes, texts or whole numbers, and those of one key become one merge.
-        Returns the number of rows.
-        """
-        return self._add_elements(keys, elements)
+    add = _foldb.Bag._add_each
+    update = _foldb.Bag._add_all
+    add_many = _foldb.Bag._add_many

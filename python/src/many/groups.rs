@@ -38,7 +38,7 @@ pub(crate) enum Together {
 
 impl Together {
     /// Returns the operand of the elements of a key.
-    fn operand(self, elements: &[&[u8]]) -> Vec<u8> {
+    pub(crate) fn operand(self, elements: &[&[u8]]) -> Vec<u8> {
         match self {
             Together::Sum => unreachable!("amounts have no elements"),
             Together::Set => {
