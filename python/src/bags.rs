@@ -36,10 +36,7 @@ impl Bag {
     }
 
     /// Returns the bytes of an element.
-    fn element<'a>(
-        &self,
-        given: &'a Bound<'_, PyAny>,
-    ) -> PyResult<std::borrow::Cow<'a, [u8]>> {
+    fn element<'a>(&self, given: &'a Bound<'_, PyAny>) -> PyResult<std::borrow::Cow<'a, [u8]>> {
         match self.together {
             Some(Together::Sketch) => element_of(given, "element"),
             _ => bytes_of(given, "element"),
@@ -154,4 +151,3 @@ pub(crate) fn list_elements<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Boun
 pub(crate) fn sketch_estimate(value: &[u8]) -> PyResult<f64> {
     hyperloglog::estimate(value).map_err(raise)
 }
-

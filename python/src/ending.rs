@@ -76,7 +76,7 @@ pub(crate) fn is_stuck() -> bool {
     is_ended() && RUNNING.load(Ordering::SeqCst) > 0
 }
 
-/// Takes the GIL for a call, whoever released it before.
+/// Takes the GIL for a call, also where another library released it.
 ///
 /// A library in C, such as Arrow, may release the GIL and then call the engine, inside a call of
 /// this crate. pyo3 counts only its own releases, and would take the GIL for held.

@@ -31,7 +31,8 @@ pub(crate) fn waiting<T: Send + 'static>(
     let (done, outcome) = sync_channel(1);
     let thread = std::thread::Builder::new().name("foldb-python".to_owned());
     thread.spawn(move || {
-        // The exception of a callback is known to this thread. After Ctrl-C the caller waits no more.
+        // The exception of a callback is known to this thread.
+        // After Ctrl-C the caller waits no more.
         let _ = done.send(guarded(work).map_err(raise));
     })?;
     // Moves with the loop, because a receiver is for one thread at a time.

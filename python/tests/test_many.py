@@ -349,3 +349,15 @@ def test_large_values_are_split_into_batches(tmp_path):
         assert db.put_many([b"%d" % number for number in range(20)], [large] * 20) == 20
         assert [len(table) for table in db.scan()] == [6, 6, 6, 2]
         assert db.get_many([b"7"]).to_list() == [large]
+
+
+def test_more_elements_than_a_list_keeps(tmp_path):
+    with foldb.open(tmp_path / "db", merge_operator="listlast:2") as db:
+        lists = db.lists()
+        lists.extend(b"a", [b"1", b"2", b"3"])
+        lists.append_many([b"b"] * 5, [b"%d" % number for number in range(5)])
+        lists.extend(b"a", [])
+        assert dict(lists.items()) == {b"a": [b"2", b"3"], b"b": [b"3", b"4"]}
+    with foldb.open(tmp_path / "other", merge_operator="int64add") as db:
+        with pytest.raises(foldb.InvalidArgument, match="adds no elements"):
+            foldb._foldb.Bag(db)._add(b"a", b"1")

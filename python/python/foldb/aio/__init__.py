@@ -21,14 +21,25 @@ from __future__ import annotations
 from foldb.aio._database import Database, Keyspace, open
 from foldb.aio._iterators import Entries, Scan, Updates
 from foldb.aio._reads import Reader, Snapshot
-from foldb.aio._values import Counters, HyperLogLogs, Lists, Sets
+from foldb.aio._values import (
+    Counters,
+    Documents,
+    Histograms,
+    HyperLogLogs,
+    Lists,
+    Sets,
+    Summaries,
+    Tops,
+)
 from foldb.aio._writes import Batch, Transaction
 
 __all__ = [
     "Batch",
     "Counters",
     "Database",
+    "Documents",
     "Entries",
+    "Histograms",
     "HyperLogLogs",
     "Keyspace",
     "Lists",
@@ -36,6 +47,8 @@ __all__ = [
     "Scan",
     "Sets",
     "Snapshot",
+    "Summaries",
+    "Tops",
     "Transaction",
     "Updates",
     "open",

@@ -17,14 +17,23 @@ from foldb import _foldb
 from foldb.aio._iterators import Updates
 from foldb.aio._reads import Reader, Snapshot
 from foldb.aio._threads import Home, awaited, to_the_end
-from foldb.aio._values import Counters, HyperLogLogs, Lists, Sets
+from foldb.aio._values import (
+    Counters,
+    Documents,
+    Histograms,
+    HyperLogLogs,
+    Lists,
+    Sets,
+    Summaries,
+    Tops,
+)
 from foldb.aio._writes import Batch, Transaction
 
 
 @awaited(
     _foldb.Keyspace,
     *("put", "delete", "merge", "delete_range", "clear", "pop", "popitem", "take_first"),
-    *("put_many", "merge_many"),
+    *("put_many", "merge_many", "load"),
     *("setdefault", "update", "put_if_absent", "compare_and_swap", "merge_get", "touch", "expire"),
 )
 class Keyspace(Reader):
@@ -51,6 +60,22 @@ class Keyspace(Reader):
     def hyperloglogs(self):
         """Returns the sketches of this keyspace; its operator is `hyperloglog`."""
         return HyperLogLogs(self._home, self._own.hyperloglogs())
+
+    def summaries(self):
+        """Returns the statistics of this keyspace; its operator is `stats`."""
+        return Summaries(self._home, self._own.summaries())
+
+    def tops(self):
+        """Returns the best items of this keyspace; its operator is `top:K`."""
+        return Tops(self._home, self._own.tops())
+
+    def histograms(self):
+        """Returns the histograms of this keyspace; its operator is `histogram:PERCENT`."""
+        return Histograms(self._home, self._own.histograms())
+
+    def json(self):
+        """Returns the documents of this keyspace; its operator is `json_merge_patch`."""
+        return Documents(self._home, self._own.json())
 
 
 @awaited(
