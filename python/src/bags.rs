@@ -87,7 +87,10 @@ impl Bag {
         key: &Bound<'_, PyAny>,
         elements: &Bound<'_, PyTuple>,
     ) -> PyResult<()> {
-        self._add_all(py, key, elements.as_any())
+        match elements.len() {
+            1 => self._add(py, key, &elements.get_item(0)?),
+            _ => self._add_all(py, key, elements.as_any()),
+        }
     }
 
     /// Adds the elements of an iterable to the value of a key, without reading it.

@@ -91,8 +91,10 @@ pub(crate) fn element_of<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResul
     if !given.is_instance_of::<PyInt>() {
         return bytes_of(given, name);
     }
-    let numbers = if given.lt(0)? { Numbers::Signed } else { Numbers::Unsigned };
-    value_of(given, numbers, name)
+    match given.extract::<i64>() {
+        Ok(number) => Ok(Cow::Owned(number.to_le_bytes().to_vec())),
+        Err(_) => value_of(given, Numbers::Unsigned, name),
+    }
 }
 
 fn in_range<T>(number: PyResult<T>, name: &str, expected: &str) -> PyResult<T> {

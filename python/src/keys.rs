@@ -11,11 +11,11 @@ use foldb_typed::{AsKey, Key};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::buffers::bytes_of;
 use crate::errors::raise;
+use crate::times::Times;
 
 /// How keys are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -285,7 +285,7 @@ fn encode_fields<'a>(
     Ok(Cow::Owned(out))
 }
 
-fn wrong(given: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
+pub(crate) fn wrong(given: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
     let found = given.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     PyTypeError::new_err(format!("{name}: expected {expected}, not {found}"))
 }
@@ -351,72 +351,6 @@ impl Part {
 
 fn read<K: Key>(key: &mut &[u8]) -> PyResult<K> {
     K::decode_key(key).map_err(raise)
-}
-
-/// The classes of the standard library that keys have.
-struct Times {
-    datetime: Py<PyAny>,
-    timedelta: Py<PyAny>,
-    /// 1970 in UTC.
-    epoch: Py<PyAny>,
-    uuid: Py<PyAny>,
-}
-
-static TIMES: PyOnceLock<Times> = PyOnceLock::new();
-
-impl Times {
-    fn get(py: Python<'_>) -> PyResult<&Times> {
-        TIMES.get_or_try_init(py, || {
-            let module = py.import("datetime")?;
-            let datetime = module.getattr("datetime")?;
-            let utc = module.getattr("timezone")?.getattr("utc")?;
-            let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, utc))?;
-            Ok(Times {
-                datetime: datetime.unbind(),
-                timedelta: module.getattr("timedelta")?.unbind(),
-                epoch: epoch.unbind(),
-                uuid: py.import("uuid")?.getattr("UUID")?.unbind(),
-            })
-        })
-    }
-
-    /// Returns the seconds and nanoseconds since 1970.
-    fn parts(&self, moment: &Bound<'_, PyAny>, name: &str) -> PyResult<(i64, u32)> {
-        let py = moment.py();
-        if !moment.is_instance(self.datetime.bind(py))? {
-            return Err(wrong(moment, name, "datetime"));
-        }
-        if moment.call_method0(intern!(py, "utcoffset"))?.is_none() {
-            return Err(PyValueError::new_err(format!(
-                "{name}: a datetime without a time zone is no moment: give it a tzinfo"
-            )));
-        }
-        let since = moment.sub(self.epoch.bind(py))?;
-        let days: i64 = since.getattr(intern!(py, "days"))?.extract()?;
-        let seconds: i64 = since.getattr(intern!(py, "seconds"))?.extract()?;
-        let micros: u32 = since.getattr(intern!(py, "microseconds"))?.extract()?;
-        Ok((days * 86_400 + seconds, micros * 1000))
-    }
-
-    /// Returns a moment in UTC, to the microsecond.
-    fn moment<'py>(
-        &self,
-        py: Python<'py>,
-        seconds: i64,
-        nanos: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let since = self.timedelta.bind(py).call1((0, seconds, nanos / 1000))?;
-        self.epoch.bind(py).add(since)
-    }
-}
-
-/// Returns a moment as a datetime in UTC, to the microsecond.
-pub(crate) fn moment_of<'py>(
-    py: Python<'py>,
-    seconds: i64,
-    nanos: u32,
-) -> PyResult<Bound<'py, PyAny>> {
-    Times::get(py)?.moment(py, seconds, nanos)
 }
 
 /// Returns a moment of the engine as a datetime in UTC.

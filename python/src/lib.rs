@@ -1,8 +1,8 @@
 //! The Python package `foldb`: the module `foldb._foldb`.
 //!
-//! Reading order: `errors`, `buffers` and `keys` turn what Python gives into bytes, and back.
-//! `range`, `data`, `reader` and `keyspace` have the calls on keys and values. `iterator`,
-//! `snapshot`, `batch`, `load` and `transaction` are what these return. `callbacks`, `operator` and
+//! Reading order: `errors`, `buffers`, `keys` and `times` turn what Python gives into bytes, and
+//! back. `range`, `data`, `reader`, `reads` and `keyspace` have the calls on keys and values.
+//! `iterator`, `cursor`, `snapshot`, `batch`, `load` and `transaction` are what these return. `callbacks`, `operator` and
 //! `comparator` let the engine call Python, and `laws` checks an operator. `database` opens.
 //! `counters`, `bags` and `summaries` give values a meaning. `many` has columns of NumPy and Arrow.
 //! `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the command.
@@ -20,6 +20,7 @@ mod buffers;
 mod callbacks;
 mod comparator;
 mod counters;
+mod cursor;
 mod data;
 mod database;
 mod ending;
@@ -36,11 +37,13 @@ mod operator;
 mod options;
 mod range;
 mod reader;
+mod reads;
 mod released;
 mod shell;
 mod snapshot;
 mod stats;
 mod summaries;
+mod times;
 mod transaction;
 
 use pyo3::prelude::*;
@@ -61,11 +64,13 @@ mod _foldb {
     #[pymodule_export]
     use super::counters::{Count, Counters};
     #[pymodule_export]
+    use super::cursor::Cursor;
+    #[pymodule_export]
     use super::database::{Database, open};
     #[pymodule_export]
     use super::feed::{Update, Updates, Write};
     #[pymodule_export]
-    use super::iterator::{Cursor, Entries};
+    use super::iterator::Entries;
     #[pymodule_export]
     use super::keyspace::Keyspace;
     #[pymodule_export]

@@ -73,9 +73,10 @@ def hypothesis_test(
 
         test_longest = foldb.laws.hypothesis_test(longest, st.binary(min_size=1))
     """
-    from hypothesis import given
-    from hypothesis import strategies as st
+    from importlib import import_module
 
+    # Not import statements: a type checker would ask for hypothesis.
+    given, st = import_module("hypothesis").given, import_module("hypothesis.strategies")
     drawn = st.lists(operands, min_size=1, max_size=most_operands)
     below = st.just([]) if bases is None else st.lists(bases, max_size=2)
 

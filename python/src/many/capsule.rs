@@ -1,7 +1,7 @@
 //! Arrow's C data interface: the capsules that libraries of Python exchange columns in.
 //!
-//! Beside `ending`, this is the one module of the package with `unsafe`: a capsule is a pointer with
-//! a name. Arrow's [PyCapsule interface] says what each name points to.
+//! Beside `ending`, this is the one module of the package with `unsafe`: a capsule is a pointer
+//! with a name. Arrow's [PyCapsule interface] says what each name points to.
 //!
 //! [PyCapsule interface]: https://arrow.apache.org/docs/format/CDataInterface.html
 

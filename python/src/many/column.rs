@@ -126,7 +126,7 @@ fn object<'py>(py: Python<'py>, cell: Cell<'_>) -> PyResult<Bound<'py, PyAny>> {
         Cell::Unsigned(number) => number.into_pyobject(py)?.into_any(),
         Cell::Float(number) => number.into_pyobject(py)?.into_any(),
         Cell::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
-        Cell::Moment { seconds, nanos } => crate::keys::moment_of(py, seconds, nanos)?,
+        Cell::Moment { seconds, nanos } => crate::times::moment_of(py, seconds, nanos)?,
     })
 }
 
