@@ -12,15 +12,23 @@ import struct
 LAST = 10
 #: Bytes of cache that each store gets which has one of its own.
 CACHE = 256 << 20
+#: Bytes of a write buffer, as foldb's by default.
+BUFFER = 64 << 20
 NUMBER = struct.Struct("<q")
 
 
 def counted(words):
     """Returns the different words of an array and how often each stands there."""
-    import polars
+    import numpy
 
-    counts = polars.Series(words.astype("U")).value_counts()
-    return zip((word.encode() for word in counts[""]), counts["count"])
+    different, counts = numpy.unique(words, return_counts=True)
+    return zip(different.tolist(), counts.tolist())
+
+
+def summed(frame):
+    """Returns the different words of a frame and the sum of each."""
+    sums = frame.group_by("word").sum()
+    return zip(sums["word"].to_list(), sums["n"].to_list())
 
 
 def by_key(keys, elements):
@@ -62,6 +70,9 @@ class Foldb:
     def count_many(self, words):
         self.db.merge_many(words, 1)
 
+    def count_frame(self, frame):
+        self.db.merge_many(frame)
+
     def total(self):
         return self.counts.total()
 
@@ -100,7 +111,13 @@ class Plyvel:
     def __init__(self, path):
         import plyvel
 
-        self.db = plyvel.DB(path + "/plyvel", create_if_missing=True, lru_cache_size=CACHE)
+        self.db = plyvel.DB(
+            path + "/plyvel",
+            create_if_missing=True,
+            lru_cache_size=CACHE,
+            write_buffer_size=BUFFER,
+            bloom_filter_bits=10,
+        )
         self.put, self.get = self.db.put, self.db.get
 
     def batch(self):
@@ -121,8 +138,14 @@ class Plyvel:
             put(word, number.pack(1 if old is None else number.unpack(old)[0] + 1))
 
     def count_many(self, words):
+        self.add(counted(words))
+
+    def count_frame(self, frame):
+        self.add(summed(frame))
+
+    def add(self, amounts):
         with self.batch() as batch:
-            for word, amount in counted(words):
+            for word, amount in amounts:
                 old = self.get(word)
                 batch.put(word, NUMBER.pack(amount + (NUMBER.unpack(old)[0] if old else 0)))
 
@@ -175,7 +198,9 @@ class Rocksdict(Plyvel):
         options = rocksdict.Options(raw_mode=True)
         table = rocksdict.BlockBasedOptions()
         table.set_block_cache(rocksdict.Cache(CACHE))
+        table.set_bloom_filter(10, False)
         options.set_block_based_table_factory(table)
+        options.set_write_buffer_size(BUFFER)
         self.db = rocksdict.Rdict(path + "/rocksdict", options)
         self.put, self.get = self.db.__setitem__, self.db.get
 
@@ -233,9 +258,9 @@ class Lmdb(Plyvel):
                 count = 1 if old is None else number.unpack(old)[0] + 1
                 transaction.put(word, number.pack(count))
 
-    def count_many(self, words):
+    def add(self, amounts):
         with self.env.begin(write=True) as transaction:
-            for word, amount in counted(words):
+            for word, amount in amounts:
                 old = transaction.get(word)
                 count = amount + (NUMBER.unpack(old)[0] if old else 0)
                 transaction.put(word, NUMBER.pack(count))
@@ -311,9 +336,10 @@ class Sqlite:
             execute(upsert, (word, 1))
 
     def count_many(self, words):
-        self.db.execute("begin")
-        self.db.executemany(self.UPSERT, counted(words))
-        self.db.execute("commit")
+        self.many(self.UPSERT, counted(words))
+
+    def count_frame(self, frame):
+        self.many(self.UPSERT, summed(frame))
 
     def total(self):
         return self.db.execute("select sum(n) from counts").fetchone()[0]
@@ -384,8 +410,14 @@ class Diskcache:
             incr(word)
 
     def count_many(self, words):
+        self.add(counted(words))
+
+    def count_frame(self, frame):
+        self.add(summed(frame))
+
+    def add(self, amounts):
         with self.cache.transact():
-            for word, amount in counted(words):
+            for word, amount in amounts:
                 self.cache.incr(word, amount)
 
     def total(self):

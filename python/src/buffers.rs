@@ -21,7 +21,9 @@ pub(crate) fn bytes_of<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<
 
 #[cold]
 fn copied(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
-    let Ok(view) = PyMemoryView::from(given) else {
+    // A scalar of NumPy is a buffer too, of the bytes of its type in memory.
+    let view = if is_scalar(given)? { None } else { PyMemoryView::from(given).ok() };
+    let Some(view) = view else {
         let found = given.get_type().name()?.to_string();
         return Err(PyTypeError::new_err(format!(
             "{name}: expected bytes or another buffer, not {found}"
@@ -29,6 +31,27 @@ fn copied(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
     };
     let bytes = view.call_method0("tobytes")?;
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
+}
+
+/// Whether an object is a single value of NumPy.
+fn is_scalar(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(given.hasattr("dtype")? && given.hasattr("ndim")? && given.getattr("ndim")?.eq(0)?)
+}
+
+/// Whether an object is a whole number, of Python or NumPy.
+pub(crate) fn is_whole(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(given.is_instance_of::<PyInt>() || given.hasattr("__index__")? && is_scalar(given)?)
+}
+
+/// Whether an object is a number, of Python or NumPy.
+pub(crate) fn is_number(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_plain = given.is_instance_of::<PyFloat>() || given.is_instance_of::<PyInt>();
+    // Strings, bytes and moments of NumPy are scalars without numbers.
+    Ok(is_plain || is_scalar(given)? && "fiu".contains(&kind_of(given)?))
+}
+
+fn kind_of(scalar: &Bound<'_, PyAny>) -> PyResult<String> {
+    scalar.getattr("dtype")?.getattr("kind")?.extract()
 }
 
 /// The numbers that a merge operator takes, as Python's `int` or `float`.
@@ -67,15 +90,15 @@ pub(crate) fn value_of<'a>(
         return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
     match numbers {
-        Numbers::Signed if given.is_instance_of::<PyInt>() => {
+        Numbers::Signed if is_whole(given)? => {
             let number: i64 = in_range(given.extract(), name, "a whole number of 64 bits")?;
             Ok(Cow::Owned(number.to_le_bytes().to_vec()))
         }
-        Numbers::Unsigned if given.is_instance_of::<PyInt>() => {
+        Numbers::Unsigned if is_whole(given)? => {
             let number: u64 = in_range(given.extract(), name, "a whole number from 0 to 2**64-1")?;
             Ok(Cow::Owned(number.to_le_bytes().to_vec()))
         }
-        Numbers::Float if given.is_instance_of::<PyFloat>() || given.is_instance_of::<PyInt>() => {
+        Numbers::Float if is_number(given)? => {
             Ok(Cow::Owned(given.extract::<f64>()?.to_le_bytes().to_vec()))
         }
         _ => copied(given, name).map(Cow::Owned),
@@ -88,7 +111,7 @@ pub(crate) fn element_of<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResul
     if let Ok(text) = given.cast::<PyString>() {
         return Ok(Cow::Owned(text.to_cow()?.as_bytes().to_vec()));
     }
-    if !given.is_instance_of::<PyInt>() {
+    if given.is_instance_of::<PyBytes>() || !is_whole(given)? {
         return bytes_of(given, name);
     }
     match given.extract::<i64>() {

@@ -17,9 +17,9 @@ use crate::keys::Codec;
 use crate::released::release;
 use crate::snapshot::Moment;
 
-/// Most entries, and about the most bytes, that are read ahead.
-const MOST_AHEAD: usize = 512;
-const MOST_BYTES: usize = 256 << 10;
+/// Most entries, and about the most bytes, that are read ahead: they stay in the nearest cache.
+const MOST_AHEAD: usize = 128;
+const MOST_BYTES: usize = 32 << 10;
 
 /// What an iterator yields of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use foldb_typed::{AsKey, Key};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyString, PyTuple};
 
-use crate::buffers::bytes_of;
+use crate::buffers::{bytes_of, is_number, is_whole};
 use crate::errors::raise;
 use crate::times::Times;
 
@@ -300,15 +300,15 @@ impl Part {
             }
             Part::Bytes => AsKey::<Vec<u8>>::encode_key(&*bytes_of(key, name)?, out),
             Part::Int => {
-                let number = key.cast::<PyInt>().map_err(|_| refused())?;
-                let number: i64 = number.extract().map_err(|_| {
+                let number = Some(key).filter(|key| is_whole(key).unwrap_or(false));
+                let number: i64 = number.ok_or_else(refused)?.extract().map_err(|_| {
                     PyOverflowError::new_err(format!("{name}: expected an int of 64 bits"))
                 })?;
                 number.encode_key(out);
             }
             Part::Float => {
-                let is_number = key.is_instance_of::<PyFloat>() || key.is_instance_of::<PyInt>();
-                let number = if is_number { key.extract::<f64>()? } else { return Err(refused()) };
+                let number = Some(key).filter(|key| is_number(key).unwrap_or(false));
+                let number: f64 = number.ok_or_else(refused)?.extract()?;
                 number.encode_key(out);
             }
             Part::Bool => key.cast::<PyBool>().map_err(|_| refused())?.is_true().encode_key(out),

@@ -49,7 +49,8 @@ mod transaction;
 use pyo3::prelude::*;
 
 /// The part of foldb that is written in Rust. Import `foldb` instead.
-#[pymodule(gil_used = false)]
+// Free-threaded Pythons are untested: they take their GIL back for this module, and say so.
+#[pymodule(gil_used = true)]
 mod _foldb {
     use pyo3::prelude::*;
 

@@ -45,6 +45,15 @@ impl Times {
                 "{name}: a datetime without a time zone is no moment: give it a tzinfo"
             )));
         }
+        // A timestamp of pandas is a datetime that may be finer.
+        if !moment.get_type().is(&self.datetime)
+            && moment.hasattr("nanosecond")?
+            && moment.getattr("nanosecond")?.is_truthy()?
+        {
+            return Err(PyValueError::new_err(format!(
+                "{name}: a key keeps microseconds, and this moment has nanoseconds"
+            )));
+        }
         let since = moment.sub(self.epoch.bind(py))?;
         let days: i64 = since.getattr(intern!(py, "days"))?.extract()?;
         let seconds: i64 = since.getattr(intern!(py, "seconds"))?.extract()?;

@@ -326,7 +326,7 @@ def test_mistakes_name_the_argument_and_the_row(db, words):
         (OverflowError, "operands: row 0", db, ([b"a"], numpy.array([2**63], dtype="u8"))),
         (TypeError, "operands: expected a column of whole", db, ([b"a"], numpy.array([0.5]))),
         (TypeError, "operands", db, ([b"a"], [0.5])),
-        (ValueError, "operands: expected 8 bytes of", db, ([b"a"], [b"short"])),
+        (ValueError, "operands: row 0 has 5 bytes", db, ([b"a"], [b"short"])),
         (TypeError, "operands: expected a column beside the keys", db, ([b"a"],)),
         (ValueError, "surrogate", words, (numpy.array(["\ud800"]), 1)),
     ]
@@ -361,3 +361,136 @@ def test_more_elements_than_a_list_keeps(tmp_path):
     with foldb.open(tmp_path / "other", merge_operator="int64add") as db:
         with pytest.raises(foldb.InvalidArgument, match="adds no elements"):
             foldb._foldb.Bag(db)._add(b"a", b"1")
+
+
+def test_a_mistake_leaves_the_rows_before_it_written(db):
+    def keys(count, distinct):
+        for number in range(count):
+            yield b"%d" % (number % distinct)
+        yield "text"
+
+    with pytest.raises(TypeError, match=r"keys: .* \(row 25000\)") as raised:
+        db.merge_many(keys(25_000, 7), 1)
+    assert raised.value.rows_written == 20_000 == db.counters().total()
+    with pytest.raises(ValueError, match="were written") as raised:
+        db.merge_many([b"m1", b"m2"], [1])
+    assert db.counters().get(b"m1") == 1 and raised.value.rows_written == 1
+    with pytest.raises(ValueError, match="row 1 has 1 bytes") as raised:
+        db.merge_many([b"n1", b"n2"], [b"12345678", b"1"])
+    assert b"n1" in db and b"n2" not in db and raised.value.rows_written == 1
+
+
+def test_nulls_in_dictionaries_and_rows_are_refused(words, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    hidden = pyarrow.DictionaryArray.from_arrays([0, 1, 0], ["dv", None])
+    for column in (hidden, pyarrow.array([None, None], pyarrow.string()).dictionary_encode()):
+        with pytest.raises(ValueError, match="keys: row . is null"):
+            words.merge_many(column, 1)
+    rows = pyarrow.StructArray.from_arrays(
+        [["a", "b", "c"], [1, 2, 3]], names=["x", "y"], mask=pyarrow.array([False, True, False])
+    )
+    with foldb.open(tmp_path / "tuples", keys=("str", "int"), merge_operator="int64add") as db:
+        with pytest.raises(ValueError, match="keys: row 1 is null"):
+            db.merge_many(rows, 1)
+
+
+def test_a_capsule_is_taken_once(words):
+    pyarrow = pytest.importorskip("pyarrow")
+
+    class Once:
+        pair = pyarrow.array(["a"]).__arrow_c_array__()
+
+        def __arrow_c_array__(self, requested_schema=None):
+            return self.pair
+
+    words.merge_many(Once(), 1)
+    with pytest.raises(ValueError, match="taken before"):
+        words.merge_many(Once(), 1)
+
+
+def test_text_of_arrow_that_is_no_utf8_is_refused(words):
+    pyarrow = pytest.importorskip("pyarrow")
+    wrong = pyarrow.StringArray.from_buffers(
+        1, pyarrow.py_buffer(b"\0\0\0\0\2\0\0\0"), pyarrow.py_buffer(b"\xff\xfe")
+    )
+    with pytest.raises(ValueError, match="(?i)utf"):
+        words.merge_many(wrong, 1)
+    assert len(words) == 0
+
+
+def test_scalars_of_numpy_are_numbers_and_no_buffers(db, tmp_path):
+    db.merge(b"a", numpy.int32(3))
+    db[b"b"] = numpy.uint8(7)
+    db.merge_many([b"a"], [numpy.int64(4)])
+    assert db.counters().most_common() == [(b"a", 7), (b"b", 7)]
+    for wrong in (numpy.float64(1.0), numpy.datetime64("2020-01-01"), numpy.str_("x")):
+        with pytest.raises(TypeError):
+            db.merge(b"a", wrong)
+        with pytest.raises(TypeError):
+            db.merge_many([b"a"], [wrong])
+    with pytest.raises(TypeError):
+        db[numpy.int64(5)]
+    with foldb.open(tmp_path / "i", keys="int", merge_operator="float64add") as numbers:
+        numbers.merge(numpy.int16(5), numpy.float32(0.5))
+        numbers.merge(5, numpy.int64(1))
+        assert numbers.get_many([5]).to_list() == [1.5]
+    with foldb.open(tmp_path / "h", merge_operator="hyperloglog") as own:
+        visitors, drawn = own.hyperloglogs(), numpy.arange(100, dtype="i4")
+        visitors.add_many([b"p"] * 100, drawn)
+        for visitor in drawn:
+            visitors.add(b"p", visitor)
+        assert 98 < visitors[b"p"] < 102
+
+
+def test_moments_that_python_could_not_read_back_are_refused(tmp_path):
+    with foldb.open(tmp_path / "db", keys="datetime") as db:
+        for wrong in (
+            numpy.array(["2026-01-01T00:00:00.000000001"], dtype="M8[ns]"),
+            numpy.array(["20000-01-01"], dtype="M8[s]"),
+        ):
+            with pytest.raises(ValueError, match="row 0 is a moment"):
+                db.put_many(wrong, b"")
+        assert db.put_many(numpy.array(["2026-01-01T00:00:00.000001"], dtype="M8[ns]"), b"1") == 1
+        assert [db[key] for key in db] == [b"1"]
+        pandas = pytest.importorskip("pandas")
+        with pytest.raises(ValueError, match="nanoseconds"):
+            db[pandas.Timestamp("2026-01-01T00:00:00.000000001Z")] = b""
+
+
+def test_one_long_value_pads_no_others(tmp_path):
+    with foldb.open(tmp_path / "db") as db:
+        db.put_many([b"%d" % number for number in range(5000)], b"small")
+        db[b"large"] = b"x" * (1 << 20)
+        values = db.scan().to_numpy()["value"]
+        assert values.dtype == object and len(values) == 5001 and b"small" in values
+
+
+def test_columns_of_categories_cost_what_others_cost(words):
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = 300_000
+    column = pyarrow.array(["a", "b", "c"] * (rows // 3)).dictionary_encode()
+    assert words.merge_many(column, 1) == rows
+    assert words.counters().total() == rows
+
+
+def test_columns_are_sequences(db):
+    db.merge_many([b"a"], 5)
+    column = db.get_many([b"a", b"b"])
+    assert list(column) == [5, None] and column[0] == 5 and column[-1] is None
+    with pytest.raises(IndexError):
+        column[2]
+
+
+def test_numbers_beside_nulls_stay_whole_in_pandas(db):
+    pytest.importorskip("pandas")
+    db.merge_many([b"a"], 2**53 + 1)
+    series = db.get_many([b"a", b"b"]).to_pandas()
+    assert series[0] == 2**53 + 1 and str(series.dtype) == "Int64"
+
+
+def test_a_mapping_is_read_at_one_moment(db, tmp_path):
+    db.update({b"a": 1, b"b": 2})
+    with foldb.open(tmp_path / "copy", merge_operator="int64add") as copy:
+        assert copy.put_many(db) == 2
+        assert dict(copy.items()) == dict(db.items())
+    assert db.merge_many([b"a", b"a"], bytearray(b"\1\0\0\0\0\0\0\0")) == 2

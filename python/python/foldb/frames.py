@@ -41,9 +41,13 @@ def to_arrow(column: Column) -> Any:
 def to_pandas(column: Column) -> Any:
     """Returns a column as a series of pandas."""
     pandas = _library("pandas", "pandas")
+    if column.null_count:
+        # A number beside nulls would become a fraction.
+        numbers = {"<i8": "Int64", "<u8": "UInt64", "<f8": "Float64"}
+        return pandas.Series(column.to_list(), dtype=numbers.get(column._numpy()[0]))
     if _has_pyarrow():
         return to_arrow(column).to_pandas()
-    return pandas.Series(column.to_list())
+    return _aware(to_numpy(column))
 
 
 def to_polars(column: Column) -> Any:
@@ -73,12 +77,18 @@ def table_to_pandas(table: Table | Scan) -> Any:
     pandas = _library("pandas", "pandas")
     if _has_pyarrow():
         return table_to_arrow(table).to_pandas()
-    return pandas.DataFrame(table.to_numpy())
+    return pandas.DataFrame({name: _aware(array) for name, array in table.to_numpy().items()})
 
 
 def table_to_polars(table: Table | Scan) -> Any:
     """Returns a table, or the rest of a scan, as a frame of polars."""
     return _library("polars", "polars").DataFrame(table)
+
+
+def _aware(values: Any) -> Any:
+    """Returns a series; moments, which NumPy has in UTC, get their time zone."""
+    series = _library("pandas", "pandas").Series(values)
+    return series.dt.tz_localize("UTC") if values.dtype.kind == "M" else series
 
 
 def _has_pyarrow() -> bool:

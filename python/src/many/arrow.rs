@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::capsule::{failed, read_array, read_stream};
+use super::capsule::{checked, failed, read_array, read_stream};
 use super::cell::Cell;
 
 /// The arrays of a column, one after the other.
@@ -45,7 +45,10 @@ impl Arrays {
     /// Returns the next array; `None` at the end.
     pub(super) fn next(&mut self) -> PyResult<Option<ArrayRef>> {
         match self {
-            Arrays::Stream(stream) => stream.next().transpose().map_err(failed),
+            Arrays::Stream(stream) => {
+                let array = stream.next().transpose().map_err(failed)?;
+                array.map(checked).transpose()
+            }
             Arrays::One(array) => Ok(array.take()),
         }
     }
@@ -54,7 +57,7 @@ impl Arrays {
 /// Reads the cell of a row.
 type Read<'a> = Box<dyn Fn(usize) -> Cell<'a> + Send + Sync + 'a>;
 
-/// Returns what reads the cells of an array. The caller looks for nulls.
+/// Returns what reads the cells of an array. The caller looks for nulls, also in a dictionary.
 ///
 /// # Errors
 /// `TypeError` for types that neither keys nor values have.
@@ -92,8 +95,12 @@ pub(super) fn cells<'a>(array: &'a dyn Array, name: &str) -> PyResult<Read<'a>> 
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             let read = cells(dictionary.values().as_ref(), name)?;
-            let rows = dictionary.normalized_keys();
-            Box::new(move |row| read(rows[row]))
+            let place = cells(dictionary.keys(), name)?;
+            Box::new(move |row| match place(row) {
+                Cell::Signed(at) => read(at as usize),
+                Cell::Unsigned(at) => read(at as usize),
+                _ => unreachable!("the keys of a dictionary are whole numbers"),
+            })
         }
         other => {
             return Err(PyTypeError::new_err(format!(

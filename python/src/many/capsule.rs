@@ -44,11 +44,22 @@ pub(super) fn read_array(
     // SAFETY: the names say what the capsules point to, and their producer has made both as the C
     // data interface describes. The GIL is held, so no other thread takes the array meanwhile. The
     // array is moved out; the schema is only read, while its capsule lives.
-    let data = unsafe {
-        let array = FFI_ArrowArray::from_raw(array.as_ptr());
-        from_ffi(array, schema.as_ref())
-    };
-    Ok(make_array(data.map_err(failed)?))
+    let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
+    if array.is_released() {
+        return Err(PyValueError::new_err("Arrow: the array of this capsule was taken before"));
+    }
+    // SAFETY: as above.
+    let data = unsafe { from_ffi(array, schema.as_ref()) }.map_err(failed)?;
+    checked(make_array(data))
+}
+
+/// Checks what a producer says of an array: above all that its texts are UTF-8.
+///
+/// # Errors
+/// `ValueError`.
+pub(super) fn checked(array: ArrayRef) -> PyResult<ArrayRef> {
+    array.to_data().validate_full().map_err(failed)?;
+    Ok(array)
 }
 
 /// Returns the capsules of an array: its schema and its data.

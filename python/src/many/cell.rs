@@ -21,6 +21,9 @@ pub(super) enum Cell<'a> {
     },
 }
 
+/// The seconds since 1970 of the years 1 to 9999.
+const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
 /// What the bytes of a cell are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -41,6 +44,8 @@ pub(super) enum Refused {
     Type(&'static str),
     /// The number does not fit into 64 bits.
     Range,
+    /// The moment is no `datetime` of Python.
+    Moment,
 }
 
 impl Form {
@@ -102,6 +107,10 @@ fn write_key(part: Part, cell: Cell<'_>, out: &mut Vec<u8>) -> Result<(), Refuse
         (Part::Float, Cell::Unsigned(number)) => (number as f64).encode_key(out),
         (Part::Bool, Cell::Bool(flag)) => flag.encode_key(out),
         (Part::Datetime, Cell::Moment { seconds, nanos }) => {
+            // What Python could not read back as the same key is refused.
+            if !YEARS.contains(&seconds) || nanos % 1000 != 0 {
+                return Err(Refused::Moment);
+            }
             seconds.encode_key(out);
             nanos.encode_key(out);
         }

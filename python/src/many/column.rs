@@ -6,12 +6,16 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyTuple};
 
 use super::arrow::cells;
 use super::capsule;
 use super::cell::Cell;
+
+/// Elements of one width that a column may always become.
+const MOST_PADDED: usize = 16 << 20;
 
 /// Values of one type, with nulls. Any library that knows Arrow's PyCapsule interface takes it.
 #[pyclass(module = "foldb", frozen)]
@@ -30,6 +34,21 @@ impl Column {
 impl Column {
     fn __len__(&self) -> usize {
         self.array.len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.to_list(py)?.try_iter()?.into_any())
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
+        let len = self.array.len();
+        let row = if index < 0 { len.checked_add_signed(index) } else { Some(index as usize) };
+        let row = row.filter(|row| *row < len);
+        let row = row.ok_or_else(|| PyIndexError::new_err("the column is shorter"))?;
+        if self.array.is_null(row) {
+            return Ok(py.None().into_bound(py));
+        }
+        object(py, cells(self.array.as_ref(), "column")?(row))
     }
 
     fn __repr__(&self) -> String {
@@ -136,7 +155,7 @@ fn numbers<T: ArrowPrimitiveType>(array: &dyn Array) -> Vec<u8> {
 }
 
 /// Returns bytes, texts or flags of one width each, and their type of NumPy; `None` if NumPy would
-/// take zeros at the end of a value for padding.
+/// take zeros at the end of a value for padding, or if the padding were most of it.
 fn padded(array: &dyn Array) -> PyResult<Option<(String, Vec<u8>)>> {
     if let DataType::Boolean = array.data_type() {
         let flags = array.as_boolean();
@@ -161,6 +180,11 @@ fn padded(array: &dyn Array) -> PyResult<Option<(String, Vec<u8>)>> {
         return Ok(None);
     }
     let width = rows().map(width_of).max().unwrap_or(0).max(1);
+    // One long value would make all others as long.
+    let sum: usize = rows().map(width_of).sum();
+    if width.saturating_mul(array.len()) > MOST_PADDED.max(sum.saturating_mul(16)) {
+        return Ok(None);
+    }
     let (dtype, unit) = match array.data_type() {
         DataType::Utf8 => (format!("<U{width}"), 4),
         _ => (format!("|S{width}"), 1),

@@ -2,16 +2,17 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array as _, ArrayRef};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyMemoryView, PyString, PyTuple};
 
 use super::arrow::{Arrays, cells};
 use super::cell::{Cell, Form, Refused};
 use super::numpy::{self, Array};
 use super::rows::Rows;
-use crate::buffers::{Numbers, element_of, value_of};
+use crate::buffers::{Numbers, element_of, is_number, value_of};
 use crate::ending::Unlocked;
 use crate::keys::Codec;
 
@@ -29,8 +30,8 @@ pub(super) struct Source<'py> {
 enum Kind<'py> {
     Arrow {
         arrays: Arrays,
-        /// The fields of the rows being read, and the next row.
-        current: Option<(Vec<ArrayRef>, usize)>,
+        /// The rows being read, and the next one.
+        current: Option<(Fields, usize)>,
     },
     Numpy(Array<'py>),
     Objects(Bound<'py, PyIterator>, Encode),
@@ -38,6 +39,28 @@ enum Kind<'py> {
     Constant(Vec<u8>),
     /// The columns of a tuple, each with its rows.
     Columns(Vec<(Source<'py>, Rows)>),
+}
+
+/// The arrays of the fields of rows.
+pub(super) struct Fields {
+    arrays: Vec<ArrayRef>,
+    /// The rows in which a field, or the whole row, is null.
+    nulls: Option<NullBuffer>,
+}
+
+impl Fields {
+    /// Joins arrays of one length, and the nulls of their rows.
+    pub(super) fn new(arrays: Vec<ArrayRef>, of_rows: Option<&NullBuffer>) -> Fields {
+        let nulls = arrays.iter().fold(of_rows.cloned(), |nulls, array| {
+            // The values of a dictionary may be null too.
+            NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref())
+        });
+        Fields { arrays, nulls }
+    }
+
+    fn len(&self) -> usize {
+        self.arrays[0].len()
+    }
 }
 
 /// How an object becomes a row.
@@ -95,8 +118,9 @@ impl<'py> Source<'py> {
         };
         let forms = vec![form];
         let is_one = given.is_instance_of::<PyBytes>()
-            || given.is_instance_of::<PyInt>()
-            || given.is_instance_of::<PyFloat>();
+            || given.is_instance_of::<PyByteArray>()
+            || given.is_instance_of::<PyMemoryView>()
+            || is_number(given)?;
         if is_one {
             let mut row = Rows::default();
             encode.write(given, name, &mut row)?;
@@ -112,11 +136,7 @@ impl<'py> Source<'py> {
     }
 
     /// Opens the arrays of the fields of one column.
-    pub(super) fn of_arrays(
-        fields: Vec<ArrayRef>,
-        forms: Vec<Form>,
-        name: &'static str,
-    ) -> Source<'py> {
+    pub(super) fn of_arrays(fields: Fields, forms: Vec<Form>, name: &'static str) -> Source<'py> {
         let kind = Kind::Arrow { arrays: Arrays::One(None), current: Some((fields, 0)) };
         Source { kind, forms, name, row: 0 }
     }
@@ -146,7 +166,7 @@ impl<'py> Source<'py> {
                     return Ok(0);
                 }
                 let Some((fields, at)) = current else { return Ok(0) };
-                let rows = *at..fields[0].len().min(at.saturating_add(most));
+                let rows = *at..fields.len().min(at.saturating_add(most));
                 *at = rows.end;
                 let begin = rows.start;
                 copy_arrow(py, fields, rows.clone(), forms, name, out)
@@ -161,10 +181,11 @@ impl<'py> Source<'py> {
             }
             Kind::Objects(objects, encode) => {
                 let mut filled = 0;
-                while filled < most
-                    && let Some(object) = objects.next()
-                {
-                    encode.write(&object?, name, out)?;
+                for object in objects.by_ref().take(most) {
+                    let object = object?;
+                    encode
+                        .write(&object, name, out)
+                        .map_err(|error| at_row(py, &error, self.row + filled))?;
                     filled += 1;
                 }
                 filled
@@ -196,13 +217,13 @@ impl Encode {
 /// Finds an array with rows left; returns false at the end of the column.
 fn find_array(
     arrays: &mut Arrays,
-    current: &mut Option<(Vec<ArrayRef>, usize)>,
+    current: &mut Option<(Fields, usize)>,
     fields: usize,
     name: &str,
 ) -> PyResult<bool> {
     loop {
         match current {
-            Some((arrays, at)) if *at < arrays[0].len() => return Ok(true),
+            Some((fields, at)) if *at < fields.len() => return Ok(true),
             _ => match arrays.next()? {
                 Some(array) => *current = Some((fields_of(array, fields, name)?, 0)),
                 None => return Ok(false),
@@ -211,18 +232,31 @@ fn find_array(
     }
 }
 
+/// Splits an array of a frame into the fields of its keys and its last column.
+pub(super) fn split(array: &ArrayRef, keys: usize, name: &str) -> PyResult<(Fields, Fields)> {
+    let Some(rows) = array.as_struct_opt() else {
+        return Err(PyTypeError::new_err(format!(
+            "{name}: expected a column beside the keys, or a frame or a mapping of both"
+        )));
+    };
+    expect_fields(rows.num_columns(), keys + 1, "keys")?;
+    let mut fields = rows.columns().to_vec();
+    let value = fields.split_off(keys);
+    Ok((Fields::new(fields, rows.nulls()), Fields::new(value, rows.nulls())))
+}
+
 /// Returns the columns of an array: those of a frame for keys with several fields.
-pub(super) fn fields_of(array: ArrayRef, expected: usize, name: &str) -> PyResult<Vec<ArrayRef>> {
+fn fields_of(array: ArrayRef, expected: usize, name: &str) -> PyResult<Fields> {
     match array.data_type() {
         DataType::Struct(_) if expected > 1 => {
             let fields = array.as_struct().columns().to_vec();
             expect_fields(fields.len(), expected, name)?;
-            Ok(fields)
+            Ok(Fields::new(fields, array.nulls()))
         }
         _ if expected > 1 => Err(PyTypeError::new_err(format!(
             "{name}: expected a frame or a tuple of {expected} columns"
         ))),
-        _ => Ok(vec![array]),
+        _ => Ok(Fields::new(vec![array], None)),
     }
 }
 
@@ -235,17 +269,18 @@ fn expect_fields(found: usize, expected: usize, name: &str) -> PyResult<()> {
 
 fn copy_arrow(
     py: Python<'_>,
-    fields: &[ArrayRef],
+    fields: &Fields,
     rows: std::ops::Range<usize>,
     forms: &[Form],
     name: &str,
     out: &mut Rows,
 ) -> Result<(), (usize, Wrong)> {
-    let read: PyResult<Vec<_>> = fields.iter().map(|field| cells(field.as_ref(), name)).collect();
+    let read: PyResult<Vec<_>> =
+        fields.arrays.iter().map(|field| cells(field.as_ref(), name)).collect();
     let read = read.map_err(|error| (rows.start, Wrong::Raised(error)))?;
     py.unlocked(|| {
         for row in rows {
-            if fields.iter().any(|field| field.is_null(row)) {
+            if fields.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                 return Err((row, Wrong::Null));
             }
             out.push(|bytes| {
@@ -296,12 +331,23 @@ impl Wrong {
             Wrong::Refused(Refused::Type(expected)) => {
                 PyTypeError::new_err(format!("{name}: expected a column of {expected}"))
             }
+            Wrong::Refused(Refused::Moment) => PyValueError::new_err(format!(
+                "{name}: row {row} is a moment outside of the years 1 to 9999, or has parts of a \
+                 microsecond"
+            )),
             Wrong::Refused(Refused::Range) => PyOverflowError::new_err(format!(
                 "{name}: row {row} does not fit into the 64 bits of the number"
             )),
             Wrong::Raised(error) => error,
         }
     }
+}
+
+/// Adds the number of a row to an error of its object.
+#[cold]
+fn at_row(py: Python<'_>, error: &PyErr, row: usize) -> PyErr {
+    let text = format!("{} (row {row})", error.value(py));
+    PyErr::from_type(error.get_type(py), text)
 }
 
 /// Fills the columns of a tuple equally far, and joins their rows.

@@ -4,12 +4,13 @@ use foldb::expiry::Expires;
 use foldb::{Db, Keyspace, WriteBatch, WriteOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use super::arrow::Arrays;
 use super::cell::Form;
 use super::groups::{Groups, Together};
 use super::rows::Rows;
-use super::source::{Source, forms_of};
+use super::source::{Source, forms_of, split};
 use crate::buffers::Numbers;
 use crate::ending::Unlocked;
 use crate::errors::raise;
@@ -77,7 +78,12 @@ pub(crate) fn write(
         groups,
         written: 0,
     };
-    writer.all(py, columns)?;
+    if let Err(error) = writer.all(py, columns) {
+        // What came before the mistake is written, whether or not it waited for others of its keys.
+        writer.flush(py)?;
+        error.value(py).setattr("rows_written", writer.written)?;
+        return Err(error);
+    }
     writer.flush(py)?;
     if is_synced {
         py.unlocked(|| writer.db.sync()).map_err(raise)?;
@@ -94,11 +100,8 @@ impl Writer<'_> {
             return self.zip(py, keys, Source::of_values(values, numbers, form, name)?, name);
         }
         let Some(mut arrays) = Arrays::of(keys)? else {
-            // A frame of pandas has `keys` and `values` too, but its values are no method.
-            if keys.hasattr("keys")? && keys.getattr("values").is_ok_and(|own| own.is_callable()) {
-                let values = keys.call_method0("values")?;
-                let keys = Source::of_keys(&keys.call_method0("keys")?, &reader.keys, "keys")?;
-                return self.zip(py, keys, Source::of_values(&values, numbers, form, name)?, name);
+            if keys.hasattr("keys")? && keys.getattr("items").is_ok_and(|own| own.is_callable()) {
+                return self.pairs(py, columns, &keys.call_method0("items")?);
             }
             return Err(PyTypeError::new_err(format!(
                 "{name}: expected a column beside the keys, or a frame or a mapping of both"
@@ -106,13 +109,37 @@ impl Writer<'_> {
         };
         let forms = forms_of(&reader.keys);
         while let Some(array) = arrays.next()? {
-            let mut fields = super::source::fields_of(array, forms.len() + 1, "keys")?;
-            let value = fields.split_off(forms.len());
-            let keys = Source::of_arrays(fields, forms.clone(), "keys");
+            let (key, value) = split(&array, forms.len(), name)?;
+            let keys = Source::of_arrays(key, forms.clone(), "keys");
             let form = form.unwrap_or(Form::Value(numbers));
             self.zip(py, keys, Source::of_arrays(value, vec![form], name), name)?;
         }
         Ok(())
+    }
+
+    /// Writes the pairs of a mapping, all of one moment.
+    fn pairs(
+        &mut self,
+        py: Python<'_>,
+        columns: &Columns<'_, '_>,
+        pairs: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let Columns { reader, name, form, .. } = *columns;
+        let mut pairs = pairs.try_iter()?;
+        loop {
+            let (keys, values) = (PyList::empty(py), PyList::empty(py));
+            for pair in pairs.by_ref().take(MOST_WRITES) {
+                let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+                keys.append(key)?;
+                values.append(value)?;
+            }
+            if keys.is_empty() {
+                return Ok(());
+            }
+            let keys = Source::of_keys(keys.as_any(), &reader.keys, "keys")?;
+            let values = Source::of_values(values.as_any(), reader.numbers, form, name)?;
+            self.zip(py, keys, values, name)?;
+        }
     }
 
     /// Writes the rows of two columns of one length.
@@ -153,24 +180,32 @@ impl Writer<'_> {
 
     fn rows(&mut self, py: Python<'_>, keys: &Rows, first: usize, values: &Rows) -> PyResult<()> {
         py.check_signals()?;
-        self.written += values.len() as u64;
+        let written = self.written;
         let Some(groups) = &mut self.groups else {
-            return py.unlocked(|| self.batches(keys, first, values)).map_err(raise);
+            py.unlocked(|| self.batches(keys, first, values)).map_err(raise)?;
+            self.written += values.len() as u64;
+            return Ok(());
         };
         let is_full = py.unlocked(|| {
             for row in 0..values.len() {
                 if !groups.add(keys.row(first + row), values.row(row)) {
-                    return Err(values.row(row).len());
+                    return Err((row as u64, values.row(row).len()));
                 }
             }
             Ok(groups.is_full())
         });
         match is_full {
-            Ok(true) => self.flush(py),
-            Ok(false) => Ok(()),
-            Err(found) => Err(PyValueError::new_err(format!(
-                "operands: expected 8 bytes of a number, not {found}"
-            ))),
+            Ok(is_full) => {
+                self.written += values.len() as u64;
+                if is_full { self.flush(py) } else { Ok(()) }
+            }
+            Err((row, found)) => {
+                self.written += row;
+                Err(PyValueError::new_err(format!(
+                    "operands: row {} has {found} bytes, and a number has 8",
+                    written + row
+                )))
+            }
         }
     }
 
