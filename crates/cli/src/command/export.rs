@@ -15,10 +15,11 @@ use serde_json::{Value, json};
 
 use crate::args::{Common, Export};
 use crate::command::export_rows;
-use crate::command::import::{TEMPLATE, check_interrupt};
+use crate::command::import_entries::{TEMPLATE, check_interrupt};
 use crate::command::scan::{Walk, once};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
+use crate::foreign::Stream;
 use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::interrupt::Watch;
@@ -117,7 +118,7 @@ fn compare(read: &Digest, path: &Path, watch: &Watch) -> Outcome {
     let mut source = Source::open(path)?;
     let mut found = Digest::default();
     while source.advance()? {
-        found.add(source.key(), source.value());
+        found.add(source.key(), source.base().unwrap_or_default());
         bar.set_position(found.bytes());
         check_interrupt(watch)?;
     }

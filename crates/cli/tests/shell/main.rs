@@ -19,6 +19,8 @@ mod foldb;
 mod gc;
 #[cfg(unix)]
 mod import;
+#[cfg(unix)]
+mod import_rocksdb;
 mod json;
 mod keys;
 mod keyspaces;
@@ -37,6 +39,8 @@ mod points;
 mod queue;
 mod repair;
 mod resume;
+#[cfg(unix)]
+mod rocksdb;
 mod rows;
 mod scan;
 mod strangers;
