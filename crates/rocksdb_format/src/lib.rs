@@ -10,7 +10,9 @@
 //! - [`footer`], [`block`], [`index`], [`properties`], [`checksum`] and [`compression`]: the parts
 //!   of a table;
 //! - [`blob`]: values outside of tables; [`entity`]: values of several columns;
-//! - [`kind`]: kinds of records, and internal keys.
+//! - [`kind`]: kinds of records, and internal keys;
+//! - [`ldb`]: the text that RocksDB's tool `ldb` prints;
+//! - [`decoders`]: what fuzz targets call.
 //!
 //! Invariant: no bytes make a reader panic or loop, and no length in them is allocated before it
 //! is compared with the bytes that are there.
@@ -24,11 +26,13 @@ pub mod blob;
 pub mod block;
 pub mod checksum;
 pub mod compression;
+pub mod decoders;
 pub mod edit;
 pub mod entity;
 pub mod footer;
 pub mod index;
 pub mod kind;
+pub mod ldb;
 pub mod manifest;
 pub mod options;
 pub mod properties;

@@ -498,6 +498,9 @@ and operands stay operands: the operators that come with RocksDB become those of
 answers, and --operator maps others. What foldb lacks is refused by name. With --skip-damaged,
 import leaves out what is damaged, says what that was, and ends with code 3.
 
+From ldb-dump: SRC is the text of one column family, as RocksDB's ldb dump --hex or ldb scan --hex
+prints it; - is standard input. DST appears only if it is complete.
+
 From csv, jsonl and parquet: each row becomes an entry of DB, which is created if it does not exist.
 With --merge or --key-types, a missing keyspace is created too. Without --value and --merge, the
 value is the whole row as JSON. Several key columns are joined by --separator, or make a key of the
@@ -511,6 +514,7 @@ Examples:
   foldb import --from leveldb old.ldb words.db
   foldb import --from leveldb counts.ldb counts.db --operator uint64add --json
   foldb import --from rocksdb old.rdb shop.db --operator visits=uint64add
+  ldb --db=old.rdb dump --hex | foldb import --from ldb-dump - shop.db
   foldb import --from csv towns.csv towns.db --key country,town --value people --as u64
   foldb import --from csv visits.csv visits.db --key page --merge uint64add
   zcat events.jsonl.gz | foldb import --from jsonl - events.db --key user,time \\

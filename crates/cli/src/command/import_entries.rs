@@ -10,6 +10,7 @@ use foldb::{
 };
 use indicatif::ProgressBar;
 
+use crate::args::Import;
 use crate::command::scan::{Walk, once};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
@@ -24,6 +25,15 @@ const BATCH_BYTES: usize = 1 << 20;
 
 /// The template of progress bars.
 pub(super) const TEMPLATE: &str = "{prefix} {wide_bar} {bytes} of {total_bytes}, {elapsed}";
+
+/// Returns the operator of a new database that has only one.
+pub(super) fn only_operator(args: &Import) -> Outcome<Option<String>> {
+    match &args.operator[..] {
+        [] => Ok(None),
+        [text] => Ok(Some(Spec::parse(text)?.text().to_owned())),
+        _ => Err(Exit::usage("--operator: the new database has only one")),
+    }
+}
 
 /// Refuses everything but a database of this engine, by name if foldb knows it. RocksDB
 /// takes databases of LevelDB, too.

@@ -11,13 +11,14 @@ use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
 use crate::args::{Common, Import};
-use crate::command::import_entries::{Copy, TEMPLATE, check_source, compare, create, end};
+use crate::command::import_entries::{
+    Copy, TEMPLATE, check_source, compare, create, end, only_operator,
+};
 use crate::digest::Digest;
-use crate::exit::{Exit, Outcome};
+use crate::exit::Outcome;
 use crate::form::json::integer;
 use crate::interrupt::Watch;
 use crate::leveldb::{Facts, Source};
-use crate::operator::Spec;
 use crate::output::Output;
 use crate::progress;
 use crate::staging::Staging;
@@ -25,11 +26,7 @@ use crate::staging::Staging;
 /// Imports, compares, and reports.
 pub(super) fn run(args: &Import, common: &Common) -> Outcome {
     args.check_not_of_rocksdb()?;
-    let merge_operator = match &args.operator[..] {
-        [] => None,
-        [text] => Some(Spec::parse(text)?.text().to_owned()),
-        _ => return Err(Exit::usage("--operator: from leveldb, there is only one")),
-    };
+    let merge_operator = only_operator(args)?;
     check_source(&args.src, "LevelDB")?;
     let started = Instant::now();
     let watch = Watch::start();

@@ -19,6 +19,7 @@ mod finalize;
 mod gc;
 mod import;
 mod import_entries;
+mod import_ldb;
 mod import_leveldb;
 mod import_rocksdb;
 mod import_rows;

@@ -12,9 +12,11 @@
 //! - [`tombstones`]: which records tombstones of ranges cover;
 //! - [`order`]: the order of its keys; [`operators`]: which of foldb's operators gives the answers
 //!   of one of RocksDB's;
-//! - [`losses`]: damage, which is an error or is left out.
+//! - [`losses`]: damage, which is an error or is left out;
+//! - [`dump`]: the text of RocksDB's tool `ldb`.
 
 mod blobs;
+mod dump;
 mod families;
 mod files;
 mod logs;
@@ -26,6 +28,7 @@ mod stream;
 mod table;
 mod tombstones;
 
+pub(crate) use dump::Dump;
 pub(crate) use families::{Choices, Family};
 pub(crate) use order::Order;
 pub(crate) use source::{Database, Facts};

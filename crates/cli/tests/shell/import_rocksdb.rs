@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::foldb::{Shell, contents};
 use crate::original::copy_files;
@@ -171,6 +172,41 @@ fn what_foldb_lacks_is_refused_by_name() {
     refuses(&["merge=put"], other, "there is no column family 'other'");
     refuses(&["merge=put"], " --operator put", "FAMILY=NAME");
     refuses(&["merge=put"], " --comparator default=mine", "no comparator 'mine'");
+}
+
+#[test]
+fn the_text_of_ldb_is_imported() {
+    let shell = Shell::new();
+    let import = ["import", "--from", "ldb-dump", "-", "dst"];
+    shell.feed(&import, b"0x6B31 ==> 0x76\n0x6B32 ==> 0x\nKeys in range: 2\n").ok();
+    assert_eq!(shell.ok("scan dst"), "k1\tv\nk2\t\n");
+    let refused = |text: &str, expected: &str| {
+        let import = ["import", "--from", "ldb-dump", "-", "bad"];
+        let message = shell.feed(&import, text.as_bytes()).failed(1);
+        assert!(message.contains(expected), "{message}");
+        assert!(!shell.path("bad").exists());
+    };
+    refused("0x6B32 : 0x\n0x6B31 : 0x\n", "line 2: the keys do not ascend");
+    refused("0x6B32 : 0x\nKeys in range: 2\n", "expected 2 entries, found 1");
+    refused("k1 ==> v1\n", "found 'k1 ==> v1'");
+}
+
+#[test]
+fn the_text_of_ldb_has_what_the_files_have() {
+    let Some(peer) = Peer::find() else { return };
+    let shell = Shell::new();
+    peer.write(&shell.path("src"), &["merge=uint64add"]);
+    let src = shell.path("src");
+    let Ok(ldb) =
+        Command::new("ldb").arg(format!("--db={}", src.display())).args(["dump", "--hex"]).output()
+    else {
+        eprintln!("SKIPPED: needs RocksDB's tool ldb");
+        return;
+    };
+    fs::write(shell.path("text"), ldb.stdout).unwrap();
+    shell.ok(IMPORT);
+    shell.ok("import --from ldb-dump text of_text");
+    assert_eq!(shell.ok("scan dst --as hex"), shell.ok("scan of_text --as hex"));
 }
 
 #[test]
