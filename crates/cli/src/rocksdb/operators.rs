@@ -3,15 +3,24 @@
 use foldb_rocksdb_format::options::Section;
 
 /// RocksDB's operators, by the names that its releases store, and the built-in ones.
-const KNOWN: [(&[&str], &str); 6] = [
+const KNOWN: [(&[&str], &str); 7] = [
     // RocksDB counts an operand of another width as 0.
     (&["UInt64AddOperator", "uint64add"], "uint64add:rocksdb_lenient"),
     (&["PutOperator", "put", "put_v1"], "put"),
     (&["MaxOperator", "max"], "max"),
     (&["BytesXOR", "bytesxor"], "bytesxor"),
+    (&["MergeSortOperator", "sortlist"], FORGETS_BASE),
     (&["StringAppendOperator", "stringappend"], "stringappend"),
     (&["StringAppendTESTOperator", "stringappendtest"], "stringappend"),
 ];
+
+/// The operator whose answers in RocksDB have nothing of a value below its operands.
+const FORGETS_BASE: &str = "sortlist";
+
+/// Returns whether reads forget the value below the operands of this operator.
+pub(super) fn forgets_base(operator: &str) -> bool {
+    operator == FORGETS_BASE
+}
 
 /// Returns the operator, as the shell takes it. `None` if there is none with the same answers.
 pub(super) fn known(name: &str, options: &Section) -> Option<String> {

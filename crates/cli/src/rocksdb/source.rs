@@ -11,6 +11,7 @@ use super::families::{self, Choices, Family};
 use super::files;
 use super::logs::{self, Writes};
 use super::losses::Losses;
+use super::operators;
 use super::order::Order;
 use super::stream::{Entries, Place, Run};
 use super::table::Table;
@@ -135,7 +136,10 @@ impl Database {
         runs.extend(tables.into_iter().map(|tables| Run::Tables(tables.into(), None)));
         runs.iter_mut().try_for_each(|run| run.advance(&place))?;
         let tombstones = Tombstones::new(tombstones, family.order);
-        Ok(Entries::new(place, runs, tombstones, self.only_default_column))
+        let operator = family.operator.as_ref();
+        let forgets_base =
+            operator.is_some_and(|operator| operators::forgets_base(operator.text()));
+        Ok(Entries::new(place, runs, tombstones, self.only_default_column, forgets_base))
     }
 
     /// Checks, after the last entry, that no program changed the database meanwhile.

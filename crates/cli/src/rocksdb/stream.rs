@@ -114,6 +114,8 @@ pub(crate) struct Entries {
     blobs: Blobs,
     /// Whether values of several columns lose all but their default column.
     only_default_column: bool,
+    /// Whether a value below operands is not visible.
+    forgets_base: bool,
     key: Vec<u8>,
     has_key: bool,
     base: Option<Vec<u8>>,
@@ -128,6 +130,7 @@ impl Entries {
         runs: Vec<Run>,
         tombstones: Tombstones,
         only_default_column: bool,
+        forgets_base: bool,
     ) -> Entries {
         Entries {
             blobs: Blobs::new(&place.directory, &place.losses),
@@ -135,6 +138,7 @@ impl Entries {
             runs,
             tombstones,
             only_default_column,
+            forgets_base,
             key: Vec::new(),
             has_key: false,
             base: None,
@@ -189,6 +193,9 @@ impl Entries {
                     break;
                 }
             }
+        }
+        if self.forgets_base && !self.operands.is_empty() {
+            self.base = None;
         }
         self.operands.reverse();
         Ok(self.base.is_some() || !self.operands.is_empty())
