@@ -8,7 +8,7 @@
 //! - [`edit`] and [`manifest`]: which files a database consists of;
 //! - [`options`]: the text of an `OPTIONS` file;
 //! - [`footer`], [`block`], [`index`], [`properties`], [`checksum`] and [`compression`]: the parts
-//!   of a table;
+//!   of a table; [`builder`] writes one;
 //! - [`blob`]: values outside of tables; [`entity`]: values of several columns;
 //! - [`kind`]: kinds of records, and internal keys;
 //! - [`ldb`]: the text that RocksDB's tool `ldb` prints;
@@ -24,6 +24,7 @@ use std::fmt;
 pub mod batch;
 pub mod blob;
 pub mod block;
+pub mod builder;
 pub mod checksum;
 pub mod compression;
 pub mod decoders;

@@ -523,17 +523,21 @@ Examples:
     --merge int64add --keyspace cents"
     )]
     Import(Import),
-    /// Copies the entries of a keyspace into a new LevelDB database, or a file of CSV, JSON lines
-    /// or Parquet
+    /// Copies the entries of a keyspace into a new LevelDB database, tables for RocksDB, or a file
+    /// of CSV, JSON lines or Parquet
     #[command(
-        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] | --to \
-                          csv|jsonl|parquet DB FILE|- [--key COLUMNS] [--value COLUMN|json] \
+        override_usage = "foldb export --to leveldb|rocksdb-sst DB DST [--keyspace NAME] | \
+                          --to csv|jsonl|parquet DB FILE|- [--key COLUMNS] [--value COLUMN|json] \
                           [FLAGS]",
         after_help = "\
 To leveldb: each entry is exported with its folded value. Export refuses what LevelDB cannot hold: a
 key whose operands cannot be folded, a keyspace with another comparator, and a database with several
 keyspaces unless --keyspace names one. Export compares all keys and values at the end. DST appears
 only then, so after a failure or a kill run the export again.
+
+To rocksdb-sst: DST gets a directory of sorted tables for each keyspace. The lines of output are the
+commands of RocksDB's ldb that create the column families and ingest the tables; DB in them stands
+for the RocksDB database. Otherwise as to leveldb.
 
 To csv, jsonl and parquet: each entry becomes a row, in the order of the keys. --key and --value
 name the columns. With --value json, each value is a whole row, which an import with the same option
@@ -545,6 +549,7 @@ the first pass finds the types of the columns.
 Examples:
   foldb export --to leveldb words.db words.ldb
   foldb export --to leveldb shop.db visits.ldb --keyspace visits --json
+  foldb export --to rocksdb-sst shop.db tables
   foldb export --to csv towns.db towns.csv --key country,town --value people --as u64
   foldb export --to jsonl events.db - --keyspace events --value json --prefix ann
   foldb export --to parquet words.db words.parquet --as u64"

@@ -128,8 +128,8 @@ pub(crate) struct Export {
     /// Directory of the database
     #[arg(value_name = "DB", value_hint = ValueHint::DirPath)]
     pub db: PathBuf,
-    /// Directory of the new LevelDB database, which must be empty or not exist, or the file of
-    /// rows; - is standard output
+    /// Directory of the new LevelDB database or of the tables, which must be empty or not exist, or
+    /// the file of rows; - is standard output
     #[arg(value_name = "DST", value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
     /// What DST becomes

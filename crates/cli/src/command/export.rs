@@ -13,10 +13,10 @@ use foldb::custom::{BytewiseComparator, Comparator};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
-use crate::args::{Common, Export};
-use crate::command::export_rows;
+use crate::args::{Common, Export, Foreign};
 use crate::command::import_entries::{TEMPLATE, check_interrupt};
 use crate::command::scan::{Walk, once};
+use crate::command::{export_rocksdb, export_rows};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
 use crate::foreign::Stream;
@@ -36,6 +36,15 @@ pub(super) fn run(args: &Export, common: &Common) -> Outcome {
         return export_rows::run(args, layout, common);
     }
     args.rows.check_none()?;
+    match args.to {
+        Foreign::RocksDbSst => return export_rocksdb::run(args, common),
+        Foreign::RocksDb | Foreign::LdbDump => {
+            return Err(Exit::usage(
+                "--to rocksdb: an export makes tables that RocksDB ingests, with --to rocksdb-sst",
+            ));
+        }
+        _ => {}
+    }
     let started = Instant::now();
     let db = location::open_to_read(&args.db, common.options())?;
     let name = args.keyspace.as_deref().unwrap_or(DEFAULT);

@@ -14,6 +14,7 @@ mod explain;
 mod export;
 #[cfg(feature = "parquet")]
 mod export_parquet;
+mod export_rocksdb;
 mod export_rows;
 mod finalize;
 mod gc;

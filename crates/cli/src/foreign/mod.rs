@@ -1,8 +1,9 @@
-//! What imports from LevelDB and from RocksDB share.
+//! What imports from LevelDB and from RocksDB share, and exports to them.
 //!
 //! - [`Stream`]: the visible entries of a keyspace to be, in the order of their keys;
 //! - [`Listing`]: the files of a directory, to notice a program that changes them;
 //! - [`window`]: reads a file from its first byte to its last in large parts;
+//! - [`output`]: a new file of such a database;
 //! - [`lock`]: keeps other programs from opening the database meanwhile.
 //!
 //! Invariant: nothing here writes to the database that is read.
@@ -14,6 +15,7 @@ use crate::form::escape::quoted;
 use crate::location::shown;
 
 pub(crate) mod lock;
+pub(crate) mod output;
 pub(crate) mod window;
 
 /// The visible entries of a keyspace to be, in the order of their keys.

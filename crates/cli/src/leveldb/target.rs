@@ -10,8 +10,9 @@ use foldb_leveldb_format::edit::{Edit, TableInfo};
 use foldb_leveldb_format::encoding::TAG_LEN;
 use foldb_leveldb_format::{BYTEWISE, LEVELS, records};
 
-use super::table_writer::{SEQUENCE, TableWriter, cannot_write};
+use super::table_writer::{SEQUENCE, TableWriter};
 use crate::exit::{Exit, Outcome};
+use crate::foreign::output::cannot_write;
 use crate::form::escape::quoted;
 
 /// Bytes that fill a table: LevelDB's default.

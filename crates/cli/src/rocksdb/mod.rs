@@ -13,7 +13,8 @@
 //! - [`order`]: the order of its keys; [`operators`]: which of foldb's operators gives the answers
 //!   of one of RocksDB's;
 //! - [`losses`]: damage, which is an error or is left out;
-//! - [`dump`]: the text of RocksDB's tool `ldb`.
+//! - [`dump`]: the text of RocksDB's tool `ldb`;
+//! - [`target`]: new tables, which RocksDB ingests.
 
 mod blobs;
 mod dump;
@@ -26,9 +27,11 @@ mod order;
 mod source;
 mod stream;
 mod table;
+mod target;
 mod tombstones;
 
 pub(crate) use dump::Dump;
 pub(crate) use families::{Choices, Family};
 pub(crate) use order::Order;
 pub(crate) use source::{Database, Facts};
+pub(crate) use target::Tables;

@@ -15,6 +15,8 @@ mod examples;
 mod expiry;
 #[cfg(unix)]
 mod export;
+#[cfg(unix)]
+mod export_rocksdb;
 mod foldb;
 mod gc;
 #[cfg(unix)]

@@ -32,6 +32,14 @@ impl Peer {
         assert!(output.status.success(), "{args:?}: {output:?}");
     }
 
+    /// Adds tables to a column family.
+    pub(crate) fn ingest(self, dir: &Path, family: &str, tables: &[&Path]) {
+        let tables = tables.iter().map(|path| path.to_str().unwrap());
+        let args: Vec<&str> = std::iter::once(family).chain(tables).collect();
+        let output = self.run("ingest", dir, &args);
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Returns what RocksDB shows, from a copy: an open may change the database.
     pub(crate) fn entries(self, dir: &Path, operator: &[&str]) -> String {
         let copy = tempfile::tempdir().unwrap();
