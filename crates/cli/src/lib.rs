@@ -12,6 +12,7 @@
 //! - `rows`: tables of text, from CSV and JSON lines into entries and back
 //! - `leveldb`, `rocksdb`, `foreign`, `digest`: databases of LevelDB and RocksDB, what both share,
 //!   and the comparison of two databases
+//! - `reverse`: the reverse order of keys, which databases of RocksDB may have
 //! - `staging`, `new_file`: a directory, and a file, that appear complete
 //! - `stream`: a stream with progress that Ctrl-C ends
 //! - `command`: one module for each command
@@ -36,6 +37,7 @@ mod new_file;
 mod operator;
 mod output;
 mod progress;
+mod reverse;
 mod rocksdb;
 mod rows;
 mod staging;

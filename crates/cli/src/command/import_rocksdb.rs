@@ -5,8 +5,10 @@
 //! only if every entry was read, written, and read back equal.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
+use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::{Db, Keyspace, KeyspaceOptions, ReadOnlyDb};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
@@ -22,6 +24,7 @@ use crate::interrupt::Watch;
 use crate::keyspace::DEFAULT;
 use crate::output::Output;
 use crate::progress;
+use crate::reverse::ReverseBytewise;
 use crate::rocksdb::{Choices, Database, Facts, Family, Order};
 use crate::staging::Staging;
 
@@ -44,7 +47,7 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
     let mut options = common.options();
     let default = families.iter().find(|family| family.name == DEFAULT);
     if let Some(default) = default {
-        options.default = settings(default, &options.default)?;
+        options.default = settings(default, &options.default);
     }
     let db = create(&staging.path(), &options)?;
     let bar = progress::bar(facts.table_bytes + facts.log_bytes, "importing", TEMPLATE);
@@ -75,23 +78,20 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
 }
 
 /// Returns the options of the keyspace of a family.
-fn settings(family: &Family, otherwise: &KeyspaceOptions) -> Outcome<KeyspaceOptions> {
-    if family.order == Order::Reverse {
-        return Err(Exit::failed(format!(
-            "column family {} orders its keys in reverse, which foldb's shell does not: import it \
-             with a program of your own",
-            quoted(family.name.as_bytes())
-        )));
-    }
+fn settings(family: &Family, otherwise: &KeyspaceOptions) -> KeyspaceOptions {
     let merge_operator = family.operator.as_ref().map(|operator| operator.text().to_owned());
-    Ok(KeyspaceOptions { merge_operator, ..otherwise.clone() })
+    let comparator: Arc<dyn Comparator> = match family.order {
+        Order::Bytewise => Arc::new(BytewiseComparator),
+        Order::Reverse => Arc::new(ReverseBytewise),
+    };
+    KeyspaceOptions { merge_operator, comparator: Some(comparator), ..otherwise.clone() }
 }
 
 fn keyspace(db: &Db, family: &Family, otherwise: &KeyspaceOptions) -> Outcome<Keyspace> {
     if family.name == DEFAULT {
         return Ok(db.default_keyspace().clone());
     }
-    let keyspace = db.create_keyspace(&family.name, settings(family, otherwise)?)?;
+    let keyspace = db.create_keyspace(&family.name, settings(family, otherwise))?;
     if family.operator.is_none() && keyspace.default_operator().is_some() {
         // A new keyspace takes the operator of the keyspace `default`.
         keyspace.unset_default_operator()?;

@@ -114,7 +114,9 @@ static void fill(DB* db, ColumnFamilyHandle* family, const Plan& plan, std::mt19
       } else if (what == 8) {
         check(db->Delete(write, family, key));
       } else if (what == 9 && plan.number("ranges", 0)) {
-        check(db->DeleteRange(write, family, key, key_of(number + random() % 20)));
+        std::string end = key_of(number + random() % 20);
+        if (plan.number("reverse", 0)) std::swap(key, end);
+        check(db->DeleteRange(write, family, key, end));
       } else if (what == 10 && plan.number("columns", 0)) {
         WideColumns columns{{kDefaultWideColumnName, value_of(number, random, 20)}};
         check(db->PutEntity(write, family, key, columns));

@@ -137,6 +137,13 @@ fn operands_of_every_operator_are_folded_as_rocksdb_folds_them() {
 }
 
 #[test]
+fn keys_in_reverse_order_stay_in_that_order() {
+    let Some(peer) = Peer::find() else { return };
+    check_written(peer, &["reverse=1", "families=other", "merge=stringappend", "ranges=1"]);
+    check_written(peer, &["reverse=1", "families=other", "kill=1", "flush=0"]);
+}
+
+#[test]
 fn blobs_ingested_tables_and_deep_trees_are_read() {
     let Some(peer) = Peer::find() else { return };
     let blobs = "cf=enable_blob_files=true;min_blob_size=10;";
