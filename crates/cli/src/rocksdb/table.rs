@@ -301,7 +301,11 @@ impl Blocks {
     fn open(path: &Path, info: &edit::Table) -> Result<Blocks, Stop> {
         let opened = Window::open(path);
         let (mut file, len) = opened.map_err(|error| {
-            Stop::At(0, Fault::damaged(format!("the table cannot be opened: {error}")))
+            let elsewhere = match info.path {
+                0 => String::new(),
+                other => format!("; it was in directory {other} of db_paths: copy it from there"),
+            };
+            Stop::At(0, Fault::damaged(format!("the table cannot be opened: {error}{elsewhere}")))
         })?;
         if len < info.size || info.size < SHORTEST_FOOTER as u64 {
             let what = format!("expected a table of {} bytes, found {len}", info.size);

@@ -4,6 +4,7 @@
 //   peer read DIR [own]           prints each family, and its keys and values in hexadecimal, with
 //                                 the program's own operator
 //   peer ingest DIR FAMILY FILE...  adds files that were written elsewhere
+//   peer hold DIR                 opens DIR, prints a line, and waits for the end of input
 
 #include <cstdio>
 #include <cstdlib>
@@ -176,7 +177,9 @@ static int write(const Plan& plan) {
   DB* db = nullptr;
   TransactionDB* transactions = nullptr;
   if (plan.number("transactions", 0)) {
-    check(TransactionDB::Open(options, TransactionDBOptions(), plan.directory, &transactions));
+    TransactionDBOptions how;
+    if (plan.number("write_prepared", 0)) how.write_policy = WRITE_PREPARED;
+    check(TransactionDB::Open(options, how, plan.directory, &transactions));
     db = transactions;
   } else {
     Opened opened;
@@ -268,10 +271,23 @@ static int add(int count, char** arguments) {
   return 0;
 }
 
+static int hold(const std::string& directory) {
+  Opened opened;
+  check(DB::Open(Options(), directory, &opened));
+  DB* db = take(opened);
+  puts("open");
+  fflush(stdout);
+  while (getchar() != EOF) {
+  }
+  delete db;
+  return 0;
+}
+
 int main(int count, char** arguments) {
   std::string command = count > 2 ? arguments[1] : "";
   if (command == "read") return read(arguments[2], count > 3);
   if (command == "ingest" && count > 4) return add(count, arguments);
+  if (command == "hold") return hold(arguments[2]);
   if (command != "write") return 2;
   Plan plan{arguments[2], {}};
   for (int n = 3; n < count; n++) {

@@ -179,6 +179,97 @@ fn what_foldb_lacks_is_refused_by_name() {
     refuses(&["merge=put"], other, "there is no column family 'other'");
     refuses(&["merge=put"], " --operator put", "FAMILY=NAME");
     refuses(&["merge=put"], " --comparator default=mine", "no comparator 'mine'");
+    let prepared = ["transactions=1", "write_prepared=1", "flush=0", "kill=1"];
+    refuses(&prepared, "", "WritePrepared");
+    refuses(&["cf=table_factory=PlainTable;prefix_extractor=fixed:3;"], "", "the plain format");
+}
+
+#[test]
+fn an_open_database_is_refused() {
+    let Some(peer) = Peer::find() else { return };
+    let shell = Shell::new();
+    peer.write(&shell.path("src"), &["keys=50"]);
+    let mut child = peer.hold(&shell.path("src"));
+    let message = shell.run(IMPORT).failed(1);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(message.contains("a program has 'src' open"), "{message}");
+}
+
+#[test]
+fn a_log_that_is_cut_anywhere_is_imported_as_rocksdb_recovers_it() {
+    let Some(peer) = Peer::find() else { return };
+    let shell = Shell::new();
+    let src = shell.path("src");
+    peer.write(&src, &["keys=120", "rounds=2", "kill=1", "flush=0", "merge=stringappend"]);
+    let logs = fs::read_dir(&src).unwrap().map(|entry| entry.unwrap().path());
+    let mut logs: Vec<PathBuf> =
+        logs.filter(|path| path.extension() == Some("log".as_ref())).collect();
+    logs.sort();
+    let log = logs.pop().unwrap();
+    let bytes = fs::read(&log).unwrap();
+    for len in (0..bytes.len()).step_by(bytes.len() / 12) {
+        fs::write(&log, &bytes[..len]).unwrap();
+        let expected = peer.entries(&src, &[]);
+        check(&shell, &expected, "");
+        fs::remove_dir_all(shell.path("dst")).unwrap();
+    }
+}
+
+#[test]
+fn logs_in_another_directory_are_named() {
+    let Some(peer) = Peer::find() else { return };
+    let shell = Shell::new();
+    let (src, logs) = (shell.path("src"), shell.path("logs"));
+    let db = format!("db=wal_dir={};", logs.display());
+    peer.write(&src, &[&db, "kill=1", "flush=0"]);
+    let expected = peer.entries(&src, &[]);
+    let message = refused(&shell, "");
+    assert!(message.contains("--wal-dir DIR"), "{message}");
+    check(&shell, &expected, " --wal-dir logs");
+}
+
+#[test]
+fn without_options_the_tables_name_the_operator() {
+    let Some(peer) = Peer::find() else { return };
+    let shell = Shell::new();
+    let src = shell.path("src");
+    peer.write(&src, &["merge=uint64add"]);
+    let expected = peer.entries(&src, &[]);
+    for entry in fs::read_dir(&src).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with("OPTIONS") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    check(&shell, &expected, "");
+}
+
+#[test]
+fn a_damaged_block_costs_its_keys_and_is_told() {
+    let Some(peer) = Peer::find() else { return };
+    let shell = Shell::new();
+    let src = shell.path("src");
+    peer.write(&src, &["keys=3000", "rounds=1", "cf=write_buffer_size=100000000;"]);
+    let expected = peer.entries(&src, &[]);
+    let table = fs::read_dir(&src).unwrap().map(|entry| entry.unwrap().path());
+    let table = table.filter(|path| path.extension() == Some("sst".as_ref())).max().unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    bytes[20_000] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    let name = table.file_name().unwrap().to_str().unwrap();
+    let message = refused(&shell, "");
+    assert!(message.contains("checksum") && message.contains(name), "{message}");
+    let ran = shell.run(&format!("{IMPORT} --skip-damaged --json"));
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let told: serde_json::Value = serde_json::from_slice(&ran.out).unwrap();
+    assert!(told["left_out"][0].as_str().unwrap().contains(name), "{told}");
+    assert_eq!(told["left_out"].as_array().unwrap().len(), 1, "{told}");
+    let found = shown(&shell, &expected);
+    let (found, all): (Vec<&str>, Vec<&str>) =
+        (found.lines().collect(), expected.lines().collect());
+    assert!(found.len() < all.len() && found.len() + 200 > all.len());
+    assert!(found.iter().all(|line| all.contains(line)));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The original RocksDB, as a small C++ program that the tests compile: see
 //! `tests/rocksdb/peer.cc`.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use crate::original::copy_files;
@@ -30,6 +31,17 @@ impl Peer {
     pub(crate) fn write(self, dir: &Path, args: &[&str]) {
         let output = self.run("write", dir, args);
         assert!(output.status.success(), "{args:?}: {output:?}");
+    }
+
+    /// Opens a database, and holds it until the process is waited for.
+    pub(crate) fn hold(self, dir: &Path) -> Child {
+        let mut command = Command::new(self.0);
+        command.arg("hold").arg(dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "open\n");
+        child
     }
 
     /// Adds tables to a column family.
