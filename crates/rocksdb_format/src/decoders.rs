@@ -80,14 +80,15 @@ fn edit(bytes: &[u8]) {
 
 /// Reads a block as one of data, of properties and of tombstones.
 fn block(bytes: &[u8]) {
-    if let Ok(mut cursor) = block::cursor(bytes) {
+    let joined = block::joined(bytes.to_vec());
+    if let Ok(mut cursor) = joined.and_then(block::cursor) {
         let mut steps = 0;
         cursor.first();
         while cursor.is_valid() {
             let _parts = kind::split(cursor.key());
             let _value = (entity::decode(cursor.value()), Reference::decode(cursor.value()));
             steps += 1;
-            assert!(steps <= bytes.len(), "a walk ends");
+            assert!(steps <= 2 * bytes.len(), "a walk ends");
             cursor.next();
         }
     }

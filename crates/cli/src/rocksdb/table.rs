@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use foldb_leveldb_format::block::Cursor;
 use foldb_leveldb_format::table::{FOOTER as SHORTEST_FOOTER, Handle};
-use foldb_rocksdb_format::block::{self, unpack};
+use foldb_rocksdb_format::block::{self, joined, unpack};
 use foldb_rocksdb_format::edit;
 use foldb_rocksdb_format::footer::{FOOTER, Footer};
 use foldb_rocksdb_format::index::{self, Form};
@@ -335,6 +335,7 @@ impl Blocks {
     fn data_block(&mut self, handle: Handle) -> Result<Vec<u8>, Stop> {
         let stored = self.stored(handle)?;
         unpack(&stored, handle.offset, &self.footer, &self.dictionary)
+            .and_then(joined)
             .map_err(|fault| Stop::At(handle.offset, fault))
     }
 
