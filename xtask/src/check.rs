@@ -74,6 +74,7 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
         &["crates/leveldb_format/"],
         &[|| Some(tests_of("foldb-cli")), || Some(tests_of("foldb-leveldb"))],
     ),
+    (&["crates/rocksdb_format/"], &[|| Some(tests_of("foldb-cli"))]),
     (
         &["crates/typed/", "crates/typed_derive/"],
         &[|| Some(tests_of("foldb-typed")), || Some(tests_of("foldb-cli"))],

@@ -5,7 +5,7 @@ use crate::step::Step;
 
 /// The published crates, each after its dependencies. The other crates measure, simulate and check
 /// the published ones, and stay in the repository.
-pub(crate) const PUBLISHED: [&str; 10] = [
+pub(crate) const PUBLISHED: [&str; 11] = [
     "foldb-env",
     "foldb-chains",
     "foldb",
@@ -14,6 +14,7 @@ pub(crate) const PUBLISHED: [&str; 10] = [
     "foldb-queue",
     "foldb-tokio",
     "foldb-leveldb-format",
+    "foldb-rocksdb-format",
     "foldb-report",
     "foldb-cli",
 ];

@@ -113,8 +113,8 @@ mod tests {
         ];
         let expected = "
 == cargo check of foldb-env, foldb-chains, foldb, foldb-typed-derive, foldb-typed, \
-            foldb-queue, foldb-tokio, foldb-leveldb-format, foldb-report, foldb-cli: \
-            nothing is linked or run
+            foldb-queue, foldb-tokio, foldb-leveldb-format, foldb-rocksdb-format, foldb-report, \
+            foldb-cli: nothing is linked or run
 i686-unknown-linux-gnu       compiles
 aarch64-apple-darwin         skipped: not installed, 'rustup target add aarch64-apple-darwin' \
             installs it

@@ -10,7 +10,9 @@
 //!   operator of its merges
 //! - `ingest`: writes lines into a database
 //! - `rows`: tables of text, from CSV and JSON lines into entries and back
-//! - `leveldb`, `digest`: LevelDB's databases, and the comparison of two databases
+//! - `leveldb`, `rocksdb`, `foreign`, `digest`: databases of LevelDB and RocksDB, what both share,
+//!   and the comparison of two databases
+//! - `reverse`: the reverse order of keys, which databases of RocksDB may have
 //! - `staging`, `new_file`: a directory, and a file, that appear complete
 //! - `stream`: a stream with progress that Ctrl-C ends
 //! - `command`: one module for each command
@@ -24,6 +26,7 @@ mod columns;
 mod command;
 mod digest;
 mod exit;
+mod foreign;
 mod form;
 mod ingest;
 mod interrupt;
@@ -34,6 +37,8 @@ mod new_file;
 mod operator;
 mod output;
 mod progress;
+mod reverse;
+mod rocksdb;
 mod rows;
 mod staging;
 mod stream;

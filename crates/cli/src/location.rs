@@ -15,6 +15,7 @@ use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
 
 use crate::exit::{Exit, Outcome};
 use crate::form::escape::quoted;
+use crate::reverse::ReverseBytewise;
 
 /// The file that makes a directory a database.
 const CURRENT: &str = "CURRENT";
@@ -217,7 +218,15 @@ fn open_by<'a, D>(
         Location::Database => {
             let mut options = options;
             options.listeners.push(Arc::new(TellsOfLosses));
-            Ok(open(path, options)?)
+            let mut reverse = options.clone();
+            open(path, options).or_else(|error| {
+                // The keyspace `default` takes its order from the options of each open.
+                if !error.to_string().contains(ReverseBytewise::NAME) {
+                    return Err(error.into());
+                }
+                reverse.default.comparator = Some(Arc::new(ReverseBytewise));
+                Ok(open(path, reverse)?)
+            })
         }
         Location::Free => Err(Exit::failed(format!("there is no database at {}", shown(path)))),
     }

@@ -52,6 +52,17 @@ impl Spec {
         &self.text
     }
 
+    /// Folds operands onto a base.
+    pub(crate) fn fold(
+        &self,
+        key: &[u8],
+        base: Option<&[u8]>,
+        operands: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Full {
+        self.implementation.full(key, base, operands, out)
+    }
+
     /// Returns the text form of its values.
     pub(crate) fn text_form(&self) -> TextForm {
         self.implementation.text()

@@ -49,6 +49,16 @@ impl<B: AsRef<[u8]>> Cursor<B> {
             // No search could begin, so such a block shows no entry.
             end = 0;
         }
+        Cursor::within(bytes, end, restarts)
+    }
+
+    /// Returns a cursor on no entry of a block with this many restarts, which begin where the
+    /// entries end. `None` if the bytes end before the restarts do.
+    pub fn within(bytes: B, end: usize, restarts: usize) -> Option<Cursor<B>> {
+        let behind = end.checked_add(restarts.checked_mul(4)?)?;
+        if behind > bytes.as_ref().len() {
+            return None;
+        }
         let (key, value) = (Vec::new(), 0..0);
         Some(Cursor { bytes, end, restarts, at: end, next: end, key, value, is_damaged: false })
     }

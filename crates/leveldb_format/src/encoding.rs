@@ -121,6 +121,20 @@ impl<'a> Fields<'a> {
         u32::try_from(self.varint()?).ok()
     }
 
+    /// Reads 4 bytes as a number.
+    pub fn u32(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*bytes))
+    }
+
+    /// Reads 8 bytes as a number.
+    pub fn u64(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
     /// Reads `len` bytes.
     pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(len)?;

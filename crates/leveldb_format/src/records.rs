@@ -15,6 +15,18 @@
 //! A process that is killed leaves a whole number of records and perhaps a part of one more. That
 //! part is the *tail*. A strict reader must tell it from damage: a bad record with a good one after
 //! it was once whole, so it is damage.
+//!
+//! RocksDB writes the same parts, and more kinds ([`Records::of_rocksdb`]):
+//!
+//! ```text
+//! kinds 5 to 8:  as 1 to 4, with the number u32 of the log before the payload
+//! kind 9:        how the records after it are compressed
+//! kind 10, 11:   sizes of timestamps; 11 has the number of the log
+//! from 32 on:    a reader may leave out these whole records; 34 has the number of the log
+//! ```
+//!
+//! A log with these numbers may be written over an older log. A part with another number is a rest
+//! of that log, so it ends the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,17 +35,34 @@ use crate::encoding::masked;
 
 const BLOCK: usize = 32 << 10;
 const HEADER: usize = 7;
+/// Bytes of the number of a log, behind the header of some parts of RocksDB.
+const NUMBER: usize = 4;
 
 pub(crate) const WHOLE: u8 = 1;
 const FIRST: u8 = 2;
 const MIDDLE: u8 = 3;
 pub(crate) const LAST: u8 = 4;
+/// RocksDB's kinds from here to `NUMBERED_LAST` are the four above, with the number of their log.
+const NUMBERED_WHOLE: u8 = 5;
+const NUMBERED_LAST: u8 = 8;
+/// The kind of RocksDB's record that says how the records after it are compressed.
+pub const COMPRESSION: u8 = 9;
+/// The kind of RocksDB's record of the sizes of timestamps.
+pub const TIMESTAMP_SIZES: u8 = 10;
+const NUMBERED_TIMESTAMP_SIZES: u8 = 11;
+/// A reader of RocksDB may leave out records of a kind with this bit.
+const MAY_BE_LEFT_OUT: u8 = 32;
+const NUMBERED_PREDECESSOR: u8 = 34;
 
 /// The records in the bytes of a file.
 #[derive(Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The number of a log of RocksDB. `None` if the file is LevelDB's.
+    rocksdb: Option<u32>,
+    /// The kind of the present record.
+    kind: u8,
     /// Where the present record begins.
     begin: usize,
     /// The payload of the present record, if it is one part.
@@ -126,6 +155,8 @@ impl<'a> Records<'a> {
         Records {
             bytes,
             at: 0,
+            rocksdb: None,
+            kind: WHOLE,
             begin: 0,
             whole: 0..0,
             joined: Vec::new(),
@@ -133,6 +164,17 @@ impl<'a> Records<'a> {
             is_broken: false,
             bad_tail: None,
         }
+    }
+
+    /// Returns the records in the bytes of a log or manifest of RocksDB. The number is that of the
+    /// log, without its high bits.
+    pub fn of_rocksdb(bytes: &'a [u8], number: u32) -> Records<'a> {
+        Records { rocksdb: Some(number), ..Records::of(bytes) }
+    }
+
+    /// Returns [`COMPRESSION`] or [`TIMESTAMP_SIZES`] for such a record, and 1 for any other.
+    pub fn kind(&self) -> u8 {
+        self.kind
     }
 
     /// Returns the present record.
@@ -164,7 +206,9 @@ impl<'a> Records<'a> {
     pub fn next(&mut self) -> Result<Option<&[u8]>, Damage> {
         let (at, reason) = match self.advance() {
             Step::Record => return Ok(Some(self.record())),
-            Step::End => return Ok(None),
+            Step::End if !self.has_good_part_from(self.at) => return Ok(None),
+            // The length of a part leads beyond the end of the file.
+            Step::End => (self.at, Reason::Length),
             Step::Lost(loss) => (loss.at, loss.reason),
         };
         if self.has_good_part_from(at) {
@@ -200,7 +244,18 @@ impl<'a> Records<'a> {
                     return Step::Lost(Loss { at, bytes, reason });
                 }
             };
+            self.kind = WHOLE;
             match kind {
+                _ if self.rocksdb.is_some() && kind & MAY_BE_LEFT_OUT != 0 => {
+                    self.at = payload.end;
+                    continue;
+                }
+                COMPRESSION | TIMESTAMP_SIZES if self.rocksdb.is_some() && !self.is_open => {
+                    self.kind = kind;
+                    self.at = payload.end;
+                    self.whole = payload;
+                    return Step::Record;
+                }
                 // LevelDB once left a first part without payload at the end of a block.
                 WHOLE | FIRST if !self.joined.is_empty() => {
                     return self.give_up(at, 0, Reason::NoEnd(kind));
@@ -257,7 +312,14 @@ impl<'a> Records<'a> {
         let Some(&[c0, c1, c2, c3, l0, l1, kind]) = block.first_chunk::<HEADER>() else {
             return Part::End;
         };
-        let len = usize::from(u16::from_le_bytes([l0, l1]));
+        let (kind, more) = self.known_as(kind);
+        let len = more + usize::from(u16::from_le_bytes([l0, l1]));
+        if let (1.., Some(number)) = (more, self.rocksdb) {
+            match block.get(HEADER..HEADER + NUMBER) {
+                Some(own) if own == number.to_le_bytes() => {}
+                _ => return Part::End,
+            }
+        }
         let Some(covered) = block.get(HEADER - 1..HEADER + len) else {
             // Only a block that is not full is cut.
             let is_cut = !block_end.is_multiple_of(BLOCK);
@@ -269,7 +331,18 @@ impl<'a> Records<'a> {
         if u32::from_le_bytes([c0, c1, c2, c3]) != masked(crc32c::crc32c(covered)) {
             return Part::Bad(Reason::Checksum);
         }
-        Part::Good(kind, at + HEADER..at + HEADER + len)
+        Part::Good(kind, at + HEADER + more..at + HEADER + len)
+    }
+
+    /// Returns what a kind of RocksDB's means, and how many bytes follow the header.
+    fn known_as(&self, kind: u8) -> (u8, usize) {
+        match kind {
+            _ if self.rocksdb.is_none() => (kind, 0),
+            NUMBERED_WHOLE..=NUMBERED_LAST => (kind - NUMBERED_WHOLE + WHOLE, NUMBER),
+            NUMBERED_TIMESTAMP_SIZES => (TIMESTAMP_SIZES, NUMBER),
+            NUMBERED_PREDECESSOR => (kind, NUMBER),
+            _ => (kind, 0),
+        }
     }
 
     /// Returns whether a part at `at` or after it is good. The length of a bad part is not to be
@@ -280,7 +353,8 @@ impl<'a> Records<'a> {
         (at..next_block).chain(blocks).any(|at| {
             // Before the checksum, because the search looks at every byte.
             let kind = self.bytes.get(at + HEADER - 1).copied().unwrap_or_default();
-            (WHOLE..=LAST).contains(&kind) && matches!(self.part(at), Part::Good(..))
+            (WHOLE..=LAST).contains(&self.known_as(kind).0)
+                && matches!(self.part(at), Part::Good(..))
         })
     }
 }
@@ -395,6 +469,40 @@ mod tests {
         file.truncate(BLOCK * 3);
         append(&mut file, b"next");
         assert_eq!(all(&file).1, Err(Reason::NoEnd(WHOLE)));
+    }
+
+    /// A length that leads beyond the end of a short file once hid all later records as a tail.
+    #[test]
+    fn a_length_beyond_a_short_file_is_damage_before_a_good_record() {
+        let mut file = Vec::new();
+        for n in 0..4 {
+            append(&mut file, &[n; 100]);
+        }
+        file[107 + 5] ^= 0x20;
+        assert_eq!(all(&file), (vec![vec![0; 100]], Err(Reason::Length)));
+        // Without a record behind it, it is a record that was not finished.
+        file.truncate(200);
+        assert_eq!(all(&file), (vec![vec![0; 100]], Ok(93)));
+    }
+
+    #[test]
+    fn the_rest_of_an_older_log_ends_a_log_of_rocksdb() {
+        let part = |kind: u8, log: u32, payload: &[u8]| {
+            let covered = [&[kind][..], &log.to_le_bytes(), payload].concat();
+            let checksum = masked(crc32c::crc32c(&covered)).to_le_bytes();
+            [&checksum[..], &(payload.len() as u16).to_le_bytes(), &covered].concat()
+        };
+        let parts = [part(5, 9, b"one"), part(6, 9, b"tw"), part(8, 9, b"o"), part(5, 3, b"old")];
+        let file = parts.concat();
+        let mut records = Records::of_rocksdb(&file, 9);
+        assert_eq!(records.next(), Ok(Some(&b"one"[..])));
+        assert_eq!(records.next(), Ok(Some(&b"two"[..])));
+        assert_eq!(records.next(), Ok(None));
+        assert_eq!(records.tail(), 14);
+        // LevelDB has no such parts.
+        let mut records = Records::of(&file);
+        assert_eq!(records.next(), Ok(None));
+        assert_eq!(records.bad_tail(), Some(Reason::Checksum));
     }
 
     /// A length that leads beyond the end of the file once hid all later blocks as a tail.

@@ -480,18 +480,26 @@ Examples:
   foldb updates words.db --since 17.3.9.8f1c0a52d37b6e44 --follow --json"
     )]
     Updates(Updates),
-    /// Copies a LevelDB database into a new database, or the rows of CSV, JSON lines or Parquet
-    /// into one
+    /// Copies a LevelDB or RocksDB database into a new database, or the rows of CSV, JSON lines or
+    /// Parquet into one
     #[command(
-        override_usage = "foldb import --from leveldb SRC DST [--operator OP] | --from \
-                          csv|jsonl|parquet FILE|- DB --key COLUMNS [--value COLUMN|json] \
-                          [--merge OP] [FLAGS]",
+        override_usage = "foldb import --from leveldb SRC DST [--operator OP] | --from rocksdb \
+                          SRC DST [--operator FAMILY=OP] | --from csv|jsonl|parquet FILE|- DB \
+                          --key COLUMNS [--value COLUMN|json] [--merge OP] [FLAGS]",
         after_help = "\
 From leveldb: no program may have SRC open, and import changes nothing in it. Import checks every
 checksum, and refuses SRC if anything is damaged or missing. If a killed program left an incomplete
 write at the end of the newest log, import leaves it out, as LevelDB does, and reports it. Import
 compares all keys and values at the end. DST appears only then, so after a failure or a kill run the
 import again. SRC must order its keys by their bytes, which is LevelDB's default.
+
+From rocksdb: as from leveldb, for databases of RocksDB 5 to 11. Column families become keyspaces,
+and operands stay operands: the operators that come with RocksDB become those of foldb with the same
+answers, and --operator maps others. What foldb lacks is refused by name. With --skip-damaged,
+import leaves out what is damaged, says what that was, and ends with code 3.
+
+From ldb-dump: SRC is the text of one column family, as RocksDB's ldb dump --hex or ldb scan --hex
+prints it; - is standard input. DST appears only if it is complete.
 
 From csv, jsonl and parquet: each row becomes an entry of DB, which is created if it does not exist.
 With --merge or --key-types, a missing keyspace is created too. Without --value and --merge, the
@@ -505,6 +513,8 @@ From parquet: foldb must be built with the cargo feature parquet. A row is read 
 Examples:
   foldb import --from leveldb old.ldb words.db
   foldb import --from leveldb counts.ldb counts.db --operator uint64add --json
+  foldb import --from rocksdb old.rdb shop.db --operator visits=uint64add
+  ldb --db=old.rdb dump --hex | foldb import --from ldb-dump - shop.db
   foldb import --from csv towns.csv towns.db --key country,town --value people --as u64
   foldb import --from csv visits.csv visits.db --key page --merge uint64add
   zcat events.jsonl.gz | foldb import --from jsonl - events.db --key user,time \\
@@ -513,17 +523,21 @@ Examples:
     --merge int64add --keyspace cents"
     )]
     Import(Import),
-    /// Copies the entries of a keyspace into a new LevelDB database, or a file of CSV, JSON lines
-    /// or Parquet
+    /// Copies the entries of a keyspace into a new LevelDB database, tables for RocksDB, or a file
+    /// of CSV, JSON lines or Parquet
     #[command(
-        override_usage = "foldb export --to leveldb DB DST [--keyspace NAME] | --to \
-                          csv|jsonl|parquet DB FILE|- [--key COLUMNS] [--value COLUMN|json] \
+        override_usage = "foldb export --to leveldb|rocksdb-sst DB DST [--keyspace NAME] | \
+                          --to csv|jsonl|parquet DB FILE|- [--key COLUMNS] [--value COLUMN|json] \
                           [FLAGS]",
         after_help = "\
 To leveldb: each entry is exported with its folded value. Export refuses what LevelDB cannot hold: a
 key whose operands cannot be folded, a keyspace with another comparator, and a database with several
 keyspaces unless --keyspace names one. Export compares all keys and values at the end. DST appears
 only then, so after a failure or a kill run the export again.
+
+To rocksdb-sst: DST gets a directory of sorted tables for each keyspace. The lines of output are the
+commands of RocksDB's ldb that create the column families and ingest the tables; DB in them stands
+for the RocksDB database. Otherwise as to leveldb.
 
 To csv, jsonl and parquet: each entry becomes a row, in the order of the keys. --key and --value
 name the columns. With --value json, each value is a whole row, which an import with the same option
@@ -535,6 +549,7 @@ the first pass finds the types of the columns.
 Examples:
   foldb export --to leveldb words.db words.ldb
   foldb export --to leveldb shop.db visits.ldb --keyspace visits --json
+  foldb export --to rocksdb-sst shop.db tables
   foldb export --to csv towns.db towns.csv --key country,town --value people --as u64
   foldb export --to jsonl events.db - --keyspace events --value json --prefix ann
   foldb export --to parquet words.db words.parquet --as u64"

@@ -41,6 +41,7 @@ use foldb::Profile;
 
 use crate::exit::Outcome;
 use crate::form::{Form, KeyFormat, ValueFormat};
+use crate::reverse::ReverseBytewise;
 
 /// Parses the arguments; the first argument is the program's name.
 ///
@@ -123,7 +124,10 @@ impl Common {
         // Only calls that need a missing operator fail.
         let own = [("profile", self.profile.name()), ("allow_unresolved_operators", "true")];
         let given = self.named.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        foldb::Options::named(own.into_iter().chain(given)).expect("the parser accepted each")
+        let named = foldb::Options::named(own.into_iter().chain(given));
+        let mut options = named.expect("the parser accepted each");
+        options.comparators.push(std::sync::Arc::new(ReverseBytewise));
+        options
     }
 }
 

@@ -37,7 +37,7 @@ impl Table {
     /// Returns the layout of a format; `None` for that of another engine.
     pub(crate) fn layout(&self, format: Foreign) -> Option<Layout> {
         match format {
-            Foreign::LevelDb => None,
+            Foreign::LevelDb | Foreign::RocksDb | Foreign::LdbDump | Foreign::RocksDbSst => None,
             Foreign::Csv => {
                 Some(Layout::Csv { delimiter: self.delimiter, header: !self.no_header })
             }

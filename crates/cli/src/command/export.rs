@@ -13,12 +13,13 @@ use foldb::custom::{BytewiseComparator, Comparator};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
-use crate::args::{Common, Export};
-use crate::command::export_rows;
-use crate::command::import::{TEMPLATE, check_interrupt};
+use crate::args::{Common, Export, Foreign};
+use crate::command::import_entries::{TEMPLATE, check_interrupt};
 use crate::command::scan::{Walk, once};
+use crate::command::{export_rocksdb, export_rows};
 use crate::digest::Digest;
 use crate::exit::{Exit, Outcome};
+use crate::foreign::Stream;
 use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::interrupt::Watch;
@@ -35,6 +36,15 @@ pub(super) fn run(args: &Export, common: &Common) -> Outcome {
         return export_rows::run(args, layout, common);
     }
     args.rows.check_none()?;
+    match args.to {
+        Foreign::RocksDbSst => return export_rocksdb::run(args, common),
+        Foreign::RocksDb | Foreign::LdbDump => {
+            return Err(Exit::usage(
+                "--to rocksdb: an export makes tables that RocksDB ingests, with --to rocksdb-sst",
+            ));
+        }
+        _ => {}
+    }
     let started = Instant::now();
     let db = location::open_to_read(&args.db, common.options())?;
     let name = args.keyspace.as_deref().unwrap_or(DEFAULT);
@@ -117,7 +127,7 @@ fn compare(read: &Digest, path: &Path, watch: &Watch) -> Outcome {
     let mut source = Source::open(path)?;
     let mut found = Digest::default();
     while source.advance()? {
-        found.add(source.key(), source.value());
+        found.add(source.key(), source.base().unwrap_or_default());
         bar.set_position(found.bytes());
         check_interrupt(watch)?;
     }

@@ -87,7 +87,8 @@ impl Walks<'_> {
     /// Visits every entry, and returns how many there are. Every pass sees the same entries.
     pub(super) fn each(&self, mut visit: impl FnMut(&Iter) -> Outcome) -> Outcome<u64> {
         let keyspace = self.opened.keyspace.with(&self.moment);
-        let entries = keyspace.range(self.range.clone().bounds())?;
+        let bounds = self.range.clone().bounds_in(&self.opened.keyspace)?;
+        let entries = keyspace.range(bounds)?;
         let (reverse, limit) = (self.args.rows.reverse, self.args.rows.limit.unwrap_or(u64::MAX));
         let mut count = 0;
         Walk { entries, reverse, limit }.each(|entries| {

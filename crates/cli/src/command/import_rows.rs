@@ -32,11 +32,12 @@ const BATCH_BYTES: usize = 1 << 20;
 
 /// Imports, and reports.
 pub(super) fn run(args: &Import, layout: Layout, common: &Common) -> Outcome {
-    if args.operator.is_some() {
+    if !args.operator.is_empty() {
         return Err(Exit::usage(
-            "--operator is for --from leveldb: rows are merged with --merge OP",
+            "--operator is for --from leveldb and rocksdb: rows are merged with --merge OP",
         ));
     }
+    args.check_not_of_rocksdb()?;
     let rows = &args.rows;
     let names = rows.table.key.as_deref();
     let names = names.ok_or_else(|| Exit::usage("--key is missing: it names the key's columns"))?;

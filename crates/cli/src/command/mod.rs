@@ -14,10 +14,15 @@ mod explain;
 mod export;
 #[cfg(feature = "parquet")]
 mod export_parquet;
+mod export_rocksdb;
 mod export_rows;
 mod finalize;
 mod gc;
 mod import;
+mod import_entries;
+mod import_ldb;
+mod import_leveldb;
+mod import_rocksdb;
 mod import_rows;
 mod import_target;
 mod keys;
@@ -38,7 +43,7 @@ mod updates;
 mod verify;
 mod watching;
 
-use crate::args::{Cli, Command, Foreign};
+use crate::args::{Cli, Command};
 use crate::exit::{Exit, Outcome};
 use crate::form::KeyFormat;
 use crate::interrupt;
@@ -49,8 +54,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     let common = &cli.common;
     let takes_types = match &cli.command {
         Command::Get(_) | Command::Delete(_) | Command::Scan(_) | Command::Keys(_) => true,
-        Command::Import(args) => args.from != Foreign::LevelDb,
-        Command::Export(args) => args.to != Foreign::LevelDb,
+        Command::Import(args) => args.rows.table.layout(args.from).is_some(),
+        Command::Export(args) => args.rows.table.layout(args.to).is_some(),
         _ => false,
     };
     if common.key_format == KeyFormat::Typed && !takes_types {

@@ -13,7 +13,7 @@ use foldb::dump::DumpReport;
 
 use crate::args::{Common, Restore};
 use crate::command::dump::{STANDARD, tell};
-use crate::command::import::{TEMPLATE, check_interrupt};
+use crate::command::import_entries::{TEMPLATE, check_interrupt};
 use crate::exit::{Exit, Outcome};
 use crate::interrupt::Watch;
 use crate::location::shown;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use foldb::{Iter, ReadOptions, Value};
+use foldb::{Iter, KeyspaceReader, ReadOptions, Value};
 use serde_json::json;
 
 use crate::args::{Common, Scan};
@@ -10,6 +10,7 @@ use crate::command::point;
 use crate::command::typed::key_of;
 use crate::exit::{Exit, Outcome};
 use crate::form::KeyFormat;
+use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::keyspace::Shown;
 use crate::output::{EntryStyle, Output};
@@ -29,7 +30,7 @@ pub(super) fn run(args: &Scan, common: &Common) -> Outcome {
         bound(&args.to)?,
         bound(&args.prefix)?.unwrap_or_default(),
     );
-    let entries = shown.keyspace.with(&once()).range(range.bounds())?;
+    let entries = shown.keyspace.with(&once()).range(range.bounds_in(&shown.keyspace)?)?;
     let walk = Walk { entries, reverse: args.reverse, limit: args.limit.unwrap_or(u64::MAX) };
     let mut output = Output::new();
     if args.count {
@@ -170,6 +171,9 @@ impl Walk {
     }
 }
 
+/// The first and the last key of a walk.
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
 /// Keys from `from` (inclusive) to `to` (exclusive).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyRange {
@@ -196,13 +200,31 @@ impl KeyRange {
         self.to.as_ref().is_some_and(|to| *to <= self.from)
     }
 
+    /// Returns the range as bounds in the order of a keyspace.
+    ///
+    /// # Errors
+    /// Fails for a part of a keyspace that is not in the order of the bytes.
+    pub(super) fn bounds_in(self, keyspace: &KeyspaceReader) -> Outcome<Bounds> {
+        if keyspace.comparator().bytewise_order() {
+            return Ok(self.bounds());
+        }
+        match self.from.is_empty() && self.to.is_none() {
+            true => Ok((Bound::Unbounded, Bound::Unbounded)),
+            false => Err(Exit::failed(format!(
+                "the comparator {} orders the keys: a part of them by its first and last key or by \
+                 a prefix is only for the order of the bytes",
+                quoted(keyspace.comparator().name().as_bytes())
+            ))),
+        }
+    }
+
     /// Returns the range as bounds. The engine refuses a range that ends before it begins.
-    pub(super) fn bounds(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    fn bounds(self) -> Bounds {
         let range = if self.is_empty() { KeyRange::nothing() } else { self };
         range.into_bounds()
     }
 
-    fn into_bounds(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    fn into_bounds(self) -> Bounds {
         (Bound::Included(self.from), self.to.map_or(Bound::Unbounded, Bound::Excluded))
     }
 }

@@ -1,6 +1,7 @@
 //! `verify`: checks everything in a closed database.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
 use foldb::repair::VerifyReport;
@@ -13,17 +14,26 @@ use crate::form::json::integer;
 use crate::location::shown;
 use crate::output::Output;
 use crate::progress;
+use crate::reverse::ReverseBytewise;
 
 /// Verifies, and prints one fault on each line.
 pub(super) fn run(args: &Verify, common: &Common) -> Outcome {
     let started = Instant::now();
     let bar = progress::bar(0, "verifying", "{prefix} {bar:30} {bytes} of {total_bytes} {elapsed}");
-    let report = foldb::repair::verify_with_progress(&args.db, common.options(), |progress| {
-        bar.set_length(progress.bytes_total);
-        bar.set_position(progress.bytes_done);
-    });
+    let verify = |options| {
+        foldb::repair::verify_with_progress(&args.db, options, |progress| {
+            bar.set_length(progress.bytes_total);
+            bar.set_position(progress.bytes_done);
+        })
+    };
+    let mut report = verify(common.options())?;
+    // The keyspace `default` takes its order from the options.
+    if report.faults.iter().any(|fault| fault.to_string().contains(ReverseBytewise::NAME)) {
+        let mut options = common.options();
+        options.default.comparator = Some(Arc::new(ReverseBytewise));
+        report = verify(options)?;
+    }
     bar.finish_and_clear();
-    let report = report?;
     let mut output = Output::new();
     if common.json {
         output.json(&to_json(&report))?;

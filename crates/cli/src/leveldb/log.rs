@@ -9,8 +9,9 @@ use foldb_leveldb_format::batch::Batch;
 use foldb_leveldb_format::encoding::{SEQUENCES, tag};
 use foldb_leveldb_format::records::Records;
 
-use super::{damaged, read_file};
+use super::damaged;
 use crate::exit::Outcome;
+use crate::foreign::read_file;
 
 /// The newest write of each key in the logs.
 #[derive(Debug, Default)]

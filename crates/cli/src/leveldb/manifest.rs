@@ -6,32 +6,14 @@ use foldb_leveldb_format::BYTEWISE;
 use foldb_leveldb_format::manifest::Manifest;
 use foldb_leveldb_format::records::Records;
 
-use super::{damaged, read_file};
+use super::damaged;
 use crate::exit::{Exit, Outcome};
+use crate::foreign::{manifest_in_force, read_file};
 use crate::form::escape::quoted;
 
 /// Returns the path of the manifest that `CURRENT` names.
 pub(super) fn in_force(directory: &Path) -> Outcome<PathBuf> {
-    let current = directory.join("CURRENT");
-    let content = read_file(&current)?;
-    let name = content.strip_suffix(b"\n").and_then(|name| std::str::from_utf8(name).ok());
-    match name.filter(|name| is_manifest(name)) {
-        Some(name) if directory.join(name).is_file() => Ok(directory.join(name)),
-        Some(name) => {
-            let message = format!("the manifest {name}, which it names, is missing");
-            Err(damaged(&current, 0, &message))
-        }
-        None => {
-            let found = quoted(&content[..content.len().min(40)]);
-            let message = format!("expected the name of a manifest, found {found}");
-            Err(damaged(&current, 0, &message))
-        }
-    }
-}
-
-fn is_manifest(name: &str) -> bool {
-    let digits = name.strip_prefix("MANIFEST-").unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    manifest_in_force(directory)?.map_err(|what| damaged(&directory.join("CURRENT"), 0, &what))
 }
 
 /// Reads the manifest in force.

@@ -9,15 +9,13 @@
 //! - [`manifest`]: which tables and logs a database consists of;
 //! - [`log`]: writes that are not in a table yet;
 //! - [`table`]: the sorted files;
-//! - [`target`] and [`table_writer`]: a new database;
-//! - [`lock`]: keeps LevelDB from opening the database meanwhile.
+//! - [`target`] and [`table_writer`]: a new database.
 
 use std::path::Path;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::Exit;
 use crate::location::shown;
 
-mod lock;
 mod log;
 mod manifest;
 mod source;
@@ -27,11 +25,6 @@ mod target;
 
 pub(crate) use source::{Facts, Source};
 pub(crate) use target::{Target, Written};
-
-fn read_file(path: &Path) -> Outcome<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| Exit::failed(format!("cannot read {}: {error}", shown(path))))
-}
 
 /// Returns the error of damage at an offset of a file.
 fn damaged(path: &Path, offset: u64, what: &str) -> Exit {

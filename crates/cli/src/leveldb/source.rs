@@ -11,11 +11,12 @@ use foldb_leveldb_format::edit::TableInfo;
 use foldb_leveldb_format::encoding::{VALUE, kind_of, sequence_of, split_internal};
 use foldb_leveldb_format::manifest::Manifest;
 
-use super::lock::SharedLock;
 use super::log::Writes;
 use super::manifest;
 use super::table::{Table, path_of};
 use crate::exit::{Exit, Outcome};
+use crate::foreign::lock::SharedLock;
+use crate::foreign::{Listing, Stream};
 use crate::location::shown;
 
 /// What a database consists of.
@@ -49,8 +50,6 @@ pub(crate) struct Source {
     manifest: PathBuf,
     _lock: SharedLock,
 }
-
-type Listing = Vec<(std::ffi::OsString, u64)>;
 
 /// Entries in the order of their keys.
 #[derive(Debug)]
@@ -116,13 +115,13 @@ impl Source {
     /// database open.
     pub(crate) fn open(directory: &Path) -> Outcome<Source> {
         let lock = SharedLock::take(directory)?;
-        let listing = list(directory)?;
+        let listing = Listing::of(directory)?;
         let current = manifest::in_force(directory)?;
         let manifest = manifest::read(directory)?;
         for info in manifest.tables.values() {
             path_of(directory, info.number)?;
         }
-        let logs = logs_in(directory, &manifest)?;
+        let logs = logs_in(directory, &listing, &manifest)?;
         let mut writes = Writes::after(manifest.last_sequence);
         for (n, log) in logs.iter().enumerate() {
             writes.add(log, n + 1 == logs.len())?;
@@ -158,11 +157,21 @@ impl Source {
         &self.facts
     }
 
-    /// Moves to the next entry. Returns false after the last one.
+    /// Checks, after the last entry, that no program changed the database meanwhile.
     ///
     /// # Errors
-    /// Fails for damage, and if a file is gone.
-    pub(crate) fn advance(&mut self) -> Outcome<bool> {
+    /// Fails if a file appeared, disappeared or has another length.
+    pub(crate) fn check_unchanged(&self) -> Outcome {
+        self.listing.check_unchanged()?;
+        match manifest::in_force(&self.directory)? == self.manifest {
+            true => Ok(()),
+            false => Err(self.listing.changed()),
+        }
+    }
+}
+
+impl Stream for Source {
+    fn advance(&mut self) -> Outcome<bool> {
         loop {
             if let Some(current) = self.current.take() {
                 self.runs[current].advance()?;
@@ -200,30 +209,12 @@ impl Source {
         }
     }
 
-    /// Returns the key of the current entry.
-    pub(crate) fn key(&self) -> &[u8] {
+    fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Returns the value of the current entry.
-    pub(crate) fn value(&self) -> &[u8] {
-        self.current.map_or(&[], |current| self.runs[current].value())
-    }
-
-    /// Checks, after the last entry, that no program changed the database meanwhile.
-    ///
-    /// # Errors
-    /// Fails if a file appeared, disappeared or has another length.
-    pub(crate) fn check_unchanged(&self) -> Outcome {
-        let is_same = list(&self.directory)? == self.listing
-            && manifest::in_force(&self.directory)? == self.manifest;
-        match is_same {
-            true => Ok(()),
-            false => Err(Exit::failed(format!(
-                "{} changed during the import: close the database in all programs, and try again",
-                shown(&self.directory)
-            ))),
-        }
+    fn base(&self) -> Option<&[u8]> {
+        self.current.map(|current| self.runs[current].value())
     }
 }
 
@@ -232,17 +223,9 @@ impl Source {
 /// # Errors
 /// Fails if the first of them is missing. LevelDB creates it before the manifest names it, so then
 /// the log was lost, or the last edits of the manifest.
-fn logs_in(directory: &Path, manifest: &Manifest) -> Outcome<Vec<PathBuf>> {
-    let mut logs: Vec<(u64, PathBuf)> = list(directory)?
-        .into_iter()
-        .filter_map(|(name, _)| {
-            let digits = name.to_str()?.strip_suffix(".log")?;
-            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-            let number = is_number.then(|| digits.parse().ok()).flatten()?;
-            manifest.needs_log(number).then(|| (number, directory.join(&name)))
-        })
-        .collect();
-    logs.sort();
+fn logs_in(directory: &Path, listing: &Listing, manifest: &Manifest) -> Outcome<Vec<PathBuf>> {
+    let mut logs = listing.numbered(".log");
+    logs.retain(|&(number, _)| manifest.needs_log(number));
     if manifest.log > 0 && !logs.iter().any(|(number, _)| *number == manifest.log) {
         let path = directory.join(format!("{:06}.log", manifest.log));
         return Err(Exit::failed(format!(
@@ -251,7 +234,8 @@ fn logs_in(directory: &Path, manifest: &Manifest) -> Outcome<Vec<PathBuf>> {
             shown(&path)
         )));
     }
-    Ok(logs.into_iter().map(|(_, path)| path).collect())
+    let path = |&(number, _): &(u64, u64)| directory.join(format!("{number:06}.log"));
+    Ok(logs.iter().map(path).collect())
 }
 
 fn runs_of(directory: &Path, manifest: Manifest, writes: Writes) -> Vec<Run> {
@@ -275,18 +259,4 @@ fn runs_of(directory: &Path, manifest: Manifest, writes: Writes) -> Vec<Run> {
 fn order(info: &TableInfo) -> (&[u8], Reverse<u64>) {
     let split = split_internal(&info.smallest);
     split.map_or((&info.smallest, Reverse(0)), |(key, tag)| (key, Reverse(tag)))
-}
-
-/// Lists the files with their lengths.
-fn list(directory: &Path) -> Outcome<Listing> {
-    let failed = |error: std::io::Error| {
-        Exit::failed(format!("cannot read the directory {}: {error}", shown(directory)))
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        files.push((entry.file_name(), entry.metadata().map_err(failed)?.len()));
-    }
-    files.sort();
-    Ok(files)
 }

@@ -3,8 +3,6 @@
 //! Invariant: a table whose last key was returned had every block and every key that its manifest
 //! entry promises.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use foldb_leveldb_format::Order;
@@ -15,10 +13,8 @@ use foldb_leveldb_format::table::{Contents, Damage, FOOTER, Footer, Handle, TRAI
 
 use super::damaged;
 use crate::exit::{Exit, Outcome};
+use crate::foreign::window::Window;
 use crate::location::shown;
-
-/// How much a read takes from the file at once.
-const WINDOW: usize = 256 << 10;
 
 /// A table being read.
 #[derive(Debug)]
@@ -54,10 +50,10 @@ impl Table {
     /// # Errors
     /// Fails if the file is shorter than the manifest says, or its footer or index is damaged.
     pub(super) fn open(directory: &Path, info: &TableInfo) -> Outcome<Table> {
-        let mut blocks = Blocks::open(path_of(directory, info.number)?, info.size)?;
+        let mut blocks = Blocks::open(&path_of(directory, info.number)?, info.size)?;
         let at = info.size - FOOTER as u64;
-        let footer = Footer::decode(&blocks.bytes(at, FOOTER)?);
-        let footer = footer.map_err(|_| damaged(&blocks.path, at, "the footer is damaged"))?;
+        let footer = Footer::decode(&blocks.0.bytes(at, FOOTER)?);
+        let footer = footer.map_err(|_| damaged(blocks.0.path(), at, "the footer is damaged"))?;
         let index = blocks.block(footer.index)?;
         Ok(Table {
             info: info.clone(),
@@ -132,20 +128,13 @@ impl Table {
     /// Returns the error of damage in the present block.
     fn damaged(&self, what: &str) -> Exit {
         let at = self.cursor.handle().filter(|_| self.cursor.is_valid());
-        damaged(&self.cursor.source().path, at.map_or(0, |block| block.offset), what)
+        damaged(self.cursor.source().0.path(), at.map_or(0, |block| block.offset), what)
     }
 }
 
 /// The blocks of a table, whose checksums are right.
 #[derive(Debug)]
-struct Blocks {
-    path: PathBuf,
-    size: u64,
-    file: File,
-    /// Bytes of the file from `window_at` on.
-    window: Vec<u8>,
-    window_at: u64,
-}
+struct Blocks(Window);
 
 impl Source for Blocks {
     type Block = Vec<u8>;
@@ -157,11 +146,11 @@ impl Source for Blocks {
     }
 
     fn block(&mut self, handle: Handle) -> Outcome<Vec<u8>> {
-        let Some(stored) = handle.stored(self.size - FOOTER as u64) else {
+        let Some(stored) = handle.stored(self.0.size() - FOOTER as u64) else {
             return Err(self.damaged(Damage::Outside, Some(handle)));
         };
         // It fits into the file, and so into memory.
-        let mut bytes = self.bytes(handle.offset, stored)?;
+        let mut bytes = self.0.bytes(handle.offset, stored)?;
         match unpack(&bytes, true) {
             Ok(Contents::Decompressed(contents)) => Ok(contents),
             Ok(Contents::Plain) => {
@@ -178,43 +167,22 @@ impl Source for Blocks {
                 "a block of {} is compressed in a way that foldb does not know: expected 0 or 1 \
                  (Snappy), found {kind}: compact the database with LevelDB and Snappy, and try \
                  again",
-                shown(&self.path)
+                shown(self.0.path())
             )),
-            _ => damaged(&self.path, block.map_or(0, |block| block.offset), &damage.to_string()),
+            _ => damaged(self.0.path(), block.map_or(0, |block| block.offset), &damage.to_string()),
         }
     }
 }
 
 impl Blocks {
-    fn open(path: PathBuf, size: u64) -> Outcome<Blocks> {
-        let failed = |error| Exit::failed(format!("cannot read {}: {error}", shown(&path)));
-        let file = File::open(&path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
+    fn open(path: &Path, size: u64) -> Outcome<Blocks> {
+        let failed = |error| Exit::failed(format!("cannot read {}: {error}", shown(path)));
+        let (mut window, len) = Window::open(path).map_err(failed)?;
         if len < size || size < FOOTER as u64 {
             let what = format!("expected a table of {size} bytes, found {len}");
-            return Err(damaged(&path, 0, &what));
+            return Err(damaged(path, 0, &what));
         }
-        Ok(Blocks { path, size, file, window: Vec::new(), window_at: 0 })
-    }
-
-    /// Reads bytes of the file.
-    fn bytes(&mut self, at: u64, len: usize) -> Outcome<Vec<u8>> {
-        let inside = |this: &Blocks| {
-            let begin = usize::try_from(at.checked_sub(this.window_at)?).ok()?;
-            this.window.get(begin..begin.checked_add(len)?).map(<[u8]>::to_vec)
-        };
-        if let Some(bytes) = inside(self) {
-            return Ok(bytes);
-        }
-        let left = self.size - at;
-        self.window.resize(left.min(len.max(WINDOW) as u64) as usize, 0);
-        self.window_at = at;
-        let mut read = || {
-            self.file.seek(SeekFrom::Start(at))?;
-            self.file.read_exact(&mut self.window)
-        };
-        read()
-            .map_err(|error| Exit::failed(format!("cannot read {}: {error}", shown(&self.path))))?;
-        Ok(self.window[..len].to_vec())
+        window.cut(size);
+        Ok(Blocks(window))
     }
 }

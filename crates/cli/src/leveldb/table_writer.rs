@@ -1,15 +1,13 @@
 //! Writes a table of a new database.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use foldb_leveldb_format::builder::{NoPolicy, Output, Settings, TableBuilder};
+use foldb_leveldb_format::builder::{NoPolicy, Settings, TableBuilder};
 use foldb_leveldb_format::edit::TableInfo;
 use foldb_leveldb_format::encoding::{Internal, VALUE, tag};
 
-use crate::exit::{Exit, Outcome};
-use crate::location::shown;
+use crate::exit::Outcome;
+use crate::foreign::output::{OutputFile, cannot_write};
 
 /// The sequence number of every entry. A new database has no older writes.
 pub(super) const SEQUENCE: u64 = 1;
@@ -18,27 +16,14 @@ pub(super) const SEQUENCE: u64 = 1;
 #[derive(Debug)]
 pub(super) struct TableWriter {
     path: PathBuf,
-    table: TableBuilder<TableFile, Internal, NoPolicy>,
+    table: TableBuilder<OutputFile, Internal, NoPolicy>,
     info: TableInfo,
-}
-
-#[derive(Debug)]
-struct TableFile(BufWriter<File>);
-
-impl Output for TableFile {
-    type Error = io::Error;
-
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
 }
 
 impl TableWriter {
     pub(super) fn create(directory: &Path, number: u64) -> Outcome<TableWriter> {
         let path = directory.join(format!("{number:06}.ldb"));
-        let file = File::create_new(&path)
-            .map_err(|error| Exit::failed(format!("cannot create {}: {error}", shown(&path))))?;
-        let file = TableFile(BufWriter::with_capacity(256 << 10, file));
+        let file = OutputFile::create(&path)?;
         let (smallest, largest) = (Vec::new(), Vec::new());
         Ok(TableWriter {
             path,
@@ -68,13 +53,7 @@ impl TableWriter {
         let failed = |error| cannot_write(&self.path, &error);
         self.table.finish().map_err(failed)?;
         self.info.size = self.table.written();
-        let file = self.table.into_file().0.into_inner();
-        let file = file.map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
+        self.table.into_file().finish(&self.path)?;
         Ok(self.info)
     }
-}
-
-pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Exit {
-    Exit::failed(format!("cannot write {}: {error}", shown(path)))
 }

@@ -10,8 +10,9 @@ use foldb_leveldb_format::edit::{Edit, TableInfo};
 use foldb_leveldb_format::encoding::TAG_LEN;
 use foldb_leveldb_format::{BYTEWISE, LEVELS, records};
 
-use super::table_writer::{SEQUENCE, TableWriter, cannot_write};
+use super::table_writer::{SEQUENCE, TableWriter};
 use crate::exit::{Exit, Outcome};
+use crate::foreign::output::cannot_write;
 use crate::form::escape::quoted;
 
 /// Bytes that fill a table: LevelDB's default.
@@ -128,6 +129,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
 mod tests {
     use super::super::Source;
     use super::*;
+    use crate::foreign::Stream;
 
     fn entries() -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut entries = vec![(Vec::new(), b"the empty key".to_vec())];
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(source.facts().tables, written.tables);
         for (key, value) in entries() {
             assert!(source.advance().unwrap());
-            assert!(source.key() == key && source.value() == value, "{key:?}");
+            assert!(source.key() == key && source.base().unwrap() == value, "{key:?}");
         }
         assert!(!source.advance().unwrap());
         source.check_unchanged().unwrap();

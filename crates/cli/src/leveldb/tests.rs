@@ -11,6 +11,7 @@ use foldb_leveldb_format::{BYTEWISE, records};
 use super::Source;
 use super::mutator::{corpus, mutate, time};
 use super::table_writer::{SEQUENCE, TableWriter};
+use crate::foreign::Stream;
 
 /// Writes a table. Its entries get the sequence number of all new entries.
 fn table(directory: &Path, level: u32, number: u64, keys: &[&str]) -> TableInfo {
@@ -82,7 +83,7 @@ fn entries(directory: &Path) -> Result<Vec<String>, String> {
         let mut source = Source::open(directory)?;
         let mut all = Vec::new();
         while source.advance()? {
-            let (key, value) = (source.key(), source.value());
+            let (key, value) = (source.key(), source.base().unwrap());
             all.push(format!("{}={}", key.escape_ascii(), value.escape_ascii()));
         }
         source.check_unchanged()?;

@@ -321,8 +321,10 @@ fn what_is_not_leveldb_is_refused() {
     );
     shell.ok("put own k v");
     assert!(refused_kind(&shell, "own").contains("is a foldb database already"));
-    let message = shell.run("import --from rocksdb src dst").failed(2);
+    let message = shell.run("import --from berkeleydb src dst").failed(2);
     assert!(message.contains("leveldb"), "{message}");
+    let message = shell.run("import --from leveldb --skip-damaged src dst").failed(2);
+    assert!(message.contains("--skip-damaged is for --from rocksdb"), "{message}");
     let message = shell.run("import src dst").failed(2);
     assert!(message.contains("--from"), "{message}");
 }

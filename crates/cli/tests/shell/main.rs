@@ -15,10 +15,14 @@ mod examples;
 mod expiry;
 #[cfg(unix)]
 mod export;
+#[cfg(unix)]
+mod export_rocksdb;
 mod foldb;
 mod gc;
 #[cfg(unix)]
 mod import;
+#[cfg(unix)]
+mod import_rocksdb;
 mod json;
 mod keys;
 mod keyspaces;
@@ -37,6 +41,8 @@ mod points;
 mod queue;
 mod repair;
 mod resume;
+#[cfg(unix)]
+mod rocksdb;
 mod rows;
 mod scan;
 mod strangers;

@@ -50,9 +50,8 @@ pub(crate) fn refuse_foreign(fs: &dyn FileSystem, names: &FileNames) -> Result<(
              leveldb SRC DST` to copy it into a foldb database"
         }
         Some(Engine::RocksDb) => {
-            "this is a RocksDB database, which foldb can neither open nor import, and nothing in \
-             it was changed: export its entries with RocksDB's tools, and load them with `foldb \
-             load`"
+            "this is a RocksDB database, and foldb changes nothing in it: run `foldb import --from \
+             rocksdb SRC DST` to copy it into a foldb database"
         }
     };
     Err(Error::new(ErrorKind::ForeignDatabase, message).in_file(names.directory()))

@@ -16,6 +16,7 @@ mod number;
 mod put;
 mod putifabsent;
 pub mod set;
+mod sortlist;
 pub mod stats;
 pub mod top;
 
@@ -269,6 +270,16 @@ const BUILTINS: &[BuiltinInfo] = &[
         id: None,
         missing_feature: None,
         make: histogram::make_histogram,
+    },
+    BuiltinInfo {
+        name: "sortlist",
+        parameter: None,
+        text: TextForm::Bytes,
+        summary: "merges sorted lists of whole numbers with commas between",
+        example: "3,12",
+        id: Some(19),
+        missing_feature: None,
+        make: sortlist::make_sortlist,
     },
 ];
 

@@ -125,6 +125,14 @@ fn missing_bytes_are_neutral() {
 }
 
 #[test]
+fn sortlist_leaves_out_what_is_no_number() {
+    assert_eq!(fold("sortlist", None, &[b"3,12", b"5"]), value(b"3,5,12"));
+    assert_eq!(fold("sortlist", None, &[b"+7, -2,x", b"9y,,99999999999"]), value(b"-2,7,9"));
+    assert_eq!(fold("sortlist", Some(b"4\x001"), &[b"", b"4"]), value(b"4,4"));
+    assert_eq!(fold("sortlist", Some(b"x"), &[b"y"]), value(b""));
+}
+
+#[test]
 fn lists_keep_their_elements_apart() {
     let value_of = |elements: &[&str]| value(list::operand(elements));
     let (ab, c) = (list::operand(["a,", ""]), list::operand(["c"]));
@@ -212,6 +220,20 @@ fn examples_are_operands() {
 }
 
 proptest! {
+    /// As RocksDB's `sortlist`, for operands that are sorted.
+    #[test]
+    fn sorted_lists_are_merged(mut a: Vec<i32>, mut b: Vec<i32>, mut base: Vec<i32>) {
+        let text = |list: &[i32]| {
+            let numbers: Vec<String> = list.iter().map(i32::to_string).collect();
+            numbers.join(",").into_bytes()
+        };
+        [&mut a, &mut b, &mut base].into_iter().for_each(|list| list.sort_unstable());
+        let mut all = [&a[..], &b, &base].concat();
+        all.sort_unstable();
+        let found = full(&*operator("sortlist"), Some(&text(&base)), &[text(&a), text(&b)]);
+        prop_assert_eq!(found, value(text(&all)));
+    }
+
     /// RocksDB's `max` starts from the base, or the empty string, and keeps whatever is larger.
     #[test]
     fn max_and_min_are_of_the_bytes(base: Option<Vec<u8>>, operands in prop::collection::vec(any::<Vec<u8>>(), 1..5)) {

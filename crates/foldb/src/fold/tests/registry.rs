@@ -79,6 +79,7 @@ fn builtin_ids_never_change() {
             ("stats", Some(18)),
             ("top", None),
             ("histogram", None),
+            ("sortlist", Some(19)),
         ]
     );
     let registry = bare();

@@ -1,6 +1,6 @@
-//! Keeps LevelDB from opening a database while it is read.
+//! Keeps LevelDB or RocksDB from opening a database while it is read.
 //!
-//! LevelDB takes an exclusive lock of the file `LOCK`. A shared lock of the same kind excludes it,
+//! Both take an exclusive lock of the file `LOCK`. A shared lock of the same kind excludes them,
 //! needs no permission to write, and changes nothing. It ends with the process.
 
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::path::Path;
 use crate::exit::{Exit, Outcome};
 use crate::location::shown;
 
-/// The lock of a database, until it is dropped. A database without a file `LOCK` has none: LevelDB
-/// never opened it here.
+/// The lock of a database, until it is dropped. A database without a file `LOCK` has none: no
+/// program opened it here.
 #[derive(Debug)]
-pub(super) struct SharedLock {
+pub(crate) struct SharedLock {
     _file: Option<File>,
 }
 
@@ -22,7 +22,7 @@ impl SharedLock {
     ///
     /// # Errors
     /// Fails if a program has the database open.
-    pub(super) fn take(directory: &Path) -> Outcome<SharedLock> {
+    pub(crate) fn take(directory: &Path) -> Outcome<SharedLock> {
         let path = directory.join("LOCK");
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -45,7 +45,7 @@ impl SharedLock {
     }
 }
 
-/// Takes a lock of the kind that LevelDB takes. Returns false if another process has it.
+/// Takes a lock of the kind that these programs take. Returns false if another process has it.
 #[cfg(unix)]
 fn try_lock(file: &File) -> io::Result<bool> {
     use rustix::fs::{FlockOperation, fcntl_lock};
