@@ -71,7 +71,7 @@ class Foldb:
         self.db.merge_many(words, 1)
 
     def count_frame(self, frame):
-        self.db.merge_many(frame)
+        self.db.merge_many(frame.group_by("word").sum())
 
     def total(self):
         return self.counts.total()
