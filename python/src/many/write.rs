@@ -39,7 +39,10 @@ struct Writer<'a> {
     verb: Verb,
     batch: WriteBatch,
     groups: Option<Groups>,
+    /// Rows that were written or wait for others of their keys.
     written: u64,
+    /// Rows that are certainly written.
+    safe: u64,
 }
 
 /// What is written where.
@@ -77,14 +80,14 @@ pub(crate) fn write(
         batch: WriteBatch::new(),
         groups,
         written: 0,
+        safe: 0,
     };
-    if let Err(error) = writer.all(py, columns) {
-        // What came before the mistake is written, whether or not it waited for others of its keys.
-        writer.flush(py)?;
-        error.value(py).setattr("rows_written", writer.written)?;
+    let read = writer.all(py, columns);
+    // What came before a mistake is written, whether or not it waits for others of its keys.
+    if let Err(error) = writer.flush(py).and(read) {
+        error.value(py).setattr("rows_written", writer.safe)?;
         return Err(error);
     }
-    writer.flush(py)?;
     if is_synced {
         py.unlocked(|| writer.db.sync()).map_err(raise)?;
     }
@@ -184,6 +187,7 @@ impl Writer<'_> {
         let Some(groups) = &mut self.groups else {
             py.unlocked(|| self.batches(keys, first, values)).map_err(raise)?;
             self.written += values.len() as u64;
+            self.safe = self.written;
             return Ok(());
         };
         let is_full = py.unlocked(|| {
@@ -245,8 +249,11 @@ impl Writer<'_> {
             groups.drain(|key, operand| self.add(false, key, operand))?;
             self.write_batch()
         });
+        // After an error, nothing of what waited is merged again: some of it may be written.
+        written.map_err(raise)?;
         self.groups = Some(groups);
-        written.map_err(raise)
+        self.safe = self.written;
+        Ok(())
     }
 }
 
