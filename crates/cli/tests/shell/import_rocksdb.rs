@@ -328,11 +328,12 @@ fn a_value_of_several_columns_is_named_or_cut() {
 }
 
 /// Each was written by the release in its name.
-const GOLDEN: [&str; 6] = [
+const GOLDEN: [&str; 7] = [
     "release_7_8",
     "release_7_8_blobs",
     "release_11_8",
     "release_11_8_columns",
+    "release_11_8_columns_in_blobs",
     "release_11_8_footer_6",
     "release_11_8_values_apart",
 ];
