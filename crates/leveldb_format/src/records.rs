@@ -296,8 +296,14 @@ impl<'a> Records<'a> {
     /// Skips the end of a block that is too short for a header.
     fn skip_padding(&mut self) {
         let left = BLOCK - self.at % BLOCK;
-        if left < HEADER {
-            self.at = (self.at + left).min(self.bytes.len());
+        let end = (self.at + left).min(self.bytes.len());
+        // A header with the number of the log is longer.
+        let is_padding = left < HEADER
+            || self.rocksdb.is_some()
+                && left < HEADER + NUMBER
+                && self.bytes[self.at..end].iter().all(|&byte| byte == 0);
+        if is_padding {
+            self.at = end;
         }
     }
 
@@ -503,6 +509,26 @@ mod tests {
         let mut records = Records::of(&file);
         assert_eq!(records.next(), Ok(None));
         assert_eq!(records.bad_tail(), Some(Reason::Checksum));
+    }
+
+    /// The end of a block of a recycled log is too short for a header from 10 bytes on.
+    #[test]
+    fn the_padding_of_a_recycled_log_is_no_damage() {
+        let part = |payload: &[u8]| {
+            let covered = [&[NUMBERED_WHOLE][..], &9_u32.to_le_bytes(), payload].concat();
+            let checksum = masked(crc32c::crc32c(&covered)).to_le_bytes();
+            [&checksum[..], &(payload.len() as u16).to_le_bytes(), &covered].concat()
+        };
+        for padding in 0..HEADER + NUMBER {
+            let first = vec![7; BLOCK - HEADER - NUMBER - padding];
+            let mut file = part(&first);
+            file.resize(BLOCK, 0);
+            file.extend(part(b"next"));
+            let mut records = Records::of_rocksdb(&file, 9);
+            assert_eq!(records.next(), Ok(Some(&first[..])), "{padding}");
+            assert_eq!(records.next(), Ok(Some(&b"next"[..])), "{padding}");
+            assert_eq!(records.next(), Ok(None));
+        }
     }
 
     /// A length that leads beyond the end of the file once hid all later blocks as a tail.

@@ -143,7 +143,8 @@ fn blob(bytes: &[u8]) {
         assert!(at < reference.offset && len as u64 >= reference.len);
     }
     if let Ok(columns) = entity::decode(record) {
-        let held: usize = columns.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let len = |column: &entity::Column<'_>| column.name.len() + column.value.len();
+        let held: usize = columns.iter().map(len).sum();
         assert!(held <= record.len(), "columns are in the value");
     }
 }

@@ -128,3 +128,7 @@ fn is_manifest(name: &str) -> bool {
     let digits = name.strip_prefix("MANIFEST-").unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
+
+#[cfg(test)]
+#[path = "../../../foldb/tests/support/mutator.rs"]
+pub(crate) mod mutator;

@@ -36,8 +36,4 @@ fn damaged(path: &Path, offset: u64, what: &str) -> Exit {
 }
 
 #[cfg(test)]
-#[path = "../../../foldb/tests/support/mutator.rs"]
-mod mutator;
-
-#[cfg(test)]
 mod tests;

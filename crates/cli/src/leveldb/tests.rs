@@ -9,9 +9,9 @@ use foldb_leveldb_format::encoding::{DELETION, TAG_LEN, VALUE, put_prefixed, tag
 use foldb_leveldb_format::{BYTEWISE, records};
 
 use super::Source;
-use super::mutator::{corpus, mutate, time};
 use super::table_writer::{SEQUENCE, TableWriter};
 use crate::foreign::Stream;
+use crate::foreign::mutator::{corpus, mutate, time};
 
 /// Writes a table. Its entries get the sequence number of all new entries.
 fn table(directory: &Path, level: u32, number: u64, keys: &[&str]) -> TableInfo {

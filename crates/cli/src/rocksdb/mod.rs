@@ -35,3 +35,6 @@ pub(crate) use families::{Choices, Family};
 pub(crate) use order::Order;
 pub(crate) use source::{Database, Facts};
 pub(crate) use target::Tables;
+
+#[cfg(test)]
+mod tests;

@@ -220,25 +220,32 @@ impl Entries {
             Ok(columns) => columns,
             Err(fault) => return self.lost(fault),
         };
-        let named = columns.iter().find(|(name, _)| !name.is_empty());
-        if let Some((name, _)) = named
+        let named = columns.iter().find(|column| !column.name.is_empty());
+        if let Some(column) = named
             && !self.only_default_column
         {
             return Err(Exit::failed(format!(
                 "the value of key {} has the column {}, and foldb's values have no columns: import \
                  only the default column of such values with --only-default-column",
                 quoted(&self.key),
-                quoted(name)
+                quoted(column.name)
             )));
         }
-        let default = columns.iter().find(|(name, _)| name.is_empty());
-        // RocksDB shows an empty value, too.
-        Ok(Some(default.map_or(Vec::new(), |(_, value)| value.to_vec())))
+        match columns.iter().find(|column| column.name.is_empty()) {
+            Some(column) if column.is_blob => self.blobs.get(&self.key, column.value),
+            Some(column) => Ok(Some(column.value.to_vec())),
+            // RocksDB shows an empty value, too.
+            None => Ok(Some(Vec::new())),
+        }
     }
 
     fn lost(&self, fault: Fault) -> Outcome<Option<Vec<u8>>> {
-        let what = format!("{fault}, of key {}", quoted(&self.key));
-        self.place.losses.note(&self.place.directory, 0, Fault::damaged(what)).map(|()| None)
+        let of_key = |what: String| format!("{what}, of key {}", quoted(&self.key));
+        let fault = match fault {
+            Fault::Damaged(what) => Fault::Damaged(of_key(what)),
+            Fault::Unsupported(what) => Fault::Unsupported(of_key(what)),
+        };
+        self.place.losses.note(&self.place.directory, 0, fault).map(|()| None)
     }
 }
 

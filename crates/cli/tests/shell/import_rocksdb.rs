@@ -328,11 +328,13 @@ fn a_value_of_several_columns_is_named_or_cut() {
 }
 
 /// Each was written by the release in its name.
-const GOLDEN: [&str; 6] = [
+const GOLDEN: [&str; 8] = [
     "release_7_8",
     "release_7_8_blobs",
+    "release_7_8_no_checksums",
     "release_11_8",
     "release_11_8_columns",
+    "release_11_8_columns_in_blobs",
     "release_11_8_footer_6",
     "release_11_8_values_apart",
 ];
@@ -369,7 +371,11 @@ fn a_changed_byte_is_found_or_left_out() {
             let path = entry.unwrap().path();
             let bytes = fs::read(&path).unwrap();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if name.starts_with("OPTIONS") || name == "CURRENT" || bytes.is_empty() {
+            // Nothing can find a changed byte of a table without checksums.
+            let is_unchecked =
+                golden.ends_with("release_7_8_no_checksums") && name.ends_with("sst");
+            if is_unchecked || name.starts_with("OPTIONS") || name == "CURRENT" || bytes.is_empty()
+            {
                 continue;
             }
             for n in 0..3 {
