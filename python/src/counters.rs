@@ -111,10 +111,10 @@ impl Counters {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let py = slf.py();
-        if let Ok(count) = value.cast::<Count>() {
-            if let Some(amount) = Count::noted(count, slf, key)? {
-                return slf.get().add(py, key, amount);
-            }
+        if let Ok(count) = value.cast::<Count>()
+            && let Some(amount) = Count::noted(count, slf, key)?
+        {
+            return slf.get().add(py, key, amount);
         }
         let number = amount_of(value)?;
         let reader = slf.get().reader(py);
