@@ -1,13 +1,16 @@
 //! Sets, lists and sketches: what their classes in Python share.
 
+use std::borrow::Cow;
+
 use foldb::operators::{hyperloglog, list, set};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyFrozenSet, PyString, PyTuple};
 
 use crate::buffers::{Numbers, bytes_of, element_of};
 use crate::callbacks::detached;
 use crate::ending::Unlocked;
-use crate::errors::raise;
+use crate::errors::{not_pickled, raise};
 use crate::keyspace::Keyspace;
 use crate::many::{self, Columns, Form, Together, Verb};
 
@@ -36,10 +39,10 @@ impl Bag {
     }
 
     /// Returns the bytes of an element.
-    fn element<'a>(&self, given: &'a Bound<'_, PyAny>) -> PyResult<std::borrow::Cow<'a, [u8]>> {
+    fn element<'a>(&self, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
         match self.together {
             Some(Together::Sketch) => element_of(given, "element"),
-            _ => bytes_of(given, "element"),
+            _ => element(given, "element"),
         }
     }
 }
@@ -48,7 +51,8 @@ impl Bag {
 #[pymethods]
 impl Bag {
     #[new]
-    fn new(keyspace: &Bound<'_, Keyspace>) -> PyResult<Bag> {
+    #[pyo3(signature = (keyspace, *_arguments))]
+    fn new(keyspace: &Bound<'_, Keyspace>, _arguments: &Bound<'_, PyTuple>) -> PyResult<Bag> {
         let reader = keyspace.as_super().get();
         let operator = keyspace.py().unlocked(|| reader.operator());
         let operator = operator.as_deref().unwrap_or_default();
@@ -67,6 +71,10 @@ impl Bag {
     #[getter]
     fn keyspace(&self, py: Python<'_>) -> Py<Keyspace> {
         self.home.clone_ref(py)
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(not_pickled(slf.as_any()))
     }
 
     /// Adds an element to the value of a key, without reading it.
@@ -127,26 +135,35 @@ impl Bag {
     }
 }
 
-fn shown<'py>(py: Python<'py>, parts: Vec<&[u8]>) -> PyResult<Bound<'py, PyList>> {
-    PyList::new(py, parts.into_iter().map(|part| PyBytes::new(py, part)))
+/// Returns the bytes of an element. A text is refused, because reads return bytes: the program
+/// would look for its text in vain.
+fn element<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<Cow<'a, [u8]>> {
+    if given.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err(format!(
+            "{name}: expected bytes, not str: encode it, as reads return bytes"
+        )));
+    }
+    bytes_of(given, name)
 }
 
 /// Returns the operand that removes a member from a set.
 #[pyfunction]
 pub(crate) fn set_remove<'py>(member: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(member.py(), &set::remove(bytes_of(member, "member")?)))
+    Ok(PyBytes::new(member.py(), &set::remove(element(member, "member")?)))
 }
 
-/// Returns the members of a set, in their order.
+/// Returns the members of a set.
 #[pyfunction]
-pub(crate) fn set_members<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Bound<'py, PyList>> {
-    shown(py, set::members(value).map_err(raise)?)
+pub(crate) fn set_members<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Bound<'py, PyFrozenSet>> {
+    let members = set::members(value).map_err(raise)?;
+    PyFrozenSet::new(py, members.into_iter().map(|member| PyBytes::new(py, member)))
 }
 
 /// Returns the elements of a list, the oldest first.
 #[pyfunction]
-pub(crate) fn list_elements<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Bound<'py, PyList>> {
-    shown(py, list::elements(value).map_err(raise)?)
+pub(crate) fn list_elements<'py>(py: Python<'py>, value: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+    let elements = list::elements(value).map_err(raise)?;
+    PyTuple::new(py, elements.into_iter().map(|element| PyBytes::new(py, element)))
 }
 
 /// Returns about how many different elements were added to a sketch.

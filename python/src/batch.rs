@@ -1,13 +1,12 @@
 //! Batches: writes of any keyspaces that happen together.
 
-use std::sync::atomic::Ordering;
-
 use foldb::{BatchOp, WriteBatch, WriteOptions};
 use pyo3::prelude::*;
 
 use crate::buffers::value_of;
 use crate::callbacks::detached;
-use crate::errors::{closed, raise};
+use crate::elsewhere::Elsewhere;
+use crate::errors::{not_pickled, raise};
 use crate::keyspace::Keyspace;
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING};
@@ -42,9 +41,7 @@ impl Batch {
             None => self.home.bind(py).as_super().get(),
             Some(other) => other.as_super().get(),
         };
-        if reader.closed.load(Ordering::Acquire) {
-            return Err(raise(closed("database")));
-        }
+        reader.closed.check().map_err(raise)?;
         change(&mut self.batch, reader, reader.live()?)
     }
 }
@@ -59,9 +56,10 @@ impl Batch {
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         let expires = ttl.map(lifetime).transpose()?;
         self.change(py, keyspace, |batch, reader, keyspace| {
             let value = value_of(value, reader.numbers, "value")?;
@@ -77,8 +75,9 @@ impl Batch {
         &mut self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         self.change(py, keyspace, |batch, reader, keyspace| {
             batch.delete_in(keyspace, reader.keys.encode(key, "key")?);
             Ok(())
@@ -93,8 +92,9 @@ impl Batch {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
         prefix: Option<&Bound<'_, PyAny>>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         self.change(py, keyspace, |batch, reader, keyspace| {
             let asked = Asked { start, stop, prefix, ..EVERYTHING };
             batch.delete_range_in(keyspace, asked.range(&reader.keys)?);
@@ -110,9 +110,10 @@ impl Batch {
         key: &Bound<'_, PyAny>,
         operand: &Bound<'_, PyAny>,
         operator: Option<&str>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
         ttl: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         let expires = ttl.map(lifetime).transpose()?;
         self.change(py, keyspace, |batch, reader, keyspace| {
             let (key, operand, named) = reader.merging(key, operand, operator)?;
@@ -174,6 +175,10 @@ impl Batch {
         detached(py, || db.with(&options).write(batch))?;
         self.batch.clear();
         Ok(())
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(not_pickled(slf.as_any()))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -7,14 +7,14 @@
 use std::ops::Bound as End;
 
 use foldb::{WriteBatch, WriteOptions};
-use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt};
+use pyo3::types::PyDict;
 
 use crate::buffers::Numbers;
+use crate::count::Count;
 use crate::ending::Unlocked;
-use crate::errors::raise;
+use crate::errors::{not_pickled, raise};
 use crate::keyspace::Keyspace;
 use crate::many::{Table, counted};
 use crate::reader::{Data, Reader, reading};
@@ -36,7 +36,7 @@ fn number_of(bytes: &[u8]) -> PyResult<i64> {
     Ok(i64::from_le_bytes(bytes))
 }
 
-fn amount_of(given: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub(crate) fn amount_of(given: &Bound<'_, PyAny>) -> PyResult<i64> {
     given.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(given.py()) {
             PyOverflowError::new_err("amount: expected an int of 64 bits")
@@ -51,7 +51,7 @@ impl Counters {
         self.home.bind(py).as_super().get()
     }
 
-    fn read(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    pub(crate) fn read(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         let reader = self.reader(py);
         let key = reader.keys.encode(key, "key")?;
         let found = py.unlocked(|| reading!(&*reader.data, own => own.get(&key))).map_err(raise)?;
@@ -102,7 +102,7 @@ impl Counters {
     }
 
     fn __getitem__(slf: &Bound<'_, Self>, key: Bound<'_, PyAny>) -> Count {
-        Count { counters: slf.clone().unbind(), key: key.unbind(), amount: None }
+        Count::new(slf, key)
     }
 
     fn __setitem__(
@@ -111,16 +111,10 @@ impl Counters {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let py = slf.py();
-        if let Ok(count) = value.cast::<Count>() {
-            let noted = {
-                let count = count.borrow();
-                let is_own = count.counters.is(slf) && count.key.bind(py).eq(key)?;
-                count.amount.filter(|_| is_own)
-            };
-            if let Some(amount) = noted {
-                count.borrow_mut().amount = None;
-                return slf.get().add(py, key, amount);
-            }
+        if let Ok(count) = value.cast::<Count>()
+            && let Some(amount) = Count::noted(count, slf, key)?
+        {
+            return slf.get().add(py, key, amount);
         }
         let number = amount_of(value)?;
         let reader = slf.get().reader(py);
@@ -135,6 +129,10 @@ impl Counters {
 
     fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         self.home.bind(py).as_any().del_item(key)
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Err(not_pickled(slf.as_any()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -165,9 +163,10 @@ impl Counters {
     fn most_common<'py>(
         &self,
         py: Python<'py>,
-        n: Option<usize>,
+        n: Option<i64>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, i64)>> {
-        let best = self.best(py, n)?;
+        // `Counter` of the standard library returns nothing for numbers below 0, too.
+        let best = self.best(py, n.map(|n| usize::try_from(n).unwrap_or(0)))?;
         let keys = &self.reader(py).keys;
         best.into_iter().map(|(count, key)| Ok((keys.decode(py, &key)?, count))).collect()
     }
@@ -217,156 +216,4 @@ impl Counters {
 fn keep_best(best: &mut Vec<(i64, Vec<u8>)>, most: usize) {
     best.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     best.truncate(most);
-}
-
-/// A count that was looked up, but not read yet. It behaves like its number, which it reads when
-/// asked. `int()` makes a number of it.
-#[pyclass(module = "foldb")]
-pub(crate) struct Count {
-    counters: Py<Counters>,
-    key: Py<PyAny>,
-    /// What `+=` has added, until the assignment merges it.
-    amount: Option<i64>,
-}
-
-impl Count {
-    fn number<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyInt>> {
-        let stored = self.counters.get().read(py, self.key.bind(py))?.unwrap_or(0);
-        let number = stored.wrapping_add(self.amount.unwrap_or(0));
-        Ok(number.into_pyobject(py)?)
-    }
-
-    fn note(&mut self, amount: i64) -> PyResult<()> {
-        let sum = self.amount.unwrap_or(0).checked_add(amount);
-        let sum = sum.ok_or_else(|| PyOverflowError::new_err("amount: expected an int of 64 bits"));
-        self.amount = Some(sum?);
-        Ok(())
-    }
-}
-
-#[pymethods]
-impl Count {
-    fn __iadd__(&mut self, amount: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.note(amount_of(amount)?)
-    }
-
-    fn __isub__(&mut self, amount: &Bound<'_, PyAny>) -> PyResult<()> {
-        let amount = amount_of(amount)?.checked_neg();
-        let amount =
-            amount.ok_or_else(|| PyOverflowError::new_err("amount: expected an int of 64 bits"));
-        self.note(amount?)
-    }
-
-    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyInt>> {
-        self.number(py)
-    }
-
-    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyInt>> {
-        self.number(py)
-    }
-
-    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
-        self.number(py)?.extract()
-    }
-
-    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        self.number(py)?.is_truthy()
-    }
-
-    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        self.number(py)?.hash()
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.number(py)?.to_string())
-    }
-
-    fn __format__<'py>(&self, py: Python<'py>, spec: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.call_method1("__format__", (spec,))
-    }
-
-    fn __richcmp__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-        op: CompareOp,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.rich_compare(plain(other)?, op)
-    }
-
-    fn __add__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.add(plain(other)?)
-    }
-
-    fn __radd__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        other.add(self.number(py)?)
-    }
-
-    fn __sub__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.sub(plain(other)?)
-    }
-
-    fn __rsub__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        other.sub(self.number(py)?)
-    }
-
-    fn __mul__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.mul(plain(other)?)
-    }
-
-    fn __rmul__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        other.mul(self.number(py)?)
-    }
-
-    fn __truediv__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.div(plain(other)?)
-    }
-
-    fn __rtruediv__<'py>(
-        &self,
-        py: Python<'py>,
-        other: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        other.div(self.number(py)?)
-    }
-
-    fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.number(py)?.neg()
-    }
-}
-
-/// Returns the number of a count, and anything else as it is.
-fn plain(other: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-    match other.cast::<Count>() {
-        Ok(count) => Ok(count.borrow().number(other.py())?.into_any()),
-        Err(_) => Ok(other),
-    }
 }

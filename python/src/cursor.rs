@@ -1,7 +1,6 @@
 //! A cursor on single entries, which a program moves.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use foldb::{Error, Iter};
 use pyo3::prelude::*;
@@ -13,17 +12,18 @@ use crate::errors::{closed, raise};
 use crate::iterator::check;
 use crate::released::release;
 use crate::snapshot::Moment;
+use crate::standing::Standing;
 
 /// A cursor on single entries, which a program moves. For `foldb.plyvel`.
 #[pyclass(module = "foldb")]
 pub(crate) struct Cursor {
     iter: Option<Iter>,
     moment: Option<Arc<Moment>>,
-    closed: Arc<AtomicBool>,
+    closed: Arc<Standing>,
 }
 
 impl Cursor {
-    pub(crate) fn new(iter: Iter, moment: Option<Arc<Moment>>, closed: Arc<AtomicBool>) -> Cursor {
+    pub(crate) fn new(iter: Iter, moment: Option<Arc<Moment>>, closed: Arc<Standing>) -> Cursor {
         Cursor { iter: Some(iter), moment, closed }
     }
 

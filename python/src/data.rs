@@ -7,6 +7,7 @@ use foldb::KeyspaceReader;
 use crate::snapshot::{Home, Moment};
 
 /// Where reads go.
+#[derive(Clone)]
 pub(crate) enum Data {
     /// A keyspace of a database that this process writes.
     Live(foldb::Keyspace),

@@ -4,24 +4,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
+use foldb::{Db, ErrorKind, ReadOnlyDb};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::buffers::Numbers;
 use crate::callbacks::detached;
 use crate::ending::Unlocked;
-use crate::errors::{closed, raise, read_only};
+use crate::errors::{raise, read_only};
 use crate::feed::{self, Updates};
 use crate::keys::Codec;
 use crate::keyspace::Keyspace;
 use crate::maintenance::waiting;
-use crate::options::{Code, of_database, of_keyspace};
-use crate::range::Asked;
-use crate::reader::{Data, Reader, described};
+use crate::opening::{created, reader};
+use crate::options::{Code, of_keyspace};
+use crate::range::{Asked, EVERYTHING};
+use crate::reader::Data;
 use crate::released::Released;
-use crate::snapshot::{Home, Snapshot};
+use crate::snapshot::Snapshot;
+use crate::standing::Standing;
 use crate::stats;
 use crate::transaction::{Transaction, isolation, transact};
 
@@ -48,9 +49,9 @@ impl Handle {
 /// Used as `with foldb.open(path) as db:`, it is closed at the end of the block.
 #[pyclass(module = "foldb", extends = Keyspace, frozen)]
 pub(crate) struct Database {
-    handle: Released<Handle>,
-    is_closed: Arc<AtomicBool>,
-    sync: bool,
+    pub(crate) handle: Released<Handle>,
+    pub(crate) standing: Arc<Standing>,
+    pub(crate) sync: bool,
 }
 
 impl Database {
@@ -60,89 +61,6 @@ impl Database {
             Handle::ReadOnly(_) => Err(read_only()),
         }
     }
-}
-
-fn open_writable(
-    py: Python<'_>,
-    path: &PathBuf,
-    mut options: Options,
-    keys: Option<&Codec>,
-) -> PyResult<Db> {
-    let schema = keys.and_then(|keys| keys.schema(options.default.merge_operator.as_deref()));
-    detached(py, || {
-        let create = options.create_if_missing;
-        // The schema is for a new database; a stored one is compared by its keys alone.
-        options.create_if_missing = create && schema.is_none();
-        match Db::open(path, options.clone()) {
-            Err(error) if create && error.kind() == ErrorKind::DatabaseMissing => {
-                options.create_if_missing = true;
-                options.default.schema = schema;
-                Db::open(path, options)
-            }
-            opened => opened,
-        }
-    })
-}
-
-/// Opens a database, and creates it if there is none.
-///
-/// `keys` says how keys are written: bytes, or "str", "int", "float", "bool", "datetime", "uuid",
-/// or a tuple of these. The database stores it. `merge_operator` names the operator of merges, or
-/// is a `MergeOperator`. `operators` are further operators in Python, for keyspaces and merges that
-/// name one. `comparator` is the order of keys, and `comparators` are those of other keyspaces.
-/// `read_only` reads the state of this moment, also while another process writes. `sync` makes
-/// every write wait for the medium. Further options have the names of `foldb options`.
-#[pyfunction]
-#[pyo3(signature = (
-    path, *, create=true, keys=None, merge_operator=None, operators=None, comparator=None,
-    comparators=None, read_only=false, sync=false, **options
-))]
-pub(crate) fn open<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-    create: bool,
-    keys: Option<&Bound<'py, PyAny>>,
-    merge_operator: Option<&Bound<'py, PyAny>>,
-    operators: Option<&Bound<'py, PyAny>>,
-    comparator: Option<&Bound<'py, PyAny>>,
-    comparators: Option<&Bound<'py, PyAny>>,
-    read_only: bool,
-    sync: bool,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, Database>> {
-    let given = Codec::of_argument(keys)?;
-    let mut options =
-        of_database(Code { merge_operator, operators, comparator, comparators }, options)?;
-    options.create_if_missing = create;
-    let (handle, data) = if read_only {
-        let db = detached(py, || Db::open_read_only(&path, options))?;
-        let data = Data::Reader(db.default_keyspace().clone());
-        (Handle::ReadOnly(db), data)
-    } else {
-        let db = open_writable(py, &path, options, given.as_ref())?;
-        let data = Data::Live(db.default_keyspace().clone());
-        (Handle::Writable(db), data)
-    };
-    let is_closed = Arc::new(AtomicBool::new(false));
-    let base = reader(py, data, handle.clone(), given, sync, &is_closed)?;
-    let database = Database { handle: Released::new(handle), is_closed, sync };
-    Bound::new(py, Keyspace::parts(base).add_subclass(database))
-}
-
-fn reader(
-    py: Python<'_>,
-    data: Data,
-    db: Handle,
-    keys: Option<Codec>,
-    sync: bool,
-    closed: &Arc<AtomicBool>,
-) -> PyResult<Reader> {
-    let operator = py.unlocked(|| described!(&data, own => own.options().merge_operator));
-    let (name, schema) = described!(&data, own => (own.name(), own.schema()));
-    let keys = Codec::check(keys, schema, name).map_err(raise)?;
-    let numbers = Numbers::of(operator.as_deref());
-    let (data, db) = (Released::new(data), Released::new(Some(db)));
-    Ok(Reader { data, db, keys, numbers, sync, closed: Arc::clone(closed) })
 }
 
 /// What concerns the whole database.
@@ -160,7 +78,7 @@ impl Database {
     /// Whether the database was closed through this handle.
     #[getter]
     fn closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
+        self.standing.is_closed()
     }
 
     /// Whether the database was opened with `read_only=True`.
@@ -171,7 +89,7 @@ impl Database {
 
     /// Closes the database. Later calls raise `Closed`; a second close does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.is_closed.store(true, Ordering::Release);
+        self.standing.close();
         py.unlocked(|| match &*self.handle {
             Handle::Writable(db) => db.close(),
             Handle::ReadOnly(db) => db.close(),
@@ -214,7 +132,9 @@ impl Database {
     ) -> PyResult<Bound<'py, Keyspace>> {
         let given = Codec::of_argument(keys)?;
         let data = match &*self.handle {
-            Handle::ReadOnly(db) => Data::Reader(detached(py, || db.keyspace(name))?),
+            Handle::ReadOnly(db) => {
+                Released::new(Data::Reader(detached(py, || db.keyspace(name))?))
+            }
             Handle::Writable(db) => {
                 let code = Code { merge_operator, comparator, ..Code::default() };
                 let mut options = of_keyspace(code, options)?;
@@ -223,16 +143,16 @@ impl Database {
                 let opened = py.unlocked(|| match db.keyspace(name) {
                     Err(error) if create && error.kind() == ErrorKind::KeyspaceMissing => {
                         options.schema = schema;
-                        db.keyspace_or_create(name, options)
+                        created(db, name, options)
                     }
                     Ok(_) if create => db.keyspace_or_create(name, options),
                     opened => opened,
                 });
-                Data::Live(opened.map_err(raise)?)
+                Released::new(Data::Live(opened.map_err(raise)?))
             }
         };
-        let db = Handle::clone(&self.handle);
-        Bound::new(py, Keyspace::parts(reader(py, data, db, given, self.sync, &self.is_closed)?))
+        let db = Released::new(Some(Handle::clone(&self.handle)));
+        Bound::new(py, Keyspace::parts(reader(py, data, db, given, self.sync, &self.standing)?))
     }
 
     /// Returns the names of all keyspaces.
@@ -253,9 +173,7 @@ impl Database {
     /// was the moment.
     fn snapshot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Snapshot>> {
         let own = slf.as_super().as_super().get();
-        if slf.get().closed() {
-            return Err(raise(closed("database")));
-        }
+        slf.get().standing.check().map_err(raise)?;
         Bound::new(slf.py(), Snapshot::take(slf.py(), &slf.get().handle, own))
     }
 
@@ -317,19 +235,18 @@ impl Database {
     }
 
     /// Folds all operands and drops what was deleted, in all keyspaces. Ctrl-C ends the wait, and
-    /// the compaction goes on. With bounds, only keys between these bytes.
+    /// the compaction goes on. With bounds, only keys from `start` to before `stop`: keys as those
+    /// of this handle, whose stored bytes bound all keyspaces.
     #[pyo3(signature = (start=None, stop=None))]
     fn compact(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let db = self.db()?.clone();
-        let asked = Asked { start, stop, prefix: None, include_start: true, include_stop: false };
-        // The bounds are for all keyspaces, whatever their keys are.
-        let range = asked.range(&Codec::Raw)?;
-        waiting(py, move || db.compact(range))
+        let db = slf.get().db()?.clone();
+        let asked = Asked { start, stop, ..EVERYTHING };
+        let range = asked.range(&slf.as_super().as_super().get().keys)?;
+        waiting(slf.py(), move || db.compact(range))
     }
 
     /// Gives back the space of overwritten and deleted large values. Returns the bytes that came

@@ -9,6 +9,9 @@
 //!   Python. The engine keeps operands that it cannot fold, so nothing is lost.
 //! - It waits for threads that are about to take the GIL after a call of the engine. Each later one
 //!   waits in front of the GIL until the process is gone.
+//!
+//! Objects of the program live on after that: module-level names are dropped while the interpreter
+//! ends, and so are the streams that other libraries hold. Those drops run without the interpreter.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -80,6 +83,8 @@ pub(crate) fn is_stuck() -> bool {
 ///
 /// A library in C, such as Arrow, may release the GIL and then call the engine, inside a call of
 /// this crate. pyo3 counts only its own releases, and would take the GIL for held.
+///
+/// The caller has made sure that the interpreter does not end meanwhile: [`end`] waits for it.
 pub(crate) fn with_gil<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
     struct Held(ffi::PyGILState_STATE);
     impl Drop for Held {
@@ -88,10 +93,36 @@ pub(crate) fn with_gil<T>(call: impl FnOnce(Python<'_>) -> T) -> T {
             unsafe { ffi::PyGILState_Release(self.0) };
         }
     }
-    // SAFETY: the interpreter has loaded this module. If it ends, `end` has run before, and callers
-    // ask `is_ended`; a thread that still comes here waits for ever.
+    // SAFETY: the interpreter has loaded this module, and has not ended.
     let _held = Held(unsafe { ffi::PyGILState_Ensure() });
     Python::attach(call)
+}
+
+/// Takes the GIL for a call on any thread, whether it holds the GIL or not. Returns `None` if the
+/// interpreter ends: then no thread may take the GIL.
+pub(crate) fn attached<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    RETURNING.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: the call is allowed at any time, with or without the GIL.
+    if is_ended() || unsafe { ffi::Py_IsInitialized() } == 0 {
+        RETURNING.fetch_sub(1, Ordering::SeqCst);
+        return None;
+    }
+    Some(with_gil(|py| {
+        RETURNING.fetch_sub(1, Ordering::SeqCst);
+        call(py)
+    }))
+}
+
+/// Runs a call of the engine on a thread that may hold the GIL or not. When the interpreter ends,
+/// the call runs as things are: no call of the program begins then, and so none waits for the GIL.
+pub(crate) fn without_gil<T: Send>(call: impl Send + FnOnce() -> T) -> T {
+    let mut call = Some(call);
+    let done = attached(|py| call.take().map(|call| py.unlocked(call))).flatten();
+    match (done, call) {
+        (Some(answer), _) => answer,
+        (None, Some(call)) => call(),
+        (None, None) => unreachable!("a call that was made has an answer"),
+    }
 }
 
 /// Calls without the GIL.

@@ -4,7 +4,7 @@
 //! have a second base of the standard library, such as `ValueError`.
 
 use foldb::{Error, ErrorKind};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
@@ -36,12 +36,19 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = classes.getattr(&*name).or_else(|_| classes.getattr("Error"))?;
     let text = match &cause {
         Some(cause) if error.failed_merge().is_some() => format!("{error}: {cause}"),
-        _ => error.to_string(),
+        _ => in_python(error.to_string()),
     };
     let raised = class.call1((text,))?;
     raised.setattr("kind", name)?;
     if let Some(path) = error.path() {
         raised.setattr("path", path)?;
+    }
+    if raised.is_instance_of::<PyOSError>() {
+        let source = std::error::Error::source(error);
+        let source = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+        raised.setattr("errno", source.and_then(std::io::Error::raw_os_error))?;
+        raised.setattr("strerror", source.map(ToString::to_string))?;
+        raised.setattr("filename", error.path().map(std::path::Path::as_os_str))?;
     }
     if let Some((key, _)) = error.failed_merge() {
         raised.setattr("key", PyBytes::new(py, key))?;
@@ -52,6 +59,38 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         raised.set_cause(py, cause);
     }
     Ok(raised)
+}
+
+/// Names of the engine in its messages, with what they are in Python. The longer ones come first.
+const NAMES: [(&str, &str); 8] = [
+    ("in Options.default,", "in foldb.open,"),
+    ("Options::explain and `foldb options` list all", "`foldb options` lists all"),
+    ("open it with Db::keyspace,", "open it with only its name,"),
+    ("KeyspaceOptions::", "the option "),
+    ("WriteOptions::", "the option "),
+    ("Options::operators", "operators"),
+    ("Options::", "the option "),
+    ("Db::open", "foldb.open"),
+];
+
+/// Returns a message of the engine with the names that a program in Python knows.
+fn in_python(mut text: String) -> String {
+    for (name, own) in NAMES {
+        if text.contains(name) {
+            text = text.replace(name, own);
+        }
+    }
+    text
+}
+
+/// Returns the error of a pickle of a handle.
+#[cold]
+pub(crate) fn not_pickled(handle: &Bound<'_, PyAny>) -> PyErr {
+    let name = handle.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    PyTypeError::new_err(format!(
+        "a {name} cannot be pickled: pass the path, and open the database in the other process \
+         with read_only=True, or send the writes to the process that has it open"
+    ))
 }
 
 /// Returns the error of a write through a handle that only reads.

@@ -107,10 +107,15 @@ pub(crate) struct Write {
     kind: &'static str,
     /// The name of the keyspace.
     keyspace: String,
-    /// The key, as bytes; of a range, its start.
+    /// The key, as the bytes that are stored; of a range, its start. `decode_key` of the keyspace
+    /// returns the key as the program gave it.
     key: Option<Py<PyBytes>>,
-    /// The end of a range.
+    /// The end of a range, as stored bytes.
     stop: Option<Py<PyBytes>>,
+    /// Whether a range includes its start.
+    include_start: Option<bool>,
+    /// Whether a range includes its end.
+    include_stop: Option<bool>,
     /// The value of a put, or the operand of a merge.
     value: Option<Py<PyBytes>>,
     /// The operator of a merge.
@@ -157,6 +162,8 @@ impl Write {
             keyspace: write.keyspace().to_owned(),
             key: write.key().and_then(bytes),
             stop: None,
+            include_start: None,
+            include_stop: None,
             value: None,
             operator: None,
             expires: None,
@@ -175,6 +182,8 @@ impl Write {
                 shown.kind = "delete_range";
                 shown.key = bound(start).and_then(bytes);
                 shown.stop = bound(end).and_then(bytes);
+                shown.include_start = Some(!matches!(start, End::Excluded(_)));
+                shown.include_stop = Some(matches!(end, End::Included(_)));
             }
             _ => {}
         }

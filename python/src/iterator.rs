@@ -4,7 +4,6 @@
 //! with each round, so a loop over many entries switches rarely.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::{Error, Iter};
 use pyo3::prelude::*;
@@ -16,6 +15,7 @@ use crate::errors::{closed, raise};
 use crate::keys::Codec;
 use crate::released::release;
 use crate::snapshot::Moment;
+use crate::standing::Standing;
 
 /// Most entries, and about the most bytes, that are read ahead: they stay in the nearest cache.
 const MOST_AHEAD: usize = 128;
@@ -78,8 +78,8 @@ pub(crate) struct Entries {
     shown: Shown,
     reverse: bool,
     moment: Option<Arc<Moment>>,
-    /// Whether the database was closed.
-    closed: Arc<AtomicBool>,
+    /// Whether the database was closed, or the process forked.
+    closed: Arc<Standing>,
     ahead: Ahead,
     /// The way of the entries ahead.
     way: Way,
@@ -101,7 +101,7 @@ impl Entries {
         shown: Shown,
         reverse: bool,
         moment: Option<Arc<Moment>>,
-        closed: Arc<AtomicBool>,
+        closed: Arc<Standing>,
     ) -> Entries {
         Entries {
             iter: Some(iter),
@@ -239,22 +239,17 @@ impl Entries {
 }
 
 /// # Errors
-/// `Closed` if the snapshot or the database of an iterator was closed.
-pub(crate) fn closed_below(
-    moment: Option<&Arc<Moment>>,
-    is_closed: &AtomicBool,
-) -> Result<(), Error> {
-    if is_closed.load(Ordering::Acquire) {
-        return Err(closed("database"));
-    }
+/// `Closed` if the snapshot or the database of an iterator was closed; `Forked`.
+pub(crate) fn closed_below(moment: Option<&Arc<Moment>>, standing: &Standing) -> Result<(), Error> {
+    standing.check()?;
     match moment {
         Some(moment) if moment.is_closed() => Err(closed("snapshot")),
         _ => Ok(()),
     }
 }
 
-pub(crate) fn check(moment: Option<&Arc<Moment>>, is_closed: &AtomicBool) -> PyResult<()> {
-    closed_below(moment, is_closed).map_err(raise)
+pub(crate) fn check(moment: Option<&Arc<Moment>>, standing: &Standing) -> PyResult<()> {
+    closed_below(moment, standing).map_err(raise)
 }
 
 /// Places the cursor on the entry next to a gap.

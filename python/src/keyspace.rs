@@ -13,15 +13,11 @@ use crate::buffers::{Numbers, value_of};
 use crate::callbacks::detached;
 use crate::ending::Unlocked;
 use crate::errors::{raise, read_only};
-use crate::load::load;
+use crate::load::{load, update};
 use crate::many::{self, Columns, Verb};
 use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING};
 use crate::reader::{Reader, missing};
-
-/// Most entries of one batch of `update`, and about its most bytes.
-const MOST_AT_ONCE: usize = 10_000;
-const MOST_BYTES: usize = 64 << 20;
 
 /// A keyspace: an ordered map from keys to values.
 #[pyclass(module = "foldb", extends = Reader, subclass, frozen)]
@@ -131,8 +127,9 @@ impl Keyspace {
 
     /// Deletes all keys of the keyspace.
     fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let keyspace = slf.as_super().get().live()?;
-        detached(slf.py(), || keyspace.clear())
+        let reader = slf.as_super().get();
+        let (keyspace, options) = (reader.live()?, reader.writing(None, None)?);
+        detached(slf.py(), || keyspace.with(&options).clear())
     }
 
     /// Deletes a key and returns its value, or `default` if it is absent and a default is given.
@@ -146,8 +143,9 @@ impl Keyspace {
             return Err(PyTypeError::new_err("pop: expected at most one default"));
         }
         let given = key;
-        let (_, keyspace, key) = target!(slf, key);
-        match detached(slf.py(), || keyspace.take(&key))? {
+        let (reader, keyspace, key) = target!(slf, key);
+        let options = reader.writing(None, None)?;
+        match detached(slf.py(), || keyspace.with(&options).take(&key))? {
             Some(value) => Ok(PyBytes::new(slf.py(), &value).into_any()),
             None => default.get_item(0).map_err(|_| missing(given)),
         }
@@ -168,9 +166,9 @@ impl Keyspace {
         prefix: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let reader = slf.as_super().get();
-        let keyspace = reader.live()?;
+        let (keyspace, options) = (reader.live()?, reader.writing(None, None)?);
         let range = Asked { start, stop, prefix, ..EVERYTHING }.range(&reader.keys)?;
-        let taken = detached(slf.py(), || keyspace.take_first(range))?;
+        let taken = detached(slf.py(), || keyspace.with(&options).take_first(range))?;
         reader.pair(slf.py(), taken)
     }
 
@@ -182,35 +180,23 @@ impl Keyspace {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (reader, keyspace, key) = target!(slf, key);
         let value = value_of(default, reader.numbers, "default")?;
-        let found = slf.py().unlocked(|| keyspace.compare_and_swap(&key, None, Some(&value)));
-        match found.map_err(raise)? {
+        let options = reader.writing(None, None)?;
+        let swap = || keyspace.with(&options).compare_and_swap(&key, None, Some(&value));
+        match detached(slf.py(), swap)? {
             foldb::CompareAndSwap::Found(Some(found)) => Ok(PyBytes::new(slf.py(), &found)),
             _ => Ok(PyBytes::new(slf.py(), &value)),
         }
     }
 
-    /// Puts the entries of a mapping, or of an iterable of pairs: up to 10 000 entries in one step,
-    /// and more in a step for each 10 000.
-    fn update(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        let pairs = match other.cast::<PyDict>() {
-            Ok(mapping) => mapping.items().into_any(),
-            Err(_) if other.hasattr("keys")? => other.call_method0("items")?,
-            Err(_) => other.clone(),
-        };
-        let (py, reader) = (slf.py(), slf.as_super().get());
-        let (keyspace, db, options) = (reader.live()?, reader.db()?, reader.writing(None, None)?);
-        let mut batch = foldb::WriteBatch::new();
-        for pair in pairs.try_iter()? {
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-            let value = value_of(&value, reader.numbers, "value")?;
-            batch.put_in(keyspace, reader.keys.encode(&key, "key")?, value);
-            if batch.len() == MOST_AT_ONCE || batch.byte_len() >= MOST_BYTES {
-                detached(py, || db.with(&options).write(&batch))?;
-                batch.clear();
-                py.check_signals()?;
-            }
-        }
-        detached(slf.py(), || db.with(&options).write(&batch))
+    /// Puts the entries of a mapping, or of an iterable of pairs, then those of the keywords: up to
+    /// 10 000 entries in one step, and more in a step for each 10 000.
+    #[pyo3(signature = (other=None, /, **entries))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        other: Option<&Bound<'_, PyAny>>,
+        entries: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        update(slf.as_super().get(), other, entries)
     }
 
     /// Puts a column of values under a column of keys, and returns the number of rows.
@@ -304,8 +290,9 @@ impl Keyspace {
 
     /// Renews the end of an entry, and returns whether there is one.
     fn touch(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (_, keyspace, key) = target!(slf, key);
-        detached(slf.py(), || keyspace.touch(&key))
+        let (reader, keyspace, key) = target!(slf, key);
+        let options = reader.writing(None, None)?;
+        detached(slf.py(), || keyspace.with(&options).touch(&key))
     }
 
     /// Sets when an entry expires, and returns whether there is one; `None` for never.
@@ -314,9 +301,10 @@ impl Keyspace {
         key: &Bound<'_, PyAny>,
         ttl: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let (_, keyspace, key) = target!(slf, key);
+        let (reader, keyspace, key) = target!(slf, key);
+        let options = reader.writing(None, None)?;
         let expires = if ttl.is_none() { Expires::Never } else { lifetime(ttl)? };
-        detached(slf.py(), || keyspace.expire(&key, expires))
+        detached(slf.py(), || keyspace.with(&options).expire(&key, expires))
     }
 
     /// Returns the counts of this keyspace; its operator is `int64add`.
@@ -329,9 +317,14 @@ impl Keyspace {
         meaning(slf, "foldb.bags", "Sets")
     }
 
-    /// Returns the lists of this keyspace; its operator is `list` or `listlast:N`.
-    fn lists<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        meaning(slf, "foldb.bags", "Lists")
+    /// Returns the lists of this keyspace; its operator is `list` or `listlast:N`. With `last`, it
+    /// must be the one that keeps so many elements.
+    #[pyo3(signature = (*, last=None))]
+    fn lists<'py>(
+        slf: &Bound<'py, Self>,
+        last: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("foldb.bags")?.getattr("Lists")?.call1((slf, last))
     }
 
     /// Returns the sketches of this keyspace; its operator is `hyperloglog`.

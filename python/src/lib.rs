@@ -1,14 +1,14 @@
 //! The Python package `foldb`: the module `foldb._foldb`.
 //!
 //! Reading order: `errors`, `buffers`, `keys` and `times` turn what Python gives into bytes, and
-//! back. `range`, `data`, `reader`, `reads` and `keyspace` have the calls on keys and values.
-//! `iterator`, `cursor`, `snapshot`, `batch`, `load` and `transaction` are what these return.
-//! `callbacks`, `operator` and `comparator` let the engine call Python, and `laws` checks an
-//! operator. `database` opens. `counters`, `bags` and `summaries` give values a meaning. `many` has
-//! columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and `stats` follow; `shell` is the
-//! command.
+//! back. `range`, `data`, `reader`, `reads`, `keyspace` and `elsewhere` have the calls on keys and
+//! values. `iterator`, `cursor`, `snapshot`, `batch`, `load` and `transaction` are what these
+//! return. `callbacks`, `operator` and `comparator` let the engine call Python, and `laws` checks an
+//! operator. `opening` opens a `database`. `counters` with `count`, `bags` and `summaries` give
+//! values a meaning. `many` has columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and
+//! `stats` follow; `shell` is the command.
 //!
-//! `ending` is about the end of the interpreter.
+//! `ending` is about the end of the interpreter, and `standing` about closes and forks.
 //!
 //! Invariants: a call that may wait or fold lets go of the GIL, by `Python::unlocked`. No lock of
 //! this crate is held while Python code may run. No handle is ever unsafe to use: after a close and
@@ -20,10 +20,12 @@ mod batch;
 mod buffers;
 mod callbacks;
 mod comparator;
+mod count;
 mod counters;
 mod cursor;
 mod data;
 mod database;
+mod elsewhere;
 mod ending;
 mod errors;
 mod feed;
@@ -34,6 +36,7 @@ mod laws;
 mod load;
 mod maintenance;
 mod many;
+mod opening;
 mod operator;
 mod options;
 mod range;
@@ -42,6 +45,7 @@ mod reads;
 mod released;
 mod shell;
 mod snapshot;
+mod standing;
 mod stats;
 mod summaries;
 mod times;
@@ -64,11 +68,13 @@ mod _foldb {
     #[pymodule_export]
     use super::comparator::PythonComparator;
     #[pymodule_export]
-    use super::counters::{Count, Counters};
+    use super::count::Count;
+    #[pymodule_export]
+    use super::counters::Counters;
     #[pymodule_export]
     use super::cursor::Cursor;
     #[pymodule_export]
-    use super::database::{Database, open};
+    use super::database::Database;
     #[pymodule_export]
     use super::feed::{Update, Updates, Write};
     #[pymodule_export]
@@ -81,6 +87,8 @@ mod _foldb {
     use super::maintenance::{destroy, repair, restore, verify};
     #[pymodule_export]
     use super::many::{Column, Scan, Table};
+    #[pymodule_export]
+    use super::opening::open;
     #[pymodule_export]
     use super::operator::PythonOperator;
     #[pymodule_export]

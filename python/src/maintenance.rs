@@ -10,8 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::callbacks::{detached, guarded};
-use crate::ending::Unlocked;
-use crate::ending::is_inside;
+use crate::ending::{Unlocked, attached, is_ended, is_inside};
 use crate::errors::raise;
 use crate::options::{Code, of_database};
 
@@ -20,20 +19,28 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs a long call on a thread of its own, so that Ctrl-C can end the wait for it. The call itself
 /// then goes on to its end. In a callback of the engine it stays on this thread: the engine refuses
-/// a wait for its own caller there.
+/// a wait for its own caller there. At the end of the interpreter it stays too.
 pub(crate) fn waiting<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> foldb::Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    if is_inside() {
+    if is_inside() || is_ended() {
         return detached(py, work);
     }
     let (done, outcome) = sync_channel(1);
     let thread = std::thread::Builder::new().name("foldb-python".to_owned());
     thread.spawn(move || {
-        // The exception of a callback is known to this thread.
+        let result = match guarded(work) {
+            Ok(answer) => Ok(answer),
+            // The exception of a callback is known to this thread. When the interpreter ends, the
+            // caller waits no more.
+            Err(error) => match attached(|_| raise(error)) {
+                Some(raised) => Err(raised),
+                None => return,
+            },
+        };
         // After Ctrl-C the caller waits no more.
-        let _ = done.send(guarded(work).map_err(raise));
+        let _ = done.send(result);
     })?;
     // Moves with the loop, because a receiver is for one thread at a time.
     let mut outcome = outcome;

@@ -22,6 +22,9 @@ use crate::callbacks::{About, calling, is_checking, note, pass_on};
 /// The name has a dot in it, as `"app.longest"`. The database stores it with `version`, so each
 /// open needs an operator of this name. `shrinks` says that a folded operand is about as large as
 /// one operand. The same input must always give the same answer; `foldb.laws.check` tests that.
+///
+/// An open database holds its operators. A function that holds the database keeps it open until
+/// `close`.
 #[pyclass(name = "MergeOperator", module = "foldb", frozen)]
 pub(crate) struct PythonOperator {
     pub(crate) own: Arc<Foreign>,

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use foldb::operators::Operator;
 use foldb::{Value, WriteOptions};
@@ -26,6 +25,7 @@ use crate::options::lifetime;
 use crate::range::{Asked, EVERYTHING, Range};
 use crate::released::Released;
 use crate::snapshot::{Home, Moment};
+use crate::standing::Standing;
 
 /// The key, the operand and the named operator of a merge.
 type Merging<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Option<Operator>);
@@ -42,7 +42,7 @@ pub(crate) struct Reader {
     pub(crate) sync: bool,
     /// Whether the database was closed through its handle. The engine knows too, but iterators and
     /// batches do not ask it.
-    pub(crate) closed: Arc<AtomicBool>,
+    pub(crate) closed: Arc<Standing>,
 }
 
 impl Reader {

@@ -3,21 +3,25 @@
 use std::ops::Bound as End;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use crate::buffers::bytes_of;
 use crate::callbacks::detached;
 use crate::cursor::Cursor;
 use crate::data::{Data, described, reading};
 use crate::ending::Unlocked;
-use crate::errors::raise;
+use crate::errors::{not_pickled, raise};
 use crate::iterator::{Entries, Shown};
 use crate::keys::datetime_of;
+use crate::maintenance::waiting;
 use crate::many::{self, Column, Scan};
 use crate::range::{Asked, EVERYTHING};
 use crate::reader::{Reader, missing};
 use crate::snapshot::Home;
+
+/// Most keys of a `multi_get` that Ctrl-C does not end.
+const MOST_AT_ONCE: usize = 1 << 16;
 
 /// Reads the entries of a keyspace, in the order of the keys.
 #[pymethods]
@@ -95,11 +99,20 @@ impl Reader {
         let mut encoded = Vec::new();
         for key in keys.try_iter()? {
             encoded.push(self.keys.encode(&key?, "keys")?.into_owned());
+            if encoded.len().is_multiple_of(MOST_AT_ONCE) {
+                py.check_signals()?;
+            }
         }
-        let found = py.unlocked(|| reading!(&*self.data, reader => reader.multi_get(&encoded)));
+        let count = encoded.len();
+        let all = move |data: &Data| reading!(data, reader => reader.multi_get(&encoded)?.into_iter().collect());
+        let found: Vec<Option<foldb::Value>> = if count <= MOST_AT_ONCE {
+            detached(py, || all(&self.data))?
+        } else {
+            let data = Data::clone(&self.data);
+            waiting(py, move || all(&data))?
+        };
         let values = PyList::empty(py);
-        for value in found.map_err(raise)? {
-            let value = value.map_err(raise)?;
+        for value in found {
             match (value, &default) {
                 (Some(value), _) => values.append(PyBytes::new(py, &value))?,
                 (None, default) => values.append(default)?,
@@ -267,6 +280,24 @@ impl Reader {
             .map(|count| count.estimate)
     }
 
+    /// Returns the bytes that the keyspace stores for a key.
+    fn encode_key<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.keys.encode(key, "key")?))
+    }
+
+    /// Returns the key that the keyspace stores as these bytes: the change feed has keys so.
+    fn decode_key<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.decode(py, &bytes_of(key, "key")?)
+    }
+
     /// The name of the keyspace.
     #[getter]
     fn name(&self) -> &str {
@@ -320,10 +351,6 @@ impl Reader {
     }
 
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<()> {
-        Err(PyTypeError::new_err(format!(
-            "a {} cannot be pickled: pass the path, and open the database in the other process \
-             with read_only=True, or send the writes to the process that has it open",
-            slf.get_type().name()?
-        )))
+        Err(not_pickled(slf.as_any()))
     }
 }

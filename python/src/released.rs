@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use crate::ending::{Unlocked, is_inside, is_stuck, with_gil};
+use crate::ending::{is_inside, is_stuck, without_gil};
 
 /// A handle of the engine that is dropped without the GIL: the last handle of a database closes it,
 /// and waits for its threads.
@@ -58,5 +58,5 @@ pub(crate) fn release<T: Send + 'static>(handle: T) {
         let _ = thread.spawn(move || drop(ManuallyDrop::into_inner(handle)));
         return;
     }
-    with_gil(|py| py.unlocked(|| drop(handle)));
+    without_gil(|| drop(handle));
 }

@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::buffers::value_of;
 use crate::callbacks::{detached, guarded};
+use crate::elsewhere::Elsewhere;
 use crate::ending::Unlocked;
 use crate::errors::{closed, raise};
 use crate::iterator::{Entries, Shown};
@@ -98,8 +99,9 @@ impl Transaction {
         py: Python<'py>,
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
-        keyspace: Option<&Bound<'py, Keyspace>>,
+        keyspace: Option<Elsewhere<'py>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let keyspace = keyspace.as_deref();
         let key = self.reader(py, keyspace).keys.encode(key, "key")?;
         Ok(shown(py, self.run(py, keyspace, |own| own.get(&key))?).or(default))
     }
@@ -111,8 +113,9 @@ impl Transaction {
         py: Python<'py>,
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
-        keyspace: Option<&Bound<'py, Keyspace>>,
+        keyspace: Option<Elsewhere<'py>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let keyspace = keyspace.as_deref();
         let key = self.reader(py, keyspace).keys.encode(key, "key")?;
         Ok(shown(py, self.run(py, keyspace, |own| own.get_for_update(&key))?).or(default))
     }
@@ -124,8 +127,9 @@ impl Transaction {
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         let reader = self.reader(py, keyspace);
         let value = value_of(value, reader.numbers, "value")?;
         let key = reader.keys.encode(key, "key")?;
@@ -138,8 +142,9 @@ impl Transaction {
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         let key = self.reader(py, keyspace).keys.encode(key, "key")?;
         self.run(py, keyspace, |own| own.delete(&key))
     }
@@ -152,8 +157,9 @@ impl Transaction {
         start: Option<&Bound<'_, PyAny>>,
         stop: Option<&Bound<'_, PyAny>>,
         prefix: Option<&Bound<'_, PyAny>>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         let asked = Asked { start, stop, prefix, ..EVERYTHING };
         let range = asked.range(&self.reader(py, keyspace).keys)?;
         self.run(py, keyspace, |own| own.delete_range(range))
@@ -167,8 +173,9 @@ impl Transaction {
         key: &Bound<'_, PyAny>,
         operand: &Bound<'_, PyAny>,
         operator: Option<&str>,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<()> {
+        let keyspace = keyspace.as_deref();
         let reader = self.reader(py, keyspace);
         let (key, operand, named) = reader.merging(key, operand, operator)?;
         self.run(py, keyspace, |own| match &named {
@@ -186,8 +193,9 @@ impl Transaction {
         stop: Option<&Bound<'_, PyAny>>,
         prefix: Option<&Bound<'_, PyAny>>,
         reverse: bool,
-        keyspace: Option<&Bound<'_, Keyspace>>,
+        keyspace: Option<Elsewhere<'_>>,
     ) -> PyResult<Entries> {
+        let keyspace = keyspace.as_deref();
         let reader = self.reader(py, keyspace);
         let asked = Asked { start, stop, prefix, ..EVERYTHING };
         let range = asked.range(&reader.keys)?;

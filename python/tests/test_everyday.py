@@ -305,3 +305,103 @@ def test_pickle_is_refused_with_advice(db):
     for handle in (db, db.keyspace("other"), db.snapshot()):
         with pytest.raises(TypeError, match="read_only=True"):
             pickle.dumps(handle)
+
+
+def test_an_update_as_of_a_dict(tmp_path):
+    with foldb.open(tmp_path / "db", keys="str") as db:
+        db.update(a=b"1")
+        db.update()
+        db.update({"b": b"2"}, c=b"3", a=b"4")
+        db.update([("other", b"5")], other=b"6")
+        assert dict(db) == {"a": b"4", "b": b"2", "c": b"3", "other": b"6"}
+        for wrong in (5, [5], ["abc"], [("a", b"1", b"2")]):
+            with pytest.raises(TypeError, match="other: expected .*pairs of a key and a value"):
+                db.update(wrong)
+        with pytest.raises(TypeError, match="entries: expected pairs of a key and a value, not int"):
+            db.load([5])
+        with pytest.raises(TypeError, match="value"):
+            db.update(a=1)
+    with foldb.open(tmp_path / "bytes") as db, pytest.raises(TypeError, match="key: expected bytes"):
+        db.update(a=b"1")
+
+
+def test_the_keyspace_of_a_write_is_a_keyspace(tmp_path):
+    with foldb.open(tmp_path / "db") as db:
+        other, batch, tx = db.keyspace("r"), db.batch(), db.transaction()
+        for call in (
+            lambda: batch.put(b"a", b"1", keyspace="r"),
+            lambda: batch.merge(b"a", b"1", keyspace="r"),
+            lambda: batch.delete(b"a", keyspace="r"),
+            lambda: tx.get(b"a", keyspace="r"),
+            lambda: tx.put(b"a", b"1", keyspace="r"),
+        ):
+            with pytest.raises(TypeError, match=r"keyspace: expected what db.keyspace\(name\) returns, not str"):
+                call()
+        batch.put(b"a", b"1", keyspace=other)
+        batch.put(b"b", b"2", keyspace=None)
+        batch.write()
+        assert other[b"a"] == b"1" and list(db) == [b"b"]
+
+
+def test_the_feed_and_compactions_with_typed_keys(tmp_path):
+    with foldb.open(tmp_path / "db", keys="str", wal_retention_bytes=1 << 20) as db:
+        pairs = db.keyspace("pairs", keys=("str", "int"))
+        db["a"] = b"1"
+        pairs["b", 7] = b"2"
+        db.delete_range("x", "z")
+        writes = [write for update in db.updates(include_unsynced=True) for write in update.writes]
+        assert [write.keyspace for write in writes] == ["default", "pairs", "default"]
+        assert db.decode_key(writes[0].key) == "a" and pairs.decode_key(writes[1].key) == ("b", 7)
+        assert db.encode_key("a") == writes[0].key
+        span = writes[2]
+        assert (db.decode_key(span.key), db.decode_key(span.stop)) == ("x", "z")
+        assert (span.include_start, span.include_stop) == (True, False)
+        assert writes[0].include_start is None and writes[0].include_stop is None
+        db.compact("a", "b")
+        db.compact("a")
+        with pytest.raises(TypeError, match="start"):
+            db.compact(b"a")
+        with pytest.raises(TypeError, match="key"):
+            db.decode_key("a")
+
+
+def test_errors_of_the_system_have_their_number_and_file(tmp_path):
+    import errno
+
+    with foldb.open(tmp_path / "db") as db:
+        with pytest.raises(foldb.Locked) as error:
+            foldb.open(tmp_path / "db")
+        assert isinstance(error.value, OSError) and str(error.value.filename) == str(error.value.path)
+        assert "Errno" not in str(error.value)
+        (tmp_path / "dump").write_bytes(b"")
+        with pytest.raises(foldb.Io) as error:
+            db.dump(tmp_path / "dump")
+        assert error.value.errno == errno.EEXIST and str(error.value.filename).endswith("dump")
+        assert error.value.strerror and "dump" in str(error.value)
+
+
+def test_advice_speaks_the_names_of_python(tmp_path):
+    with foldb.open(tmp_path / "db") as db:
+        with pytest.raises(foldb.InvalidArgument, match="with the option expiry") as error:
+            db.put(b"a", b"1", ttl=5)
+        texts = [str(error.value)]
+        for call in (
+            lambda: db.updates(),
+            lambda: foldb.open(tmp_path / "other", nonsense=1),
+            lambda: (db.keyspace("k", merge_operator="list"), db.keyspace("k", merge_operator="set")),
+            lambda: db.put(b"a", b"1", sync=True, ttl=1),
+        ):
+            with pytest.raises(foldb.Error) as error:
+                call()
+            texts.append(str(error.value))
+        assert not [text for text in texts if "::" in text]
+
+
+def test_many_keys_at_once(tmp_path):
+    with foldb.open(tmp_path / "db", keys="int") as db:
+        db.put_many(range(100_000), b"x")
+        with db.snapshot() as moment:
+            for reader in (db, moment):
+                found = reader.multi_get(range(-1, 100_001), b"none")
+                assert len(found) == 100_002 and found[0] == found[-1] == b"none"
+                assert set(found[1:-1]) == {b"x"}

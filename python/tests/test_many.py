@@ -288,7 +288,7 @@ def test_elements_of_one_key_come_together(tmp_path):
         lists = db.keyspace("lists", merge_operator="listlast:2").lists()
         lists.append_many(pages, numpy.array([b"1", b"2", b"3", b"4"]))
         lists.append_many(pages[:1], [b"5"])
-        assert dict(lists.items()) == {b"a": [b"4", b"5"], b"b": [b"2"]}
+        assert dict(lists.items()) == {b"a": (b"4", b"5"), b"b": (b"2",)}
         visitors = db.keyspace("visitors", merge_operator="hyperloglog").hyperloglogs()
         visitors.add_many(pages, numpy.array([1, 2, 3, 1]))
         assert round(visitors[b"a"]) == 2
@@ -357,7 +357,7 @@ def test_more_elements_than_a_list_keeps(tmp_path):
         lists.extend(b"a", [b"1", b"2", b"3"])
         lists.append_many([b"b"] * 5, [b"%d" % number for number in range(5)])
         lists.extend(b"a", [])
-        assert dict(lists.items()) == {b"a": [b"2", b"3"], b"b": [b"3", b"4"]}
+        assert dict(lists.items()) == {b"a": (b"2", b"3"), b"b": (b"3", b"4")}
     with foldb.open(tmp_path / "other", merge_operator="int64add") as db:
         with pytest.raises(foldb.InvalidArgument, match="adds no elements"):
             foldb._foldb.Bag(db)._add(b"a", b"1")

@@ -9,7 +9,7 @@ import foldb
 
 def filled(path):
     db = foldb.open(path, keys="str", merge_operator="int64add")
-    pages = db.keyspace("pages<b>&$x_1$", keys="str")
+    pages = db.keyspace("pages<b>&$x_1$", keys="str", merge_operator="int64add")
     large = db.keyspace("large", value_separation_min=1000)
     for number in range(200):
         db.counters().add(str(number))

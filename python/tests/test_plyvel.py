@@ -1,5 +1,7 @@
 """The interface of plyvel over foldb."""
 
+import os
+
 import pytest
 
 import foldb
@@ -211,3 +213,20 @@ def test_a_comparator_that_raises(tmp_path):
             with pytest.raises(plyvel.Error, match="empty"):
                 call()
         assert db.get(b"a") == b"1"
+
+
+def test_corners_that_differed(tmp_path):
+    path = os.fsencode(tmp_path / "db")
+    db = plyvel.DB(path, create_if_missing=True)
+    assert db.name == path and repr(path) in repr(db)
+    assert not hasattr(db.prefixed_db(b"a"), "raw_iterator")
+    batch = db.write_batch()
+    batch.put(b"a", b"1")
+    batch.append(batch)
+    batch.write()
+    assert list(db) == [(b"a", b"1")] and db.snapshot().raw_iterator() is not None
+    batch.put(b"b", b"2")
+    db.close()
+    for call in (db.write_batch, batch.clear, batch.write):
+        with pytest.raises(RuntimeError):
+            call()

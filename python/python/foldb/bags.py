@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Iterable, Iterator, List, Set, Tuple, TypeVar
+from typing import Any, FrozenSet, Generic, Iterator, Optional, Tuple, TypeVar
 
 from foldb import _foldb
 
@@ -49,23 +49,39 @@ class _Bags(_foldb.Bag, Generic[Value]):
     def __len__(self) -> int:
         return len(self.keyspace)
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Returns the value of a key, or `default` if there is none."""
+        found = self.keyspace.get(key)
+        return default if found is None else self._shown(found)
+
+    def keys(self, *args: Any, **ranges: Any) -> Iterator[Any]:
+        """Iterates over the keys of a range; the arguments are those of `Keyspace.keys`."""
+        return self.keyspace.keys(*args, **ranges)
+
+    def values(self, *args: Any, **ranges: Any) -> Iterator[Value]:
+        """Iterates over the values of a range; the arguments are those of `Keyspace.values`."""
+        return map(self._shown, self.keyspace.values(*args, **ranges))
+
     def items(self, *args: Any, **ranges: Any) -> Iterator[Tuple[Any, Value]]:
         """Iterates over keys and values; the arguments are those of `Keyspace.items`."""
         for key, value in self.keyspace.items(*args, **ranges):
             yield key, self._shown(value)
 
 
-class Sets(_Bags[Set[bytes]]):
-    """A set of bytes for each key. `sets()` of a keyspace with `merge_operator="set"` makes it."""
+class Sets(_Bags[FrozenSet[bytes]]):
+    """A set of bytes for each key. `sets()` of a keyspace with `merge_operator="set"` makes it.
+
+    `sets[key]` is a frozenset: `add` and `discard` change what is stored.
+    """
 
     def __init__(self, keyspace: _foldb.Keyspace) -> None:
         super().__init__(keyspace, "set")
 
-    def _shown(self, value: bytes) -> Set[bytes]:
-        return set(_foldb.set_members(value))
+    def _shown(self, value: bytes) -> FrozenSet[bytes]:
+        return _foldb.set_members(value)
 
-    def _empty(self) -> Set[bytes]:
-        return set()
+    def _empty(self) -> FrozenSet[bytes]:
+        return frozenset()
 
     add = _foldb.Bag._add
     add_many = _foldb.Bag._add_many
@@ -75,21 +91,33 @@ class Sets(_Bags[Set[bytes]]):
         self.keyspace.merge(key, _foldb.set_remove(member))
 
 
-class Lists(_Bags[List[bytes]]):
+class Lists(_Bags[Tuple[bytes, ...]]):
     """A list of bytes for each key, for `merge_operator="list"` or `"listlast:N"`.
 
-    `listlast:N` keeps the last N elements. `lists()` of a keyspace makes it.
+    `listlast:N` keeps the last N elements. `lists()` of a keyspace makes it; `lists(last=N)` makes
+    sure of N. `lists[key]` is a tuple: `append` and `extend` change what is stored.
     """
 
-    def __init__(self, keyspace: _foldb.Keyspace) -> None:
+    def __init__(self, keyspace: _foldb.Keyspace, last: Optional[int] = None) -> None:
         found = keyspace.merge_operator or ""
         super().__init__(keyspace, "listlast" if found.startswith("listlast") else "list")
+        if last is None:
+            return
+        if not isinstance(last, int) or last < 1:
+            raise TypeError(f"last: expected an int from 1, not {last!r}")
+        if found != f"listlast:{last}":
+            from foldb.errors import InvalidArgument
 
-    def _shown(self, value: bytes) -> List[bytes]:
+            raise InvalidArgument(
+                f'last: lists(last={last}) needs a keyspace with merge_operator="listlast:{last}", '
+                f"and this one has {found!r}: create another keyspace with it"
+            )
+
+    def _shown(self, value: bytes) -> Tuple[bytes, ...]:
         return _foldb.list_elements(value)
 
-    def _empty(self) -> List[bytes]:
-        return []
+    def _empty(self) -> Tuple[bytes, ...]:
+        return ()
 
     append = _foldb.Bag._add
     extend = _foldb.Bag._add_all

@@ -14,6 +14,10 @@ class Error(Exception):
     path: str | None = None
     key: bytes | None = None
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kind = cls.__name__
+
 
 class InvalidArgument(Error, ValueError):
     """The call itself is wrong: bad options, a malformed operand, or a merge without an operator."""
@@ -32,7 +36,10 @@ class ForeignDatabase(Error):
 
 
 class Io(Error, OSError):
-    """A call of the operating system failed."""
+    """A call of the operating system failed. `errno` and `filename` are set if they are known."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
 
 
 class Locked(Io):

@@ -8,18 +8,24 @@ What differs:
   `verify_checksums` and `fill_cache` are accepted, and change nothing. Blocks are always verified.
 - `get_property` knows `leveldb.stats`, `leveldb.sstables`, `leveldb.num-files-at-levelN` and
   `leveldb.approximate-memory-usage`.
-- A close from another thread is safe: calls then raise `RuntimeError`.
+- A close from another thread is safe: calls then raise `RuntimeError`. An iterator over a snapshot
+  raises it too when the snapshot was closed.
+- Errors are those of `foldb`, below `Error`, `IOError` and `CorruptionError`: a missing database is
+  a `foldb.DatabaseMissing`, and an option out of its range a `ValueError`.
+- `approximate_size` counts what is in memory too, and that of a batch is the size in the log.
+- `repair_db` of a directory without a database raises.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, List, Optional, Tuple
 
 import foldb
 from foldb._foldb import Entries
 from foldb._plyvel_cursor import IteratorInvalidError, RawIterator
 from foldb._plyvel_options import bytes_of, comparator_of, options_of
-from foldb.errors import Corruption, Error, Io
+from foldb.errors import Closed, Corruption, Error, Io
 
 __leveldb_version__ = "1.23"
 __version__ = "1.5.1"
@@ -85,24 +91,30 @@ class _Reads:
     def __iter__(self) -> Entries:
         return self.iterator()
 
-    def raw_iterator(self, *, verify_checksums: bool = False, fill_cache: bool = True) -> RawIterator:
-        """Returns an iterator that moves as one of LevelDB."""
-        return RawIterator(self._reader._cursor())
-
 
 def _successor(prefix: bytes) -> Optional[bytes]:
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
 
 
-class DB(_Reads):
+class _RawReads(_Reads):
+    """What has raw iterators: they know no prefix."""
+
+    __slots__ = ()
+
+    def raw_iterator(self, *, verify_checksums: bool = False, fill_cache: bool = True) -> RawIterator:
+        """Returns an iterator that moves as one of LevelDB."""
+        return RawIterator(self._reader._cursor())
+
+
+class DB(_RawReads):
     """A database, with the interface of `plyvel.DB`."""
 
     __slots__ = ("_db", "_delete", "_name", "_put", "__weakref__")
 
     def __init__(
         self,
-        name: str,
+        name: Any,
         *,
         create_if_missing: bool = False,
         error_if_exists: bool = False,
@@ -118,9 +130,7 @@ class DB(_Reads):
         comparator: Any = None,
         comparator_name: Any = None,
     ) -> None:
-        if isinstance(name, bytes):
-            name = name.decode()
-        if not isinstance(name, str) and not hasattr(name, "__fspath__"):
+        if not isinstance(name, (bytes, str)) and not hasattr(name, "__fspath__"):
             raise TypeError(f"name: expected a path, not {type(name).__name__}")
         options = options_of(
             paranoid_checks,
@@ -138,7 +148,7 @@ class DB(_Reads):
         self._name = name
         self._prefix = b""
         self._db = foldb.open(
-            name, create=create_if_missing, error_if_exists=bool(error_if_exists), **options
+            os.fsdecode(name), create=create_if_missing, error_if_exists=bool(error_if_exists), **options
         )
         self._reader = self._db
         self._get = self._db.get
@@ -146,8 +156,8 @@ class DB(_Reads):
         self._delete = self._db.delete
 
     @property
-    def name(self) -> str:
-        """The directory of the database."""
+    def name(self) -> Any:
+        """The directory of the database, as it was given."""
         return self._name
 
     @property
@@ -158,6 +168,9 @@ class DB(_Reads):
     def close(self) -> None:
         """Closes the database."""
         self._db.close()
+
+    def __repr__(self) -> str:
+        return f"<foldb.plyvel.DB with name {self._name!r} at {hex(id(self))}>"
 
     def __enter__(self) -> DB:
         return self
@@ -263,7 +276,7 @@ class PrefixedDB(_Reads):
         return PrefixedDB(self._db, self._prefix + bytes(bytes_of("prefix", prefix)))
 
 
-class Snapshot(_Reads):
+class Snapshot(_RawReads):
     """A database as it was at one moment."""
 
     __slots__ = ("_snapshot", "__weakref__")
@@ -291,12 +304,18 @@ class WriteBatch:
     """Writes that happen together. A `with` block writes them, also after an exception, unless the
     batch was made with `transaction=True`."""
 
-    __slots__ = ("_batch", "_prefix", "_transaction", "__weakref__")
+    __slots__ = ("_batch", "_db", "_prefix", "_transaction", "__weakref__")
 
     def __init__(self, db: DB, prefix: bytes, transaction: bool, sync: bool) -> None:
+        self._db = db._db
+        self._check()
         self._batch = db._db.batch(sync=bool(sync))
         self._prefix = prefix
         self._transaction = transaction
+
+    def _check(self) -> None:
+        if self._db.closed:
+            raise Closed("the database was closed")
 
     def _key(self, key: Any) -> Any:
         return self._prefix + bytes(bytes_of("key", key)) if self._prefix else key
@@ -311,6 +330,7 @@ class WriteBatch:
 
     def clear(self) -> None:
         """Forgets all writes."""
+        self._check()
         self._batch.clear()
 
     def write(self) -> None:
@@ -319,7 +339,11 @@ class WriteBatch:
 
     def append(self, source: WriteBatch) -> None:
         """Adds the writes of another batch."""
-        self._batch._append(source._batch)
+        writes = source._batch
+        if source is self:
+            writes = self._db.batch()
+            writes._append(self._batch)
+        self._batch._append(writes)
 
     def approximate_size(self) -> int:
         """Returns about how many bytes the batch takes."""

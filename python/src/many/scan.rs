@@ -1,7 +1,6 @@
 //! Scans: the entries of a range as tables, without an object of Python for each.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -14,11 +13,12 @@ use super::capsule;
 use super::column::frames;
 use super::table::Table;
 use crate::callbacks::{detached, guarded};
-use crate::ending::{Unlocked, with_gil};
+use crate::ending::{Unlocked, without_gil};
 use crate::errors::{closed, raise};
 use crate::iterator::closed_below;
 use crate::released::Released;
 use crate::snapshot::Moment;
+use crate::standing::Standing;
 
 /// About the most bytes of a table.
 const MOST_BYTES: usize = 16 << 20;
@@ -28,7 +28,7 @@ pub(super) struct Reading {
     pub(super) iter: Released<Iter>,
     pub(super) entries: Entries,
     pub(super) moment: Option<Arc<Moment>>,
-    pub(super) closed: Arc<AtomicBool>,
+    pub(super) closed: Arc<Standing>,
     /// Most rows of a table.
     pub(super) most: usize,
 }
@@ -54,7 +54,7 @@ impl Iterator for Reading {
 
     fn next(&mut self) -> Option<Self::Item> {
         // The program that reads the stream may hold the GIL or not.
-        let rows = with_gil(|py| py.unlocked(|| guarded(|| self.read())));
+        let rows = without_gil(|| guarded(|| self.read()));
         rows.map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
     }
 }

@@ -53,9 +53,9 @@ class Keyspace(Reader):
         """Returns the sets of this keyspace; its operator is `set`."""
         return Sets(self._home, self._own.sets())
 
-    def lists(self):
+    def lists(self, *, last=None):
         """Returns the lists of this keyspace; its operator is `list` or `listlast:N`."""
-        return Lists(self._home, self._own.lists())
+        return Lists(self._home, self._own.lists(last=last))
 
     def hyperloglogs(self):
         """Returns the sketches of this keyspace; its operator is `hyperloglog`."""

@@ -66,6 +66,14 @@ class Reader(_Ranges, Handle):
         """The object of `foldb` whose calls these are."""
         return self._own
 
+    def encode_key(self, key):
+        """Returns the bytes that the keyspace stores for a key."""
+        return self._own.encode_key(key)
+
+    def decode_key(self, key):
+        """Returns the key that the keyspace stores as these bytes."""
+        return self._own.decode_key(key)
+
     @property
     def name(self):
         """The name of the keyspace."""

@@ -29,7 +29,11 @@ class _Values(Handle):
         return Entries(self._home, self._own.items, args, named)
 
 
-@awaited(_Counters, "add", "add_all", "update", "subtract", "most_common", "top", "total")
+@awaited(
+    _Counters,
+    *("add", "add_all", "update", "subtract", "most_common", "top", "total", "copy", "pop"),
+    *("setdefault", "clear"),
+)
 class Counters(_Values):
     """Counts that never read. `counters()` of a keyspace makes it."""
 
