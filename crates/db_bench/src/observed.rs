@@ -57,6 +57,8 @@ pub(crate) struct Observed {
     pub opened: Instant,
     /// What it did in the background.
     pub activity: Arc<Activity>,
+    /// The counters when it was opened.
+    pub at_open: Stats,
     /// The counters at the last `resetstats`.
     pub baseline: Stats,
 }
@@ -64,9 +66,10 @@ pub(crate) struct Observed {
 impl Observed {
     /// Returns the output of the `stats` benchmark.
     pub(crate) fn lines(&self) -> String {
-        let stats = since(self.db.stats(), &self.baseline);
-        let mut text = compaction_lines(&stats, &self.activity, self.opened.elapsed());
-        text.push_str(&stats_lines(&stats));
+        let stats = self.db.stats();
+        let here = since(stats.clone(), &self.at_open);
+        let mut text = compaction_lines(&here, &self.activity, self.opened.elapsed());
+        text.push_str(&stats_lines(&since(stats, &self.baseline)));
         text
     }
 }

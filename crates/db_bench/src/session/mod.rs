@@ -42,7 +42,8 @@ pub(crate) fn run(mut plan: Plan) -> Result<(), Failure> {
     plan.options.listeners.push(activity.clone());
     let db = open_first(&plan)?;
     let opened = Instant::now();
-    let database = Observed { db, opened, activity, baseline: Stats::default() };
+    let (at_open, baseline) = (db.stats(), Stats::default());
+    let database = Observed { db, opened, activity, at_open, baseline };
     let mut session = Session { plan, out, database, evidence, threads_so_far: 0 };
     header::print(&mut session.out, &session.plan)?;
     for request in session.plan.benchmarks.clone() {
@@ -184,6 +185,7 @@ impl Session {
         destroy(&self.plan)?;
         self.database.db = open(&self.plan)?;
         self.database.opened = Instant::now();
+        self.database.at_open = Stats::default();
         self.database.baseline = Stats::default();
         Ok(())
     }

@@ -21,7 +21,10 @@ impl Session {
             Step::CompactLevel(level) => self.compact_level(name, level)?,
             Step::WaitForCompaction => self.wait_for_compaction()?,
             Step::Stats => write!(self.out, "{}", self.database.lines())?,
-            Step::ResetStats => self.database.baseline = self.database.db.stats(),
+            Step::ResetStats => {
+                self.database.baseline = self.database.db.stats();
+                self.database.at_open = self.database.baseline.clone();
+            }
             Step::LevelStats => {
                 write!(self.out, "\n{}\n", level_lines(&self.database.db.stats()))?;
             }
