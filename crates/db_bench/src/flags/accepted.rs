@@ -34,7 +34,6 @@ pub(super) const BOOLEANS: &[&str] = &[
     "blob_direct_write_use_direct_io",
     "block_align",
     "bufferedio",
-    "build_info",
     "cache_index_and_filter_blocks",
     "charge_blob_cache",
     "charge_compression_dictionary_building_buffer",
