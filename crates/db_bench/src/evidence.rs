@@ -109,7 +109,7 @@ impl Evidence {
     }
 
     /// Adds a benchmark whose clock has stopped.
-    pub(crate) fn after(&mut self, benchmark: Benchmark, totals: &Totals, db: &Db) {
+    pub(crate) fn after(&mut self, benchmark: &Benchmark, totals: &Totals, db: &Db) {
         let peak_memory = system::peak_memory();
         let stats = db.stats();
         let workload = self.workload(benchmark);
@@ -178,13 +178,13 @@ impl Evidence {
     }
 
     /// Adds a row for `benchmark`. The second row of a name is `NAME/2`.
-    fn workload(&self, benchmark: Benchmark) -> Workload {
-        let name = benchmark.name();
+    fn workload(&self, benchmark: &Benchmark) -> Workload {
+        let name = benchmark.name;
         let earlier = |workload: &&Workload| workload.name.split('/').next() == Some(name);
         let number = self.results.workloads.iter().filter(earlier).count() + 1;
         Workload {
             name: if number == 1 { name.to_owned() } else { format!("{name}/{number}") },
-            about: benchmark.entry().help.to_owned(),
+            about: benchmark.help.to_owned(),
             command: format!(
                 "db_bench --benchmarks={name}{}",
                 given(&self.flags, |steers| steers != "report" && steers != "Db::open")

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldb::Compression;
 
@@ -31,7 +31,7 @@ pub(crate) fn print(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
 
 fn print_machine() {
     eprintln!("foldb:      version {}", env!("CARGO_PKG_VERSION"));
-    eprintln!("Date:       {}", humantime::format_rfc3339_seconds(SystemTime::now()));
+    eprintln!("Date:       {}", date(SystemTime::now()));
     let Ok(processors) = fs::read_to_string("/proc/cpuinfo") else { return };
     let values = |key: &str| -> Vec<&str> {
         processors
@@ -50,23 +50,48 @@ fn print_machine() {
     }
 }
 
+/// Returns a date of Universal Time in the form that scripts expect: `Sat Nov 28 02:46:07 2026`.
+fn date(now: SystemTime) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let day = DAYS[(seconds / 86_400 % 7) as usize];
+    // Such as 2026-11-28T02:46:07Z.
+    let text = humantime::format_rfc3339_seconds(now).to_string();
+    let (year, month, rest) = (&text[..4], &text[5..7], &text[8..19]);
+    let month = month.parse::<usize>().ok().and_then(|month| MONTHS.get(month - 1));
+    format!("{day} {} {} {year}", month.unwrap_or(&"?"), rest.replace('T', " "))
+}
+
 fn print_data(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     let flags = &plan.flags;
-    let (key, value, num) = (flags.key_size as f64, flags.value_size as f64, flags.num as f64);
+    let value = match flags.value_size_distribution_type.as_str() {
+        "fixed" => flags.value_size as f64,
+        _ => (flags.value_size_min + flags.value_size_max) as f64 / 2.0,
+    };
+    let (key, num) = (flags.key_size as f64, flags.num as f64);
     let compressed = value * flags.compression_ratio;
     let megabytes = |bytes_each: f64| bytes_each * num / f64::from(1 << 20);
     writeln!(out, "Keys:       {} bytes each (+ 0 bytes user-defined timestamp)", flags.key_size)?;
-    writeln!(
-        out,
-        "Values:     {} bytes each ({} bytes after compression)",
-        flags.value_size,
-        (compressed + 0.5) as u64
-    )?;
+    match flags.value_size_distribution_type.as_str() {
+        "fixed" => writeln!(
+            out,
+            "Values:     {} bytes each ({} bytes after compression)",
+            flags.value_size,
+            (compressed + 0.5) as u64
+        )?,
+        other => writeln!(
+            out,
+            "Values:     {} to {} bytes, {other}",
+            flags.value_size_min, flags.value_size_max
+        )?,
+    }
     writeln!(out, "Entries:    {}", flags.num)?;
     writeln!(out, "RawSize:    {:.1} MB (estimated)", megabytes(key + value))?;
     writeln!(out, "FileSize:   {:.1} MB (estimated)", megabytes(key + compressed))?;
-    writeln!(out, "Write rate: 0 bytes/second")?;
-    writeln!(out, "Read rate: 0 ops/second")
+    writeln!(out, "Write rate: {} bytes/second", flags.benchmark_write_rate_limit)?;
+    writeln!(out, "Read rate: {} ops/second", flags.benchmark_read_rate_limit)
 }
 
 fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
@@ -103,4 +128,18 @@ fn print_engine(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
         Some(operator) => writeln!(out, "Operator:   {operator}")?,
     }
     writeln!(out, "Seed:       {}", plan.seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn dates_have_the_form_that_scripts_expect() {
+        assert_eq!(date(UNIX_EPOCH), "Thu Jan 01 00:00:00 1970");
+        let later = UNIX_EPOCH + Duration::from_secs(1_795_833_967);
+        assert_eq!(date(later), "Sat Nov 28 02:46:07 2026");
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) fn print(out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out, "Results go to standard output, progress and notes to standard error.\n")?;
     writeln!(out, "Benchmarks:")?;
     for entry in TABLE {
-        writeln!(out, "  {:<22} {}", entry.name, entry.help)?;
+        writeln!(out, "  {:<29} {}", entry.name, entry.help)?;
     }
     writeln!(
         out,

@@ -22,20 +22,28 @@ pub(crate) enum Operation {
     Seek,
     Merge,
     Update,
+    Compress,
+    Uncompress,
     Crc,
+    Hash,
     Other,
+    MultiScan,
 }
 
 /// Every kind of operation, with its name in `Microseconds per NAME:`.
-const OPERATIONS: [(Operation, &str); 8] = [
+const OPERATIONS: [(Operation, &str); 12] = [
     (Operation::Read, "read"),
     (Operation::Write, "write"),
     (Operation::Delete, "delete"),
     (Operation::Seek, "seek"),
     (Operation::Merge, "merge"),
     (Operation::Update, "update"),
+    (Operation::Compress, "compress"),
+    (Operation::Uncompress, "uncompress"),
     (Operation::Crc, "crc"),
+    (Operation::Hash, "hash"),
     (Operation::Other, "op"),
+    (Operation::MultiScan, "multiscan"),
 ];
 
 /// One histogram for each kind of operation that happened.

@@ -12,6 +12,7 @@
 
 mod benchmark;
 mod budget;
+mod csv;
 mod evidence;
 mod failure;
 mod flags;
@@ -19,9 +20,11 @@ mod header;
 mod help;
 mod histogram;
 mod keys;
+mod observed;
 mod plan;
 mod rate;
 mod recorder;
+mod repeated;
 mod report;
 mod session;
 mod settings;

@@ -1,12 +1,12 @@
 //! The plan of a run, checked completely before any database changes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldb::Options;
 use foldb::operators::{BuiltinInfo, TextForm};
 
-use crate::benchmark::{Benchmark, TABLE};
+use crate::benchmark::{self, Request};
 use crate::evidence;
 use crate::failure::Failure;
 use crate::flags::Flags;
@@ -23,13 +23,17 @@ pub(crate) struct Plan {
     /// The flags, for the workloads.
     pub flags: Flags,
     /// The benchmarks, in their order.
-    pub benchmarks: Vec<Benchmark>,
+    pub benchmarks: Vec<Request>,
     /// The options of the database.
     pub options: Options,
     /// Whether the operator is [`LENIENT`] only because `--value_size` is not 8.
     pub lenient: bool,
     /// The directory of the database.
     pub directory: PathBuf,
+    /// The directory of backups.
+    pub backup_directory: PathBuf,
+    /// The directory of a restored database.
+    pub restore_directory: PathBuf,
     /// Base of the random generators' seeds.
     pub seed: i64,
     /// The file to which `--report` writes its page; `None` without the flag.
@@ -42,9 +46,13 @@ impl Plan {
     /// # Errors
     /// A flag out of its range, an unknown benchmark or operator, an option that the engine
     /// refuses, or a page that cannot be written.
-    pub(crate) fn new(flags: Flags) -> Result<Plan, Failure> {
+    pub(crate) fn new(mut flags: Flags) -> Result<Plan, Failure> {
         settings::check_workload(&flags)?;
-        let benchmarks = Benchmark::list(&flags.benchmarks)?;
+        let benchmarks = benchmark::list(&flags.benchmarks)?;
+        if flags.readonly {
+            refuse_writes(&benchmarks)?;
+            flags.use_existing_db = true;
+        }
         if flags.merge_operator.is_empty() {
             refuse_merges_without_operator(&benchmarks)?;
         }
@@ -55,11 +63,14 @@ impl Plan {
         let lenient = operator.as_ref().is_some_and(|spec| *spec != flags.merge_operator);
         let options = settings::options(&flags, operator)?;
         settings::check_batches(&flags, &benchmarks, &options)?;
+        let directory = directory(&flags);
         Ok(Plan {
             // The check that touches a file comes last, so a refused command leaves no trace.
             report: evidence::path(&flags.report)?,
             options,
-            directory: directory(&flags),
+            backup_directory: beside(&flags.backup_dir, &directory, "-backup"),
+            restore_directory: beside(&flags.restore_dir, &directory, "-restore"),
+            directory,
             seed: seed(flags.seed),
             benchmarks,
             lenient,
@@ -68,14 +79,33 @@ impl Plan {
     }
 }
 
-fn refuse_merges_without_operator(benchmarks: &[Benchmark]) -> Result<(), Failure> {
-    match TABLE.iter().find(|entry| entry.merges && benchmarks.contains(&entry.benchmark)) {
+fn refuse_merges_without_operator(requests: &[Request]) -> Result<(), Failure> {
+    match requests.iter().find(|request| request.benchmark.merges) {
         None => Ok(()),
-        Some(entry) => Err(Failure::new(format!(
+        Some(request) => Err(Failure::new(format!(
             "{} needs --merge_operator, --merge_operator=uint64add for example",
-            entry.name
+            request.benchmark.name
         ))),
     }
+}
+
+fn refuse_writes(requests: &[Request]) -> Result<(), Failure> {
+    match requests.iter().find(|request| request.benchmark.writes()) {
+        None => Ok(()),
+        Some(request) => {
+            Err(Failure::new(format!("{} writes: leave out --readonly", request.benchmark.name)))
+        }
+    }
+}
+
+/// Returns the given directory, or one with another end in its name than the database's.
+fn beside(given: &str, database: &Path, end: &str) -> PathBuf {
+    if !given.is_empty() {
+        return PathBuf::from(given);
+    }
+    let mut path = database.as_os_str().to_owned();
+    path.push(end);
+    PathBuf::from(path)
 }
 
 /// Returns the operator of the database: the given one, or its lenient form if generated operands

@@ -7,11 +7,13 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime};
 
-use foldb::Db;
 use foldb_report::timeline::Timeline;
 
+use crate::csv::Counter;
+use crate::flags::Flags;
 use crate::histogram::{Histograms, Operation};
-use crate::report::{Totals, stats_lines};
+use crate::observed::Observed;
+use crate::report::Totals;
 
 /// Which times of each operation a recorder keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +31,13 @@ pub(crate) enum Keep {
 pub(crate) struct Progress {
     /// When to print a progress line.
     pub pace: Pace,
+    /// The least time between two lines of [`Pace::Every`].
+    pub at_least: Duration,
     /// The database whose counters the first thread prints after its lines; `None` prints no
     /// counters.
-    pub stats_of: Option<Db>,
+    pub stats_of: Option<Observed>,
+    /// Counts the operations of all threads for `--report_file`.
+    pub counter: Option<Counter>,
 }
 
 /// How often to print progress.
@@ -47,8 +53,11 @@ pub(crate) enum Pace {
 
 impl Pace {
     /// Returns the pace of `--stats_interval`. Without the flag, only a terminal shows progress.
-    pub(crate) fn new(stats_interval: u64) -> Pace {
-        match stats_interval {
+    /// With `--stats_interval_seconds`, a thread looks at the clock once in 1000 operations.
+    pub(crate) fn new(flags: &Flags) -> Pace {
+        match flags.stats_interval {
+            _ if !flags.progress_reports => Pace::Silent,
+            _ if flags.stats_interval_seconds > 0 => Pace::Every(1000),
             0 if std::io::stderr().is_terminal() => Pace::Growing,
             0 => Pace::Silent,
             interval => Pace::Every(interval),
@@ -85,6 +94,7 @@ pub(crate) struct Recorder {
     times: Option<Times>,
     bytes: u64,
     message: String,
+    notes: Vec<String>,
     started: Instant,
     thread: usize,
     progress: Progress,
@@ -135,6 +145,7 @@ impl Recorder {
             times: Times::start(keep, now),
             bytes: 0,
             message: String::new(),
+            notes: Vec::new(),
             started: now,
             thread,
             progress,
@@ -147,6 +158,9 @@ impl Recorder {
     pub(crate) fn finished(&mut self, operations: u64, kind: Operation) {
         if let Some(times) = &mut self.times {
             times.record(operations, kind, self.started);
+        }
+        if let Some(counter) = &self.progress.counter {
+            counter.add(operations);
         }
         self.done += operations;
         if self.done >= self.tell_at {
@@ -181,6 +195,21 @@ impl Recorder {
         self.message.push_str(message);
     }
 
+    /// Notes a line to print before the result line.
+    pub(crate) fn note(&mut self, line: impl Into<String>) {
+        self.notes.push(line.into());
+    }
+
+    /// Starts the clock again, and forgets what was counted.
+    pub(crate) fn restart(&mut self) {
+        let keep = match &self.times {
+            None => Keep::Nothing,
+            Some(times) if times.timeline.is_none() => Keep::Latency,
+            Some(_) => Keep::LatencyAndTime,
+        };
+        *self = Recorder::start(self.thread, keep, self.progress.clone());
+    }
+
     /// Stops the clock.
     pub(crate) fn stop(self) -> Totals {
         let finished = Instant::now();
@@ -198,6 +227,7 @@ impl Recorder {
             started: self.started,
             finished,
             message: self.message,
+            notes: self.notes,
             histograms,
             timeline,
         }
@@ -216,6 +246,9 @@ impl Recorder {
     fn tell_line(&mut self) {
         let now = Instant::now();
         let (since_told, since_start) = (now - self.told.at, now - self.started);
+        if since_told < self.progress.at_least {
+            return;
+        }
         let fresh = self.done - self.told.done;
         eprintln!(
             "{} ... thread {}: ({fresh},{}) ops and ({:.1},{:.1}) ops/second in ({:.6},{:.6}) \
@@ -228,8 +261,8 @@ impl Recorder {
             since_told.as_secs_f64(),
             since_start.as_secs_f64(),
         );
-        if let (0, Some(db)) = (self.thread, &self.progress.stats_of) {
-            eprint!("{}", stats_lines(&db.stats()));
+        if let (0, Some(observed)) = (self.thread, &self.progress.stats_of) {
+            eprint!("{}", observed.lines());
         }
         self.told = Told { done: self.done, at: now };
     }
@@ -245,7 +278,8 @@ mod tests {
     use super::*;
 
     fn recorder(keep: Keep) -> Recorder {
-        Recorder::start(0, keep, Progress { pace: Pace::Silent, stats_of: None })
+        let (pace, at_least) = (Pace::Silent, Duration::ZERO);
+        Recorder::start(0, keep, Progress { pace, at_least, stats_of: None, counter: None })
     }
 
     #[test]
@@ -280,6 +314,18 @@ mod tests {
         let moments = totals.timeline.clone().unwrap().moments(totals.elapsed());
         assert_eq!(moments.iter().map(|moment| moment.operations).sum::<u64>(), 15);
         assert_eq!(totals.histograms.unwrap().all().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_restart_forgets_what_was_counted() {
+        let mut recorder = recorder(Keep::Latency);
+        recorder.finished(10, Operation::Write);
+        recorder.bytes(24);
+        recorder.restart();
+        recorder.finished(1, Operation::Seek);
+        let totals = recorder.stop();
+        assert_eq!((totals.done, totals.bytes), (1, 0));
+        assert!(totals.histograms.unwrap().blocks().starts_with("Microseconds per seek:\n"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use foldb::explain::TableInfo;
 use foldb::stats::Stats;
 use foldb_report::timeline::Timeline;
 
@@ -23,6 +24,8 @@ pub(crate) struct Totals {
     pub finished: Instant,
     /// The end of the result line, such as `( updates:100 found:2)`: that of the first thread.
     pub message: String,
+    /// Lines to print before the result line.
+    pub notes: Vec<String>,
     /// The times of operations, with `--histogram` or `--report`.
     pub histograms: Option<Histograms>,
     /// When operations ended, with `--report`.
@@ -40,6 +43,7 @@ impl Totals {
         if self.message.is_empty() {
             self.message.clone_from(&other.message);
         }
+        self.notes.extend(other.notes.iter().cloned());
         if let (Some(mine), Some(theirs)) = (&mut self.histograms, &other.histograms) {
             mine.merge(theirs);
         }
@@ -102,6 +106,71 @@ pub(crate) fn stats_lines(stats: &Stats) -> String {
     for (i, level) in stats.levels.iter().enumerate() {
         let (runs, tables, bytes) = (level.runs, level.tables, level.bytes);
         line(&mut text, format_args!("level {i}: runs {runs} tables {tables} bytes {bytes}"));
+    }
+    text
+}
+
+/// Returns `stats` with counters that began at 0 when they were `before`.
+pub(crate) fn since(mut stats: Stats, before: &Stats) -> Stats {
+    macro_rules! subtract {
+        ($($counter:ident)*) => {
+            $(stats.$counter = stats.$counter.saturating_sub(before.$counter);)*
+        };
+    }
+    subtract! {
+        puts deletes range_deletes merges bytes_user bytes_log bytes_flush bytes_compaction
+        bytes_compaction_read bytes_manifest bytes_segments bytes_adopted bytes_gc_written
+        bytes_gc_read garbage_collections bytes_reclaimed flushes compactions compaction_slices
+        trivial_moves flush_records_in flush_records_out compaction_records_in
+        compaction_records_out failed_merges stall_micros block_cache_hits block_cache_misses
+        filter_negatives filters_left_out
+    }
+    stats
+}
+
+/// Returns the output of `levelstats`, in RocksDB's form.
+pub(crate) fn level_lines(stats: &Stats) -> String {
+    let mut text = String::from("Level Files Size(MB)\n--------------------\n");
+    for (i, level) in stats.levels.iter().enumerate() {
+        let mib = (level.bytes as f64 / f64::from(1 << 20)).round();
+        line(&mut text, format_args!("{i:>3} {:>8} {mib:>8.0}", level.tables));
+    }
+    text
+}
+
+/// Returns the output of `memstats`, by the names of RocksDB's properties.
+pub(crate) fn memory_lines(stats: &Stats) -> String {
+    let memory = &stats.memory;
+    let used = memory.active_memtables + memory.sealed_memtables;
+    let mut text = String::new();
+    for (name, value) in [
+        ("rocksdb.cur-size-active-mem-table", memory.active_memtables),
+        ("rocksdb.cur-size-all-mem-tables", used),
+        ("rocksdb.size-all-mem-tables", used + memory.pinned_memtables),
+    ] {
+        line(&mut text, format_args!("{name}: {value}"));
+    }
+    text
+}
+
+/// Returns the output of `sstables`: the tables of each level, in the order of their keys.
+pub(crate) fn table_lines(tables: &[TableInfo], levels: usize) -> String {
+    let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    let mut text = String::new();
+    for level in 0..levels {
+        line(&mut text, format_args!("--- level {level} ---"));
+        for table in tables.iter().filter(|table| table.level == level) {
+            let (first, last) = (hex(&table.smallest), hex(&table.largest));
+            let TableInfo { number, bytes, records, .. } = table;
+            let seqnos = (table.smallest_seqno, table.largest_seqno);
+            line(
+                &mut text,
+                format_args!(
+                    " {number}:{bytes}[{} .. {}]['{first}' .. '{last}']({records})",
+                    seqnos.0, seqnos.1
+                ),
+            );
+        }
     }
     text
 }
@@ -176,6 +245,7 @@ mod tests {
             started,
             finished: started + busy,
             message: String::new(),
+            notes: Vec::new(),
             histograms: None,
             timeline: None,
         }
@@ -216,6 +286,14 @@ mod tests {
             "updaterandom :      10.000 micros/op 200000 ops/sec 0.001 seconds 200 operations; \
              ( updates:100 found:2)"
         );
+    }
+
+    #[test]
+    fn counters_may_begin_again() {
+        let (mut before, mut now) = (Stats::default(), Stats::default());
+        (before.puts, now.puts, now.memtable_bytes) = (5, 7, 9);
+        let shown = since(now, &before);
+        assert_eq!((shown.puts, shown.memtable_bytes), (2, 9));
     }
 
     #[test]

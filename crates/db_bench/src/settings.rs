@@ -4,7 +4,7 @@ use foldb::internals::Knobs;
 use foldb::limits::{MAX_VALUE_BYTES, max_batch_bytes};
 use foldb::{CompactionPreset, Compression, KeyspaceOptions, Options};
 
-use crate::benchmark::Benchmark;
+use crate::benchmark::Request;
 use crate::failure::Failure;
 use crate::flags::Flags;
 use crate::workload::Sizes;
@@ -38,6 +38,19 @@ pub(crate) fn check_workload(flags: &Flags) -> Result<(), Failure> {
         (percent.contains(&flags.readwritepercent), "readwritepercent", "between 0 and 100"),
         ((0.0..=1.0).contains(&flags.compression_ratio), "compression_ratio", "between 0 and 1"),
         (flags.block_size != Some(0), "block_size", "at least 1"),
+        (flags.numdistinct >= 1, "numdistinct", "at least 1"),
+        (percent.contains(&flags.deletepercent), "deletepercent", "between 0 and 100"),
+        (flags.key_id_range >= 1, "key_id_range", "at least 1"),
+        ((1..=9999).contains(&flags.transaction_sets), "transaction_sets", "between 1 and 9999"),
+        (flags.overwrite_window_size >= 1, "overwrite_window_size", "at least 1"),
+        (
+            ["fixed", "uniform", "normal"].contains(&flags.value_size_distribution_type.as_str()),
+            "value_size_distribution_type",
+            "fixed, uniform or normal",
+        ),
+        (flags.value_size_min <= flags.value_size_max, "value_size_min", "at most value_size_max"),
+        (flags.value_size_max <= MAX_VALUE_BYTES as u64, "value_size_max", "at most 268435456"),
+        (flags.expire_style != "compaction_filter", "expire_style", "none or delete"),
     ];
     match checks.into_iter().find(|(holds, ..)| !holds) {
         None => Ok(()),
@@ -53,20 +66,20 @@ pub(crate) fn check_workload(flags: &Flags) -> Result<(), Failure> {
 /// A batch that the engine would refuse, after the benchmark destroyed the database.
 pub(crate) fn check_batches(
     flags: &Flags,
-    benchmarks: &[Benchmark],
+    requests: &[Request],
     options: &Options,
 ) -> Result<(), Failure> {
     let most = max_batch_bytes(options.write_buffer_size) as u64;
-    for &benchmark in benchmarks.iter().filter(|benchmark| benchmark.writes_batches()) {
+    let benchmarks = requests.iter().map(|request| request.benchmark);
+    for benchmark in benchmarks.filter(|benchmark| benchmark.writes_batches()) {
         let sizes = Sizes::of(benchmark, flags);
-        let entry = PER_ENTRY + sizes.key_size as u64 + sizes.value_size as u64;
+        let entry = PER_ENTRY + sizes.key.size as u64 + sizes.values.most() as u64;
         let bytes = sizes.batch.saturating_mul(entry);
         if bytes > most {
             return Err(Failure::new(format!(
                 "{} writes batches of {} entries with {bytes} bytes together, and a batch may have \
                  {most}: lower --batch_size or --value_size",
-                benchmark.name(),
-                sizes.batch
+                benchmark.name, sizes.batch
             )));
         }
     }

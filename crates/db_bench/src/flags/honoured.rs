@@ -99,7 +99,7 @@ honoured! {
     value_size: u64 = 100, "workload",
         "Bytes of a value or merge operand.";
     batch_size: u64 = 1, "workload",
-        "Entries of one call in fill*, overwrite, delete* and multireadrandom benchmarks.";
+        "Entries of one call in fill*, overwrite, delete*, multiread* and approximate* benchmarks.";
     merge_keys: i64 = -1, "workload",
         "Number of keys that merges choose from; negative: as many as --num.";
     mergereadpercent: u64 = 70, "workload",
@@ -110,6 +110,142 @@ honoured! {
         "Entries read after each seek of seekrandom.";
     reverse_iterator: bool = false, "workload",
         "Read the entries before the key of each seek of seekrandom, not those after it.";
+    deletes: i64 = -1, "workload",
+        "Deletes to do; negative: as many as --num.";
+    ops_between_duration_checks: u64 = 1000, "workload",
+        "Operations between two looks at the clock with --duration.";
+    keys_per_prefix: u64 = 0, "workload",
+        "Keys that begin with the same --prefix_size bytes; 0: keys have no prefix.";
+    prefix_size: u64 = 0, "workload",
+        "Bytes of the prefix of keys, with --keys_per_prefix.";
+    read_random_exp_range: f64 = 0.0, "workload",
+        "Skew of the keys that random reads choose: log of hottest over coldest; 0: none.";
+    multiread_stride: u64 = 0, "workload",
+        "Distance of the keys of a batch in multireadrandom and readrandom; 0: random keys.";
+    multiscan_size: u64 = 10, "workload",
+        "Ranges of one multiscan.";
+    multiscan_stride: u64 = 100, "workload",
+        "Keys between two ranges of one multiscan.";
+    max_scan_distance: u64 = 0, "workload",
+        "Keys between that of a seek of seekrandom and the bound of its iterator; 0: no bound.";
+    explicit_snapshot: bool = false, "workload",
+        "Scans and seeks read at a snapshot.";
+    readonly: bool = false, "workload",
+        "As --use_existing_db, and refuse benchmarks that write.";
+    finish_after_writes: bool = false, "workload",
+        "The thread beside reading benchmarks ends after --writes, not with them.";
+    numdistinct: u64 = 1000, "workload",
+        "Number of keys of randomwithverify and randomreplacekeys.";
+    deletepercent: u64 = 2, "workload",
+        "Deletes, in percent of the operations of randomwithverify.";
+    stddev: f64 = 2000.0, "workload",
+        "Standard deviation of the keys that randomreplacekeys chooses.";
+    key_id_range: u64 = 100_000, "workload",
+        "Number of series in timeseries.";
+    expire_style: String = "none".to_owned(), "workload",
+        "none, or delete: readers of timeseries delete entries older than --time_range.";
+    time_range: u64 = 100_000, "workload",
+        "Entries after which an entry of timeseries is old.";
+    num_deletion_threads: u64 = 1, "workload",
+        "Readers of timeseries that delete, with --expire_style=delete.";
+    transaction_db: bool = false, "workload",
+        "randomtransaction runs transactions, and checks the sums at the end.";
+    optimistic_transaction_db: bool = false, "workload",
+        "As --transaction_db: transactions of foldb are optimistic.";
+    transaction_sets: u64 = 2, "workload",
+        "Sets of which randomtransaction changes one key each.";
+    writes_before_delete_range: u64 = 0, "workload",
+        "Writes before the first range delete.";
+    writes_per_range_tombstone: u64 = 0, "workload",
+        "Writes from one range delete to the next; 0: no range deletes.";
+    range_tombstone_width: u64 = 100, "workload",
+        "Keys of a range delete.";
+    max_num_range_tombstones: u64 = 0, "workload",
+        "Range deletes at most; they also add to the keys that fills choose from.";
+    expand_range_tombstones: bool = false, "workload",
+        "Delete the keys of a range one by one.";
+    overwrite_probability: f64 = 0.0, "workload",
+        "Share of writes of filluniquerandom that overwrite a recent key.";
+    overwrite_window_size: u64 = 1, "workload",
+        "Recent keys that such writes choose from.";
+    disposable_entries_batch_size: u64 = 0, "workload",
+        "Entries that fillanddeleteuniquerandom deletes again, at a time; 0: none.";
+    disposable_entries_delete_delay: u64 = 0, "workload",
+        "Microseconds until it deletes them.";
+    disposable_entries_value_size: u64 = 64, "workload",
+        "Bytes of their values.";
+    persistent_entries_batch_size: u64 = 0, "workload",
+        "Entries that it puts before it deletes a batch, and keeps.";
+    persistent_entries_value_size: u64 = 64, "workload",
+        "Bytes of their values.";
+    mix_get_ratio: f64 = 1.0, "workload",
+        "Share of gets in mixgraph.";
+    mix_put_ratio: f64 = 0.0, "workload",
+        "Share of puts in mixgraph.";
+    mix_seek_ratio: f64 = 0.0, "workload",
+        "Share of seeks in mixgraph.";
+    mix_max_scan_len: u64 = 10_000, "workload",
+        "A scan of mixgraph reads fewer entries than this.";
+    mix_max_value_size: u64 = 1024, "workload",
+        "A value of mixgraph has at most these bytes.";
+    value_k: f64 = 0.2615, "workload",
+        "Shape of the generalized Pareto distribution of value sizes in mixgraph.";
+    value_sigma: f64 = 25.45, "workload",
+        "Scale of that distribution.";
+    value_theta: f64 = 0.0, "workload",
+        "Location of that distribution.";
+    iter_k: f64 = 2.517, "workload",
+        "Shape of the generalized Pareto distribution of scan lengths in mixgraph.";
+    iter_sigma: f64 = 14.236, "workload",
+        "Scale of that distribution.";
+    iter_theta: f64 = 0.0, "workload",
+        "Location of that distribution.";
+    key_dist_a: f64 = 0.0, "workload",
+        "Factor a of the power law a*x^b of keys in mixgraph; 0: all keys are alike.";
+    key_dist_b: f64 = 0.0, "workload",
+        "Exponent b of that law; 0: all keys are alike.";
+    keyrange_dist_a: f64 = 0.0, "workload",
+        "Factor a of the law a*e^(b*x)+c*e^(d*x) of key ranges in mixgraph.";
+    keyrange_dist_b: f64 = 0.0, "workload",
+        "Exponent b of that law.";
+    keyrange_dist_c: f64 = 0.0, "workload",
+        "Factor c of that law.";
+    keyrange_dist_d: f64 = 0.0, "workload",
+        "Exponent d of that law.";
+    keyrange_num: i64 = 1, "workload",
+        "Number of key ranges in mixgraph.";
+    sine_mix_rate: bool = false, "workload",
+        "Offer the operations of mixgraph at the rate a*sin(b*t+c)+d a second.";
+    sine_mix_rate_interval_milliseconds: u64 = 10_000, "workload",
+        "Milliseconds until that rate changes.";
+    sine_mix_rate_noise: f64 = 0.0, "workload",
+        "Noise of that rate, as a share of a: 0 to 1.";
+    sine_write_rate: bool = false, "workload",
+        "Offer the bytes of fills at the rate a*sin(b*t+c)+d a second.";
+    sine_write_rate_interval_milliseconds: u64 = 10_000, "workload",
+        "Milliseconds until that rate changes.";
+    sine_a: f64 = 1.0, "workload",
+        "a of the sine rates.";
+    sine_b: f64 = 1.0, "workload",
+        "b of the sine rates.";
+    sine_c: f64 = 0.0, "workload",
+        "c of the sine rates.";
+    sine_d: f64 = 1.0, "workload",
+        "d of the sine rates.";
+    value_size_distribution_type: String = "fixed".to_owned(), "workload",
+        "Sizes of values: fixed, or uniform or normal between the next two flags.";
+    value_size_min: u64 = 100, "workload",
+        "Least bytes of a value whose size is not fixed.";
+    value_size_max: u64 = 102_400, "workload",
+        "Most bytes of a value whose size is not fixed.";
+    same_value_percentage: f64 = 0.0, "workload",
+        "Percent of values that are all the same.";
+    backup_dir: String = String::new(), "workload",
+        "Directory of backup and restore; not given: the database's with -backup.";
+    restore_dir: String = String::new(), "workload",
+        "Directory of restore; not given: the database's with -restore.";
+    truth_db: String = String::new(), "workload",
+        "Database that verify compares with.";
     compression_ratio: f64 = 0.5, "workload",
         "Fraction of their size to which generated values compress.";
     db: Option<String> = None, "Db::open",
@@ -152,6 +288,16 @@ honoured! {
         "Print the counters of the database at the end.";
     stats_interval: u64 = 0, "report",
         "Operations between progress lines of each thread, on stderr; 0: none.";
+    stats_interval_seconds: u64 = 0, "report",
+        "Seconds between progress lines of each thread, looked at each 1000 operations; 0: off.";
+    progress_reports: bool = true, "report",
+        "Print progress.";
+    report_file: String = "report.csv".to_owned(), "report",
+        "File for the operations of each --report_interval_seconds, as CSV.";
+    report_interval_seconds: u64 = 0, "report",
+        "Seconds between lines of --report_file; 0: no file.";
+    confidence_interval_only: bool = false, "report",
+        "Of benchmarks that run several times, print intervals instead of averages.";
     stats_per_interval: i64 = 0, "report",
         "Above 0: print the database's counters with the progress lines of the first thread.";
     report: String = String::new(), "report",

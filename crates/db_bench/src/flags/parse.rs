@@ -92,7 +92,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Par
         let name = name.replace('-', "_");
         match name.as_str() {
             "help" | "h" => parsed.request = Request::Help,
-            "version" => parsed.request = Request::Version,
+            // A run would destroy the database; RocksDB's prints its version and ends.
+            "version" | "build_info" => parsed.request = Request::Version,
             "undefok" if value.is_some() => {}
             "undefok" => drop(arguments.next()),
             _ if Known::find(&name).is_none() && parsed.accepts(&name) => {

@@ -2,204 +2,174 @@
 //!
 //! Each workload equals RocksDB's of the same name: the same draws in the same order, the same
 //! counted bytes, the same text at the end of the result line. [`Sizes`] holds the numbers, and
-//! [`Task`] is one thread with its draws, its values and its recorder.
+//! [`Task`] is one thread with its draws, its values and its recorder. [`Task::repeat`] is the loop
+//! of most workloads: they differ in what one operation does.
 
+mod beside;
 mod checksum;
+mod codec;
+mod estimate;
+mod maintain;
 mod mixed;
+mod mixgraph;
+mod operands;
+mod range_deletes;
 mod read;
+mod replace;
+mod seek;
+mod series;
+mod sizes;
+mod transactions;
+mod unique;
+mod verified;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use foldb::{Db, Result, WriteOptions};
+use foldb::{Db, Iter, Options, ReadOptions, Result};
 
-use crate::benchmark::Benchmark;
+pub(crate) use sizes::Sizes;
+pub(crate) use transactions::sums_agree;
+
+use crate::benchmark::Work;
 use crate::budget::Budget;
 use crate::flags::Flags;
+use crate::histogram::Operation;
 use crate::keys::{Draws, Key};
-use crate::rate::OfferedRates;
+use crate::rate::{OfferedRates, WriteUnit};
 use crate::recorder::Recorder;
 use crate::values::Values;
 
-/// Entries in a batch of `fillbatch`.
-const FILL_BATCH: u64 = 1000;
-/// Bytes of a value of `fill100K`.
-const FILL_100K: usize = 100 * 1000;
-
-/// The numbers and sizes of a benchmark.
-#[derive(Clone, Debug)]
-pub(crate) struct Sizes {
-    /// Keys of the database, `--num`.
-    pub num: u64,
-    /// Keys that fills choose from; fewer than `num` in the shortened fills.
-    pub keys: u64,
-    /// Reads of reading benchmarks.
-    pub reads: u64,
-    /// Writes of writing benchmarks.
-    pub writes: u64,
-    /// Operations of benchmarks that read and write.
-    pub read_writes: u64,
-    /// Keys that merges choose from.
-    pub merge_keys: u64,
-    /// Seconds that random-order benchmarks run instead of a number of operations; 0: off.
-    pub seconds: u64,
-    /// Entries of one write or `multireadrandom`.
-    pub batch: u64,
-    /// Bytes of a key.
-    pub key_size: usize,
-    /// Bytes of a value or operand.
-    pub value_size: usize,
-    /// Entries read after a seek.
-    pub seek_nexts: u64,
-    /// Whether these entries are those before the key.
-    pub backward: bool,
-    /// Merges in percent of `readrandommergerandom`.
-    pub merge_percent: u64,
-    /// Reads in percent of `readrandomwriterandom`.
-    pub read_percent: u64,
-    /// Bytes of one checksum.
-    pub block_size: usize,
-    /// The options of writes.
-    pub write: WriteOptions,
-}
-
-impl Sizes {
-    /// Returns the sizes of `benchmark` under checked `flags`.
-    pub(crate) fn of(benchmark: Benchmark, flags: &Flags) -> Sizes {
-        let num = flags.num.unsigned_abs();
-        let or_num = |count: i64| u64::try_from(count).unwrap_or(num);
-        let mut sizes = Sizes {
-            num,
-            keys: num,
-            reads: or_num(flags.reads),
-            writes: if flags.writes == 0 { num } else { or_num(flags.writes) },
-            read_writes: or_num(flags.reads.max(flags.writes)),
-            merge_keys: or_num(flags.merge_keys),
-            seconds: flags.duration,
-            batch: flags.batch_size,
-            key_size: flags.key_size as usize,
-            value_size: flags.value_size as usize,
-            seek_nexts: flags.seek_nexts,
-            backward: flags.reverse_iterator,
-            merge_percent: flags.mergereadpercent,
-            read_percent: flags.readwritepercent,
-            block_size: flags.block_size.unwrap_or(4096) as usize,
-            write: WriteOptions {
-                sync: flags.sync,
-                disable_wal: flags.disable_wal,
-                ..WriteOptions::default()
-            },
-        };
-        match benchmark {
-            Benchmark::FillBatch => sizes.batch = FILL_BATCH.min(sizes.writes),
-            Benchmark::FillSync => {
-                sizes.shorten(1000, flags.writes);
-                sizes.write.sync = true;
-            }
-            Benchmark::Fill100K => {
-                sizes.shorten(1000, flags.writes);
-                sizes.value_size = FILL_100K;
-            }
-            Benchmark::Open => sizes.shorten(10_000, -1),
-            Benchmark::ReadMissing => sizes.key_size += 1,
-            _ => {}
-        }
-        sizes
-    }
-
-    /// Divides the keys. Also divides the writes, unless `--writes` gives their number.
-    fn shorten(&mut self, by: u64, writes_given: i64) {
-        self.keys = (self.num / by).max(1);
-        if writes_given <= 0 {
-            self.writes = self.keys;
-        }
-    }
+/// What all threads of a benchmark share.
+pub(crate) struct Shared<'a> {
+    /// The database.
+    pub db: &'a Db,
+    /// Its options.
+    pub options: &'a Options,
+    /// The numbers and sizes.
+    pub sizes: &'a Sizes,
+    /// All flags, for those that few benchmarks have.
+    pub flags: &'a Flags,
+    /// Base of the random generators' seeds.
+    pub seed: i64,
+    /// The offered rates.
+    pub rates: OfferedRates,
+    /// Where `backup` keeps its backups.
+    pub backup_directory: &'a Path,
+    /// Where `restore` puts the database.
+    pub restore_directory: &'a Path,
+    /// The time of `timeseries`.
+    pub time: AtomicU64,
+    /// Counted threads that are not done.
+    pub counted: AtomicUsize,
+    /// Threads beside them that are not done.
+    pub beside: AtomicUsize,
 }
 
 /// One thread of a benchmark.
 pub(crate) struct Task<'a> {
     db: &'a Db,
+    shared: &'a Shared<'a>,
     sizes: &'a Sizes,
+    flags: &'a Flags,
     draws: Draws,
     values: Values<'a>,
-    /// Rates that the thread shares with the others.
-    rates: &'a OfferedRates,
+    /// The number of the thread among the counted ones.
+    index: usize,
     /// Counts and times.
     pub recorder: Recorder,
 }
 
 impl<'a> Task<'a> {
-    /// Returns a thread's task on `db`.
+    /// Returns the task of a thread.
     pub(crate) fn new(
-        db: &'a Db,
-        sizes: &'a Sizes,
+        shared: &'a Shared<'a>,
+        index: usize,
         draws: Draws,
         values: Values<'a>,
-        rates: &'a OfferedRates,
         recorder: Recorder,
     ) -> Task<'a> {
-        Task { db, sizes, draws, values, rates, recorder }
+        let Shared { db, sizes, flags, .. } = *shared;
+        Task { db, shared, sizes, flags, draws, values, index, recorder }
     }
 
-    /// Runs a counted thread's part of `benchmark`.
+    /// Does the work of a counted thread.
     ///
     /// # Errors
     /// The first error of the database.
-    pub(crate) fn run(&mut self, benchmark: Benchmark) -> Result<()> {
-        match benchmark {
-            Benchmark::FillSeq | Benchmark::FillBatch => self.fill_in_order(),
-            Benchmark::FillRandom
-            | Benchmark::FillSync
-            | Benchmark::Fill100K
-            | Benchmark::Overwrite => self.fill_random(),
-            Benchmark::DeleteSeq => self.delete_in_order(),
-            Benchmark::DeleteRandom => self.delete_random(),
-            Benchmark::UpdateRandom => self.update_random(),
-            Benchmark::MergeRandom => self.merge_random(),
-            Benchmark::ReadRandomMergeRandom => self.read_random_merge_random(),
-            Benchmark::ReadRandomWriteRandom => self.read_random_write_random(),
-            Benchmark::ReadSeq => self.read_in_order(),
-            Benchmark::ReadReverse => self.read_in_reverse(),
-            Benchmark::ReadHot => self.read_random(self.sizes.num.div_ceil(100)),
-            Benchmark::ReadRandom
-            | Benchmark::ReadMissing
-            | Benchmark::ReadWhileWriting
-            | Benchmark::ReadWhileMerging => self.read_random(self.sizes.num),
-            Benchmark::MultiReadRandom => self.multi_read_random(),
-            Benchmark::SeekRandom => self.seek_random(),
-            Benchmark::Compact => self.db.compact(..),
-            Benchmark::Crc32c => {
-                self.checksum();
-                Ok(())
-            }
-            Benchmark::Open | Benchmark::WaitForCompaction | Benchmark::Stats => {
-                unreachable!("{} is not done by threads", benchmark.name())
-            }
+    pub(crate) fn run(&mut self, work: Work) -> Result<()> {
+        match work {
+            Work::FillInOrder => self.fill_in_order(self.sizes.writes),
+            Work::FillRandom => self.fill_random(),
+            Work::FillUnique => self.fill_unique(self.sizes.writes),
+            Work::FillShaped { in_order } => self.fill_shaped(in_order),
+            Work::FillThenSeek => self.fill_then_seek(),
+            Work::DeleteInOrder => self.delete_in_order(),
+            Work::DeleteRandom => self.delete_random(),
+            Work::ReadInOrder => self.scan(Iter::seek_to_first, Iter::advance),
+            Work::ReadInReverse => self.scan(Iter::seek_to_last, Iter::retreat),
+            Work::ReadEach => self.read_each(),
+            Work::ReadRandom => self.read_random(self.sizes.num),
+            Work::ReadHot => self.read_random(self.sizes.num.div_ceil(100)),
+            Work::ReadFast => self.read_fast(),
+            Work::ReadOperands => self.read_operands(),
+            Work::MultiRead => self.multi_read_random(),
+            Work::MultiScan => self.multi_scan(),
+            Work::NewIterator => self.new_iterators(),
+            Work::SeekRandom => self.seek_random(),
+            Work::SeekInOrder => self.seek_in_order(),
+            Work::Update => self.update_random(),
+            Work::XorUpdate => self.xor_update_random(),
+            Work::AppendUpdate => self.append_random(),
+            Work::Merge => self.merge_random(),
+            Work::ReadOrMerge => self.read_random_merge_random(),
+            Work::ReadThenWrite => self.read_random_write_random(),
+            Work::Verified => self.random_with_verify(),
+            Work::Transactions => self.transactions(),
+            Work::ReplaceKeys => self.replace_keys(),
+            Work::TimeSeries => self.read_series(),
+            Work::MixGraph => self.mix_graph(),
+            Work::SearchOperands => self.search_operands(),
+            Work::ApproximateSize => self.approximate_sizes(),
+            Work::ApproximateCount => self.approximate_counts(),
+            Work::Checksum(hash) => self.checksum(hash),
+            Work::AcquireLoad => self.acquire_load(),
+            Work::Compress(codec) => self.compress(codec),
+            Work::Uncompress(codec) => self.uncompress(codec),
+            Work::Compact => self.db.compact(..),
+            Work::VerifyChecksums => self.verify_checksums(),
+            Work::Backup => self.back_up(),
+            Work::Restore => self.restore(),
         }
     }
 
-    /// Runs the background thread's part of `benchmark` until no counted thread is left.
-    ///
-    /// # Errors
-    /// The first error of the database.
-    pub(crate) fn run_in_background(
+    /// Repeats `operation` with a key to use, and counts each one as what it returns.
+    fn repeat(
         &mut self,
-        benchmark: Benchmark,
-        counted: &AtomicUsize,
+        operations: u64,
+        mut operation: impl FnMut(&mut Self, &mut Key) -> Result<Operation>,
     ) -> Result<()> {
-        let merge = benchmark == Benchmark::ReadWhileMerging;
-        self.write_while(merge, || counted.load(Ordering::Acquire) > 0)
+        let (mut budget, mut key) = (self.budget(operations), self.key());
+        while budget.take(1) {
+            let kind = operation(self, &mut key)?;
+            self.recorder.finished(1, kind);
+        }
+        Ok(())
     }
 
-    /// Waits until a write of this many entries is due.
+    /// Waits until a write of these entries and bytes is due.
     #[inline]
-    fn await_write(&mut self, entries: u64) {
-        if let Some(rate) = &self.rates.writes {
-            let entry = (self.sizes.key_size + self.sizes.value_size) as u64;
-            rate.wait(entry * entries);
+    fn await_write(&mut self, entries: u64, bytes: usize) {
+        let rates = &self.shared.rates;
+        if let Some(rate) = &rates.writes {
+            rate.wait(match rates.write_unit {
+                WriteUnit::Bytes => bytes as u64,
+                WriteUnit::Entries => entries,
+            });
             self.recorder.begins();
         }
     }
@@ -207,18 +177,58 @@ impl<'a> Task<'a> {
     /// Waits until this many reads are due.
     #[inline]
     fn await_reads(&mut self, reads: u64) {
-        if let Some(rate) = &self.rates.reads {
+        if let Some(rate) = &self.shared.rates.reads {
             rate.wait(reads);
             self.recorder.begins();
         }
     }
 
+    /// Puts `value`, when it is due, and counts the bytes.
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let bytes = key.len() + value.len();
+        self.await_write(1, bytes);
+        self.db.with(&self.sizes.write).put(key, value)?;
+        self.recorder.bytes(bytes);
+        Ok(())
+    }
+
+    /// Merges `operand`, when it is due, and counts the bytes.
+    #[inline]
+    fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+        let bytes = key.len() + operand.len();
+        self.await_write(1, bytes);
+        self.db.with(&self.sizes.write).merge(key, operand)?;
+        self.recorder.bytes(bytes);
+        Ok(())
+    }
+
+    /// Returns the read options of a scan or seek, at a snapshot if the flags ask for one.
+    fn read_options(&self) -> ReadOptions {
+        let snapshot = self.flags.explicit_snapshot.then(|| self.db.snapshot());
+        ReadOptions { snapshot, ..ReadOptions::default() }
+    }
+
+    fn counted_threads_run(&self) -> bool {
+        self.shared.counted.load(Ordering::Acquire) > 0
+    }
+
     fn key(&self) -> Key {
-        Key::new(self.sizes.key_size)
+        Key::new(self.sizes.key)
     }
 
     /// The budget of a random-order benchmark.
     fn budget(&self, operations: u64) -> Budget {
-        Budget::new(operations, self.sizes.seconds)
+        Budget::timed(operations, self.sizes.seconds, self.sizes.look_every)
+    }
+
+    /// Draws the number of a key below `count`, with the skew of the flags.
+    #[inline]
+    fn skewed(&mut self, count: u64) -> u64 {
+        self.sizes.skew.map(self.draws.next(), count)
+    }
+
+    fn tell_found(&mut self, found: u64, of: u64) {
+        self.recorder.message(&format!("({found} of {of} found)"));
     }
 }

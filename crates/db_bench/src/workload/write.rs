@@ -3,26 +3,26 @@
 use foldb::{Result, WriteBatch};
 
 use super::Task;
+use super::range_deletes::RangeDeletes;
 use crate::budget::Budget;
 use crate::histogram::Operation;
 
 impl Task<'_> {
     /// Puts keys 0, 1, 2, ... (RocksDB: `DoWrite`, sequential).
-    pub(super) fn fill_in_order(&mut self) -> Result<()> {
+    pub(super) fn fill_in_order(&mut self, writes: u64) -> Result<()> {
         let mut next = 0..;
-        let budget = Budget::new(self.sizes.writes, 0);
-        self.put_batches(budget, |_| {}, |_| next.next().expect("numbers do not end"))
+        self.put_batches(Budget::new(writes), |_| {}, |_| next.next().expect("numbers do not end"))
     }
 
     /// Puts random keys (RocksDB: `DoWrite`, random).
     pub(super) fn fill_random(&mut self) -> Result<()> {
-        let keys = self.sizes.keys;
+        let keys = self.sizes.keys + self.flags.max_num_range_tombstones;
         let budget = self.budget(self.sizes.writes);
         self.put_batches(budget, |task| task.draws.skip(), move |task| task.draws.below(keys))
     }
 
     /// Puts entries; `each_batch` and `key` draw as RocksDB draws for a batch and for an entry.
-    fn put_batches(
+    pub(super) fn put_batches(
         &mut self,
         mut budget: Budget,
         mut each_batch: impl FnMut(&mut Self),
@@ -32,24 +32,34 @@ impl Task<'_> {
             let message = format!("({} ops)", self.sizes.keys);
             self.recorder.message(&message);
         }
+        let mut range_deletes = RangeDeletes::new(self.flags, self.sizes.key);
         let (mut bytes, mut batch) = (self.key(), WriteBatch::new());
         while budget.take(self.sizes.batch) {
             each_batch(self);
-            self.await_write(self.sizes.batch);
-            if self.sizes.batch == 1 {
+            if self.sizes.batch == 1 && range_deletes.is_none() {
                 let number = key(self);
-                self.db.with(&self.sizes.write).put(bytes.set(number), self.values.next())?;
+                let value = self.values.next();
+                self.put(bytes.set(number), value)?;
             } else {
                 batch.clear();
+                let mut size = 0;
                 for _ in 0..self.sizes.batch {
                     let number = key(self);
-                    batch.put(bytes.set(number), self.values.next());
+                    let value = self.values.next();
+                    batch.put(bytes.set(number), value);
+                    size += self.sizes.key.size + value.len();
+                    if let Some(deletes) = RangeDeletes::after_write(&mut range_deletes) {
+                        deletes.add_to(&mut batch, key(self));
+                    }
                 }
+                self.await_write(self.sizes.batch, size);
                 self.db.with(&self.sizes.write).write(&batch)?;
+                self.recorder.bytes(size);
             }
-            let entry = self.sizes.key_size + self.sizes.value_size;
-            self.recorder.bytes(entry * self.sizes.batch as usize);
             self.recorder.finished(self.sizes.batch, Operation::Write);
+        }
+        if let Some(deletes) = range_deletes {
+            deletes.tell(&mut self.recorder);
         }
         Ok(())
     }
@@ -57,14 +67,14 @@ impl Task<'_> {
     /// Deletes keys 0, 1, 2, ... (RocksDB: `DoDelete`, sequential).
     pub(super) fn delete_in_order(&mut self) -> Result<()> {
         let mut next = 0..;
-        let budget = Budget::new(self.sizes.num, 0);
+        let budget = Budget::new(self.sizes.deletes);
         self.delete_batches(budget, |_| next.next().expect("numbers do not end"))
     }
 
     /// Deletes random keys (RocksDB: `DoDelete`, random).
     pub(super) fn delete_random(&mut self) -> Result<()> {
         let num = self.sizes.num;
-        let budget = self.budget(num);
+        let budget = self.budget(self.sizes.deletes);
         self.delete_batches(budget, move |task| task.draws.below(num))
     }
 
@@ -94,34 +104,14 @@ impl Task<'_> {
 
     /// Merges generated operands on random keys (RocksDB: `MergeRandom`).
     pub(super) fn merge_random(&mut self) -> Result<()> {
-        let mut budget = self.budget(self.sizes.read_writes);
-        let mut key = self.key();
-        while budget.take(1) {
-            let number = self.draws.key(self.sizes.merge_keys);
-            self.await_write(1);
-            self.db.with(&self.sizes.write).merge(key.set(number), self.values.next())?;
-            self.recorder.bytes(self.sizes.key_size + self.sizes.value_size);
-            self.recorder.finished(1, Operation::Merge);
-        }
+        self.repeat(self.sizes.read_writes, |task, key| {
+            let number = task.draws.key(task.sizes.merge_keys);
+            let operand = task.values.next();
+            task.merge(key.set(number), operand)?;
+            Ok(Operation::Merge)
+        })?;
         let message = format!("( updates:{})", self.recorder.done());
         self.recorder.message(&message);
-        Ok(())
-    }
-
-    /// Puts or merges random keys until the counted threads end (RocksDB: `BGWriter`).
-    pub(super) fn write_while(&mut self, merge: bool, go_on: impl Fn() -> bool) -> Result<()> {
-        let mut key = self.key();
-        while go_on() {
-            let key = key.set(self.draws.key(self.sizes.num));
-            self.await_write(1);
-            let value = self.values.next();
-            if merge {
-                self.db.with(&self.sizes.write).merge(key, value)?;
-            } else {
-                self.db.with(&self.sizes.write).put(key, value)?;
-            }
-            self.recorder.finished(1, Operation::Write);
-        }
         Ok(())
     }
 }

@@ -2,6 +2,8 @@
 
 mod bench;
 mod benchmarks;
+mod names;
 mod published;
 mod refusals;
 mod report;
+mod workloads;

@@ -76,7 +76,7 @@ fn existing_database_must_exist() {
 
 #[test]
 fn help_and_version_need_no_database() {
-    for argument in ["--help", "-help", "--version"] {
+    for argument in ["--help", "-help", "--version", "--build_info"] {
         let output = run(&[argument]);
         assert!(output.status.success());
         assert!(output.stderr.is_empty());
