@@ -3,8 +3,8 @@
 //! Reading order: `errors`, `buffers`, `keys` and `times` turn what Python gives into bytes, and
 //! back. `range`, `data`, `reader`, `reads`, `keyspace` and `elsewhere` have the calls on keys and
 //! values. `iterator`, `cursor`, `snapshot`, `batch`, `load` and `transaction` are what these
-//! return. `callbacks`, `operator` and `comparator` let the engine call Python, and `laws` checks an
-//! operator. `opening` opens a `database`. `counters` with `count`, `bags` and `summaries` give
+//! return. `callbacks`, `operator` and `comparator` let the engine call Python, and `laws` checks
+//! an operator. `opening` opens a `database`. `counters` with `count`, `bags` and `summaries` give
 //! values a meaning. `many` has columns of NumPy and Arrow. `feed`, `backup`, `maintenance` and
 //! `stats` follow; `shell` is the command.
 //!

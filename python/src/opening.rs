@@ -88,8 +88,8 @@ pub(crate) fn open<'py>(
     Bound::new(py, Keyspace::parts(base).add_subclass(database))
 }
 
-/// Creates a keyspace. Its operator is the one that is named, or none: the engine would give it that
-/// of `default`, whose operands are seldom right elsewhere.
+/// Creates a keyspace. Its operator is the one that is named, or none: the engine would give it
+/// that of `default`, whose operands are seldom right elsewhere.
 pub(crate) fn created(
     db: &Db,
     name: &str,

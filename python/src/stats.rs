@@ -52,6 +52,12 @@ pub(crate) fn shown<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         keyspaces.set_item(&keyspace.name, shown)?;
     }
     all.set_item("keyspaces", keyspaces)?;
+    all.set_item("latencies", latencies(py, stats)?)?;
+    py.import("foldb.stats")?.getattr("Stats")?.call1((all,))
+}
+
+/// Returns the times of calls, in seconds.
+fn latencies<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let latencies = PyDict::new(py);
     for (call, histogram) in stats.latencies.calls() {
         let shown = PyDict::new(py);
@@ -61,6 +67,5 @@ pub(crate) fn shown<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         }
         latencies.set_item(call.name(), shown)?;
     }
-    all.set_item("latencies", latencies)?;
-    py.import("foldb.stats")?.getattr("Stats")?.call1((all,))
+    Ok(latencies)
 }

@@ -90,7 +90,15 @@ fn write_lines(
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let seconds = |counter: &AtomicU64| read(counter) as f64 / 1e9;
     let busy = seconds(&activity.flush_nanos) + seconds(&activity.compaction_nanos);
+    let sum = write_levels(text, stats, busy)?;
+    write_segments(text, stats)?;
     let up = uptime.as_secs_f64();
+    write_sums(text, stats, up, &sum)?;
+    write_stalls(text, stats, activity, up)
+}
+
+/// Writes a row for each level, and returns the row of their sums.
+fn write_levels(text: &mut String, stats: &Stats, busy: f64) -> Result<Row, std::fmt::Error> {
     writeln!(text, "\n** Compaction Stats [default] **")?;
     writeln!(
         text,
@@ -115,6 +123,10 @@ fn write_lines(
     sum.values_read = stats.bytes_gc_read;
     sum.values_written = stats.bytes_segments;
     sum.write(text)?;
+    Ok(sum)
+}
+
+fn write_segments(text: &mut String, stats: &Stats) -> std::fmt::Result {
     let segments = &stats.segments;
     writeln!(
         text,
@@ -123,7 +135,10 @@ fn write_lines(
         segments.bytes as f64 / GIB,
         segments.dead_bytes as f64 / GIB,
         segments.bytes as f64 / (segments.live_bytes as f64).max(1.0),
-    )?;
+    )
+}
+
+fn write_sums(text: &mut String, stats: &Stats, up: f64, sum: &Row) -> std::fmt::Result {
     writeln!(text, "Uptime(secs): {up:.1} total, {up:.1} interval")?;
     let flushed = stats.bytes_flush as f64 / GIB;
     writeln!(text, "Flush(GB): cumulative {flushed:.3}, interval {flushed:.3}")?;
@@ -131,12 +146,22 @@ fn write_lines(
     writeln!(
         text,
         "Cumulative compaction: {:.2} GB write, {:.2} MB/s write, {:.2} GB read, {:.2} MB/s read, \
-         {busy:.1} seconds",
+         {:.1} seconds",
         sum.written as f64 / GIB,
         a_second(sum.written),
         sum.read as f64 / GIB,
         a_second(sum.read),
-    )?;
+        sum.seconds,
+    )
+}
+
+fn write_stalls(
+    text: &mut String,
+    stats: &Stats,
+    activity: &Activity,
+    up: f64,
+) -> std::fmt::Result {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let (slowed, full) =
         (read(&activity.stalls_for_compaction), read(&activity.stalls_for_memtables));
     writeln!(
