@@ -102,7 +102,7 @@ class Foldb:
         self.last.append_many(users, events)
 
     def last_of(self, user):
-        return self.last[user]
+        return list(self.last[user])
 
 
 class Plyvel:
