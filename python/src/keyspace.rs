@@ -317,8 +317,8 @@ impl Keyspace {
         meaning(slf, "foldb.bags", "Sets")
     }
 
-    /// Returns the lists of this keyspace; its operator is `list` or `listlast:N`. With `last`, it
-    /// must be the one that keeps so many elements.
+    /// Returns the lists of this keyspace; its operator is `list` or `listlast:N`. With `last`, the
+    /// call raises `InvalidArgument` unless the operator keeps `last` elements.
     #[pyo3(signature = (*, last=None))]
     fn lists<'py>(
         slf: &Bound<'py, Self>,

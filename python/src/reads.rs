@@ -105,7 +105,8 @@ impl Reader {
         }
         let count = encoded.len();
         let all = move |data: &Data| {
-            reading!(data, reader => reader.multi_get(&encoded)?.into_iter().collect())
+            let found = reading!(data, reader => reader.multi_get(&encoded))?;
+            found.into_iter().collect()
         };
         let found: Vec<Option<foldb::Value>> = if count <= MOST_AT_ONCE {
             detached(py, || all(&self.data))?

@@ -557,24 +557,6 @@ fn the_version_inside_the_node_stays() {
     let _ = writer.fold_newest(xxh3_64(b"k"), b"k", 2, PUT, 0, b"");
 }
 
-/// Foresees keys that are there, keys that are not, and more than a group.
-#[test]
-fn what_is_foreseen_stays_as_it_is() {
-    let (mut writer, chains) = create(1 << 16);
-    chains.foresee(&[1, 2, 3]);
-    for n in 0..40 {
-        put(&mut writer, &numbered(n % 20), n + 1, b"a value of more than one word").unwrap();
-    }
-    let hashes: Vec<u64> = (0..40).map(|n| xxh3_64(&numbered(n))).collect();
-    chains.foresee(&hashes);
-    chains.foresee(&[]);
-    for n in 0..40 {
-        let found = chains.find(xxh3_64(&numbered(n)), &numbered(n));
-        let seqnos = found.map(|node| node.versions(100).map(|v| v.seqno).collect::<Vec<_>>());
-        assert_eq!(seqnos, (n < 20).then(|| vec![n + 21, n + 1]));
-    }
-}
-
 /// Makes enough keys, with chains of different lengths, that a walk prefetches. The walk must show
 /// the same keys in both directions, after a turn, and while the chains grow.
 #[test]

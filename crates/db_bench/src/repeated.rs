@@ -2,7 +2,7 @@
 
 use crate::report::Totals;
 
-/// The normal distribution has 95 % of its numbers within so many standard deviations.
+/// Standard deviations around the mean that hold 95 % of a normal distribution.
 const WITHIN_95_PERCENT: f64 = 1.959_964;
 
 /// The rates of the runs so far.

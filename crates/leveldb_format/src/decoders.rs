@@ -42,7 +42,15 @@ pub const DECODERS: [Decoder; 7] = [
 /// # Panics
 /// If there is no such decoder, or the decoder breaks one of its promises.
 pub fn decode(name: &str, bytes: &[u8]) {
-    let decoder = DECODERS.into_iter().find(|decoder| decoder.name == name);
+    decode_by(&DECODERS, name, bytes);
+}
+
+/// Passes bytes to the decoder of this name among some.
+///
+/// # Panics
+/// As [`decode`].
+pub fn decode_by(decoders: &[Decoder], name: &str, bytes: &[u8]) {
+    let decoder = decoders.iter().find(|decoder| decoder.name == name);
     (decoder.expect("each target names a decoder").decode)(bytes);
 }
 

@@ -6,6 +6,9 @@
 //! `fuzz/` has a target for each decoder. The tests below replay the inputs of these targets, and
 //! mutate them. `FOLDB_FUZZ_SECONDS` sets the time for each decoder.
 
+pub use foldb_leveldb_format::decoders::Decoder;
+use foldb_leveldb_format::decoders::decode_by;
+
 use crate::batch::Batch;
 use crate::blob::{self, Reference};
 use crate::footer::Footer;
@@ -16,15 +19,6 @@ use crate::options::{Options, object};
 use crate::properties::{self, Properties};
 use crate::wal::Wal;
 use crate::{block, compression, entity, kind};
-
-/// A decoder and the name of its fuzz target.
-#[derive(Clone, Copy, Debug)]
-pub struct Decoder {
-    /// Name of the target and of its corpus.
-    pub name: &'static str,
-    /// Decodes the bytes and checks the result.
-    pub decode: fn(&[u8]),
-}
 
 /// All decoders.
 pub const DECODERS: [Decoder; 10] = [
@@ -45,8 +39,7 @@ pub const DECODERS: [Decoder; 10] = [
 /// # Panics
 /// If there is no such decoder, or the decoder breaks one of its promises.
 pub fn decode(name: &str, bytes: &[u8]) {
-    let decoder = DECODERS.into_iter().find(|decoder| decoder.name == name);
-    (decoder.expect("each target names a decoder").decode)(bytes);
+    decode_by(&DECODERS, name, bytes);
 }
 
 /// Reads the batches of a log. The first byte is its number.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     _Dict = dict
 
-# A notebook shows so many keyspaces, the largest ones.
+# A notebook shows only this many keyspaces: the largest ones.
 _MOST_SHOWN = 20
 # Both stand out on white and on black, and look different to colour-blind readers.
 _BLUE, _ORANGE = "#3b8bc4", "#e08a1e"

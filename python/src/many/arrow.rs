@@ -43,11 +43,11 @@ impl Arrays {
     }
 
     /// Returns the next array; `None` at the end.
-    pub(super) fn next(&mut self) -> PyResult<Option<ArrayRef>> {
+    pub(super) fn next(&mut self, py: Python<'_>) -> PyResult<Option<ArrayRef>> {
         match self {
             Arrays::Stream(stream) => {
                 let array = stream.next().transpose().map_err(failed)?;
-                array.map(checked).transpose()
+                array.map(|array| checked(py, array)).transpose()
             }
             Arrays::One(array) => Ok(array.take()),
         }

@@ -15,6 +15,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use crate::ending::Unlocked;
+
 const STREAM: &CStr = c"arrow_array_stream";
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -39,6 +41,7 @@ pub(super) fn read_array(
     schema: &Bound<'_, PyCapsule>,
     array: &Bound<'_, PyCapsule>,
 ) -> PyResult<ArrayRef> {
+    let py = schema.py();
     let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
     // SAFETY: the names say what the capsules point to, and their producer has made both as the C
@@ -50,15 +53,16 @@ pub(super) fn read_array(
     }
     // SAFETY: as above.
     let data = unsafe { from_ffi(array, schema.as_ref()) }.map_err(failed)?;
-    checked(make_array(data))
+    checked(py, make_array(data))
 }
 
 /// Checks what a producer says of an array: above all that its texts are UTF-8.
 ///
 /// # Errors
 /// `ValueError`.
-pub(super) fn checked(array: ArrayRef) -> PyResult<ArrayRef> {
-    array.to_data().validate_full().map_err(failed)?;
+pub(super) fn checked(py: Python<'_>, array: ArrayRef) -> PyResult<ArrayRef> {
+    // It reads every value of a column, which may be large.
+    py.unlocked(|| array.to_data().validate_full()).map_err(failed)?;
     Ok(array)
 }
 

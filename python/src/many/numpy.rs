@@ -22,7 +22,7 @@ enum Element {
     Signed(usize),
     Unsigned(usize),
     Float(usize),
-    /// Ticks since 1970, so many a second.
+    /// Ticks since 1970; the number says how many a second has.
     Moment(i64),
 }
 
@@ -84,7 +84,7 @@ impl<'py> Array<'py> {
         Ok(Some(Array { array, element, len, next: 0 }))
     }
 
-    /// Copies up to so many elements, and returns their number.
+    /// Copies at most `most` elements.
     pub(super) fn part(&mut self, most: usize) -> PyResult<Part<'py>> {
         let end = self.len.min(self.next.saturating_add(most));
         let slice = PySlice::new(self.array.py(), self.next as isize, end as isize, 1);

@@ -157,12 +157,12 @@ impl<'py> Source<'py> {
         Ok(Source { kind, forms, name, row: 0 })
     }
 
-    /// Appends up to so many rows, and returns their number; none at the end of the column.
+    /// Appends at most `most` rows, and returns their number; 0 at the end of the column.
     pub(super) fn fill(&mut self, py: Python<'_>, most: usize, out: &mut Rows) -> PyResult<usize> {
         let (forms, name) = (&self.forms[..], self.name);
         let filled = match &mut self.kind {
             Kind::Arrow { arrays, current } => {
-                if !find_array(arrays, current, forms.len(), name)? {
+                if !find_array(py, arrays, current, forms.len(), name)? {
                     return Ok(0);
                 }
                 let Some((fields, at)) = current else { return Ok(0) };
@@ -216,6 +216,7 @@ impl Encode {
 
 /// Finds an array with rows left; returns false at the end of the column.
 fn find_array(
+    py: Python<'_>,
     arrays: &mut Arrays,
     current: &mut Option<(Fields, usize)>,
     fields: usize,
@@ -224,7 +225,7 @@ fn find_array(
     loop {
         match current {
             Some((fields, at)) if *at < fields.len() => return Ok(true),
-            _ => match arrays.next()? {
+            _ => match arrays.next(py)? {
                 Some(array) => *current = Some((fields_of(array, fields, name)?, 0)),
                 None => return Ok(false),
             },

@@ -111,7 +111,7 @@ impl Writer<'_> {
             )));
         };
         let forms = forms_of(&reader.keys);
-        while let Some(array) = arrays.next()? {
+        while let Some(array) = arrays.next(py)? {
             let (key, value) = split(&array, forms.len(), name)?;
             let keys = Source::of_arrays(key, forms.clone(), "keys");
             let form = form.unwrap_or(Form::Value(numbers));

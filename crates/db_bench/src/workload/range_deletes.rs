@@ -6,7 +6,7 @@ use crate::flags::Flags;
 use crate::keys::{Key, KeyForm};
 use crate::recorder::Recorder;
 
-/// Range deletes after every so many writes.
+/// Deletes a range each time that the writer has made the number of writes of a flag.
 pub(super) struct RangeDeletes<'a> {
     flags: &'a Flags,
     first: Key,
