@@ -311,3 +311,43 @@ fn a_crash_under_a_mix_of_synced_and_unlogged_writers_leaves_a_prefix() {
     let whole = check_survivors(&reopen(&fs).unwrap(), all);
     assert_eq!(whole.0, all.iter().sum::<usize>());
 }
+
+/// Batches onto a memtable that no cache holds fetch ahead. Whatever keys, kinds and keyspaces a
+/// group mixes, each write happens.
+#[test]
+fn a_batch_that_fetches_ahead_loses_no_write() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, Options { write_buffer_size: 16 << 20, ..options(&fs) }).unwrap();
+    let other = db.create_keyspace("other", KeyspaceOptions::default()).unwrap();
+    let add = db.operator("int64add").unwrap();
+    let key = |n: u64| format!("{:05}", n * 7919 % 20_000);
+    for n in 0..20_000 {
+        db.put(key(n), [b'v'; 100]).unwrap();
+    }
+    assert!(db.stats().memtable_bytes > 2 << 20, "no flush has taken the keys");
+    for len in [15, 16, 17, 33, 1000] {
+        let mut batch = WriteBatch::new();
+        for n in 0..len {
+            match n % 5 {
+                0 => batch.put(key(n), format!("{len}-{n}")),
+                1 => batch.put_in(&other, key(n), format!("{len}-{n}")),
+                2 => batch.delete(key(n)),
+                3 => batch.delete_range(format!("absent-{n}")..format!("absent-{n}x")),
+                _ => batch.delete(key(n)).merge_with(&add, key(n), 7_i64.to_le_bytes()),
+            };
+        }
+        db.write(&batch).unwrap();
+        for n in 0..len {
+            let expected = (n % 5 == 0).then(|| format!("{len}-{n}").into_bytes());
+            match n % 5 {
+                0 | 2 => assert_eq!(db.get(key(n)).unwrap().map(|v| v.to_vec()), expected),
+                1 => assert_eq!(
+                    &*other.get(key(n)).unwrap().unwrap(),
+                    format!("{len}-{n}").as_bytes()
+                ),
+                4 => assert_eq!(&*db.get(key(n)).unwrap().unwrap(), 7_i64.to_le_bytes()),
+                _ => {}
+            }
+        }
+    }
+}
