@@ -249,7 +249,8 @@ pub(crate) type CachedResolver = Cache<Arc<ArcSwap<Resolver>>, Arc<Resolver>>;
 /// The operators of an open database.
 #[derive(Debug)]
 pub(crate) struct Registry {
-    custom: Vec<Arc<dyn MergeOperator>>,
+    /// The operators of the program. A later one has another name, version or parameters.
+    custom: ArcSwap<Vec<Arc<dyn MergeOperator>>>,
     resolver: Arc<ArcSwap<Resolver>>,
 }
 
@@ -257,7 +258,40 @@ impl Registry {
     /// Makes a registry with the caller's operators. None of them has an id yet.
     pub(crate) fn new(custom: Vec<Arc<dyn MergeOperator>>) -> Registry {
         let resolver = Arc::new(ArcSwap::from_pointee(Resolver::builtin_only()));
-        Registry { custom, resolver }
+        Registry { custom: ArcSwap::from_pointee(custom), resolver }
+    }
+
+    /// Adds an operator of the program. Stored operands that waited for it fold from now on. The
+    /// caller holds the lock under which definitions are adopted.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the program has given an operator of this identity already.
+    pub(crate) fn add(&self, operator: Arc<dyn MergeOperator>) -> Result<()> {
+        let custom = self.custom.load_full();
+        let identity = Definition::of(FIRST_DYNAMIC_ID, &*operator);
+        if custom.iter().any(|own| identity.describes(&**own)) {
+            return Err(Error::invalid_argument(format!(
+                "the database has the operator '{}' already",
+                spec_of(&identity)
+            )));
+        }
+        let more = custom.iter().cloned().chain([operator]).collect();
+        self.custom.store(Arc::new(more));
+        self.resolve_again();
+        Ok(())
+    }
+
+    /// Looks again for the operators of definitions without one.
+    fn resolve_again(&self) {
+        let mut resolver = Resolver::clone(&self.resolver.load());
+        let unresolved: Vec<_> = resolver.unresolved().cloned().collect();
+        for definition in unresolved {
+            // An older version waits for the next open, which gives the newer one an id first.
+            if let found @ Standing::Implemented(_) = self.standing_of(&definition) {
+                resolver.insert(definition, found);
+            }
+        }
+        self.resolver.store(Arc::new(resolver));
     }
 
     /// Adds a definition that a file holds, even without an implementation. The code that reads
@@ -319,7 +353,8 @@ impl Registry {
     pub(crate) fn unknown_operator(&self, definition: &Definition) -> Error {
         let inner = definition.inner();
         let definition = inner.as_ref().unwrap_or(definition);
-        let other = self.custom.iter().find(|operator| {
+        let custom = self.custom.load();
+        let other = custom.iter().find(|operator| {
             operator.name() == definition.name && operator.parameters() == definition.parameters
         });
         let hint = match other {
@@ -348,7 +383,8 @@ impl Registry {
             Some((name, parameter)) => (name, Some(parameter.as_bytes())),
             None => (spec, None),
         };
-        let custom = self.custom.iter().find(|operator| {
+        let all = self.custom.load();
+        let custom = all.iter().find(|operator| {
             operator.name() == name
                 && parameter.is_none_or(|parameter| operator.parameters() == parameter)
         });
@@ -361,7 +397,8 @@ impl Registry {
 
     /// Makes the error for a spec that matches no operator by name, or by name and parameter.
     fn unknown_name(&self, spec: &str, name: &str) -> Error {
-        let namesake = self.custom.iter().find(|operator| operator.name() == name);
+        let custom = self.custom.load();
+        let namesake = custom.iter().find(|operator| operator.name() == name);
         let message = match namesake {
             Some(namesake) => format!(
                 "the operator '{name}' of Options::operators has the parameter '{}', not that of \
@@ -454,7 +491,8 @@ impl Registry {
         if let Some(implementation) = self.find(definition) {
             return Standing::Implemented(implementation);
         }
-        let newer = self.custom.iter().find(|operator| {
+        let custom = self.custom.load();
+        let newer = custom.iter().find(|operator| {
             operator.name() == definition.name
                 && operator.parameters() == definition.parameters
                 && operator.reads_version(definition.version)
@@ -485,7 +523,8 @@ impl Registry {
     }
 
     fn find(&self, definition: &Definition) -> Option<Arc<dyn MergeOperator>> {
-        let custom = self.custom.iter().find(|operator| definition.describes(&***operator));
+        let all = self.custom.load();
+        let custom = all.iter().find(|operator| definition.describes(&***operator));
         if let Some(operator) = custom {
             return Some(Arc::clone(operator));
         }

@@ -31,7 +31,7 @@ use crate::table::CustomCache;
 
 pub use explain::{ExplainedOption, OptionSource, OptionValue};
 pub use profile::Profile;
-pub(crate) use validate::check_comparator;
+pub(crate) use validate::{check_comparator, check_operator};
 pub use write::WriteOptions;
 
 /// Returns the documentation of an option's default and effect, and its names elsewhere.

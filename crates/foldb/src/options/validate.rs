@@ -52,16 +52,7 @@ const MAX_NAME: usize = 255;
 fn check_operators(operators: &[Arc<dyn MergeOperator>]) -> Result<()> {
     let mut known = BTreeSet::new();
     for operator in operators {
-        let identity = guarded(|| {
-            (operator.name().to_owned(), operator.parameters().to_vec(), operator.version())
-        });
-        let identity = identity.map_err(|panic| {
-            Error::invalid_argument(format!(
-                "an operator of Options::operators panicked when it was asked for its name, \
-                 parameters and version: {panic}"
-            ))
-        })?;
-        check_operator_name(&identity.0)?;
+        let identity = check_operator(&**operator)?;
         let (name, _, version) = &identity;
         if known.contains(&identity) {
             return Err(Error::invalid_argument(format!(
@@ -72,6 +63,24 @@ fn check_operators(operators: &[Arc<dyn MergeOperator>]) -> Result<()> {
         known.insert(identity);
     }
     Ok(())
+}
+
+/// Returns the name, parameters and version of an operator of the program.
+///
+/// # Errors
+/// `InvalidArgument` for a name that is not allowed, and for an operator that panics.
+pub(crate) fn check_operator(operator: &dyn MergeOperator) -> Result<(String, Vec<u8>, u32)> {
+    let identity = guarded(|| {
+        (operator.name().to_owned(), operator.parameters().to_vec(), operator.version())
+    });
+    let identity = identity.map_err(|panic| {
+        Error::invalid_argument(format!(
+            "an operator of Options::operators panicked when it was asked for its name, \
+             parameters and version: {panic}"
+        ))
+    })?;
+    check_operator_name(&identity.0)?;
+    Ok(identity)
 }
 
 fn check_operator_name(name: &str) -> Result<()> {

@@ -11,6 +11,7 @@ use crate::faults::{Fault, planted};
 use crate::fold::expiring::Expiring;
 use crate::fold::{Definition, MergeOperator, Operator};
 use crate::key::OperatorId;
+use crate::options::check_operator;
 use crate::version::Edit;
 use crate::wal::{LogWriter, encode_definition};
 
@@ -39,6 +40,17 @@ impl Core {
             self.wrapping_operator(&operator)?;
         }
         Ok(operator)
+    }
+
+    /// Registers an operator of the program, for this open.
+    pub(crate) fn add_operator(&self, operator: Arc<dyn MergeOperator>) -> Result<()> {
+        check_operator(&*operator)?;
+        self.standing.check_process()?;
+        self.check_not_inside()?;
+        // Definitions are adopted under the same lock.
+        let _writer = self.lock_writer()?;
+        self.check_open()?;
+        self.registry.add(operator)
     }
 
     /// Returns the operator of a definition that another database may have stored. Parameters are

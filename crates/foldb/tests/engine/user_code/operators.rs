@@ -429,3 +429,28 @@ fn unsetting_an_operator_fails_as_a_whole() {
         }
     }
 }
+
+#[test]
+fn an_operator_added_after_the_open_folds_what_waits_for_it() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, with_words(&fs, 1)).unwrap();
+    let words = db.operator("test.words").unwrap();
+    db.merge_with(&words, "text", "one two").unwrap();
+    drop((db, words));
+
+    let without = Options { allow_unresolved_operators: true, ..options(&fs) };
+    let db = Db::open(PATH, without).unwrap();
+    assert_error(db.get("text"), ErrorKind::MergeFailed, None);
+    db.add_operator(Arc::new(Words(1))).unwrap();
+    assert_eq!(db.get("text").unwrap().unwrap(), number(2));
+    let counts = KeyspaceOptions::with_operator("test.words");
+    let more = db.create_keyspace("more", counts).unwrap();
+    more.merge("text", "three").unwrap();
+    db.flush().unwrap();
+    assert_eq!(more.get("text").unwrap().unwrap(), number(1));
+
+    assert_error(db.add_operator(Arc::new(Words(1))), ErrorKind::InvalidArgument, None);
+    db.add_operator(Arc::new(Words(3))).unwrap();
+    db.close().unwrap();
+    assert_error(db.add_operator(Arc::new(Words(4))), ErrorKind::Closed, None);
+}
