@@ -92,8 +92,10 @@ impl Types {
             return self.callback(parameter).map(|(_, rust)| rust);
         }
         let mut words = words(parameter);
+        // `[` is in no name: such a parameter is written as the pointer that it is.
+        let is_identifier = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let is_name = |word: &str| {
-            word != "*" && word != "const" && !self.known.contains_key(word)
+            is_identifier(word) && word != "const" && !self.known.contains_key(word)
         };
         words.pop_if(|word| is_name(word));
         self.written(&words)
@@ -109,12 +111,14 @@ impl Types {
         let mut rust = known.ok_or_else(|| format!("'{name}' is an unknown type"))?.clone();
         let mut is_const = pointee.contains(&"const");
         for word in pointers {
-            if *word == "const" {
-                is_const = true;
-                continue;
+            match *word {
+                "const" => is_const = true,
+                "*" => {
+                    rust = format!("*{} {rust}", if is_const { "const" } else { "mut" });
+                    is_const = false;
+                }
+                other => return Err(format!("'{other}' is no part of a type")),
             }
-            rust = format!("*{} {rust}", if is_const { "const" } else { "mut" });
-            is_const = false;
         }
         Ok(rust)
     }
