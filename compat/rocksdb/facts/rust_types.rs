@@ -93,10 +93,10 @@ impl Types {
         }
         let mut words = words(parameter);
         // `[` is in no name: such a parameter is written as the pointer that it is.
-        let is_identifier = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        let is_name = |word: &str| {
-            is_identifier(word) && word != "const" && !self.known.contains_key(word)
-        };
+        let is_identifier =
+            |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let is_name =
+            |word: &str| is_identifier(word) && word != "const" && !self.known.contains_key(word);
         words.pop_if(|word| is_name(word));
         self.written(&words)
     }

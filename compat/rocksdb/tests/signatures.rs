@@ -12,22 +12,29 @@ fn types() -> Types {
     types
 }
 
+/// Each expected type lacks the words `unsafe extern "C"` before every `fn`.
 #[test]
 fn declarations_become_function_pointers() {
     for (declaration, name, rust) in [
         ("rocksdb_t* a(void)", "a", "fn() -> *mut rocksdb_t"),
-        ("void b(const rocksdb_t* db, char** errptr)", "b", "fn(*const rocksdb_t, *mut *mut c_char)"),
+        ("void b(const rocksdb_t* d, char** e)", "b", "fn(*const rocksdb_t, *mut *mut c_char)"),
         ("unsigned char c(unsigned char v, unsigned int n)", "c", "fn(c_uchar, c_uint) -> c_uchar"),
-        ("void d(const char* const* keys, char*** lists)", "d", "fn(*const *const c_char, *mut *mut *mut c_char)"),
-        ("void e(const rocksdb_t* const* dbs)", "e", "fn(*const *const rocksdb_t)"),
+        ("void d(const char* const* k)", "d", "fn(*const *const c_char)"),
+        ("void e(char*** l, const rocksdb_t* const* d)", "e", E),
         ("bool f(const uint32_t id, size_t* len)", "f", "fn(u32, *mut usize) -> bool"),
-        ("const char* g(heard_cb heard)", "g", "fn(Option<unsafe extern \"C\" fn(*mut c_void, *const rocksdb_t)>) -> *const c_char"),
-        ("void h(char* (*made)(void*, const char* k, size_t), void* p)", "h", "fn(Option<unsafe extern \"C\" fn(*mut c_void, *const c_char, usize) -> *mut c_char>, *mut c_void)"),
+        ("const char* g(heard_cb heard)", "g", G),
+        ("void h(char* (*made)(void*, const char* k, size_t), void* p)", "h", H),
     ] {
-        let read = types().function(declaration).expect(declaration);
-        assert_eq!(read, (name, format!("unsafe extern \"C\" {rust}")), "{declaration}");
+        let (read, pointer) = types().function(declaration).expect(declaration);
+        assert_eq!((read, &*pointer.replace("unsafe extern \"C\" ", "")), (name, rust));
+        let called = pointer.matches("fn(").count();
+        assert_eq!(pointer.matches("unsafe extern \"C\" fn(").count(), called, "{pointer}");
     }
 }
+
+const E: &str = "fn(*mut *mut *mut c_char, *const *const rocksdb_t)";
+const G: &str = "fn(Option<fn(*mut c_void, *const rocksdb_t)>) -> *const c_char";
+const H: &str = "fn(Option<fn(*mut c_void, *const c_char, usize) -> *mut c_char>, *mut c_void)";
 
 #[test]
 fn what_is_no_known_declaration_is_refused() {

@@ -42,7 +42,7 @@ fn functions() -> Vec<Functions<'static>> {
 }
 
 /// Returns the name in `RESULT NAME(PARAMETERS)`.
-fn name<'a>(declaration: &'a str) -> &'a str {
+fn name(declaration: &str) -> &str {
     let (before, _) = declaration.split_once('(').expect("parameters");
     before.rsplit_once(' ').expect("a result").1
 }
