@@ -148,6 +148,11 @@ pub(crate) enum Command {
     /// Runs `cargo rustc -p foldb-leveldb --profile NAME`, compiles and links compat/leveldb/cpp
     /// with the program in CXX, by default `c++`, and copies the results below the prefix.
     Leveldb(Leveldb),
+    /// `librocksdb`: RocksDB's C interface over the engine; needs a C compiler; not a check
+    ///
+    /// Runs `cargo rustc -p foldb-rocksdb --profile NAME`, links the shared library with the
+    /// program in CC, by default `cc`, and copies the results below the prefix.
+    Rocksdb(Rocksdb),
     /// The Kafka Streams store: its jar, its tests, scenarios on a real broker, and benchmarks;
     /// needs a JDK and Maven, and else does nothing
     ///
@@ -198,6 +203,20 @@ pub(crate) struct Leveldb {
     /// Compiles C++ with -fsanitize=NAMES, for example `address,undefined`
     #[arg(long, value_name = "NAMES")]
     pub sanitize: Option<String>,
+}
+
+/// Where `librocksdb` goes.
+#[derive(Debug, Args)]
+pub(crate) struct Rocksdb {
+    /// Directory that gets include/, lib/ and lib/pkgconfig/
+    #[arg(long, value_name = "DIR")]
+    pub prefix: std::path::PathBuf,
+    /// Cargo profile of the build
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    pub profile: String,
+    /// Directory of libfoldb_rocksdb.a, instead of a build with cargo
+    #[arg(long, value_name = "DIR", conflicts_with = "profile")]
+    pub from: Option<std::path::PathBuf>,
 }
 
 /// What to do with the Kafka Streams store.

@@ -66,6 +66,7 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
     (&["crates/foldb/", "crates/env/", "crates/chains/", "Cargo.lock"], &[|| Some(estate())]),
     (&["crates/capi/"], &[|| Some(tests_of("foldb-capi")), || Some(tests_of("foldb-leveldb"))]),
     (&["compat/leveldb/"], &[|| Some(tests_of("foldb-leveldb"))]),
+    (&["compat/rocksdb/", "docs/rocksdb.md"], &[|| Some(tests_of("foldb-rocksdb"))]),
     (&["streams/", "streams/jni/"], &[|| Some(Step::new("cargo xtask streams test"))]),
     (&["crates/queue/"], &[|| Some(tests_of("foldb-queue"))]),
     (&["crates/tokio/", "docs/async.md"], &[|| Some(tests_of("foldb-tokio"))]),
@@ -74,7 +75,10 @@ const TOUCHED: &[(&[&str], &[Make])] = &[
         &["crates/leveldb_format/"],
         &[|| Some(tests_of("foldb-cli")), || Some(tests_of("foldb-leveldb"))],
     ),
-    (&["crates/rocksdb_format/"], &[|| Some(tests_of("foldb-cli"))]),
+    (
+        &["crates/rocksdb_format/"],
+        &[|| Some(tests_of("foldb-cli")), || Some(tests_of("foldb-rocksdb"))],
+    ),
     (
         &["crates/typed/", "crates/typed_derive/"],
         &[|| Some(tests_of("foldb-typed")), || Some(tests_of("foldb-cli"))],

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Command, Passed};
 use crate::step::{Step, is_there, succeeds};
-use crate::{check, gate, install, leveldb, msrv, package, platforms, streams, tidy};
+use crate::{check, gate, install, leveldb, msrv, package, platforms, rocksdb, streams, tidy};
 
 /// Runs a command.
 ///
@@ -38,6 +38,7 @@ pub(crate) fn run(command: Command) -> Result<(), String> {
         Command::Deny(passed) => deny(passed)?.run(),
         Command::Install(own) => install::run(&own),
         Command::Leveldb(own) => leveldb::run(&own),
+        Command::Rocksdb(own) => rocksdb::run(&own),
         Command::Streams(own) => streams::run(&own),
         Command::Package(passed) => package::step(passed).run(),
         Command::Msrv => msrv::run(),

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use crate::arguments::Leveldb;
-use crate::prefix::{File, build, install_link, target_directory};
+use crate::prefix::{File, build, install_link};
+use crate::shared_library::{SharedLibrary, locked_directory, run_shown, told};
 use crate::step::{is_there, root};
 
 /// The version of LevelDB whose interface the library has.
@@ -63,10 +64,6 @@ pub(crate) fn run(own: &Leveldb) -> Result<(), String> {
     install(&own.prefix, &shared, &archive)
 }
 
-fn told(what: &str, path: &Path, error: impl std::fmt::Display) -> String {
-    format!("cannot {what} '{}': {error}", path.display())
-}
-
 /// The C++ sources, their compiler, and the directory of their objects.
 struct Unit {
     compiler: String,
@@ -102,12 +99,7 @@ impl Unit {
             [sanitize.unwrap_or("plain"), if asserts { "asserts" } else { "ndebug" }]
                 .join("-")
                 .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-        let directory = target_directory()?.join("leveldb").join(name);
-        fs::create_dir_all(&directory).map_err(|error| told("create", &directory, error))?;
-        let lock = directory.join("lock");
-        let lock = fs::File::create(&lock)
-            .and_then(|file| file.lock().map(|()| file))
-            .map_err(|error| told("lock", &lock, error))?;
+        let (directory, lock) = locked_directory(&format!("leveldb/{name}"))?;
         let keeps_symbols = asserts || sanitize.is_some();
         let unit = Unit { compiler, flags, directory, keeps_symbols, _lock: lock };
         unit.forget_other_flags()?;
@@ -169,25 +161,16 @@ impl Unit {
     /// Links the shared library. Returns its path.
     fn link_shared(&self, objects: &[PathBuf], rust: &Path) -> Result<PathBuf, String> {
         let library = self.directory.join(SONAME);
-        let script = root().join("compat/leveldb/install/exports.map");
-        let mut command = Command::new(&self.compiler);
-        command.args(&self.flags).arg("-shared").arg("-o").arg(&library);
-        command.arg(format!("-Wl,-soname,{SONAME}"));
-        command.arg(format!("-Wl,--version-script,{}", script.display()));
-        // Calls inside the library stay inside, also if the program loads libfoldb too.
-        command.args(["-Wl,-Bsymbolic-functions", "-Wl,--gc-sections"]).args(objects);
-        command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
-        command.args(["-lpthread", "-ldl", "-lm"]);
-        // The symbols of a release are six times as large as the library. A build with assertions
-        // or a sanitizer keeps them for its backtraces.
-        if !self.keeps_symbols {
-            command.arg("-s");
-        }
-        // A name that no source defines fails here. The runtime of a sanitizer is in the program.
-        if !self.flags.iter().any(|flag| flag.starts_with("-fsanitize")) {
-            command.arg("-Wl,-z,defs");
-        }
-        run_shown(&mut command)?;
+        let shared = SharedLibrary {
+            compiler: &self.compiler,
+            flags: &self.flags,
+            objects,
+            rust,
+            soname: SONAME,
+            exports: &root().join("compat/leveldb/install/exports.map"),
+            keeps_symbols: self.keeps_symbols,
+        };
+        shared.link(&library)?;
         Ok(library)
     }
 
@@ -236,19 +219,6 @@ fn names_in_index(archive: &Path) -> Result<u32, String> {
 /// Returns when a file changed last, or `None` if it is not there.
 fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
-}
-
-/// Runs a program, which prints to the terminal.
-fn run_shown(command: &mut Command) -> Result<(), String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
-            let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-            Err(format!("'{program} {}' failed: {status}", words.join(" ")))
-        }
-        Err(error) => Err(format!("'{program}' cannot be started: {error}")),
-    }
 }
 
 /// Returns the files below a directory whose names end in `.ENDING`, sorted.

@@ -17,6 +17,8 @@ mod msrv;
 mod package;
 mod platforms;
 mod prefix;
+mod rocksdb;
+mod shared_library;
 mod step;
 mod streams;
 #[cfg(test)]

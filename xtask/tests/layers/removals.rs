@@ -8,13 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The production sources that are read.
-const READ: [&str; 6] = [
+const READ: [&str; 7] = [
     "crates/foldb/src",
     "crates/cli/src",
     "crates/db_bench/src",
     "merge_bench/src",
     "crates/capi/src",
     "compat/leveldb/src",
+    "compat/rocksdb/src",
 ];
 
 /// Calls that remove or rename. The first four are those of foldb's file systems.
