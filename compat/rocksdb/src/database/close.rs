@@ -1,0 +1,143 @@
+//! Closing, destroying, repairing, and listing the families of a database.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use foldb::{Db, ErrorKind};
+
+use crate::boundary::{arg, array_copy, call, free, path, quiet, store_len, text_copy};
+use crate::database::open::{Wanted, engine_options, is_hidden};
+use crate::database::{DEFAULT_FAMILY, Database, Engine, rocksdb_t};
+use crate::options::rocksdb_options_t;
+use crate::status::{Code, Outcome, Status};
+
+impl Database {
+    /// Closes the engine's database. Handles that are left fail from now on.
+    pub(crate) fn close(&self) -> Outcome<()> {
+        Ok(match &self.engine {
+            Engine::Writable(db) => db.close()?,
+            Engine::ReadOnly(db) => db.close()?,
+            Engine::Secondary { shown, .. } => shown.read().close()?,
+        })
+    }
+}
+
+/// Closes the database and frees its handle. The program may free handles of families later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_close(db: *mut rocksdb_t) {
+    if let Some(own) = db.as_ref() {
+        // RocksDB reports no error here either.
+        quiet((), || drop(own.database.close()));
+    }
+    free(db);
+}
+
+/// Returns the engine's options for calls that name no families.
+unsafe fn plain_options(
+    options: *const rocksdb_options_t,
+    directory: &std::path::Path,
+) -> Outcome<foldb::Options> {
+    let options = arg(options, "options")?;
+    let families = [Wanted { name: DEFAULT_FAMILY, options, ttl: None }];
+    let mut engine = engine_options(options, directory, &families)?;
+    engine.default.merge_operator = None;
+    Ok(engine)
+}
+
+/// Removes a database. Refuses one of RocksDB's own, and changes nothing in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_destroy_db(
+    options: *const rocksdb_options_t,
+    name: *const c_char,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        let directory = path(name, "name")?;
+        let options = plain_options(options, &directory)?;
+        refuse_foreign(&directory, &options)?;
+        Ok(Db::destroy(&directory, &options)?)
+    });
+}
+
+/// Refuses a directory of RocksDB or LevelDB.
+///
+/// # Errors
+/// `Invalid argument`, naming the import.
+pub(crate) fn refuse_foreign(directory: &std::path::Path, options: &foldb::Options) -> Outcome<()> {
+    let found = foldb::operators::check_output(directory, options);
+    match found {
+        Err(error) if error.kind() == ErrorKind::ForeignDatabase => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Repairs a database in place. Refuses one of RocksDB's own, and changes nothing in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_repair_db(
+    options: *const rocksdb_options_t,
+    name: *const c_char,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        let directory = path(name, "name")?;
+        let options = plain_options(options, &directory)?;
+        refuse_foreign(&directory, &options)?;
+        Db::repair(&directory, options)?;
+        Ok(())
+    });
+}
+
+/// Lists the families of a database that may be open elsewhere.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_list_column_families(
+    options: *const rocksdb_options_t,
+    name: *const c_char,
+    count: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut *mut c_char {
+    let names = call(errptr, || {
+        let directory = path(name, "name")?;
+        let options = plain_options(options, &directory)?;
+        let db = Db::open_read_only(&directory, options).map_err(|error| match error.kind() {
+            ErrorKind::DatabaseMissing => Status::new(
+                Code::IoError,
+                format!(
+                    "No such file or directory: While opening a file for sequentially reading: \
+                     {}/CURRENT: No such file or directory",
+                    directory.display()
+                ),
+            ),
+            _ => error.into(),
+        })?;
+        Ok(in_order(db.keyspaces()))
+    });
+    let Some(names) = names else {
+        store_len(count, 0);
+        return ptr::null_mut();
+    };
+    store_len(count, names.len());
+    let copies: Vec<*mut c_char> = names.iter().map(|name| text_copy(name)).collect();
+    array_copy(&copies)
+}
+
+/// Returns the names of families: the default one first, as RocksDB lists them.
+fn in_order(keyspaces: Vec<String>) -> Vec<String> {
+    let others = keyspaces.into_iter().filter(|name| name != DEFAULT_FAMILY && !is_hidden(name));
+    std::iter::once(DEFAULT_FAMILY.to_owned()).chain(others).collect()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_char, len: usize) {
+    if list.is_null() {
+        return;
+    }
+    for index in 0..len {
+        libc::free((*list.add(index)).cast::<c_void>());
+    }
+    libc::free(list.cast::<c_void>());
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_free(pointer: *mut c_void) {
+    libc::free(pointer);
+}

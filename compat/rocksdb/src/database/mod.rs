@@ -1,0 +1,156 @@
+//! Databases and column families.
+//!
+//! A database of RocksDB is one of the engine, and a column family is a keyspace. Handles of C share
+//! the objects, so a program may free them in any order. Closing a database closes the engine's at
+//! once, whatever handles are left.
+//!
+//! Invariant: the number of a family is fixed while the database is open. Families with a stored
+//! number keep it for ever; others come after them, in the order of their names.
+
+pub mod close;
+pub mod family;
+pub mod open;
+pub mod pinned;
+pub mod reads;
+pub mod snapshot;
+pub mod upkeep;
+pub mod writes;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use foldb::operators::Operator;
+use foldb::stats::MemoryUsage;
+use foldb::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, Snapshot};
+use parking_lot::RwLock;
+
+use crate::objects::logger::Logger;
+use crate::objects::slice_transform::SliceTransform;
+use crate::objects::statistics::Statistics;
+use crate::options::rocksdb_options_t;
+use crate::status::{Outcome, Status};
+
+/// RocksDB: `DB`.
+pub struct rocksdb_t {
+    pub(crate) database: Arc<Database>,
+}
+
+/// The name of the family that every database has.
+pub(crate) const DEFAULT_FAMILY: &str = "default";
+
+/// An open database.
+pub(crate) struct Database {
+    pub(crate) engine: Engine,
+    pub(crate) path: PathBuf,
+    pub(crate) options: rocksdb_options_t,
+    pub(crate) default: Arc<Family>,
+    pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    pub(crate) logger: Option<Arc<Logger>>,
+    /// Whether `rocksdb_compact_range` does nothing.
+    pub(crate) compactions_disabled: std::sync::atomic::AtomicBool,
+}
+
+/// The engine's handle, by what it may do.
+pub(crate) enum Engine {
+    Writable(Db),
+    ReadOnly(ReadOnlyDb),
+    /// A read-only handle that is replaced when it catches up.
+    Secondary {
+        shown: RwLock<ReadOnlyDb>,
+        reopen: Box<foldb::Options>,
+    },
+}
+
+/// A column family.
+pub(crate) struct Family {
+    pub(crate) name: String,
+    pub(crate) id: u32,
+    pub(crate) keyspace: FamilyKeyspace,
+    pub(crate) prefix_extractor: Option<Arc<SliceTransform>>,
+    /// The operator of its merges, if the program gave one.
+    pub(crate) operator: Option<Operator>,
+    pub(crate) options: rocksdb_options_t,
+}
+
+/// The keyspace of a family, by what the database may do.
+pub(crate) enum FamilyKeyspace {
+    Writable(Keyspace),
+    ReadOnly(KeyspaceReader),
+    /// The reader of the newest handle.
+    Secondary(RwLock<KeyspaceReader>),
+}
+
+/// Returns the error of writes to a database that is open for reading.
+pub(crate) fn read_only() -> Status {
+    Status::unsupported("Not supported operation in read only mode.")
+}
+
+impl Family {
+    /// Returns the keyspace, to write to it.
+    ///
+    /// # Errors
+    /// `Not implemented` if the database is open for reading only.
+    #[inline]
+    pub(crate) fn writable(&self) -> Outcome<&Keyspace> {
+        match &self.keyspace {
+            FamilyKeyspace::Writable(keyspace) => Ok(keyspace),
+            _ => Err(read_only()),
+        }
+    }
+
+    /// Reads the keyspace.
+    #[inline]
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&KeyspaceReader) -> T) -> T {
+        match &self.keyspace {
+            FamilyKeyspace::Writable(keyspace) => read(&keyspace.reader()),
+            FamilyKeyspace::ReadOnly(reader) => read(reader),
+            FamilyKeyspace::Secondary(reader) => read(&reader.read()),
+        }
+    }
+}
+
+impl Database {
+    /// Returns the engine's database, to write to it.
+    ///
+    /// # Errors
+    /// `Not implemented` if it is open for reading only.
+    #[inline]
+    pub(crate) fn writable(&self) -> Outcome<&Db> {
+        match &self.engine {
+            Engine::Writable(db) => Ok(db),
+            _ => Err(read_only()),
+        }
+    }
+
+    /// Takes a snapshot.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        match &self.engine {
+            Engine::Writable(db) => db.snapshot(),
+            Engine::ReadOnly(db) => db.snapshot(),
+            Engine::Secondary { shown, .. } => shown.read().snapshot(),
+        }
+    }
+
+    /// Returns the memory that the database takes.
+    pub(crate) fn memory(&self) -> MemoryUsage {
+        match &self.engine {
+            Engine::Writable(db) => db.memory(),
+            Engine::ReadOnly(db) => db.memory(),
+            Engine::Secondary { shown, .. } => shown.read().memory(),
+        }
+    }
+
+    /// Returns a family by its number.
+    ///
+    /// # Errors
+    /// `Invalid argument` if there is none.
+    pub(crate) fn family(&self, id: u32) -> Outcome<Arc<Family>> {
+        if id == 0 {
+            return Ok(self.default.clone());
+        }
+        let found = self.families.read().get(&id).cloned();
+        found.ok_or_else(|| Status::invalid("Invalid column family specified in write batch"))
+    }
+}

@@ -1,0 +1,295 @@
+//! Merge operators that programs implement.
+//!
+//! RocksDB lets a program open a family with another operator than before, and then applies the
+//! new one to the old operands. The engine remembers the operator of each operand by its name. So
+//! this library registers the operator of a family under a name of the family, whatever the
+//! program's own name for it is:
+//!
+//! ```text
+//! open with "counter":  a.MERGE.1, stored as an operand of "rocksdb.default"
+//! open with "adder":    a read folds it with "adder", which is "rocksdb.default" now
+//! ```
+
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::sync::Arc;
+
+use foldb::operators::{Full, Growth, MergeOperator, Partial, TextForm, builtins};
+use smallvec::SmallVec;
+
+use crate::boundary::{Destructor, State, free, handle};
+use crate::objects::comparator::{Name, name_of};
+use crate::status::{Outcome, Status};
+
+/// Folds the operands of a key, the oldest first, over its value; NULL if it has none. Returns a
+/// new value and its length, and stores whether the fold succeeded.
+pub type FullMerge = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        usize,
+        *const c_char,
+        usize,
+        *const *const c_char,
+        *const usize,
+        c_int,
+        *mut c_uchar,
+        *mut usize,
+    ) -> *mut c_char,
+>;
+
+/// Folds operands, the oldest first, into one.
+pub type PartialMerge = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        usize,
+        *const *const c_char,
+        *const usize,
+        c_int,
+        *mut c_uchar,
+        *mut usize,
+    ) -> *mut c_char,
+>;
+
+/// Frees a result of the two functions.
+pub type DeleteValue = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
+
+/// RocksDB: `MergeOperator`.
+pub struct rocksdb_mergeoperator_t(pub(crate) Arc<ForeignOperator>);
+
+/// An operator of the program.
+#[derive(Debug)]
+pub(crate) struct ForeignOperator {
+    pub(crate) name: String,
+    state: State,
+    full: FullMerge,
+    partial: PartialMerge,
+    delete_value: DeleteValue,
+}
+
+/// The operator that a program chose for a family.
+#[derive(Clone, Debug)]
+pub(crate) enum FamilyOperator {
+    /// One of the engine's, by its name.
+    Builtin(&'static str),
+    Foreign(Arc<ForeignOperator>),
+}
+
+impl FamilyOperator {
+    /// Returns the name that the program gave it.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            FamilyOperator::Builtin(name) => name,
+            FamilyOperator::Foreign(own) => &own.name,
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_mergeoperator_create(
+    state: *mut c_void,
+    destructor: Destructor,
+    full: FullMerge,
+    partial: PartialMerge,
+    delete_value: DeleteValue,
+    name: Name,
+) -> *mut rocksdb_mergeoperator_t {
+    let own = ForeignOperator {
+        name: name_of(state, name),
+        state: State::new(state, destructor),
+        full,
+        partial,
+        delete_value,
+    };
+    handle(rocksdb_mergeoperator_t(Arc::new(own)))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_mergeoperator_destroy(operator: *mut rocksdb_mergeoperator_t) {
+    free(operator);
+}
+
+/// Where each operand begins, and how long it is.
+struct Operands {
+    starts: SmallVec<[*const c_char; 16]>,
+    lens: SmallVec<[usize; 16]>,
+}
+
+impl Operands {
+    fn of(operands: &[&[u8]]) -> Operands {
+        Operands {
+            starts: operands.iter().map(|operand| operand.as_ptr().cast()).collect(),
+            lens: operands.iter().map(|operand| operand.len()).collect(),
+        }
+    }
+
+    fn count(&self) -> Option<c_int> {
+        c_int::try_from(self.starts.len()).ok()
+    }
+}
+
+impl ForeignOperator {
+    /// Appends a result of the program to `out`, and frees it. Returns whether there was one.
+    unsafe fn take(
+        &self,
+        result: *mut c_char,
+        len: usize,
+        success: c_uchar,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let is_value = success != 0 && (!result.is_null() || len == 0);
+        if is_value && len > 0 {
+            out.extend_from_slice(std::slice::from_raw_parts(result.cast::<u8>(), len));
+        }
+        match self.delete_value {
+            Some(delete_value) => delete_value(self.state.pointer, result, len),
+            None => libc::free(result.cast::<c_void>()),
+        }
+        is_value
+    }
+
+    fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        let all = Operands::of(operands);
+        let (Some(full), Some(count)) = (self.full, all.count()) else { return Full::Fail };
+        let base_len = base.map_or(0, <[u8]>::len);
+        let base = base.map_or(std::ptr::null(), |base| base.as_ptr().cast());
+        let (mut success, mut len) = (0, 0);
+        // SAFETY: the program's function keeps the rules of the header; all arguments live.
+        let is_value = unsafe {
+            let result = full(
+                self.state.pointer,
+                key.as_ptr().cast(),
+                key.len(),
+                base,
+                base_len,
+                all.starts.as_ptr(),
+                all.lens.as_ptr(),
+                count,
+                &mut success,
+                &mut len,
+            );
+            self.take(result, len, success, out)
+        };
+        if is_value { Full::Value } else { Full::Fail }
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        let all = Operands::of(operands);
+        let (Some(partial), Some(count)) = (self.partial, all.count()) else {
+            return Partial::Keep;
+        };
+        let (mut success, mut len) = (0, 0);
+        // SAFETY: the program's function keeps the rules of the header; all arguments live.
+        let is_operand = unsafe {
+            let result = partial(
+                self.state.pointer,
+                key.as_ptr().cast(),
+                key.len(),
+                all.starts.as_ptr(),
+                all.lens.as_ptr(),
+                count,
+                &mut success,
+                &mut len,
+            );
+            self.take(result, len, success, out)
+        };
+        if is_operand { Partial::Operand } else { Partial::Keep }
+    }
+}
+
+/// The operator of a family, under the name that the engine remembers.
+#[derive(Debug)]
+pub(crate) struct NamedOperator {
+    name: String,
+    inner: Inner,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Builtin(Arc<dyn MergeOperator>),
+    Foreign(Arc<ForeignOperator>),
+}
+
+/// What the name of a family's operator begins with.
+const PREFIX: &str = "rocksdb.";
+
+/// The longest name of an operator in the engine.
+const LONGEST_NAME: usize = 255;
+
+/// Returns the name under which the engine remembers the operator of a family. A colon would
+/// separate a parameter, so it is written `%3A`, and a percent sign `%25`.
+///
+/// # Errors
+/// `Not implemented` for a name that is too long.
+pub(crate) fn operator_name(family: &str) -> Outcome<String> {
+    let name = format!("{PREFIX}{}", family.replace('%', "%25").replace(':', "%3A"));
+    if name.len() > LONGEST_NAME {
+        let message = format!(
+            "a merge operator in a column family with a name of {} bytes: {} is \
+                               the limit",
+            family.len(),
+            LONGEST_NAME - PREFIX.len()
+        );
+        return Err(Status::unsupported(message));
+    }
+    Ok(name)
+}
+
+impl NamedOperator {
+    /// Makes the operator of a family.
+    ///
+    /// # Errors
+    /// As [`operator_name`].
+    pub(crate) fn of(family: &str, operator: &FamilyOperator) -> Outcome<NamedOperator> {
+        let inner = match operator {
+            FamilyOperator::Foreign(own) => Inner::Foreign(own.clone()),
+            FamilyOperator::Builtin(name) => {
+                let found = builtins().iter().find(|builtin| builtin.name == *name);
+                let found = found.ok_or_else(|| Status::unsupported(format!("operator {name}")))?;
+                Inner::Builtin(found.instantiate(None)?)
+            }
+        };
+        Ok(NamedOperator { name: operator_name(family)?, inner })
+    }
+}
+
+impl MergeOperator for NamedOperator {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
+        match &self.inner {
+            Inner::Builtin(own) => own.full(key, base, operands, out),
+            Inner::Foreign(own) => own.full(key, base, operands, out),
+        }
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
+        match &self.inner {
+            Inner::Builtin(own) => own.partial(key, operands, out),
+            Inner::Foreign(own) => own.partial(key, operands, out),
+        }
+    }
+
+    fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
+        match &self.inner {
+            Inner::Builtin(own) => own.fold_word(accumulator, operand),
+            Inner::Foreign(_) => None,
+        }
+    }
+
+    fn growth(&self) -> Growth {
+        match &self.inner {
+            Inner::Builtin(own) => own.growth(),
+            Inner::Foreign(_) => Growth::Grows,
+        }
+    }
+
+    fn text(&self) -> TextForm {
+        match &self.inner {
+            Inner::Builtin(own) => own.text(),
+            Inner::Foreign(_) => TextForm::Bytes,
+        }
+    }
+}
