@@ -145,6 +145,7 @@ mod segments {
 /// Transactions, and writes under a condition.
 mod transactions {
     mod bank;
+    mod changed;
     mod conditional;
     mod conflicts;
     mod crashes;

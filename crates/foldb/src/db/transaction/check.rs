@@ -262,7 +262,7 @@ impl Reading<'_> {
     fn keys(&self, check: &mut Check<'_>, at: usize, view: &View) -> Result<bool> {
         let own = check.claims.keyspaces[at].0;
         for claim in own.keys() {
-            let mut breach = Breach { claim, since: check.snapshot, is_found: false };
+            let mut breach = Breach::new(claim, check.snapshot);
             let sought = Sought { key: claim.key, hash: claim.hash, seqno: MAX_SEQNO };
             own.state().walk_key(view, &sought, ReadSettings::default(), &mut breach)?;
             if breach.is_found || !self.keep_up(check)? {
@@ -325,10 +325,20 @@ impl ByHash {
 }
 
 /// Looks for a record after `since` that a claim forbids.
-struct Breach<'a> {
+pub(super) struct Breach<'a> {
     claim: KeyClaim<'a>,
     since: SeqNo,
     is_found: bool,
+}
+
+impl<'a> Breach<'a> {
+    pub(super) fn new(claim: KeyClaim<'a>, since: SeqNo) -> Breach<'a> {
+        Breach { claim, since, is_found: false }
+    }
+
+    pub(super) fn is_found(&self) -> bool {
+        self.is_found
+    }
 }
 
 impl KeyVisitor for Breach<'_> {

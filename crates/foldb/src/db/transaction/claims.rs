@@ -40,6 +40,13 @@ pub(super) struct KeyClaim<'a> {
     forbids: Forbids,
 }
 
+impl<'a> KeyClaim<'a> {
+    /// Returns the claim that no write has changed a key.
+    pub(super) fn of_any_write(key: &'a [u8]) -> KeyClaim<'a> {
+        KeyClaim { key, hash: key_hash(key), forbids: Forbids::Any }
+    }
+}
+
 impl KeyClaim<'_> {
     /// Returns whether a write breaks the claim: one that is no merge, or a merge.
     #[inline]

@@ -24,9 +24,11 @@
 //!   inside       a step in a transaction; reads that claim more or less
 //!   claims       keys and ranges, in bounded memory
 //!   walk         the ranges that iterators read
+//!   changed      whether a key was written after a snapshot
 //!   check        whether the claims hold: by notes under the lock, by records without it
 //! ```
 
+mod changed;
 mod check;
 mod claiming;
 mod claims;
