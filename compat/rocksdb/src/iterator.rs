@@ -216,6 +216,24 @@ macro_rules! forward {
 }
 
 impl Entries {
+    /// Returns the cursor, with its family and the options that bound it.
+    ///
+    /// # Errors
+    /// `Not implemented` for an iterator that has a batch over it already, and the status of one
+    /// that could not be made.
+    pub(crate) fn into_parts(
+        self,
+    ) -> Outcome<(Arc<Family>, rocksdb_readoptions_t, Box<dyn Cursor>)> {
+        match self {
+            Entries::Family(own) => {
+                let (family, options) = (own.family.clone(), own.options.clone());
+                Ok((family, options, Box::new(own)))
+            }
+            Entries::Merged(_) => Err(Status::unsupported("a batch over a batch in an iterator")),
+            Entries::Failed(status) => Err(status),
+        }
+    }
+
     fn status(&self) -> Outcome<()> {
         match self {
             Entries::Family(own) => own.status(),

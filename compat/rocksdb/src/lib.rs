@@ -46,6 +46,7 @@ mod signatures {
 /// All exported functions and their types, in one place.
 #[cfg(test)]
 mod exports {
+    pub(crate) use crate::batch::with_index::*;
     pub(crate) use crate::batch::*;
     pub(crate) use crate::database::close::*;
     pub(crate) use crate::database::family::*;

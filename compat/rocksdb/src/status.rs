@@ -16,6 +16,7 @@ pub(crate) enum Code {
     InvalidArgument,
     IoError,
     Incomplete,
+    MergeInProgress,
     ShutdownInProgress,
     TimedOut,
     Aborted,
@@ -34,6 +35,7 @@ impl Code {
             Code::InvalidArgument => "Invalid argument: ",
             Code::IoError => "IO error: ",
             Code::Incomplete => "Result incomplete: ",
+            Code::MergeInProgress => "Merge in progress: ",
             Code::ShutdownInProgress => "Shutdown in progress: ",
             Code::TimedOut => "Operation timed out: ",
             Code::Aborted => "Operation aborted: ",
@@ -68,6 +70,11 @@ impl Status {
     /// Makes the status of what this library does not do.
     pub(crate) fn unsupported(message: impl Into<String>) -> Status {
         Status::new(Code::NotSupported, message)
+    }
+
+    /// Makes the status of operands whose value is not known.
+    pub(crate) fn merge_in_progress() -> Status {
+        Status::new(Code::MergeInProgress, "")
     }
 
     /// Makes the status of what is not there.

@@ -5,7 +5,11 @@
 
 pub(crate) mod apply;
 pub(crate) mod filling;
+pub(crate) mod index;
+pub(crate) mod merged;
+mod reading;
 pub(crate) mod rep;
+pub mod with_index;
 
 use std::ffi::{c_char, c_int, c_void};
 
