@@ -30,6 +30,7 @@ pub mod iterator;
 pub mod objects;
 pub mod options;
 mod status;
+pub mod transactions;
 
 /// The compiler compares each exported function with the list of facts.
 #[cfg(test)]
@@ -74,4 +75,9 @@ mod exports {
     pub(crate) use crate::options::styles::*;
     pub(crate) use crate::options::table::*;
     pub(crate) use crate::options::*;
+    pub(crate) use crate::transactions::calls::*;
+    pub(crate) use crate::transactions::databases::*;
+    pub(crate) use crate::transactions::handle::*;
+    pub(crate) use crate::transactions::options::*;
+    pub(crate) use crate::transactions::pessimistic_calls::*;
 }

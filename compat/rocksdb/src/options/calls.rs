@@ -191,7 +191,7 @@ pub unsafe extern "C" fn rocksdb_readoptions_set_snapshot(
     options: *mut rocksdb_readoptions_t,
     snapshot: *const rocksdb_snapshot_t,
 ) {
-    (*options).engine.snapshot = snapshot.as_ref().map(|own| own.snapshot.clone());
+    (*options).engine.snapshot = snapshot.as_ref().and_then(|own| own.get()).cloned();
 }
 
 /// Copies the bound. RocksDB keeps the pointer, so its programs keep the key alive.
