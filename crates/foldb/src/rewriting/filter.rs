@@ -8,17 +8,18 @@ use std::fmt::Debug;
 /// bring values into a new format. It costs no write: compactions rewrite the values anyway.
 ///
 /// # What a filter sees
-/// - Only compactions ask a filter: no flush, no read. Keys come in ascending order.
+/// - Only compactions ask a filter: no flush, no read. A filter sees keys in ascending order, each
+///   at most once.
 /// - It sees whole values: a put, or operands folded onto their base. It never sees operands whose
 ///   base is not known, and no deletes. In a keyspace with expiry it sees the value without its end
 ///   of life, and a changed value keeps that end. A separated value is read for it.
 /// - It sees the newest version that the compaction has of a key. A newer version may lie in
 ///   another table or in a memtable. [`FilterContext::is_full`] rules out the former.
-/// - A value that an open [`Snapshot`](crate::Snapshot) can read is passed over. Some other
-///   compaction shows it once the snapshot is gone. A transaction holds a snapshot too. If one is
-///   taken while a compaction runs, the filter may see values a second time, or its verdicts on
-///   them may come to nothing.
-/// - A compaction that an engine begins by itself moves some tables without rewriting them, and it
+/// - A value that an open [`Snapshot`](crate::Snapshot) can read is passed over. A later compaction
+///   shows it, once the snapshot is gone. A transaction holds a snapshot from its first read on. If
+///   a snapshot is taken while a compaction runs, the filter may see values a second time, or its
+///   verdicts on them may come to nothing.
+/// - A compaction that the engine begins by itself moves some tables without rewriting them, and it
 ///   may leave a table alone for ever. [`Db::compact`](crate::Db::compact) of all keys, while a
 ///   filter is set, rewrites every table. So it shows each value once, except to the rule above.
 ///
@@ -28,8 +29,8 @@ use std::fmt::Debug;
 /// the new ones, and a filter may see a value again.
 ///
 /// A verdict is no write. It has no sequence number and no record in the log. So the change feed
-/// does not tell it, and a transaction that read the value does not conflict with it. Secondary
-/// indexes of the program do not follow it. A backup holds what the tables held.
+/// does not tell it, and no transaction conflicts with it. Secondary indexes of the program do not
+/// follow it. A backup holds what the tables held.
 ///
 /// A removed value leaves a tombstone where older versions of the key may exist, so they never come
 /// back. An operand that is newer than a removed value folds onto nothing:

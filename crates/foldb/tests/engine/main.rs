@@ -157,9 +157,11 @@ mod transactions {
     mod turns;
 }
 
-/// Operators, comparators, filter policies and listeners of the caller's own.
+/// Operators, comparators, filters, listeners and other code of the caller's own.
 mod user_code {
     mod callbacks;
+    mod compaction_filters;
+    mod compaction_filters_model;
     mod comparators;
     mod filter_policies;
     mod operators;
