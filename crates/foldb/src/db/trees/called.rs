@@ -50,7 +50,7 @@ impl Core {
         self.run_alone(|| self.compact_together(&bytewise, range))?;
         own_order.into_iter().try_for_each(|keyspace| {
             let range = widened(range, &*keyspace.comparator);
-            self.compact_range(keyspace, range, self.unfiltered(keyspace), || Ok(()))
+            self.compact_range(keyspace, range, unfiltered(self, keyspace), || Ok(()))
         })
     }
 
@@ -69,7 +69,7 @@ impl Core {
                 keyspace.check_comparator()?;
                 let range = widened(range, &*keyspace.comparator);
                 if !range.is_empty(&*keyspace.comparator) {
-                    let rewritten = self.unfiltered(keyspace);
+                    let rewritten = unfiltered(self, keyspace);
                     let job = ClaimGuard { core: self, job: None };
                     begun.push(Compacted { keyspace, range, rewritten, job });
                 }
@@ -143,7 +143,7 @@ impl Core {
         check_ends(range)?;
         keyspace.check_ends(range)?;
         self.flush_sealed()?;
-        let rewritten = self.unfiltered(keyspace);
+        let rewritten = unfiltered(self, keyspace);
         self.compact_range(keyspace, widened(range, &*keyspace.comparator), rewritten, || Ok(()))
     }
 
@@ -155,13 +155,6 @@ impl Core {
         let operands_below = self.new_file_number();
         let rewritten = Rewritten { operands_below, ..Rewritten::default() };
         self.compact_range(keyspace, CutRange::ALL, rewritten, || Ok(()))
-    }
-
-    /// Returns the tables whose values a filter has to see: all that there are now, if the keyspace
-    /// has one.
-    fn unfiltered(&self, keyspace: &KeyspaceState) -> Rewritten {
-        let unfiltered_below = keyspace.filters().map_or(0, |_| self.new_file_number());
-        Rewritten { unfiltered_below, ..Rewritten::default() }
     }
 
     /// Compacts a range of a keyspace into one run of the deepest level, and waits. Also rewrites
@@ -221,6 +214,13 @@ impl Core {
         tree.claim(&claim);
         Some(claim)
     }
+}
+
+/// Returns the tables whose values a filter has to see: all that there are now, if the keyspace has
+/// one.
+fn unfiltered(core: &Core, keyspace: &KeyspaceState) -> Rewritten {
+    let unfiltered_below = keyspace.filters().map_or(0, |_| core.new_file_number());
+    Rewritten { unfiltered_below, ..Rewritten::default() }
 }
 
 /// # Errors

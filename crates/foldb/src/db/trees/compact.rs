@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compaction::job::{FinishedSlice, Job, JobContext, assert_inputs_in_order};
-use crate::counters::Total;
+use crate::counters::{Total, Totals};
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
@@ -185,39 +185,14 @@ impl Core {
             Ok(slice)
         })?;
         let Some(mut slice) = slice else { return Ok(None) };
-        self.count_slice(keyspace, job, &mut slice);
-        let (keyspace, job) = (Arc::clone(keyspace), job.clone());
-        let newest_snapshot = snapshots.last().copied().unwrap_or(0);
-        Ok(Some(WrittenSlice { keyspace, job, slice, version, start, newest_snapshot }))
-    }
-
-    /// Counts what a slice did, and tells listeners what failed.
-    fn count_slice(&self, keyspace: &KeyspaceState, job: &Job, slice: &mut FinishedSlice) {
-        debug_assert!(
-            slice.counts.records_out <= slice.counts.records_in,
-            "folds make no more records than they get"
-        );
-        debug_assert!(
-            !slice.moved || (slice.bytes_written == 0 && slice.counts == FoldCounts::default()),
-            "a move rewrites nothing"
-        );
-        debug_assert!(
-            !slice.moved || slice.segments.placed.is_empty(),
-            "a move separates no values"
-        );
-        self.totals.add(Total::CompactionSlices, 1);
-        self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
-        self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
-        self.totals.add(Total::BytesCompaction, slice.bytes_written);
-        self.totals.add(Total::BytesSegments, slice.segments.bytes);
-        self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
-        self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
-        self.totals.add(Total::FailedMerges, slice.counts.failed);
+        count_slice(&self.totals, job.output_level, &slice);
         self.tell_failures(keyspace, &slice.failures);
         if let Some(error) = slice.filtered.failure.take() {
             self.events.tell(&Event::BackgroundError { error });
         }
-        self.totals.add_level_bytes(job.output_level, slice.bytes_written);
+        let (keyspace, job) = (Arc::clone(keyspace), job.clone());
+        let newest_snapshot = snapshots.last().copied().unwrap_or(0);
+        Ok(Some(WrittenSlice { keyspace, job, slice, version, start, newest_snapshot }))
     }
 
     /// Adds slices to the trees of their keyspaces, which differ, in one edit. Those of keyspaces
@@ -278,6 +253,28 @@ impl Core {
             self.discard_segments(tree, keyspace.id, &slice.segments.placed);
         }
     }
+}
+
+/// Counts what a slice did.
+fn count_slice(totals: &Totals, output_level: usize, slice: &FinishedSlice) {
+    debug_assert!(
+        slice.counts.records_out <= slice.counts.records_in,
+        "folds make no more records than they get"
+    );
+    debug_assert!(
+        !slice.moved || (slice.bytes_written == 0 && slice.counts == FoldCounts::default()),
+        "a move rewrites nothing"
+    );
+    debug_assert!(!slice.moved || slice.segments.placed.is_empty(), "a move separates no values");
+    totals.add(Total::CompactionSlices, 1);
+    totals.add(Total::TrivialMoves, u64::from(slice.moved));
+    totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
+    totals.add(Total::BytesCompaction, slice.bytes_written);
+    totals.add(Total::BytesSegments, slice.segments.bytes);
+    totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
+    totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
+    totals.add(Total::FailedMerges, slice.counts.failed);
+    totals.add_level_bytes(output_level, slice.bytes_written);
 }
 
 /// Divides a job among the workers that may compact at once. Without workers, callers do the slices

@@ -46,7 +46,7 @@ impl Core {
         newest_snapshot: Option<SeqNo>,
     ) -> Result<bool> {
         assert!(edit.log.is_none_or(|log| log >= tree.log), "a log that was given up stays so");
-        let versions = self.versions_after(tree, &mut edit)?;
+        let versions = versions_after(self, tree, &mut edit)?;
         assert!(changes_each_once(&edit), "each keyspace of an edit has one tree after it");
         if names_files(&edit) && !planted(Fault::SkipDirSync) {
             let directory = self.names.directory();
@@ -75,49 +75,49 @@ impl Core {
             .map(|(change, version)| replace(tree, change, version))
             .collect();
         drop(taking);
-        self.note_changes(tree, &edit, &replaced);
+        note_changes(self, tree, &edit, &replaced);
         self.roll_long_manifest(tree)?;
         Ok(true)
     }
+}
 
-    /// Returns the versions that an edit makes, in the order of its keyspaces.
-    fn versions_after(&self, tree: &Tree, edit: &mut Edit) -> Result<Vec<Arc<Version>>> {
-        let versions = edit.keyspaces.iter_mut().map(|change| {
-            let own = &tree.keyspaces[&change.id];
-            let flushed = change.flushed_through.unwrap_or(own.flushed_through);
-            assert!(flushed >= own.flushed_through, "writes in tables need no log again");
-            change.dead_share = Some(own.dead_share.get());
-            own.keyspace.guarded("a change of the tree", || {
-                let comparator = &*own.keyspace.comparator;
-                let version =
-                    Arc::new(own.version.apply(&change.tree, comparator, &self.segment_files)?);
-                check_invariants(&own.keyspace, &version)?;
-                Ok(version)
-            })
-        });
-        versions.collect()
-    }
+/// Returns the versions that an edit makes, in the order of its keyspaces.
+fn versions_after(core: &Core, tree: &Tree, edit: &mut Edit) -> Result<Vec<Arc<Version>>> {
+    let versions = edit.keyspaces.iter_mut().map(|change| {
+        let own = &tree.keyspaces[&change.id];
+        let flushed = change.flushed_through.unwrap_or(own.flushed_through);
+        assert!(flushed >= own.flushed_through, "writes in tables need no log again");
+        change.dead_share = Some(own.dead_share.get());
+        own.keyspace.guarded("a change of the tree", || {
+            let comparator = &*own.keyspace.comparator;
+            let version =
+                Arc::new(own.version.apply(&change.tree, comparator, &core.segment_files)?);
+            check_invariants(&own.keyspace, &version)?;
+            Ok(version)
+        })
+    });
+    versions.collect()
+}
 
-    /// Notes what follows from an edit that readers see, and from the versions that it replaced.
-    fn note_changes(&self, tree: &mut Tree, edit: &Edit, replaced: &[Arc<Version>]) {
-        for (change, old) in edit.keyspaces.iter().zip(replaced) {
-            let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
-            for inserted in &change.tree {
-                if let TreeEdit::Insert { file, .. } = inserted
-                    && file.kept_apart > 0
-                {
-                    self.snapshots.note_kept_apart(file.kept_apart);
-                }
+/// Notes what follows from an edit that readers see, and from the versions that it replaced.
+fn note_changes(core: &Core, tree: &mut Tree, edit: &Edit, replaced: &[Arc<Version>]) {
+    for (change, old) in edit.keyspaces.iter().zip(replaced) {
+        let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
+        for inserted in &change.tree {
+            if let TreeEdit::Insert { file, .. } = inserted
+                && file.kept_apart > 0
+            {
+                core.snapshots.note_kept_apart(file.kept_apart);
             }
-            own.settled = false;
-            self.background.rest.note_news();
-            old.mark_obsolete_files(&own.version);
-            own.keyspace.growing.remove_obsolete();
-            own.keyspace.gc_backoff.changed();
-            own.keyspace.lost_time.tree_changed();
-            own.forget_gone_damage();
-            self.set_pace(own);
         }
+        own.settled = false;
+        core.background.rest.note_news();
+        old.mark_obsolete_files(&own.version);
+        own.keyspace.growing.remove_obsolete();
+        own.keyspace.gc_backoff.changed();
+        own.keyspace.lost_time.tree_changed();
+        own.forget_gone_damage();
+        core.set_pace(own);
     }
 }
 

@@ -10,9 +10,7 @@ use foldb::events::{Event, EventListener};
 use foldb::expiry::Expiry;
 use foldb::feed::Position;
 use foldb::limits::MAX_VALUE_BYTES;
-use foldb::{
-    Compression, Db, ErrorKind, Isolation, KeyspaceOptions, Options, Reader, TransactionOptions,
-};
+use foldb::{Compression, Db, ErrorKind, Isolation, KeyspaceOptions, Options, TransactionOptions};
 
 use crate::support::{PATH, PRESETS, assert_error, number, options, reopen, sliced, text};
 
