@@ -12,7 +12,8 @@ use std::fmt::Debug;
 ///   at most once.
 /// - It sees whole values: a put, or operands folded onto their base. It never sees operands whose
 ///   base is not known, and no deletes. In a keyspace with expiry it sees the value without its end
-///   of life, and a changed value keeps that end. A separated value is read for it.
+///   of life, and a changed value keeps that end. A separated value is read for it. Above such a
+///   value, a few small operands may wait for the last level before they fold. It is shown then.
 /// - It sees the newest version that the compaction has of a key. A newer version may lie in
 ///   another table or in a memtable. [`FilterContext::is_full`] rules out the former.
 /// - A value that an open [`Snapshot`](crate::Snapshot) can read is passed over. A later compaction

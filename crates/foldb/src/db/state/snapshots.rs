@@ -52,15 +52,10 @@ impl SnapshotList {
         self.live.lock()
     }
 
-    fn lock_taking(&self) -> LockGuard<'_, (), TAKING> {
-        scheduling_point();
-        self.taking.lock()
-    }
-
     /// Keeps snapshots from being taken until the guard is dropped. Returns `None` if one above
     /// `newest` is live. The holder calls none of the caller's code, which may take a snapshot.
     pub(crate) fn keep_out_above(&self, newest: SeqNo) -> Option<LockGuard<'_, (), TAKING>> {
-        let taking = self.lock_taking();
+        let taking = self.taking.lock();
         let has_newer = self.lock().last_key_value().is_some_and(|(seqno, _)| *seqno > newest);
         (!has_newer || planted(Fault::InstallUnderSnapshot)).then_some(taking)
     }
@@ -70,7 +65,7 @@ impl SnapshotList {
         // Waits for a write in progress before it takes the lock: the caller's code inside that
         // write may release a snapshot.
         let pin = pins.begin_pin();
-        let _taking = self.lock_taking();
+        let _taking = self.taking.lock();
         let mut live = self.lock();
         // The time first: the snapshot sees every write with an earlier moment. An operand above it
         // never came in time to a value that has expired in it.

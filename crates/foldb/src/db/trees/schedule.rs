@@ -182,7 +182,7 @@ impl Core {
     }
 
     /// Returns the next job that compacts a range into one run of the deepest level. `None` if the
-    /// range is done or the keyspace was dropped. The last jobs also rewrite what `rewritten` names.
+    /// range is done or the keyspace was dropped. The last jobs rewrite the tables of `rewritten`.
     pub(crate) fn pick_manual(
         &self,
         tree: &Tree,

@@ -84,10 +84,10 @@ fn filtering_scenarios() {
         // Operands without a base are not shown.
         ("a.MERGE.7(+10)", &[], "a.PUT.2(3)", "", "a.MERGE.7(+10)"),
         ("a.MERGE.7(+9) a.MERGE.6(+1)", &[], "a.PUT.2(3)", "", "a.MERGE.7(+10)"),
-        // Nor are chains with a wall, whose value nobody knows.
+        // Nor are chains with a wall: no reader gets a value of them.
         ("a.MERGE.6(?) a.PUT.5(10)", &[], "", "", "a.MERGE.6(?) a.PUT.0(10)"),
         // Nor deletes.
-        ("a.DEL.5 b.MERGE.6(!)", &[], "a.PUT.2(3) b.PUT.2(3)", "", "a.DEL.5 b.DEL.6"),
+        ("a.DEL.5 b.MERGE.6(!)", &[], "a.PUT.2(3) b.PUT.2(3)", "", "a.DEL.5 b.MERGE.6(!)"),
         // What a snapshot can read is passed over, and so is all below it.
         ("a.PUT.5(10)", &[5], "", "", "a.PUT.0(10)"),
         ("a.PUT.5(10)", &[9], "", "", "a.PUT.0(10)"),
@@ -97,7 +97,7 @@ fn filtering_scenarios() {
         // A chain across a snapshot is no whole value.
         ("a.MERGE.5(+1) a.PUT.2(10)", &[4], "", "", "a.MERGE.5(+1) a.PUT.0(10)"),
         // A range tombstone covers what it covers.
-        ("a..c.RDEL.6 a.PUT.5(10) b.PUT.7(10)", &[], "a.PUT.2(3)", "b=10", "b.DEL.7 a..c.RDEL.6"),
+        ("a..c.RDEL.6 a.PUT.5(10) b.PUT.7(10)", &[], "a.PUT.2(3)", "b=10", "b.DEL.7 a..=a.RDEL.6"),
         // A panic ends the filter. Its entry and later ones stay.
         ("a.PUT.3(10) b.PUT.4(boom)", &[], "", "a=10 b=boom", "b.PUT.0(boom)"),
         ("b.PUT.4(boom) c.PUT.5(10)", &[], "", "b=boom", "b.PUT.0(boom) c.PUT.0(10)"),

@@ -1,7 +1,9 @@
 //! Tests filters of compactions: what they are shown, what their verdicts do, what failures cost.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use foldb::custom::{CompactionFilter, CompactionFilterFactory, FilterContext, Verdict};
@@ -12,7 +14,9 @@ use foldb::feed::Position;
 use foldb::limits::MAX_VALUE_BYTES;
 use foldb::{Compression, Db, ErrorKind, Isolation, KeyspaceOptions, Options, TransactionOptions};
 
-use crate::support::{PATH, PRESETS, assert_error, number, options, reopen, sliced, text};
+use crate::support::{
+    PATH, PRESETS, RaisedAtEnd, assert_error, number, options, reopen, sliced, text,
+};
 
 /// Judges a key and its value.
 type Rule = dyn Fn(&[u8], &[u8]) -> Verdict + Send + Sync;
@@ -245,6 +249,30 @@ fn a_snapshot_that_is_taken_while_a_compaction_runs_keeps_its_view() {
         let read = read_by_snapshots_of_a_running_compaction(together);
         assert!(read.iter().all(|value| value.as_deref() == Some("remove")), "{read:?}");
     }
+}
+
+/// Another thread takes snapshots and reads each twice, while values are written and removed.
+#[test]
+fn no_snapshot_changes_its_answer_while_a_filter_removes_values() {
+    let db = open(&Noting::by(by_value));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                let snapshot = db.snapshot();
+                let first = text(&snapshot, "a");
+                thread::yield_now();
+                assert_eq!(text(&snapshot, "a"), first, "at {}", snapshot.sequence_number());
+            }
+        });
+        let _raised = RaisedAtEnd(&is_over);
+        for round in 0..300 {
+            db.put("a", format!("remove {round}")).unwrap();
+            db.compact(..).unwrap();
+        }
+    });
+    db.compact(..).unwrap();
+    assert_eq!(text(&db, "a"), None);
 }
 
 #[cfg(debug_assertions)]

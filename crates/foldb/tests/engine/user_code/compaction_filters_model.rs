@@ -194,3 +194,20 @@ proptest! {
         run.db.verify().unwrap();
     }
 }
+
+#[cfg(debug_assertions)]
+#[test]
+fn the_model_notices_a_filter_that_reaches_below_a_snapshot() {
+    use foldb::faults::{Fault, plant};
+
+    let steps = [Step::Put("a", "r"), Step::TakeSnapshot, Step::Compact];
+    let play = || {
+        let mut run = Run::new(PRESETS[0]);
+        steps.iter().for_each(|step| run.step(step));
+    };
+    play();
+    plant(Some(Fault::FilterBelowSnapshot));
+    let played = std::panic::catch_unwind(play);
+    plant(None);
+    assert!(played.is_err(), "the fault goes unnoticed");
+}
