@@ -20,6 +20,16 @@ mod background {
     mod scrub;
 }
 
+/// Filters of compactions.
+mod compaction_filters {
+    mod failures;
+    mod model;
+    mod reach;
+    mod snapshots;
+    mod support;
+    mod verdicts;
+}
+
 /// Disks that fail, hang or lose power, and bugs that tests must find.
 mod disks {
     mod crash_points;
@@ -157,11 +167,9 @@ mod transactions {
     mod turns;
 }
 
-/// Operators, comparators, filters, listeners and other code of the caller's own.
+/// Operators, comparators, filter policies and listeners of the caller's own.
 mod user_code {
     mod callbacks;
-    mod compaction_filters;
-    mod compaction_filters_model;
     mod comparators;
     mod filter_policies;
     mod operators;

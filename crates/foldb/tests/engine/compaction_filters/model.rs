@@ -10,7 +10,7 @@ use foldb::{CompactionPreset, Db, KeyspaceOptions, Options, Snapshot};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::compaction_filters::Noting;
+use super::support::Noting;
 use crate::support::{PATH, PRESETS, sliced, text};
 
 const KEYS: [&str; 4] = ["a", "b", "c", "d"];
