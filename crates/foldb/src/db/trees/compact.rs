@@ -9,6 +9,7 @@ use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::db::trees::install::install_unless_seen;
 use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
@@ -219,7 +220,7 @@ impl Core {
         if !slices.is_empty() {
             let filtered = slices.iter().filter(|written| written.is_filtered());
             let newest_snapshot = filtered.map(|written| written.newest_snapshot).min();
-            let installed = self.install_unless_seen(&mut tree, edit, newest_snapshot);
+            let installed = install_unless_seen(self, &mut tree, edit, newest_snapshot);
             if !matches!(installed, Ok(true)) {
                 self.discard_slices(&slices, &tree);
                 return installed;

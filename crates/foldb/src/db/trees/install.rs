@@ -29,56 +29,53 @@ impl Core {
     /// # Errors
     /// See [`Core::append_edit`]. Readers then see no change.
     pub(crate) fn install(&self, tree: &mut Tree, edit: Edit) -> Result<()> {
-        let is_installed = self.install_unless_seen(tree, edit, None)?;
+        let is_installed = install_unless_seen(self, tree, edit, None)?;
         assert!(is_installed, "only an edit that names snapshots is refused");
         Ok(())
     }
+}
 
-    /// Does the same, unless a snapshot above this number is live: it may have read what the edit
-    /// removes. Returns whether the edit was installed.
-    ///
-    /// # Errors
-    /// As [`Core::install`].
-    pub(crate) fn install_unless_seen(
-        &self,
-        tree: &mut Tree,
-        mut edit: Edit,
-        newest_snapshot: Option<SeqNo>,
-    ) -> Result<bool> {
-        assert!(edit.log.is_none_or(|log| log >= tree.log), "a log that was given up stays so");
-        let versions = versions_after(self, tree, &mut edit)?;
-        assert!(changes_each_once(&edit), "each keyspace of an edit has one tree after it");
-        if names_files(&edit) && !planted(Fault::SkipDirSync) {
-            let directory = self.names.directory();
-            let trash = self.segment_files.trash();
-            let synced = trash.synced(|| self.options.env.fs.sync_dir(directory));
-            synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
-        }
-        edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
-        edit.next_run = Some(tree.next_run);
-        edit.last_seqno = Some(self.last_seqno(tree));
-        // A write between these two lines is in both after a kill: its replay counts it again.
-        edit.totals = Some(self.totals.to_vec());
-        for version in &versions {
-            check_numbers(version, &edit);
-        }
-        let taking = match newest_snapshot.map(|newest| self.snapshots.keep_out_above(newest)) {
-            Some(None) => return Ok(false),
-            taking => taking,
-        };
-        self.append_edit(tree, &edit)?;
-        tree.log = edit.log.unwrap_or(tree.log);
-        let replaced: Vec<_> = edit
-            .keyspaces
-            .iter()
-            .zip(versions)
-            .map(|(change, version)| replace(tree, change, version))
-            .collect();
-        drop(taking);
-        note_changes(self, tree, &edit, &replaced);
-        self.roll_long_manifest(tree)?;
-        Ok(true)
+/// Installs an edit as [`Core::install`] does, unless a snapshot above this number is live: it may
+/// have read what the edit removes. Returns whether the edit was installed.
+///
+/// # Errors
+/// As [`Core::install`].
+pub(super) fn install_unless_seen(
+    core: &Core,
+    tree: &mut Tree,
+    mut edit: Edit,
+    newest_snapshot: Option<SeqNo>,
+) -> Result<bool> {
+    assert!(edit.log.is_none_or(|log| log >= tree.log), "a log that was given up stays so");
+    let versions = versions_after(core, tree, &mut edit)?;
+    assert!(changes_each_once(&edit), "each keyspace of an edit has one tree after it");
+    if names_files(&edit) && !planted(Fault::SkipDirSync) {
+        let directory = core.names.directory();
+        let trash = core.segment_files.trash();
+        let synced = trash.synced(|| core.options.env.fs.sync_dir(directory));
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
     }
+    edit.next_file = Some(core.next_file.load(Ordering::Relaxed));
+    edit.next_run = Some(tree.next_run);
+    edit.last_seqno = Some(core.last_seqno(tree));
+    // A write between these two lines is in both after a kill: its replay counts it again.
+    edit.totals = Some(core.totals.to_vec());
+    for version in &versions {
+        check_numbers(version, &edit);
+    }
+    let taking = match newest_snapshot.map(|newest| core.snapshots.keep_out_above(newest)) {
+        Some(None) => return Ok(false),
+        taking => taking,
+    };
+    core.append_edit(tree, &edit)?;
+    tree.log = edit.log.unwrap_or(tree.log);
+    let changes = edit.keyspaces.iter().zip(versions);
+    let replaced: Vec<_> =
+        changes.map(|(change, version)| replace(tree, change, version)).collect();
+    drop(taking);
+    note_changes(core, tree, &edit, &replaced);
+    core.roll_long_manifest(tree)?;
+    Ok(true)
 }
 
 /// Returns the versions that an edit makes, in the order of its keyspaces.
