@@ -122,6 +122,10 @@ pub enum Fault {
     DropExpiredEarly,
     /// Expired values are dropped although merges that came in time lie above them.
     DropExpiredBelowMerge,
+    /// A compaction filter removes a value that a snapshot sees.
+    FilterBelowSnapshot,
+    /// A filtered slice is installed although a snapshot was taken since it began.
+    InstallUnderSnapshot,
     /// A dump reads each entry as it is at that moment, not as of one snapshot.
     DumpWithoutSnapshot,
     /// A restore does not mark its database as unfinished.
@@ -142,7 +146,7 @@ pub enum Fault {
 impl Fault {
     /// All faults.
     #[cfg(any(test, all(debug_assertions, feature = "internals")))]
-    pub const ALL: [Fault; 62] = [
+    pub const ALL: [Fault; 64] = [
         Fault::StopChainEarly,
         Fault::FoldAcrossSnapshot,
         Fault::KeepUsedUpSlice,
@@ -198,6 +202,8 @@ impl Fault {
         Fault::MergeOntoExpired,
         Fault::DropExpiredEarly,
         Fault::DropExpiredBelowMerge,
+        Fault::FilterBelowSnapshot,
+        Fault::InstallUnderSnapshot,
         Fault::DumpWithoutSnapshot,
         Fault::RestoreUnmarked,
         Fault::BackupSkipsSync,

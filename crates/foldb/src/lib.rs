@@ -182,9 +182,13 @@ pub mod recorder {
     };
 }
 
-/// Parts that a program can replace: the order of keys, filters, the block cache.
+/// Parts that a program can replace or add: the order of keys, filters, the block cache, filters of
+/// compactions.
 pub mod custom {
     pub use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
+    pub use crate::rewriting::filter::{
+        CompactionFilter, CompactionFilterFactory, FilterContext, Verdict,
+    };
     pub use crate::table::{CustomCache, SharedBlock};
 }
 

@@ -18,6 +18,7 @@ use crate::fold::stamp::{Moment, NEVER};
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{Comparator, OperatorId, SeqNo};
 use crate::range_tombstone::Edge;
+use crate::rewriting::filtering::{Filtered, Filtering, KeyspaceFilters};
 use crate::rewriting::folding::{FoldCounts, Folder, stripe_ends};
 use crate::rewriting::memory::WorkMemory;
 use crate::rewriting::older_tables::OlderTables;
@@ -42,8 +43,18 @@ pub(crate) struct Job {
     /// Place of a new output run: directly before (newer than) this run, or as its level's newest.
     pub(crate) before: Option<RunId>,
     pub(crate) moves: Moves,
+    /// The call that asked for it, if one did.
+    pub(crate) called: Option<Called>,
     /// Why it runs, as its events tell it.
     pub(crate) reason: &'static str,
+}
+
+/// A caller's compaction, which may be many jobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    /// Its earlier jobs wrote the tables from this file number on, and showed their values to the
+    /// caller's filter. `u64::MAX`: it need not show each value.
+    pub(crate) filtered_from: u64,
 }
 
 /// Which tables that overlap nothing move without being rewritten.
@@ -74,6 +85,8 @@ pub(crate) struct JobContext<'a> {
     /// The time up to which expired records may go, if the keyspace has an expiry. Operands in
     /// newer tables lower it.
     pub(crate) expired_through: Option<Moment>,
+    /// The caller's filters of the keyspace, if it has any.
+    pub(crate) filters: Option<Arc<KeyspaceFilters>>,
     pub(crate) next_number: &'a dyn Fn() -> u64,
     pub(crate) table_options: TableBuilderOptions,
     /// Bytes at which an output table ends.
@@ -92,6 +105,8 @@ pub(crate) struct FinishedSlice {
     pub(crate) counts: FoldCounts,
     /// The first keys that failed to fold, each with the operator that failed.
     pub(crate) failures: Vec<(Vec<u8>, OperatorId)>,
+    /// What the caller's filter did.
+    pub(crate) filtered: Filtered,
     /// Bytes read from the input runs.
     pub(crate) bytes_above: u64,
     /// Bytes read from the output run.
@@ -294,6 +309,7 @@ impl Job {
             through.min(merged_since(newer, &rest, comparator))
         });
         folder = folder.reading(values_of(context)).expiring(expired_through);
+        folder = folder.filtering(self.begin_filter(&rest, context));
         let options = context.table_options.clone();
         let mut output = TableOutput::new(
             context.fs,
@@ -320,6 +336,7 @@ impl Job {
             folder.fold_key(&mut records, &mut output)?;
         }
         let (counts, failures) = (folder.counts, std::mem::take(&mut folder.failures));
+        let filtered = folder.finish_filtering();
         let range = KeyRange { lo: Some(start), hi: end };
         debug_assert!(
             range.contains(comparator, range.lo.as_deref().unwrap_or_default()),
@@ -357,6 +374,7 @@ impl Job {
             edits,
             counts,
             failures,
+            filtered,
             bytes_above,
             bytes_base,
             bytes_written,
@@ -384,6 +402,25 @@ impl Job {
             Some(table) if in_range(&table.lo) => Arc::clone(&table.lo),
             _ => first_key,
         }
+    }
+
+    /// Asks the caller for a filter of the slice in this range.
+    fn begin_filter(&self, range: &KeyRange, context: &JobContext<'_>) -> Option<Filtering> {
+        let filters = context.filters.as_ref()?;
+        let comparator = &**context.comparator;
+        if let Some(Called { filtered_from }) = self.called {
+            let sources = self.sources(context.version).into_iter();
+            let mut tables = sources.flat_map(|run| run.overlapping(comparator, range));
+            if tables.all(|table| table.file.number >= filtered_from) {
+                return None;
+            }
+        }
+        let takes_part =
+            |run: &Arc<Run>| run.id == self.output_run || self.inputs.contains(&run.id);
+        let mut runs = context.version.runs().map(|(_, run)| run);
+        let is_full =
+            runs.all(|run| takes_part(run) || run.overlapping(comparator, range).next().is_none());
+        filters.begin(self.output_level, is_full, self.called.is_some())
     }
 
     /// Opens the range tombstones of the job's runs, to be asked stripe by stripe.

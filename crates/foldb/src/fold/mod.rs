@@ -26,7 +26,7 @@ mod text;
 
 pub(crate) use builtin::builtin;
 pub use builtin::{BuiltinInfo, builtins, histogram, hyperloglog, list, set, stats, top};
-pub(crate) use chain::{Below, Chain, Operands, Outcome, Record, full, take_output};
+pub(crate) use chain::{Below, Chain, Folded, Operands, Outcome, Record, full, take_output};
 pub use closure::merge_fn;
 pub use definition::Definition;
 pub use operator::{Full, Growth, MergeOperator, Partial, TextForm};

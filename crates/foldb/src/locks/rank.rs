@@ -43,6 +43,8 @@ ranks! {
     TREE
     /// Fronts of queues, for `take_first`.
     FRONTS
+    /// Held while a snapshot is taken, or kept from being taken.
+    TAKING
     /// Live snapshots.
     SNAPSHOTS
     /// The directory's lock file.

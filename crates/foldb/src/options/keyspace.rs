@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::key::{BytewiseComparator, Comparator, GuardedPolicy};
 use crate::options::declared::{find_of_keyspace, listed};
 use crate::options::{KeyspaceOptions, Options, check_comparator};
+use crate::rewriting::filter::CompactionFilterFactory;
 use crate::settings::{Expiry, KeyspaceSettings};
 
 impl KeyspaceOptions {
@@ -156,6 +157,15 @@ impl Options {
             return Some(Arc::new(BytewiseComparator));
         }
         self.comparators.iter().find(|comparator| comparator.name() == name).cloned()
+    }
+
+    /// Returns what makes the filters of a keyspace's compactions, if the caller gave it.
+    pub(crate) fn compaction_filter_of(
+        &self,
+        keyspace: &str,
+    ) -> Option<Arc<dyn CompactionFilterFactory>> {
+        let mut own = self.compaction_filters.iter().filter(|(name, _)| name == keyspace);
+        own.next().map(|(_, factory)| Arc::clone(factory))
     }
 
     /// Returns the filter policy of this name, if the caller registered it. A keyspace works

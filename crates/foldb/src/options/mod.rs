@@ -24,6 +24,7 @@ use foldb_env::Env;
 use crate::events::EventListener;
 use crate::fold::MergeOperator;
 use crate::key::{BytewiseComparator, Comparator, FilterPolicy};
+use crate::rewriting::filter::CompactionFilterFactory;
 use crate::runtime::Runtime;
 use crate::settings::table::declared_options;
 use crate::settings::{CompactionPreset, Compression, Expiry, Knobs, LogAdoption};

@@ -39,7 +39,22 @@ impl Options {
         check_operators(&self.operators)?;
         self.comparators.iter().try_for_each(|comparator| check_comparator(&**comparator))?;
         let mut policies = self.filter_policies.iter();
-        policies.try_for_each(|policy| GuardedPolicy::new(Arc::clone(policy)).map(drop))
+        policies.try_for_each(|policy| GuardedPolicy::new(Arc::clone(policy)).map(drop))?;
+        self.check_compaction_filters()
+    }
+
+    /// # Errors
+    /// `InvalidArgument` for two filters of one keyspace.
+    fn check_compaction_filters(&self) -> Result<()> {
+        let mut filtered = BTreeSet::new();
+        match self.compaction_filters.iter().find(|(keyspace, _)| !filtered.insert(keyspace)) {
+            None => Ok(()),
+            Some((keyspace, _)) => Err(Error::invalid_argument(format!(
+                "Options::compaction_filters has two filters of keyspace '{}': make one filter of \
+                 both",
+                keyspace.escape_debug()
+            ))),
+        }
     }
 }
 

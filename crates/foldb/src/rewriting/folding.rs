@@ -18,15 +18,27 @@
 //!
 //! Where nothing older than the oldest stripe exists anywhere, operands fold onto "no base" and
 //! tombstones are dropped. There a base that every reader sees gets the sequence number 0.
+//!
+//! The caller's filter looks at what a compaction makes of the newest stripe, above all snapshots.
+//! It sees a whole value only, after its operands have folded. A removed value becomes a delete
+//! with the value's sequence number, which the rules above drop or pass on like any other:
+//!
+//! ```text
+//! a.MERGE.7(+1) a.PUT.5(10)   removed   a.DEL.7      over older tables: a.PUT.2 stays hidden
+//! a.MERGE.7(+1) a.PUT.5(10)   removed                at the bottom
+//! snapshot 7    a.PUT.7(11)   passed over
+//! a.MERGE.7(+1)               no base: passed over
+//! ```
 
 use crate::encoding::{copy_short, key_prefix};
 use crate::error::{ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::fold::expiring::alive;
 use crate::fold::stamp::{Moment, Rule, Stamp};
-use crate::fold::{Below, Chain, Record, Resolver};
+use crate::fold::{Below, Chain, Folded, Record, Resolver};
 use crate::iterator::{Covers, MergingCursor};
 use crate::key::{Kind, MAX_SEQNO, NO_OPERATOR, OperatorId, RecordHeader, SeqNo};
+use crate::rewriting::filtering::{Filtered, Filtering};
 use crate::rewriting::older_tables::OlderTables;
 use crate::segment::ValueReader;
 use crate::separated::Address;
@@ -87,6 +99,8 @@ pub(crate) struct Folder<'a> {
     values: Option<ValueReader>,
     /// The time up to which expired records may go, if the keyspace has an expiry.
     expired_through: Option<Moment>,
+    /// The caller's filter, if there is one.
+    filtering: Option<Filtering>,
 }
 
 /// A larger buffer of a fold's result, in bytes, is freed at once.
@@ -122,6 +136,7 @@ impl<'a> Folder<'a> {
             kept_apart: 0,
             values: None,
             expired_through: None,
+            filtering: None,
         }
     }
 
@@ -153,6 +168,17 @@ impl<'a> Folder<'a> {
     pub(crate) fn reading(mut self, values: Option<ValueReader>) -> Folder<'a> {
         self.values = values;
         self
+    }
+
+    /// Shows the values of the newest stripe to this filter.
+    pub(crate) fn filtering(mut self, filtering: Option<Filtering>) -> Folder<'a> {
+        self.filtering = filtering;
+        self
+    }
+
+    /// Ends the filter's part. Returns what it did.
+    pub(crate) fn finish_filtering(&mut self) -> Filtered {
+        self.filtering.take().map(Filtering::finish).unwrap_or_default()
     }
 
     /// Returns the range tombstones that this folder applies.
@@ -343,6 +369,7 @@ impl<'a> Folder<'a> {
         if apart.is_none()
             && self.snapshots.is_empty()
             && self.expired_through.is_none()
+            && self.filtering.is_none()
             && let Some((seqno, value)) =
                 self.chain.fold_in_place(&self.key, below, self.operators, &mut self.scratch)
         {
@@ -357,29 +384,7 @@ impl<'a> Folder<'a> {
             return Ok(());
         }
         let under = if apart.is_some() { Below::Unknown } else { below };
-        let mut folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
-        if let Some(newest) = folded.records.last()
-            && (self.has_expired(newest.header, &newest.value)
-                || self.wall_has_expired(&folded.records, under))
-        {
-            let header = gone(newest.header);
-            folded.records.clear();
-            if planted(Fault::DropExpiredEarly) {
-                return Ok(());
-            }
-            folded.records.push(Record { header, value: Value::default() });
-        }
-        if let Some(failure) = folded.failed {
-            self.note_failure(failure.operator);
-        }
-        debug_assert!(
-            folded.records.is_sorted_by(|older, newer| older.header.seqno < newer.header.seqno),
-            "the records of a fold stay in the order of their writes"
-        );
-        debug_assert!(
-            folded.records.iter().skip(1).all(|record| !record.header.kind.is_base()),
-            "only the oldest record of a fold is a base"
-        );
+        let Some(folded) = self.fold_stripe(stripe, under)? else { return Ok(()) };
         if let Some(oldest) = folded.records.first() {
             // If the fold made a base by itself, it hides the base that was kept apart.
             apart = apart.filter(|_| !oldest.header.kind.is_base());
@@ -399,6 +404,78 @@ impl<'a> Folder<'a> {
             self.counts.records_out += emit(&self.key, below, base.header, &base.value, sink)?;
         }
         Ok(())
+    }
+
+    /// Folds the chain. What is left is what neither its end of life nor the filter removes.
+    /// Returns `None` if not even a delete is to stand for it.
+    fn fold_stripe(&mut self, stripe: usize, under: Below) -> Result<Option<Folded>> {
+        let mut folded = self.chain.fold(&self.key, under, self.operators, &mut self.scratch);
+        if let Some(newest) = folded.records.last()
+            && (self.has_expired(newest.header, &newest.value)
+                || self.wall_has_expired(&folded.records, under))
+        {
+            let header = gone(newest.header);
+            folded.records.clear();
+            if planted(Fault::DropExpiredEarly) {
+                return Ok(None);
+            }
+            folded.records.push(Record { header, value: Value::default() });
+        }
+        if let Some(failure) = folded.failed {
+            self.note_failure(failure.operator);
+        }
+        if let [whole] = &mut folded.records[..]
+            && let Some(judged) = self.judged(stripe, whole.header, &whole.value)?
+        {
+            *whole = judged;
+        }
+        debug_assert!(
+            folded.records.is_sorted_by(|older, newer| older.header.seqno < newer.header.seqno),
+            "the records of a fold stay in the order of their writes"
+        );
+        debug_assert!(
+            folded.records.iter().skip(1).all(|record| !record.header.kind.is_base()),
+            "only the oldest record of a fold is a base"
+        );
+        Ok(Some(folded))
+    }
+
+    /// Shows a record to the filter if it is a whole value that no snapshot can read. Returns the
+    /// record that replaces it, or `None` if it stays.
+    #[inline]
+    fn judged(
+        &mut self,
+        stripe: usize,
+        header: RecordHeader,
+        value: &[u8],
+    ) -> Result<Option<Record>> {
+        if self.filtering.is_none()
+            || !header.kind.is_put()
+            || (stripe < self.snapshots.len() && !planted(Fault::FilterBelowSnapshot))
+        {
+            return Ok(None);
+        }
+        self.judged_by_filter(header, value)
+    }
+
+    #[inline(never)]
+    fn judged_by_filter(&mut self, header: RecordHeader, value: &[u8]) -> Result<Option<Record>> {
+        let Some(filtering) = self.filtering.as_mut().filter(|filtering| filtering.goes_on())
+        else {
+            return Ok(None);
+        };
+        if header.kind != Kind::Separated {
+            return Ok(filtering.judge(&self.key, header, value));
+        }
+        let values = self.values.as_mut().expect("sources with separated values have segments");
+        match values.value(value, &self.key) {
+            Ok(value) => Ok(filtering.judge(&self.key, header, &value)),
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                self.counts.failed += 1;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads the separated value that the chain stands on, or takes its record out of the chain to
@@ -450,6 +527,9 @@ impl<'a> Folder<'a> {
             true => (gone(header), &[][..]),
             false => (header, value),
         };
+        let judged = self.judged(stripe, header, value)?;
+        let (header, value) =
+            judged.as_ref().map_or((header, value), |record| (record.header, &*record.value));
         self.note_left(stripe, header.kind)?;
         let below = self.below(stripe)?;
         self.counts.records_out += emit(&self.key, below, header, value, sink)?;

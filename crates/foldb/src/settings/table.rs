@@ -153,6 +153,14 @@ open {
         handle Vec::new(), |o| list(o.filter_policies.iter().map(|policy| policy.name()));
         "Without its policy, a keyspace is read without the filters of that policy."
     }
+    /// Filters of the values that compactions rewrite, each with the name of its keyspace. A
+    /// keyspace that is created later gets its own then.
+    /// [`Keyspace::set_compaction_filter`](crate::Keyspace::set_compaction_filter) changes it.
+    compaction_filters: Vec<(String, Arc<dyn CompactionFilterFactory>)> {
+        handle Vec::new(), |o| list(o.compaction_filters.iter().map(|(keyspace, _)| &**keyspace));
+        "Compactions of these keyspaces show each value that they rewrite to the filter."
+        RocksDB "compaction_filter_factory"
+    }
     /// Tables that are open at once, at most.
     ///
     /// An open table needs no file handle of its own. All databases of the process together use at

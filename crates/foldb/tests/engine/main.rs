@@ -20,6 +20,16 @@ mod background {
     mod scrub;
 }
 
+/// Filters of compactions.
+mod compaction_filters {
+    mod failures;
+    mod model;
+    mod reach;
+    mod snapshots;
+    mod support;
+    mod verdicts;
+}
+
 /// Disks that fail, hang or lose power, and bugs that tests must find.
 mod disks {
     mod crash_points;

@@ -7,6 +7,8 @@
 //!
 //! Only the length of chains depends on it, so every other need goes first.
 
+use std::ops::Range;
+
 use crate::compaction::policy::decision::{Draft, Need, OutputRun, Picker, Reason};
 use crate::compaction::policy::shape::{CutRange, RunShape};
 
@@ -16,15 +18,18 @@ const URGENCY: f64 = 0.01;
 /// Returns a need for each stretch of neighbouring tables of the level that may fold now.
 pub(super) fn needs(picker: &Picker, level: usize) -> Vec<Need> {
     let runs = picker.runs(level).iter().enumerate().filter(|(_, run)| !run.busy);
-    runs.flat_map(|(at, run)| stretches(run).map(move |range| (at, run, range)))
-        .map(|(at, run, range)| {
-            let debt = run.tables_in(&range, picker.cmp).iter().map(|table| table.bytes).sum();
-            Need { urgency: URGENCY, debt, drafts: vec![rewrite(level, at, range)] }
-        })
-        .collect()
+    runs.flat_map(|(at, run)| {
+        stretches(run, 0..run.tables.len()).map(move |range| (at, run, range))
+    })
+    .map(|(at, run, range)| {
+        let debt = run.tables_in(&range, picker.cmp).iter().map(|table| table.bytes).sum();
+        Need { urgency: URGENCY, debt, drafts: vec![rewrite(level, at, range)] }
+    })
+    .collect()
 }
 
-/// Returns a job for the first stretch of a run that may fold now and has keys in the range.
+/// Returns a job for the first stretch of a run that may fold now. It has the tables that have keys
+/// in the range.
 pub(super) fn first_in(
     picker: &Picker,
     level: usize,
@@ -32,8 +37,8 @@ pub(super) fn first_in(
     wanted: &CutRange,
 ) -> Option<Draft> {
     let run = &picker.runs(level)[at];
-    let range = stretches(run).find(|range| range.overlaps(wanted, picker.cmp))?;
-    Some(rewrite(level, at, range))
+    let tables = run.tables_within(wanted, picker.cmp);
+    stretches(run, tables).next().map(|range| rewrite(level, at, range))
 }
 
 fn rewrite(level: usize, at: usize, range: CutRange) -> Draft {
@@ -48,13 +53,14 @@ fn rewrite(level: usize, at: usize, range: CutRange) -> Draft {
     }
 }
 
-/// Returns the key ranges of neighbouring tables that may fold now.
-fn stretches(run: &RunShape) -> impl Iterator<Item = CutRange> {
-    let tables = &run.tables;
-    let begins = (0..tables.len())
-        .filter(|&at| tables[at].released && (at == 0 || !tables[at - 1].released));
-    begins.map(|at| {
-        let len = tables[at..].iter().take_while(|table| table.released).count();
+/// Returns the key ranges of neighbouring tables, among these of a run, that may fold now.
+fn stretches(run: &RunShape, among: Range<usize>) -> impl Iterator<Item = CutRange> {
+    let (tables, start, end) = (&run.tables, among.start, among.end);
+    let begins =
+        among.filter(move |&at| tables[at].released && (at == start || !tables[at - 1].released));
+    begins.map(move |at| {
+        let released = tables[at..end].iter().take_while(|table| table.released);
+        let len = released.count();
         CutRange {
             lo: (at > 0).then(|| tables[at].lo.clone()),
             hi: tables.get(at + len).map(|behind| behind.lo.clone()),

@@ -4,6 +4,7 @@
 //! nothing about files; a file that two references share counts as two tables.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::key::{Comparator, KeyList};
@@ -148,6 +149,11 @@ impl RunShape {
         range: &CutRange,
         cmp: &dyn Comparator,
     ) -> &'a [TableShape] {
+        &self.tables[self.tables_within(range, cmp)]
+    }
+
+    /// Returns the indexes of the run's tables with keys in the range.
+    pub(crate) fn tables_within(&self, range: &CutRange, cmp: &dyn Comparator) -> Range<usize> {
         let start = match &range.lo {
             Some(lo) => self.tables.partition_point(|table| table.ends_before(lo, cmp)),
             None => 0,
@@ -156,7 +162,7 @@ impl RunShape {
             Some(hi) => self.tables.partition_point(|table| cmp.compare(&table.lo, hi).is_lt()),
             None => self.tables.len(),
         };
-        &self.tables[start..end.max(start)]
+        start..end.max(start)
     }
 }
 

@@ -64,6 +64,7 @@ impl<'a> Running<'a> {
             operators: &bench.registry.resolver(),
             snapshots: &self.snapshots,
             expired_through: None,
+            filters: None,
             next_number: &|| bench.next_number(),
             table_options: bench.table_options(),
             target_file_size: self.target_file_size,
@@ -162,6 +163,7 @@ pub(super) fn merge(inputs: &[RunId], output_level: usize, output_run: RunId) ->
         output_run,
         before: None,
         moves: Moves::None,
+        called: None,
         reason: "test",
     }
 }

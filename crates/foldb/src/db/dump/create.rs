@@ -173,6 +173,7 @@ fn define(
         filter_policy: options.policy_named(policy)?,
         filter_policy_name: policy.map(Arc::from),
         schema: own.options.schema.as_deref().map(Arc::from),
+        compaction_filter: options.compaction_filter_of(&own.described.name),
         version: Arc::new(Version::empty(core.settings.tree.num_levels)),
     })?;
     Ok(())

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::fold::Operator;
 use crate::key::AsKeyRange;
 use crate::options::{ExplainedOption, KeyspaceOptions};
+use crate::rewriting::filter::CompactionFilterFactory;
 
 /// A handle of one keyspace of an open database, with the data methods of [`crate::Db`]. The
 /// methods of `Db` act on the keyspace `default`. Cloning is cheap; a handle keeps the database
@@ -161,6 +162,45 @@ impl Keyspace {
     /// ```
     pub fn set_lifetime(&self, lifetime: Duration) -> Result<()> {
         set_lifetime(self.core(), &self.state, lifetime)
+    }
+
+    /// Sets what makes the filters of this keyspace's compactions, or removes it. It holds for all
+    /// handles until the database is closed, and replaces that of
+    /// [`Options::compaction_filters`](crate::Options::compaction_filters). A part of a compaction
+    /// that has begun keeps its filter.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = foldb::Db::create(dir.path().join("db"))?;
+    /// use std::sync::Arc;
+    /// use foldb::custom::{CompactionFilter, CompactionFilterFactory, FilterContext, Verdict};
+    ///
+    /// /// Makes all values upper case.
+    /// #[derive(Debug)]
+    /// struct Shout;
+    ///
+    /// impl CompactionFilterFactory for Shout {
+    ///     fn filter(&self, _: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
+    ///         Some(Box::new(Shout))
+    ///     }
+    /// }
+    /// impl CompactionFilter for Shout {
+    ///     fn filter(&mut self, _level: u32, _key: &[u8], value: &[u8]) -> Verdict {
+    ///         Verdict::Change(value.to_ascii_uppercase())
+    ///     }
+    /// }
+    ///
+    /// db.put("greeting", "hello")?;
+    /// let keyspace = db.default_keyspace();
+    /// keyspace.set_compaction_filter(Some(Arc::new(Shout)));
+    /// keyspace.compact(..)?;
+    /// keyspace.set_compaction_filter(None);
+    /// assert_eq!(db.get("greeting")?.unwrap(), b"HELLO");
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn set_compaction_filter(&self, factory: Option<Arc<dyn CompactionFilterFactory>>) {
+        self.state.set_compaction_filter(factory);
     }
 
     /// Returns the options that create a keyspace like this one. The options name the operator even

@@ -50,6 +50,7 @@ impl Core {
             filter_policy_name: filter_policy.as_ref().map(|policy| policy.name().into()),
             filter_policy,
             schema: schema.map(Arc::from),
+            compaction_filter: self.options.compaction_filter_of(name),
             version: Arc::new(Version::empty(self.settings.tree.num_levels)),
         })
     }

@@ -20,6 +20,8 @@ use crate::key::{
     check_key,
 };
 use crate::options::KeyspaceOptions;
+use crate::rewriting::filter::CompactionFilterFactory;
+use crate::rewriting::filtering::KeyspaceFilters;
 use crate::rewriting::memory::WorkMemory;
 use crate::segment::GrowingFiles;
 use crate::settings::Settings;
@@ -90,6 +92,8 @@ pub(crate) struct KeyspaceState {
     schema: Option<Arc<str>>,
     /// Whether listeners know of a panic of the policy.
     policy_failure_told: AtomicBool,
+    /// The filters of its compactions, if the caller set a factory.
+    filters: ArcSwapOption<KeyspaceFilters>,
 }
 
 /// The initial parts of a keyspace.
@@ -106,6 +110,8 @@ pub(crate) struct KeyspaceParts {
     pub(crate) filter_policy_name: Option<Arc<str>>,
     /// How the program encodes keys and values.
     pub(crate) schema: Option<Arc<str>>,
+    /// Makes the filters of its compactions.
+    pub(crate) compaction_filter: Option<Arc<dyn CompactionFilterFactory>>,
     pub(crate) version: Arc<Version>,
 }
 
@@ -134,7 +140,7 @@ impl KeyspaceState {
                 LogAdoption::Always => Some(least),
             });
         let tables = parts.open_tables(tables);
-        Arc::new(KeyspaceState {
+        let state = KeyspaceState {
             id: parts.id,
             name: parts.name,
             custom_order: !parts.comparator.bytewise_order(),
@@ -165,7 +171,22 @@ impl KeyspaceState {
             filter_policy_name: parts.filter_policy_name,
             schema: parts.schema,
             policy_failure_told: AtomicBool::new(false),
-        })
+            filters: ArcSwapOption::empty(),
+        };
+        state.set_compaction_filter(parts.compaction_filter);
+        Arc::new(state)
+    }
+
+    /// Returns the filters of compactions that begin now, if the caller set a factory.
+    pub(crate) fn filters(&self) -> Option<Arc<KeyspaceFilters>> {
+        self.filters.load_full()
+    }
+
+    /// Replaces the factory of the filters.
+    pub(crate) fn set_compaction_filter(&self, factory: Option<Arc<dyn CompactionFilterFactory>>) {
+        let (keyspace, stamps) = (Arc::clone(&self.name), self.stamps);
+        let filters = factory.map(|factory| KeyspaceFilters { factory, keyspace, stamps });
+        self.filters.store(filters.map(Arc::new));
     }
 
     /// Returns the runs of level 0 that compactions can take away now, for the triggers that slow

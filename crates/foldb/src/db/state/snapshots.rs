@@ -4,6 +4,15 @@
 //! that compactions take to list the live snapshots. A compaction that listed them before reads
 //! only records older than any later snapshot. So its folds remove nothing that a later snapshot
 //! needs. The number is pinned: the memtable changes no record at or below it in place.
+//!
+//! A compaction filter does remove what a later snapshot may have read already. So the edit of a
+//! filtered slice is refused if a snapshot was taken since the slice listed them. From this check
+//! until readers see the edit, no snapshot is taken:
+//!
+//! ```text
+//! list | filter removes a | snapshot reads a | edit: refused, or the snapshot would lose a
+//! list | filter removes a | check | edit | snapshot: a is gone
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,15 +21,17 @@ use foldb_chains::Pins;
 use foldb_env::scheduling_point;
 
 use crate::db::state::time::DatabaseTime;
+use crate::faults::{Fault, planted};
 use crate::fold::stamp::Moment;
 use crate::key::SeqNo;
-use crate::locks::rank::SNAPSHOTS;
+use crate::locks::rank::{SNAPSHOTS, TAKING};
 use crate::locks::{Lock, LockGuard};
 
 /// The live snapshots of a database.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotList {
     live: Lock<BTreeMap<SeqNo, Held>, SNAPSHOTS>,
+    taking: Lock<(), TAKING>,
     /// Whether a snapshot that kept records of tables unfolded was released since the last check.
     released: AtomicBool,
 }
@@ -41,11 +52,20 @@ impl SnapshotList {
         self.live.lock()
     }
 
+    /// Keeps snapshots from being taken until the guard is dropped. Returns `None` if one above
+    /// `newest` is live. The holder calls none of the caller's code, which may take a snapshot.
+    pub(crate) fn keep_out_above(&self, newest: SeqNo) -> Option<LockGuard<'_, (), TAKING>> {
+        let taking = self.taking.lock();
+        let has_newer = self.lock().last_key_value().is_some_and(|(seqno, _)| *seqno > newest);
+        (!has_newer || planted(Fault::InstallUnderSnapshot)).then_some(taking)
+    }
+
     /// Registers a snapshot of this moment. Returns its sequence number and its time.
     pub(crate) fn register(&self, pins: &Pins, time: &DatabaseTime) -> (SeqNo, Moment) {
         // Waits for a write in progress before it takes the lock: the caller's code inside that
         // write may release a snapshot.
         let pin = pins.begin_pin();
+        let _taking = self.taking.lock();
         let mut live = self.lock();
         // The time first: the snapshot sees every write with an earlier moment. An operand above it
         // never came in time to a value that has expired in it.

@@ -180,4 +180,6 @@ pub(crate) struct Claim {
     pub(crate) job: Job,
     /// The damaged parts that were known when the job was chosen. It goes round them.
     pub(crate) damage: Arc<[DamagedPart]>,
+    /// How often in a row its slice was refused because of a snapshot.
+    pub(crate) refusals: u32,
 }

@@ -11,11 +11,13 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::compaction::job::Called;
 use crate::compaction::policy::CutRange;
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
+use crate::db::trees::schedule::Rewritten;
 use crate::db::trees::steps::ClaimGuard;
 use crate::error::Result;
 use crate::key::{Comparator, KeyBounds};
@@ -31,6 +33,7 @@ const MOST_TOGETHER: usize = 64;
 struct Compacted<'a> {
     keyspace: &'a Arc<KeyspaceState>,
     range: CutRange,
+    rewritten: Rewritten,
     job: ClaimGuard<'a>,
 }
 
@@ -47,7 +50,7 @@ impl Core {
         self.run_alone(|| self.compact_together(&bytewise, range))?;
         own_order.into_iter().try_for_each(|keyspace| {
             let range = widened(range, &*keyspace.comparator);
-            self.compact_range(keyspace, range, 0, || Ok(()))
+            self.compact_range(keyspace, range, unfiltered(self, keyspace), || Ok(()))
         })
     }
 
@@ -66,17 +69,18 @@ impl Core {
                 keyspace.check_comparator()?;
                 let range = widened(range, &*keyspace.comparator);
                 if !range.is_empty(&*keyspace.comparator) {
+                    let rewritten = unfiltered(self, keyspace);
                     let job = ClaimGuard { core: self, job: None };
-                    begun.push(Compacted { keyspace, range, job });
+                    begun.push(Compacted { keyspace, range, rewritten, job });
                 }
             }
             if begun.is_empty() {
                 return Ok(());
             }
             self.check_open()?;
-            for Compacted { keyspace, range, job } in &mut begun {
+            for Compacted { keyspace, range, rewritten, job } in &mut begun {
                 if job.job.is_none() {
-                    job.job = self.claim_called(keyspace, range, 0);
+                    job.job = self.claim_called(keyspace, range, *rewritten);
                 }
             }
             let (still, done): (Vec<_>, Vec<_>) =
@@ -96,13 +100,15 @@ impl Core {
         let _inside = Inside::enter(self.events.mark());
         let _dropping = self.background.locks.drop_expired();
         let (later, mut bytes) = (LaterSyncs::default(), 0);
-        let (mut slices, mut failed) = (Vec::new(), Ok(()));
-        for ClaimGuard { job, .. } in jobs.iter_mut().map(|compacted| &mut compacted.job) {
+        let (mut slices, mut written, mut failed) = (Vec::new(), Vec::new(), Ok(()));
+        for (at, compacted) in jobs.iter_mut().enumerate() {
+            let ClaimGuard { job, .. } = &mut compacted.job;
             let Some(claim) = job else { continue };
             match self.write_slice(claim, Some(&later)) {
-                Ok(Some(written)) => {
-                    bytes += written.slice.bytes_written;
-                    slices.push(written);
+                Ok(Some(slice)) => {
+                    bytes += slice.slice.bytes_written;
+                    slices.push(slice);
+                    written.push(at);
                 }
                 Ok(None) => {
                     self.totals.add(Total::Compactions, 1);
@@ -123,7 +129,12 @@ impl Core {
         }
         let synced = self.sync_tables(&later);
         synced.inspect_err(|_| self.discard_slices(&slices, &self.lock_tree()))?;
-        self.install_slices(slices)?;
+        let are_installed = self.install_slices(slices)?;
+        for at in written {
+            if let Some(claim) = &mut jobs[at].job.job {
+                claim.note_installed(are_installed);
+            }
+        }
         failed
     }
 
@@ -132,7 +143,8 @@ impl Core {
         check_ends(range)?;
         keyspace.check_ends(range)?;
         self.flush_sealed()?;
-        self.compact_range(keyspace, widened(range, &*keyspace.comparator), 0, || Ok(()))
+        let rewritten = unfiltered(self, keyspace);
+        self.compact_range(keyspace, widened(range, &*keyspace.comparator), rewritten, || Ok(()))
     }
 
     /// Folds everything in a keyspace that can be folded, including operands that no other rule
@@ -140,12 +152,13 @@ impl Core {
     pub(crate) fn fold_all(&self, keyspace: &KeyspaceState) -> Result<()> {
         self.flush_sealed()?;
         // Tables written from now on are folded already.
-        self.compact_range(keyspace, CutRange::ALL, self.new_file_number(), || Ok(()))
+        let operands_below = self.new_file_number();
+        let rewritten = Rewritten { operands_below, ..Rewritten::default() };
+        self.compact_range(keyspace, CutRange::ALL, rewritten, || Ok(()))
     }
 
     /// Compacts a range of a keyspace into one run of the deepest level, and waits. Also rewrites
-    /// tables in the range that hold operands and whose file numbers are below `operands_below`; 0
-    /// rewrites none of these. Calls `stepped` after each slice.
+    /// these tables where they have keys in the range. Calls `stepped` after each slice.
     ///
     /// # Errors
     /// `Corruption` if a part of a table in the range cannot be read. The rest is compacted then.
@@ -153,7 +166,7 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         range: CutRange,
-        operands_below: u64,
+        rewritten: Rewritten,
         stepped: impl Fn() -> Result<()>,
     ) -> Result<()> {
         keyspace.check_comparator()?;
@@ -161,7 +174,7 @@ impl Core {
             return Ok(());
         }
         self.run_alone(|| {
-            while let Some(job) = self.claim_called(keyspace, &range, operands_below) {
+            while let Some(job) = self.claim_called(keyspace, &range, rewritten) {
                 let mut job = ClaimGuard { core: self, job: Some(job) };
                 while job.job.is_some() {
                     self.check_open()?;
@@ -189,13 +202,25 @@ impl Core {
         &self,
         keyspace: &KeyspaceState,
         range: &CutRange,
-        operands_below: u64,
+        rewritten: Rewritten,
     ) -> Option<Claim> {
         let mut tree = self.lock_tree();
-        let claim = self.pick_manual(&tree, keyspace.id, range, operands_below)?;
+        let mut claim = self.pick_manual(&tree, keyspace.id, range, rewritten)?;
+        let filtered_from = match rewritten.unfiltered_below {
+            0 => u64::MAX,
+            below => below,
+        };
+        claim.job.called = Some(Called { filtered_from });
         tree.claim(&claim);
         Some(claim)
     }
+}
+
+/// Returns the tables whose values a filter has to see: all that there are now, if the keyspace has
+/// one.
+fn unfiltered(core: &Core, keyspace: &KeyspaceState) -> Rewritten {
+    let unfiltered_below = keyspace.filters().map_or(0, |_| core.new_file_number());
+    Rewritten { unfiltered_below, ..Rewritten::default() }
 }
 
 /// # Errors

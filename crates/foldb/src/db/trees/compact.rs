@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compaction::job::{FinishedSlice, Job, JobContext, assert_inputs_in_order};
-use crate::counters::Total;
+use crate::counters::{Total, Totals};
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::db::trees::install::install_unless_seen;
 use crate::db::trees::schedule::Asks;
 use crate::error::Result;
 use crate::events::Event;
 use crate::fold::stamp::{Moment, NEVER, moment_of};
+use crate::key::SeqNo;
 use crate::rewriting::folding::FoldCounts;
 use crate::table::LaterSyncs;
 use crate::version::{Edit, KeyspaceEdit, Version};
@@ -30,7 +32,20 @@ pub(super) struct WrittenSlice {
     version: Arc<Version>,
     /// When the slice began.
     start: Duration,
+    /// The newest of the snapshots that the slice heeds; 0 if it heeds none.
+    newest_snapshot: SeqNo,
 }
+
+impl WrittenSlice {
+    /// Returns whether the caller's filter removed or changed something.
+    fn is_filtered(&self) -> bool {
+        self.slice.filtered.verdicts > 0
+    }
+}
+
+/// Most times in a row that snapshots may refuse a filtered slice. Then it is written without the
+/// filter, as if a snapshot protected all of its values.
+const MOST_REFUSALS: u32 = 2;
 
 impl Core {
     /// Claims the job that the policy picks next, unless a caller runs its own jobs alone. Returns
@@ -103,10 +118,11 @@ impl Core {
 
     /// Runs and installs the next slice of a job. Returns `false` if the job is done, if the
     /// keyspace was dropped or has failed, or if the database closes.
-    pub(crate) fn job_step(&self, claim: &Claim) -> Result<bool> {
+    pub(crate) fn job_step(&self, claim: &mut Claim) -> Result<bool> {
         let _dropping = self.background.locks.drop_expired();
         let Some(slice) = self.write_slice(claim, None)? else { return Ok(false) };
-        self.install_slices(vec![slice])?;
+        let are_installed = self.install_slices(vec![slice])?;
+        claim.note_installed(are_installed);
         Ok(true)
     }
 
@@ -115,7 +131,7 @@ impl Core {
     /// The caller holds `WorkLocks::drop_expired` until the slice is installed.
     pub(super) fn write_slice(
         &self,
-        Claim { keyspace, job, .. }: &Claim,
+        Claim { keyspace, job, refusals, .. }: &Claim,
         later: Option<&LaterSyncs>,
     ) -> Result<Option<WrittenSlice>> {
         if self.stopping() || keyspace.has_failed() {
@@ -138,6 +154,7 @@ impl Core {
         let next_number = || self.new_file_number();
         let memory = self.work_memory();
         let gone = || self.segment_files.trash().gone();
+        let snapshots = self.snapshots.live();
         let context = JobContext {
             version: &version,
             flushed_through,
@@ -147,8 +164,9 @@ impl Core {
             tables: &keyspace.tables,
             comparator: &keyspace.comparator,
             operators: &resolver,
-            snapshots: &self.snapshots.live(),
+            snapshots: &snapshots,
             expired_through,
+            filters: keyspace.filters().filter(|_| *refusals < MOST_REFUSALS),
             next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
             target_file_size: self.target_file_size(),
@@ -167,36 +185,21 @@ impl Core {
             }
             Ok(slice)
         })?;
-        let Some(slice) = slice else { return Ok(None) };
-        debug_assert!(
-            slice.counts.records_out <= slice.counts.records_in,
-            "folds make no more records than they get"
-        );
-        debug_assert!(
-            !slice.moved || (slice.bytes_written == 0 && slice.counts == FoldCounts::default()),
-            "a move rewrites nothing"
-        );
-        debug_assert!(
-            !slice.moved || slice.segments.placed.is_empty(),
-            "a move separates no values"
-        );
-        self.totals.add(Total::CompactionSlices, 1);
-        self.totals.add(Total::TrivialMoves, u64::from(slice.moved));
-        self.totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
-        self.totals.add(Total::BytesCompaction, slice.bytes_written);
-        self.totals.add(Total::BytesSegments, slice.segments.bytes);
-        self.totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
-        self.totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
-        self.totals.add(Total::FailedMerges, slice.counts.failed);
+        let Some(mut slice) = slice else { return Ok(None) };
+        count_slice(&self.totals, job.output_level, &slice);
         self.tell_failures(keyspace, &slice.failures);
-        self.totals.add_level_bytes(job.output_level, slice.bytes_written);
+        if let Some(error) = slice.filtered.failure.take() {
+            self.events.tell(&Event::BackgroundError { error });
+        }
         let (keyspace, job) = (Arc::clone(keyspace), job.clone());
-        Ok(Some(WrittenSlice { keyspace, job, slice, version, start }))
+        let newest_snapshot = snapshots.last().copied().unwrap_or(0);
+        Ok(Some(WrittenSlice { keyspace, job, slice, version, start, newest_snapshot }))
     }
 
     /// Adds slices to the trees of their keyspaces, which differ, in one edit. Those of keyspaces
-    /// that were dropped in the meantime are removed.
-    pub(super) fn install_slices(&self, slices: Vec<WrittenSlice>) -> Result<()> {
+    /// that were dropped in the meantime are removed. Returns `false` if a snapshot may have read
+    /// what a filter removed: the slices are removed then, and their jobs write them again.
+    pub(super) fn install_slices(&self, slices: Vec<WrittenSlice>) -> Result<bool> {
         let mut tree = self.lock_tree();
         let is_there = |written: &WrittenSlice| tree.keyspaces.contains_key(&written.keyspace.id);
         let (mut slices, dropped): (Vec<_>, Vec<_>) = slices.into_iter().partition(is_there);
@@ -215,19 +218,24 @@ impl Core {
             edit.keyspaces.push(change);
         }
         if !slices.is_empty() {
-            let installed = self.install(&mut tree, edit);
-            installed.inspect_err(|_| self.discard_slices(&slices, &tree))?;
+            let filtered = slices.iter().filter(|written| written.is_filtered());
+            let newest_snapshot = filtered.map(|written| written.newest_snapshot).min();
+            let installed = install_unless_seen(self, &mut tree, edit, newest_snapshot);
+            if !matches!(installed, Ok(true)) {
+                self.discard_slices(&slices, &tree);
+                return installed;
+            }
         }
         drop(tree);
         let events: Vec<_> = slices.into_iter().map(|written| self.event_of(written)).collect();
         self.remove_unreferenced_tables();
         events.iter().for_each(|event| self.events.tell(event));
-        Ok(())
+        Ok(true)
     }
 
     /// Returns the event of a slice. The slice no longer holds the old version.
     fn event_of(&self, written: WrittenSlice) -> Event {
-        let WrittenSlice { keyspace, job, slice, version, start } = written;
+        let WrittenSlice { keyspace, job, slice, version, start, .. } = written;
         drop(version);
         Event::Compaction {
             keyspace: Arc::clone(&keyspace.name),
@@ -248,6 +256,28 @@ impl Core {
     }
 }
 
+/// Counts what a slice did.
+fn count_slice(totals: &Totals, output_level: usize, slice: &FinishedSlice) {
+    debug_assert!(
+        slice.counts.records_out <= slice.counts.records_in,
+        "folds make no more records than they get"
+    );
+    debug_assert!(
+        !slice.moved || (slice.bytes_written == 0 && slice.counts == FoldCounts::default()),
+        "a move rewrites nothing"
+    );
+    debug_assert!(!slice.moved || slice.segments.placed.is_empty(), "a move separates no values");
+    totals.add(Total::CompactionSlices, 1);
+    totals.add(Total::TrivialMoves, u64::from(slice.moved));
+    totals.add(Total::BytesCompactionRead, slice.bytes_above + slice.bytes_base);
+    totals.add(Total::BytesCompaction, slice.bytes_written);
+    totals.add(Total::BytesSegments, slice.segments.bytes);
+    totals.add(Total::CompactionRecordsIn, slice.counts.records_in);
+    totals.add(Total::CompactionRecordsOut, slice.counts.records_out);
+    totals.add(Total::FailedMerges, slice.counts.failed);
+    totals.add_level_bytes(output_level, slice.bytes_written);
+}
+
 /// Divides a job among the workers that may compact at once. Without workers, callers do the slices
 /// of the parts in turn.
 fn parts_of(core: &Core, claim: Claim, tree: &Tree) -> Vec<Claim> {
@@ -259,7 +289,7 @@ fn parts_of(core: &Core, claim: Claim, tree: &Tree) -> Vec<Claim> {
     if workers.are_running() {
         most = most.min(workers.compactions_at_once());
     }
-    let Claim { keyspace, job, damage } = claim;
+    let Claim { keyspace, job, damage, refusals } = claim;
     let version = &tree.keyspaces[&keyspace.id].version;
     let least_bytes = core.settings.tree.target_file_size / PARTS_OF_A_TABLE;
     // A job of a keyspace that failed ends with its first step.
@@ -267,8 +297,18 @@ fn parts_of(core: &Core, claim: Claim, tree: &Tree) -> Vec<Claim> {
         Ok(job.clone().parts(most, least_bytes, version, &*keyspace.comparator))
     });
     let parts = parts.unwrap_or_else(|_| vec![job]).into_iter();
-    let claim = |job| Claim { keyspace: Arc::clone(&keyspace), job, damage: Arc::clone(&damage) };
+    let claim = |job| {
+        let (keyspace, damage) = (Arc::clone(&keyspace), Arc::clone(&damage));
+        Claim { keyspace, job, damage, refusals }
+    };
     parts.map(claim).collect()
+}
+
+impl Claim {
+    /// Notes whether the last slice became part of its tree.
+    pub(super) fn note_installed(&mut self, is_installed: bool) {
+        self.refusals = if is_installed { 0 } else { self.refusals + 1 };
+    }
 }
 
 impl Tree {

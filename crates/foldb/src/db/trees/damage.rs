@@ -26,7 +26,7 @@ impl Core {
     /// was not known when the job was chosen, so that the policy has other jobs now. Another part
     /// of the job may have met it first.
     pub(crate) fn set_damage_aside(&self, claim: &Claim, error: &Error) -> bool {
-        let Claim { keyspace, job, damage } = claim;
+        let Claim { keyspace, job, damage, .. } = claim;
         if error.kind() != ErrorKind::Corruption {
             return false;
         }

@@ -15,7 +15,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::faults::{Fault, planted};
 use crate::key::SeqNo;
 use crate::separated::SegmentId;
-use crate::version::{Edit, TableRef, TreeEdit, Version, check_order, check_structure};
+use crate::version::{
+    Edit, KeyspaceEdit, TableRef, TreeEdit, Version, check_order, check_structure,
+};
 
 /// In builds with debug assertions, the largest number of keys for which each install checks the
 /// order invariant key by key.
@@ -26,66 +28,107 @@ impl Core {
     ///
     /// # Errors
     /// See [`Core::append_edit`]. Readers then see no change.
-    pub(crate) fn install(&self, tree: &mut Tree, mut edit: Edit) -> Result<()> {
-        assert!(edit.log.is_none_or(|log| log >= tree.log), "a log that was given up stays so");
-        let mut versions = Vec::with_capacity(edit.keyspaces.len());
-        for change in &mut edit.keyspaces {
-            let own = &tree.keyspaces[&change.id];
-            let flushed = change.flushed_through.unwrap_or(own.flushed_through);
-            assert!(flushed >= own.flushed_through, "writes in tables need no log again");
-            versions.push(own.keyspace.guarded("a change of the tree", || {
-                let comparator = &*own.keyspace.comparator;
-                let version =
-                    Arc::new(own.version.apply(&change.tree, comparator, &self.segment_files)?);
-                check_invariants(&own.keyspace, &version)?;
-                Ok(version)
-            })?);
-            change.dead_share = Some(own.dead_share.get());
-        }
-        assert!(changes_each_once(&edit), "each keyspace of an edit has one tree after it");
-        if names_files(&edit) && !planted(Fault::SkipDirSync) {
-            let directory = self.names.directory();
-            let trash = self.segment_files.trash();
-            let synced = trash.synced(|| self.options.env.fs.sync_dir(directory));
-            synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
-        }
-        edit.next_file = Some(self.next_file.load(Ordering::Relaxed));
-        edit.next_run = Some(tree.next_run);
-        edit.last_seqno = Some(self.last_seqno(tree));
-        // A write between these two lines is in both after a kill: its replay counts it again.
-        edit.totals = Some(self.totals.to_vec());
-        for version in &versions {
-            check_numbers(version, &edit);
-        }
-        self.append_edit(tree, &edit)?;
-        tree.log = edit.log.unwrap_or(tree.log);
-        for (change, version) in edit.keyspaces.iter().zip(versions) {
-            let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
-            let old = std::mem::replace(&mut own.version, Arc::clone(&version));
-            for inserted in &change.tree {
-                if let TreeEdit::Insert { file, .. } = inserted
-                    && file.kept_apart > 0
-                {
-                    self.snapshots.note_kept_apart(file.kept_apart);
-                }
-            }
-            own.flushed_through = change.flushed_through.unwrap_or(own.flushed_through);
-            own.settled = false;
-            self.background.rest.note_news();
-            own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
-            debug_assert!(
-                Arc::ptr_eq(&own.keyspace.view.load().version, &own.version),
-                "readers see the tree that the manifest describes"
-            );
-            old.mark_obsolete_files(&version);
-            own.keyspace.growing.remove_obsolete();
-            own.keyspace.gc_backoff.changed();
-            own.keyspace.lost_time.tree_changed();
-            own.forget_gone_damage();
-            self.set_pace(own);
-        }
-        self.roll_long_manifest(tree)
+    pub(crate) fn install(&self, tree: &mut Tree, edit: Edit) -> Result<()> {
+        let is_installed = install_unless_seen(self, tree, edit, None)?;
+        assert!(is_installed, "only an edit that names snapshots is refused");
+        Ok(())
     }
+}
+
+/// Installs an edit as [`Core::install`] does, unless a snapshot above this number is live: it may
+/// have read what the edit removes. Returns whether the edit was installed.
+///
+/// # Errors
+/// As [`Core::install`].
+pub(super) fn install_unless_seen(
+    core: &Core,
+    tree: &mut Tree,
+    mut edit: Edit,
+    newest_snapshot: Option<SeqNo>,
+) -> Result<bool> {
+    assert!(edit.log.is_none_or(|log| log >= tree.log), "a log that was given up stays so");
+    let versions = versions_after(core, tree, &mut edit)?;
+    assert!(changes_each_once(&edit), "each keyspace of an edit has one tree after it");
+    if names_files(&edit) && !planted(Fault::SkipDirSync) {
+        let directory = core.names.directory();
+        let trash = core.segment_files.trash();
+        let synced = trash.synced(|| core.options.env.fs.sync_dir(directory));
+        synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
+    }
+    edit.next_file = Some(core.next_file.load(Ordering::Relaxed));
+    edit.next_run = Some(tree.next_run);
+    edit.last_seqno = Some(core.last_seqno(tree));
+    // A write between these two lines is in both after a kill: its replay counts it again.
+    edit.totals = Some(core.totals.to_vec());
+    for version in &versions {
+        check_numbers(version, &edit);
+    }
+    let taking = match newest_snapshot.map(|newest| core.snapshots.keep_out_above(newest)) {
+        Some(None) => return Ok(false),
+        taking => taking,
+    };
+    core.append_edit(tree, &edit)?;
+    tree.log = edit.log.unwrap_or(tree.log);
+    let changes = edit.keyspaces.iter().zip(versions);
+    let replaced: Vec<_> =
+        changes.map(|(change, version)| replace(tree, change, version)).collect();
+    drop(taking);
+    note_changes(core, tree, &edit, &replaced);
+    core.roll_long_manifest(tree)?;
+    Ok(true)
+}
+
+/// Returns the versions that an edit makes, in the order of its keyspaces.
+fn versions_after(core: &Core, tree: &Tree, edit: &mut Edit) -> Result<Vec<Arc<Version>>> {
+    let versions = edit.keyspaces.iter_mut().map(|change| {
+        let own = &tree.keyspaces[&change.id];
+        let flushed = change.flushed_through.unwrap_or(own.flushed_through);
+        assert!(flushed >= own.flushed_through, "writes in tables need no log again");
+        change.dead_share = Some(own.dead_share.get());
+        own.keyspace.guarded("a change of the tree", || {
+            let comparator = &*own.keyspace.comparator;
+            let version =
+                Arc::new(own.version.apply(&change.tree, comparator, &core.segment_files)?);
+            check_invariants(&own.keyspace, &version)?;
+            Ok(version)
+        })
+    });
+    versions.collect()
+}
+
+/// Notes what follows from an edit that readers see, and from the versions that it replaced.
+fn note_changes(core: &Core, tree: &mut Tree, edit: &Edit, replaced: &[Arc<Version>]) {
+    for (change, old) in edit.keyspaces.iter().zip(replaced) {
+        let Some(own) = tree.keyspaces.get_mut(&change.id) else { continue };
+        for inserted in &change.tree {
+            if let TreeEdit::Insert { file, .. } = inserted
+                && file.kept_apart > 0
+            {
+                core.snapshots.note_kept_apart(file.kept_apart);
+            }
+        }
+        own.settled = false;
+        core.background.rest.note_news();
+        old.mark_obsolete_files(&own.version);
+        own.keyspace.growing.remove_obsolete();
+        own.keyspace.gc_backoff.changed();
+        own.keyspace.lost_time.tree_changed();
+        own.forget_gone_damage();
+        core.set_pace(own);
+    }
+}
+
+/// Shows a keyspace's new version to readers. Returns the old one.
+fn replace(tree: &mut Tree, change: &KeyspaceEdit, version: Arc<Version>) -> Arc<Version> {
+    let own = tree.keyspaces.get_mut(&change.id).expect("the keyspaces of an edit exist");
+    own.flushed_through = change.flushed_through.unwrap_or(own.flushed_through);
+    own.keyspace.view.install(Arc::clone(&version), own.flushed_through);
+    let old = std::mem::replace(&mut own.version, version);
+    debug_assert!(
+        Arc::ptr_eq(&own.keyspace.view.load().version, &own.version),
+        "readers see the tree that the manifest describes"
+    );
+    old
 }
 
 /// Panics if a number that the edit stores as unused is in use. A later open would give it to

@@ -27,10 +27,18 @@ use crate::version::{FileFacts, KeyRange, Run, RunId, TableRef, Upper, has_much_
 pub(crate) struct Refold {
     /// The live snapshots, oldest first.
     snapshots: Vec<SeqNo>,
-    /// Tables with operands are worth rewriting if their file number is below this.
-    operands_below: u64,
+    rewritten: Rewritten,
     /// Tables are worth rewriting if half of their records expired by this time.
     expired_through: Option<Moment>,
+}
+
+/// Tables that a caller's compaction rewrites although nothing lies over them, by file number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rewritten {
+    /// Those with operands, below this number.
+    pub(crate) operands_below: u64,
+    /// All of them, below this number: those that the call's compaction filter has not seen.
+    pub(crate) unfiltered_below: u64,
 }
 
 impl Refold {
@@ -38,7 +46,8 @@ impl Refold {
         let is_released =
             file.kept_apart > 0 && self.snapshots.binary_search(&file.kept_apart).is_err();
         is_released
-            || (file.merges > 0 && file.number < self.operands_below)
+            || (file.merges > 0 && file.number < self.rewritten.operands_below)
+            || file.number < self.rewritten.unfiltered_below
             || self.expired_through.is_some_and(|through| has_much_expired(file, through))
     }
 }
@@ -75,7 +84,11 @@ impl Core {
     pub(crate) fn refold(&self) -> Refold {
         let is_used = self.time.is_used();
         let expired_through = is_used.then(|| self.droppable_through());
-        Refold { snapshots: self.snapshots.live(), operands_below: 0, expired_through }
+        Refold {
+            snapshots: self.snapshots.live(),
+            rewritten: Rewritten::default(),
+            expired_through,
+        }
     }
 
     /// Computes the pace of a keyspace whose tree changed. Without automatic compaction the pace
@@ -169,19 +182,18 @@ impl Core {
     }
 
     /// Returns the next job that compacts a range into one run of the deepest level. `None` if the
-    /// range is done or the keyspace was dropped. The last jobs also rewrite tables with operands
-    /// whose numbers are below `operands_below`.
+    /// range is done or the keyspace was dropped. The last jobs rewrite the tables of `rewritten`.
     pub(crate) fn pick_manual(
         &self,
         tree: &Tree,
         keyspace: KeyspaceId,
         range: &CutRange,
-        operands_below: u64,
+        rewritten: Rewritten,
     ) -> Option<Claim> {
         let own = tree.keyspaces.get(&keyspace)?;
         // No other job runs now, so this job never waits for another one.
         debug_assert!(own.running.is_empty(), "a job of the policy runs during that of a caller");
-        let choice = own.choose_for_caller(range, &Refold { operands_below, ..self.refold() })?;
+        let choice = own.choose_for_caller(range, &Refold { rewritten, ..self.refold() })?;
         Some(self.claim_of(&choice, tree))
     }
 
@@ -219,7 +231,7 @@ impl Core {
             job.moves = Moves::None;
         }
         let damage = keyspace.damage.list();
-        Claim { keyspace, job, damage }
+        Claim { keyspace, job, damage, refusals: 0 }
     }
 
     fn job_of(&self, pick: &Pick, next_run: RunId) -> Job {
@@ -242,7 +254,7 @@ impl Core {
             KeyRange { lo: pick.range.lo.clone(), hi: pick.range.hi.clone().map(Upper::Excluded) };
         let output_level = pick.output_level;
         let reason = pick.reason.text();
-        Job { inputs, range, output_level, output_run, before, moves, reason }
+        Job { inputs, range, output_level, output_run, before, moves, called: None, reason }
     }
 }
 

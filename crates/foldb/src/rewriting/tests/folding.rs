@@ -9,6 +9,7 @@ use crate::faults::{self, Fault};
 use crate::iterator::{CoverSource, Covers, MergingCursor, RunCursor, Source};
 use crate::key::{BytewiseComparator, RecordHeader, SeqNo};
 use crate::range_tombstone::Edge;
+use crate::rewriting::filtering::{Filtered, Filtering};
 use crate::rewriting::folding::{FoldCounts, Folder, RecordSink, stripe_ends};
 use crate::rewriting::older_tables::OlderTables;
 use crate::rewriting::range_deletes::passed_on;
@@ -42,6 +43,17 @@ fn tree_of(bench: &Workbench, events: &[Event]) -> Version {
 
 /// Folds records over older ones.
 fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, FoldCounts) {
+    let (folded, counts, _) = fold_through(None, events, snapshots, older);
+    (folded, counts)
+}
+
+/// Folds records over older ones, and shows the values to a filter.
+pub(super) fn fold_through(
+    filtering: Option<Filtering>,
+    events: &[Event],
+    snapshots: &[SeqNo],
+    older: &[Event],
+) -> (Vec<Event>, FoldCounts, Filtered) {
     let bench = Workbench::new();
     let input = tree_of(&bench, events);
     let runs = input.runs().map(|(_, run)| {
@@ -58,7 +70,8 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
         .runs()
         .filter_map(|(_, run)| CoverSource::of_run(run, &all, &bench.tables, &*bench.comparator));
     let covers = Covers::new(covers.collect(), stripe_ends(snapshots), &bench.comparator);
-    let mut folder = Folder::new(&resolver, snapshots, older).covered_by(covers);
+    let folder = Folder::new(&resolver, snapshots, older).covered_by(covers);
+    let mut folder = folder.filtering(filtering);
     let mut kept = Kept::default();
     while records.valid() {
         folder.fold_key(&mut records, &mut kept).unwrap();
@@ -71,7 +84,7 @@ fn fold(events: &[Event], snapshots: &[SeqNo], older: &[Event]) -> (Vec<Event>, 
         let passed = passed_on(all, snapshots, &folder.older, Some(&own), &*bench.comparator);
         kept.0.extend(passed.tombstones.iter().map(Event::of_tombstone));
     }
-    (kept.0, counts)
+    (kept.0, counts, folder.finish_filtering())
 }
 
 /// Returns where a reader at a snapshot, or now, sees a change; `None` if nowhere.
@@ -195,7 +208,7 @@ fn records(events: &[Event]) -> u64 {
     events.iter().filter(|event| !event.is_range()).count() as u64
 }
 
-fn events(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<Event>> {
+pub(super) fn events(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<Event>> {
     let operands =
         vec!["+1", "+1", "-1", "#1", "#-1", ",x", ",y", "~x", "=1", "=x", "!", ".", "*", "?"];
     let event = prop_oneof![

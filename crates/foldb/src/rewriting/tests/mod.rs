@@ -1,4 +1,5 @@
 //! Tests of rewriting: folding, and the contents of the tables written.
 
+mod filtering;
 mod folding;
 mod output;

@@ -284,6 +284,7 @@ impl StoredKeyspace {
             filter_policy,
             filter_policy_name: self.filter_policy.as_deref().map(Arc::from),
             schema,
+            compaction_filter: options.compaction_filter_of(&self.name),
             version: Arc::new(version),
         })
     }

@@ -14,6 +14,7 @@ use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::throttle::give_way::Courtesy;
 use crate::db::trees::gc::step::{Collected, candidates, stopped};
+use crate::db::trees::schedule::Rewritten;
 use crate::error::Result;
 use crate::events::Event;
 use crate::gc::pick;
@@ -174,6 +175,6 @@ impl Core {
                 && own.hides_dead_values(bound, least)
         };
         let own = tree.keyspaces.values().find(hides)?;
-        self.pick_manual(tree, own.keyspace.id, &CutRange::ALL, 0)
+        self.pick_manual(tree, own.keyspace.id, &CutRange::ALL, Rewritten::default())
     }
 }

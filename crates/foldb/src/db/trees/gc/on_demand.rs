@@ -12,6 +12,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::throttle::give_way::Courtesy;
 use crate::db::trees::gc::step::{Collected, stopped};
 use crate::db::trees::gc::{GcOptions, GcProgress, GcReport};
+use crate::db::trees::schedule::Rewritten;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::gc::Bound;
@@ -208,7 +209,8 @@ impl Core {
                 continue;
             }
             between_slices()?;
-            let compacted = self.compact_range(&keyspace, CutRange::ALL, 0, between_slices);
+            let rewritten = Rewritten::default();
+            let compacted = self.compact_range(&keyspace, CutRange::ALL, rewritten, between_slices);
             if let Err(error) = compacted {
                 between_slices()?;
                 self.check_writable()?;
