@@ -30,7 +30,7 @@ pub struct rocksdb_iterator_t {
 /// What an iterator goes through.
 pub(crate) enum Entries {
     /// The entries of a family.
-    Family(FamilyEntries),
+    Family(Box<FamilyEntries>),
     /// The entries of a family with those of a batch over them.
     Merged(Box<dyn Cursor>),
     /// Nothing, for a reason.
@@ -227,7 +227,7 @@ impl Entries {
         match self {
             Entries::Family(own) => {
                 let (family, options) = (own.family.clone(), own.options.clone());
-                Ok((family, options, Box::new(own)))
+                Ok((family, options, own))
             }
             Entries::Merged(_) => Err(Status::unsupported("a batch over a batch in an iterator")),
             Entries::Failed(status) => Err(status),
@@ -259,7 +259,7 @@ unsafe fn create(
 ) -> Outcome<Entries> {
     let (db, options) = (arg(db, "db")?, arg(options, "options")?);
     let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
-    FamilyEntries::of(family.clone(), options).map(Entries::Family)
+    FamilyEntries::of(family.clone(), options).map(|own| Entries::Family(Box::new(own)))
 }
 
 #[unsafe(no_mangle)]

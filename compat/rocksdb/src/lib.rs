@@ -14,12 +14,14 @@
 //! and lengths are true. This is the argument for each `unsafe` operation of the exported
 //! functions, so they do not repeat it. The operations themselves are those of `boundary`.
 
-// The types have the names that C programs use.
-#![allow(non_camel_case_types)]
+// Types and options have the names that C programs use.
+#![allow(non_camel_case_types, non_snake_case)]
 // The safety of all exported functions is argued above, once.
 #![allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 // RocksDB's documentation describes the functions. `docs/rocksdb.md` tells what differs.
 #![allow(missing_docs)]
+// An explicit reference shows where a pointer of C is followed.
+#![allow(clippy::needless_borrow)]
 // The signatures are RocksDB's.
 #![allow(clippy::too_many_arguments)]
 
@@ -29,13 +31,14 @@ pub mod database;
 pub mod iterator;
 pub mod objects;
 pub mod options;
+pub mod refused;
 mod status;
 pub mod transactions;
 
 /// The compiler compares each exported function with the list of facts.
 #[cfg(test)]
 mod signatures {
-    #![allow(unused_imports, reason = "the list names what it needs")]
+    #![allow(unused_imports, clippy::type_complexity, reason = "the list is generated")]
 
     use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
@@ -74,7 +77,9 @@ mod exports {
     pub(crate) use crate::options::presets::*;
     pub(crate) use crate::options::styles::*;
     pub(crate) use crate::options::table::*;
+    pub(crate) use crate::options::text::*;
     pub(crate) use crate::options::*;
+    pub(crate) use crate::refused::*;
     pub(crate) use crate::transactions::calls::*;
     pub(crate) use crate::transactions::databases::*;
     pub(crate) use crate::transactions::handle::*;

@@ -1,7 +1,7 @@
 //! The outcome of a call, in the words of RocksDB.
 //!
-//! A C program sees an error as text only, so programs and bindings look at how it begins: `NotFound`
-//! or `Busy`, for example. Invariant: a text begins with one of the [`Code`]s and a colon.
+//! A C program sees an error as text only, so programs and bindings look at how it begins:
+//! `NotFound` or `Resource busy`, for example. Invariant: a text begins with that of a [`Code`].
 
 use std::fmt;
 
@@ -22,7 +22,6 @@ pub(crate) enum Code {
     Aborted,
     Busy,
     Expired,
-    TryAgain,
 }
 
 impl Code {
@@ -41,7 +40,6 @@ impl Code {
             Code::Aborted => "Operation aborted: ",
             Code::Busy => "Resource busy: ",
             Code::Expired => "Operation expired: ",
-            Code::TryAgain => "Operation failed. Try again.: ",
         }
     }
 }

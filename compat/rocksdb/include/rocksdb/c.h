@@ -389,17 +389,20 @@ ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(
     const rocksdb_options_t* const* column_family_options,
     rocksdb_column_family_handle_t** column_family_handles, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_close(rocksdb_t* db);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_get_db_identity(rocksdb_t* db,
     size_t* id_len);
 ROCKSDB_LIBRARY_API void rocksdb_destroy_db(const rocksdb_options_t* options,
     const char* name, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_repair_db(const rocksdb_options_t* options,
     const char* name, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_load_latest_options(const char* db_path,
     rocksdb_env_t* env, bool ignore_unknown_options, rocksdb_cache_t* cache,
     rocksdb_options_t** db_options, size_t* num_column_families,
     char*** column_family_names, rocksdb_options_t*** column_family_options,
     char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_load_latest_options_destroy(
     rocksdb_options_t* db_options, char** list_column_family_names,
     rocksdb_options_t** list_column_family_options, size_t len);
@@ -530,47 +533,59 @@ ROCKSDB_LIBRARY_API const char* rocksdb_pinnableslice_value(
 /* User timestamps. A comparator with timestamps makes each key end in one;
    these calls pass it on its own. */
 
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_put_with_ts(rocksdb_t* db,
     const rocksdb_writeoptions_t* options, const char* key, size_t keylen,
     const char* ts, size_t tslen, const char* val, size_t vallen,
     char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_put_cf_with_ts(rocksdb_t* db,
     const rocksdb_writeoptions_t* options,
     rocksdb_column_family_handle_t* column_family, const char* key,
     size_t keylen, const char* ts, size_t tslen, const char* val, size_t vallen,
     char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_delete_with_ts(rocksdb_t* db,
     const rocksdb_writeoptions_t* options, const char* key, size_t keylen,
     const char* ts, size_t tslen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_delete_cf_with_ts(rocksdb_t* db,
     const rocksdb_writeoptions_t* options,
     rocksdb_column_family_handle_t* column_family, const char* key,
     size_t keylen, const char* ts, size_t tslen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_singledelete_with_ts(rocksdb_t* db,
     const rocksdb_writeoptions_t* options, const char* key, size_t keylen,
     const char* ts, size_t tslen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_singledelete_cf_with_ts(rocksdb_t* db,
     const rocksdb_writeoptions_t* options,
     rocksdb_column_family_handle_t* column_family, const char* key,
     size_t keylen, const char* ts, size_t tslen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_increase_full_history_ts_low(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, const char* ts_low,
     size_t ts_lowlen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API char* rocksdb_get_full_history_ts_low(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, size_t* ts_lowlen,
     char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API char* rocksdb_get_with_ts(rocksdb_t* db,
     const rocksdb_readoptions_t* options, const char* key, size_t keylen,
     size_t* vallen, char** ts, size_t* tslen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API char* rocksdb_get_cf_with_ts(rocksdb_t* db,
     const rocksdb_readoptions_t* options,
     rocksdb_column_family_handle_t* column_family, const char* key,
     size_t keylen, size_t* vallen, char** ts, size_t* tslen, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_multi_get_with_ts(rocksdb_t* db,
     const rocksdb_readoptions_t* options, size_t num_keys,
     const char* const* keys_list, const size_t* keys_list_sizes,
     char** values_list, size_t* values_list_sizes, char** timestamp_list,
     size_t* timestamp_list_sizes, char** errs);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_multi_get_cf_with_ts(rocksdb_t* db,
     const rocksdb_readoptions_t* options,
     const rocksdb_column_family_handle_t* const* column_families,
@@ -617,6 +632,7 @@ ROCKSDB_LIBRARY_API const char* rocksdb_iter_key(
     const rocksdb_iterator_t* iterator, size_t* klen);
 ROCKSDB_LIBRARY_API const char* rocksdb_iter_value(
     const rocksdb_iterator_t* iterator, size_t* vlen);
+/* ignored: there are no timestamps */
 ROCKSDB_LIBRARY_API const char* rocksdb_iter_timestamp(
     const rocksdb_iterator_t* iterator, size_t* tslen);
 ROCKSDB_LIBRARY_API void rocksdb_iter_get_error(
@@ -627,17 +643,23 @@ ROCKSDB_LIBRARY_API void rocksdb_iter_refresh(const rocksdb_iterator_t* iter,
 /* The log of writes. These calls read the write-ahead log: every batch since a
    sequence number. */
 
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_wal_iterator_t* rocksdb_get_updates_since(
     rocksdb_t* db, uint64_t seq_number,
     const rocksdb_wal_readoptions_t* options, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(
     const rocksdb_wal_iterator_t* wal_iterator);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(
     const rocksdb_wal_iterator_t* iter, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(
     const rocksdb_wal_iterator_t* iter, uint64_t* seq);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_get_latest_sequence_number(rocksdb_t* db);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_destroy(
     const rocksdb_wal_iterator_t* iter);
 
@@ -659,6 +681,7 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_put(rocksdb_writebatch_t* batch,
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_put_cf(rocksdb_writebatch_t* batch,
     rocksdb_column_family_handle_t* column_family, const char* key, size_t klen,
     const char* val, size_t vlen);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_put_cf_with_ts(
     rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* column_family,
     const char* key, size_t klen, const char* ts, size_t tslen, const char* val,
@@ -691,12 +714,14 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_singledelete(
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_cf(
     rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* column_family,
     const char* key, size_t klen);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_delete_cf_with_ts(
     rocksdb_writebatch_t* batch, rocksdb_column_family_handle_t* column_family,
     const char* key, size_t klen, const char* ts, size_t tslen);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_singledelete_cf(
     rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family,
     const char* key, size_t klen);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_singledelete_cf_with_ts(
     rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family,
     const char* key, size_t klen, const char* ts, size_t tslen);
@@ -740,6 +765,7 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_rollback_to_save_point(
     rocksdb_writebatch_t* batch, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_pop_save_point(
     rocksdb_writebatch_t* batch, char** errptr);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_update_timestamps(
     rocksdb_writebatch_t* wb, const char* ts, size_t tslen, void* state,
     size_t (*get_ts_size)(void*, uint32_t), char** errptr);
@@ -884,6 +910,7 @@ ROCKSDB_LIBRARY_API rocksdb_iterator_t*
 rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
     rocksdb_writebatch_wi_t* wbwi, rocksdb_iterator_t* base_iterator,
     rocksdb_column_family_handle_t* cf, const rocksdb_readoptions_t* options);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_update_timestamps(
     rocksdb_writebatch_wi_t* wbwi, const char* ts, size_t tslen, void* state,
     size_t (*get_ts_size)(void*, uint32_t), char** errptr);
@@ -891,13 +918,17 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_update_timestamps(
 /* Properties and sizes. These calls answer with numbers and texts about a
    database. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_property_value(rocksdb_t* db,
     const char* propname);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_property_int(rocksdb_t* db,
     const char* propname, uint64_t* out_val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_property_int_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, const char* propname,
     uint64_t* out_val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_property_value_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, const char* propname);
 ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes(rocksdb_t* db,
@@ -918,66 +949,96 @@ ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes_cf_with_flags(rocksdb_t* db,
 /* Metadata of files. These objects list the table files of a database, level by
    level. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_livefiles_count(
     const rocksdb_livefiles_t* files);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_column_family_name(
     const rocksdb_livefiles_t* files, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_name(
     const rocksdb_livefiles_t* files, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_livefiles_level(
     const rocksdb_livefiles_t* files, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_livefiles_size(
     const rocksdb_livefiles_t* files, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_smallestkey(
     const rocksdb_livefiles_t* files, int index, size_t* size);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_largestkey(
     const rocksdb_livefiles_t* files, int index, size_t* size);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_livefiles_entries(
     const rocksdb_livefiles_t* files, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_livefiles_deletions(
     const rocksdb_livefiles_t* files, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_livefiles_destroy(
     const rocksdb_livefiles_t* files);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_column_family_metadata_t*
 rocksdb_get_column_family_metadata(rocksdb_t* db);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_column_family_metadata_t*
 rocksdb_get_column_family_metadata_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_column_family_metadata_destroy(
     rocksdb_column_family_metadata_t* cf_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_column_family_metadata_get_size(
     rocksdb_column_family_metadata_t* cf_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_column_family_metadata_get_file_count(
     rocksdb_column_family_metadata_t* cf_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_column_family_metadata_get_name(
     rocksdb_column_family_metadata_t* cf_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_column_family_metadata_get_level_count(
     rocksdb_column_family_metadata_t* cf_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_level_metadata_t*
 rocksdb_column_family_metadata_get_level_metadata(
     rocksdb_column_family_metadata_t* cf_meta, size_t i);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_level_metadata_destroy(
     rocksdb_level_metadata_t* level_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_level_metadata_get_level(
     rocksdb_level_metadata_t* level_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_level_metadata_get_size(
     rocksdb_level_metadata_t* level_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_level_metadata_get_file_count(
     rocksdb_level_metadata_t* level_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_sst_file_metadata_t*
 rocksdb_level_metadata_get_sst_file_metadata(
     rocksdb_level_metadata_t* level_meta, size_t i);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_sst_file_metadata_destroy(
     rocksdb_sst_file_metadata_t* file_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_relative_filename(
     rocksdb_sst_file_metadata_t* file_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_directory(
     rocksdb_sst_file_metadata_t* file_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_sst_file_metadata_get_size(
     rocksdb_sst_file_metadata_t* file_meta);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_smallestkey(
     rocksdb_sst_file_metadata_t* file_meta, size_t* len);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_largestkey(
     rocksdb_sst_file_metadata_t* file_meta, size_t* len);
 
@@ -1015,8 +1076,10 @@ ROCKSDB_LIBRARY_API void rocksdb_flush_cfs(rocksdb_t* db,
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_flush_wal(rocksdb_t* db, unsigned char sync,
     char** errptr);
+/* refused: a checkpoint keeps the files of one moment */
 ROCKSDB_LIBRARY_API void rocksdb_disable_file_deletions(rocksdb_t* db,
     char** errptr);
+/* ignored: file deletions are always enabled */
 ROCKSDB_LIBRARY_API void rocksdb_enable_file_deletions(rocksdb_t* db,
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range(rocksdb_t* db,
@@ -1026,6 +1089,7 @@ ROCKSDB_LIBRARY_API void rocksdb_delete_file_in_range_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, const char* start_key,
     size_t start_key_len, const char* limit_key, size_t limit_key_len,
     char** errptr);
+/* ignored: the close ends background work */
 ROCKSDB_LIBRARY_API void rocksdb_cancel_all_background_work(rocksdb_t* db,
     unsigned char wait);
 ROCKSDB_LIBRARY_API void rocksdb_disable_manual_compaction(rocksdb_t* db);
@@ -1040,41 +1104,50 @@ ROCKSDB_LIBRARY_API rocksdb_compactoptions_t* rocksdb_compactoptions_create(
     void);
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_destroy(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_exclusive_manual_compaction(
     rocksdb_compactoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_compactoptions_get_exclusive_manual_compaction(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_bottommost_level_compaction(
     rocksdb_compactoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_compactoptions_get_bottommost_level_compaction(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_change_level(
     rocksdb_compactoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_compactoptions_get_change_level(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_target_level(
     rocksdb_compactoptions_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_compactoptions_get_target_level(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_target_path_id(
     rocksdb_compactoptions_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_compactoptions_get_target_path_id(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_allow_write_stall(
     rocksdb_compactoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_compactoptions_get_allow_write_stall(
     rocksdb_compactoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_max_subcompactions(
     rocksdb_compactoptions_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_compactoptions_get_max_subcompactions(
     rocksdb_compactoptions_t* options);
+/* ignored: there are no timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_set_full_history_ts_low(
     rocksdb_compactoptions_t* options, char* ts, size_t tslen);
 ROCKSDB_LIBRARY_API rocksdb_flushoptions_t* rocksdb_flushoptions_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_flushoptions_destroy(
     rocksdb_flushoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_flushoptions_set_wait(
     rocksdb_flushoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_flushoptions_get_wait(
@@ -1083,6 +1156,7 @@ ROCKSDB_LIBRARY_API rocksdb_wait_for_compact_options_t*
 rocksdb_wait_for_compact_options_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact_options_destroy(
     rocksdb_wait_for_compact_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact_options_set_abort_on_pause(
     rocksdb_wait_for_compact_options_t* opt, unsigned char v);
 ROCKSDB_LIBRARY_API unsigned char
@@ -1096,6 +1170,7 @@ ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact_options_set_close_db(
     rocksdb_wait_for_compact_options_t* opt, unsigned char v);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_wait_for_compact_options_get_close_db(
     rocksdb_wait_for_compact_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact_options_set_timeout(
     rocksdb_wait_for_compact_options_t* opt, uint64_t microseconds);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_wait_for_compact_options_get_timeout(
@@ -1104,8 +1179,10 @@ ROCKSDB_LIBRARY_API uint64_t rocksdb_wait_for_compact_options_get_timeout(
 /* Options that change while a database is open. Both calls take names and
    values as texts. */
 
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_set_options(rocksdb_t* db, int count,
     const char* const* keys, const char* const* values, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_set_options_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* handle, int count, const char* const* keys,
     const char* const* values, char** errptr);
@@ -1115,6 +1192,7 @@ ROCKSDB_LIBRARY_API void rocksdb_set_options_cf(rocksdb_t* db,
 ROCKSDB_LIBRARY_API rocksdb_readoptions_t* rocksdb_readoptions_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_destroy(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_verify_checksums(
     rocksdb_readoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_readoptions_get_verify_checksums(
@@ -1129,6 +1207,7 @@ ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_iterate_upper_bound(
     rocksdb_readoptions_t* options, const char* key, size_t keylen);
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_iterate_lower_bound(
     rocksdb_readoptions_t* options, const char* key, size_t keylen);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_read_tier(
     rocksdb_readoptions_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_readoptions_get_read_tier(
@@ -1137,8 +1216,10 @@ ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_tailing(
     rocksdb_readoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_readoptions_get_tailing(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_managed(
     rocksdb_readoptions_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_readahead_size(
     rocksdb_readoptions_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_readoptions_get_readahead_size(
@@ -1155,37 +1236,46 @@ ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_total_order_seek(
     rocksdb_readoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_readoptions_get_total_order_seek(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_max_skippable_internal_keys(
     rocksdb_readoptions_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_readoptions_get_max_skippable_internal_keys(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_readoptions_set_background_purge_on_iterator_cleanup(
     rocksdb_readoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_readoptions_get_background_purge_on_iterator_cleanup(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_ignore_range_deletions(
     rocksdb_readoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_readoptions_get_ignore_range_deletions(rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_deadline(
     rocksdb_readoptions_t* options, uint64_t microseconds);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_readoptions_get_deadline(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_io_timeout(
     rocksdb_readoptions_t* options, uint64_t microseconds);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_readoptions_get_io_timeout(
     rocksdb_readoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_async_io(
     rocksdb_readoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_readoptions_get_async_io(
     rocksdb_readoptions_t* options);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_timestamp(
     rocksdb_readoptions_t* options, const char* ts, size_t tslen);
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_iter_start_ts(
     rocksdb_readoptions_t* options, const char* ts, size_t tslen);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_readoptions_set_auto_readahead_size(
     rocksdb_readoptions_t* options, unsigned char value);
 
@@ -1212,10 +1302,12 @@ ROCKSDB_LIBRARY_API void rocksdb_writeoptions_set_no_slowdown(
     rocksdb_writeoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_writeoptions_get_no_slowdown(
     rocksdb_writeoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_writeoptions_set_low_pri(
     rocksdb_writeoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_writeoptions_get_low_pri(
     rocksdb_writeoptions_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_writeoptions_set_memtable_insert_hint_per_batch(
     rocksdb_writeoptions_t* options, unsigned char value);
@@ -1243,6 +1335,7 @@ ROCKSDB_LIBRARY_API void rocksdb_options_prepare_for_bulk_load(
 
 /* Options: opening and files. What an open checks, and where files go. */
 
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_allow_ingest_behind(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_allow_ingest_behind(
@@ -1259,6 +1352,7 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_error_if_exists(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_error_if_exists(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_paranoid_checks(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_paranoid_checks(
@@ -1275,43 +1369,49 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_max_open_files(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_max_open_files(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_file_opening_threads(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_max_file_opening_threads(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_skip_stats_update_on_db_open(
     rocksdb_options_t* opt, unsigned char val);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_skip_stats_update_on_db_open(rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(
     rocksdb_options_t* opt, unsigned char val);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_skip_checking_sst_file_sizes_on_db_open(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_manifest_file_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_max_manifest_file_size(
     rocksdb_options_t* options);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_table_cache_numshardbits(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_table_cache_numshardbits(
     rocksdb_options_t* options);
+/* ignored: the engine writes no log of text */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_db_log_dir(
     rocksdb_options_t* options, const char* path);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_wal_dir(rocksdb_options_t* options,
     const char* path);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_manifest_preallocation_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_manifest_preallocation_size(
     rocksdb_options_t* options);
-/* ignored: foldb's descriptors are always closed on exec */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_is_fd_close_on_exec(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_is_fd_close_on_exec(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_delete_obsolete_files_period_micros(
     rocksdb_options_t* options, uint64_t value);
@@ -1320,12 +1420,15 @@ rocksdb_options_get_delete_obsolete_files_period_micros(
     rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_write_dbid_to_manifest(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_write_dbid_to_manifest(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_write_identity_file(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_write_identity_file(
     rocksdb_options_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_avoid_unnecessary_blocking_io(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
@@ -1351,13 +1454,17 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_uint64add_merge_operator(
     rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_prefix_extractor(
     rocksdb_options_t* options, rocksdb_slicetransform_t* slicetransform);
+/* ignored: the engine paces its own background work */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_ratelimiter(rocksdb_options_t* opt,
     rocksdb_ratelimiter_t* limiter);
+/* ignored: there is no cache of rows */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_row_cache(rocksdb_options_t* opt,
     rocksdb_cache_t* cache);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_add_compact_on_deletion_collector_factory(
     rocksdb_options_t* options, size_t window_size, size_t num_dels_trigger);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
     rocksdb_options_t* options, size_t window_size, size_t num_dels_trigger,
@@ -1374,10 +1481,12 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_db_write_buffer_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_db_write_buffer_size(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_op_scan_flush_trigger(
     rocksdb_options_t* options, uint32_t value);
 ROCKSDB_LIBRARY_API uint32_t rocksdb_options_get_memtable_op_scan_flush_trigger(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_avg_op_scan_flush_trigger(
     rocksdb_options_t* options, uint32_t value);
 ROCKSDB_LIBRARY_API uint32_t
@@ -1387,66 +1496,73 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_max_write_buffer_number(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_max_write_buffer_number(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_min_write_buffer_number_to_merge(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_min_write_buffer_number_to_merge(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_write_buffer_size_to_maintain(
     rocksdb_options_t* options, int64_t value);
 ROCKSDB_LIBRARY_API int64_t
 rocksdb_options_get_max_write_buffer_size_to_maintain(
     rocksdb_options_t* options);
-/* ignored: foldb's memtables take their memory in one way */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_arena_block_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_arena_block_size(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_allow_concurrent_memtable_write(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_allow_concurrent_memtable_write(rocksdb_options_t* options);
-/* ignored: foldb's memtables have one structure */
+/* ignored: there is one memtable */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_vector_rep(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_prefix_bloom_size_ratio(
     rocksdb_options_t* options, double value);
 ROCKSDB_LIBRARY_API double rocksdb_options_get_memtable_prefix_bloom_size_ratio(
     rocksdb_options_t* options);
-/* ignored: foldb's memtables have one structure */
+/* ignored: there is one memtable */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_skip_list_rep(
     rocksdb_options_t* options, size_t bucket_count, int32_t skiplist_height,
     int32_t skiplist_branching_factor);
-/* ignored: foldb's memtables have one structure */
+/* ignored: there is one memtable */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_link_list_rep(
     rocksdb_options_t* options, size_t bucket_count);
-/* ignored: foldb's memtables take their memory in one way */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_huge_page_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_memtable_huge_page_size(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_successive_merges(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_max_successive_merges(
     rocksdb_options_t* options);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_bloom_locality(
     rocksdb_options_t* options, uint32_t value);
 ROCKSDB_LIBRARY_API uint32_t rocksdb_options_get_bloom_locality(
     rocksdb_options_t* options);
-/* ignored: a write never changes a value where it lies */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_inplace_update_support(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_inplace_update_support(
     rocksdb_options_t* options);
-/* ignored: a write never changes a value where it lies */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_inplace_update_num_locks(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_inplace_update_num_locks(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_experimental_mempurge_threshold(
     rocksdb_options_t* options, double value);
 ROCKSDB_LIBRARY_API double rocksdb_options_get_experimental_mempurge_threshold(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_whole_key_filtering(
     rocksdb_options_t* options, unsigned char value);
 
@@ -1456,18 +1572,22 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_max_total_wal_size(
     rocksdb_options_t* opt, uint64_t n);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_max_total_wal_size(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_enable_pipelined_write(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_enable_pipelined_write(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_unordered_write(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_unordered_write(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_recycle_log_file_num(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_recycle_log_file_num(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_use_fsync(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_use_fsync(
@@ -1480,11 +1600,12 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_WAL_size_limit_MB(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_WAL_size_limit_MB(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_wal_bytes_per_sync(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_wal_bytes_per_sync(
     rocksdb_options_t* options);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_enable_write_thread_adaptive_yield(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
@@ -1493,20 +1614,25 @@ rocksdb_options_get_enable_write_thread_adaptive_yield(
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_track_and_verify_wals_in_manifest(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_track_and_verify_wals_in_manifest(
     rocksdb_options_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_wal_recovery_mode(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_wal_recovery_mode(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_atomic_flush(
     rocksdb_options_t* opt, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_atomic_flush(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_manual_wal_flush(
     rocksdb_options_t* opt, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_manual_wal_flush(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_wal_compression(
     rocksdb_options_t* opt, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_wal_compression(
@@ -1515,55 +1641,68 @@ ROCKSDB_LIBRARY_API int rocksdb_options_get_wal_compression(
 /* Options: levels and compaction. When compactions start, and what they write.
    */
 
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_num_levels(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_num_levels(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_level0_file_num_compaction_trigger(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_level0_file_num_compaction_trigger(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_level0_slowdown_writes_trigger(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_level0_slowdown_writes_trigger(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_level0_stop_writes_trigger(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_level0_stop_writes_trigger(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_target_file_size_base(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_target_file_size_base(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_target_file_size_multiplier(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_target_file_size_multiplier(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_bytes_for_level_base(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_max_bytes_for_level_base(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_level_compaction_dynamic_level_bytes(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_level_compaction_dynamic_level_bytes(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_bytes_for_level_multiplier(
     rocksdb_options_t* options, double value);
 ROCKSDB_LIBRARY_API double rocksdb_options_get_max_bytes_for_level_multiplier(
     rocksdb_options_t* options);
+/* ignored: the shape of the tree decides */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_max_bytes_for_level_multiplier_additional(
     rocksdb_options_t* options, int* level_values, size_t num_levels);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_ttl(rocksdb_options_t* options,
     uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_ttl(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_periodic_compaction_seconds(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_periodic_compaction_seconds(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_subcompactions(
     rocksdb_options_t* options, uint32_t value);
 ROCKSDB_LIBRARY_API uint32_t rocksdb_options_get_max_subcompactions(
@@ -1572,19 +1711,23 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_max_background_jobs(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_max_background_jobs(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_background_compactions(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_max_background_compactions(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_background_flushes(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_max_background_flushes(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_soft_pending_compaction_bytes_limit(rocksdb_options_t* opt,
     size_t v);
 ROCKSDB_LIBRARY_API size_t
 rocksdb_options_get_soft_pending_compaction_bytes_limit(rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_hard_pending_compaction_bytes_limit(rocksdb_options_t* opt,
     size_t v);
@@ -1594,14 +1737,17 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_disable_auto_compactions(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_disable_auto_compactions(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_optimize_filters_for_hits(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_optimize_filters_for_hits(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_compaction_bytes(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_max_compaction_bytes(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_report_bg_io_stats(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_report_bg_io_stats(
@@ -1615,6 +1761,7 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_universal_compaction_options(
     rocksdb_universal_compaction_options_t* universal);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_fifo_compaction_options(
     rocksdb_options_t* opt, rocksdb_fifo_compaction_options_t* fifo);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_compaction_pri(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_compaction_pri(
@@ -1625,40 +1772,48 @@ ROCKSDB_LIBRARY_API int rocksdb_options_get_compaction_pri(
 
 ROCKSDB_LIBRARY_API void rocksdb_options_set_compression_per_level(
     rocksdb_options_t* opt, const int* level_values, size_t num_levels);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_compression_options(
     rocksdb_options_t* options, int w_bits, int level, int strategy,
     int max_dict_bytes);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_compression_options_zstd_max_train_bytes(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int
 rocksdb_options_get_compression_options_zstd_max_train_bytes(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_compression_options_use_zstd_dict_trainer(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_compression_options_use_zstd_dict_trainer(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_compression_options_parallel_threads(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int
 rocksdb_options_get_compression_options_parallel_threads(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_compression_options_max_dict_buffer_bytes(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_options_get_compression_options_max_dict_buffer_bytes(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression_options(
     rocksdb_options_t* options, int w_bits, int level, int strategy,
     int max_dict_bytes, unsigned char enabled);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
     rocksdb_options_t* options, int zstd_max_train_bytes,
     unsigned char enabled);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
     rocksdb_options_t* options, unsigned char use_zstd_dict_trainer,
@@ -1666,16 +1821,19 @@ rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
     rocksdb_options_t* options, uint64_t max_dict_buffer_bytes,
     unsigned char enabled);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_min_level_to_compress(
     rocksdb_options_t* opt, int level);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_compression(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_compression(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_bottommost_compression(
@@ -1692,36 +1850,45 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_min_blob_size(
     rocksdb_options_t* opt, uint64_t val);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_min_blob_size(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_file_size(
     rocksdb_options_t* opt, uint64_t val);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_blob_file_size(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_compression_type(
     rocksdb_options_t* opt, int val);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_blob_compression_type(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_enable_blob_gc(
     rocksdb_options_t* opt, unsigned char val);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_enable_blob_gc(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_gc_age_cutoff(
     rocksdb_options_t* opt, double val);
 ROCKSDB_LIBRARY_API double rocksdb_options_get_blob_gc_age_cutoff(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_gc_force_threshold(
     rocksdb_options_t* opt, double val);
 ROCKSDB_LIBRARY_API double rocksdb_options_get_blob_gc_force_threshold(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_compaction_readahead_size(
     rocksdb_options_t* opt, uint64_t val);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_blob_compaction_readahead_size(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_file_starting_level(
     rocksdb_options_t* opt, int val);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_blob_file_starting_level(
     rocksdb_options_t* opt);
+/* ignored: the block cache serves all values */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_blob_cache(rocksdb_options_t* opt,
     rocksdb_cache_t* blob_cache);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_prepopulate_blob_cache(
     rocksdb_options_t* opt, int val);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_prepopulate_blob_cache(
@@ -1729,46 +1896,54 @@ ROCKSDB_LIBRARY_API int rocksdb_options_get_prepopulate_blob_cache(
 
 /* Options: input and output. How files are read, written and mapped. */
 
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_compaction_readahead_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_compaction_readahead_size(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_allow_mmap_reads(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_allow_mmap_reads(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_allow_mmap_writes(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_allow_mmap_writes(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_use_direct_reads(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_use_direct_reads(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_options_set_use_direct_io_for_flush_and_compaction(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_options_get_use_direct_io_for_flush_and_compaction(
     rocksdb_options_t* options);
-/* ignored: foldb chooses its advice to the system itself */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_advise_random_on_open(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_advise_random_on_open(
     rocksdb_options_t* options);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_use_adaptive_mutex(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_use_adaptive_mutex(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_bytes_per_sync(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_bytes_per_sync(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_writable_file_max_buffer_size(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_get_writable_file_max_buffer_size(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_sequential_skip_in_iterations(
     rocksdb_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t
@@ -1782,65 +1957,88 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log(
     rocksdb_options_t* options, rocksdb_logger_t* logger);
 ROCKSDB_LIBRARY_API rocksdb_logger_t* rocksdb_options_get_info_log(
     rocksdb_options_t* opt);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log_level(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_info_log_level(
     rocksdb_options_t* options);
+/* ignored: the functions that tell the counts are not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_options_enable_statistics(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_statistics_level(
     rocksdb_options_t* options, int level);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_statistics_level(
     rocksdb_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_options_statistics_get_string(
     rocksdb_options_t* opt);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_statistics_get_ticker_count(
     rocksdb_options_t* opt, uint32_t ticker_type);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_options_statistics_get_histogram_data(
     rocksdb_options_t* opt, uint32_t histogram_type,
     rocksdb_statistics_histogram_data_t* const data);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_log_file_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_max_log_file_size(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_log_file_time_to_roll(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_log_file_time_to_roll(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_keep_log_file_num(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_keep_log_file_num(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_stats_dump_period_sec(
     rocksdb_options_t* options, unsigned int value);
 ROCKSDB_LIBRARY_API unsigned int rocksdb_options_get_stats_dump_period_sec(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_stats_persist_period_sec(
     rocksdb_options_t* options, unsigned int value);
 ROCKSDB_LIBRARY_API unsigned int rocksdb_options_get_stats_persist_period_sec(
     rocksdb_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_dump_malloc_stats(
     rocksdb_options_t* options, unsigned char value);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_statistics_histogram_data_t*
 rocksdb_statistics_histogram_data_create(void);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_statistics_histogram_data_destroy(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_median(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_p95(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_p99(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_average(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_std_dev(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_max(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_statistics_histogram_data_get_count(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_statistics_histogram_data_get_sum(
     rocksdb_statistics_histogram_data_t* data);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_min(
     rocksdb_statistics_histogram_data_t* data);
 
@@ -1851,27 +2049,35 @@ ROCKSDB_LIBRARY_API rocksdb_block_based_table_options_t*
 rocksdb_block_based_options_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_destroy(
     rocksdb_block_based_table_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_checksum(
     rocksdb_block_based_table_options_t* options, char value);
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_block_size(
     rocksdb_block_based_table_options_t* options, size_t block_size);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_block_size_deviation(
     rocksdb_block_based_table_options_t* options, int block_size_deviation);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_block_restart_interval(
     rocksdb_block_based_table_options_t* options, int block_restart_interval);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_index_block_restart_interval(
     rocksdb_block_based_table_options_t* options,
     int index_block_restart_interval);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_metadata_block_size(
     rocksdb_block_based_table_options_t* options, uint64_t metadata_block_size);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_partition_filters(
     rocksdb_block_based_table_options_t* options,
     unsigned char partition_filters);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_optimize_filters_for_memory(
     rocksdb_block_based_table_options_t* options,
     unsigned char optimize_filters_for_memory);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_use_delta_encoding(
     rocksdb_block_based_table_options_t* options,
     unsigned char use_delta_encoding);
@@ -1882,35 +2088,47 @@ ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_no_block_cache(
     rocksdb_block_based_table_options_t* options, unsigned char no_block_cache);
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_block_cache(
     rocksdb_block_based_table_options_t* options, rocksdb_cache_t* block_cache);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_whole_key_filtering(
     rocksdb_block_based_table_options_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_format_version(
     rocksdb_block_based_table_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_index_type(
     rocksdb_block_based_table_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_data_block_index_type(
     rocksdb_block_based_table_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_data_block_hash_ratio(
     rocksdb_block_based_table_options_t* options, double v);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_cache_index_and_filter_blocks(
     rocksdb_block_based_table_options_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(
     rocksdb_block_based_table_options_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(
     rocksdb_block_based_table_options_t* options, unsigned char value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_pin_top_level_index_and_filter(
     rocksdb_block_based_table_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_block_based_table_factory(
     rocksdb_options_t* opt, rocksdb_block_based_table_options_t* table_options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_top_level_index_pinning_tier(
     rocksdb_block_based_table_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_block_based_options_set_partition_pinning_tier(
     rocksdb_block_based_table_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_block_based_options_set_unpartitioned_pinning_tier(
     rocksdb_block_based_table_options_t* options, int value);
@@ -1918,20 +2136,25 @@ ROCKSDB_LIBRARY_API rocksdb_cuckoo_table_options_t*
 rocksdb_cuckoo_options_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_cuckoo_options_destroy(
     rocksdb_cuckoo_table_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_cuckoo_options_set_hash_ratio(
     rocksdb_cuckoo_table_options_t* options, double v);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_cuckoo_options_set_max_search_depth(
     rocksdb_cuckoo_table_options_t* options, uint32_t v);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_cuckoo_options_set_cuckoo_block_size(
     rocksdb_cuckoo_table_options_t* options, uint32_t v);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_cuckoo_options_set_identity_as_first_hash(
     rocksdb_cuckoo_table_options_t* options, unsigned char v);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_cuckoo_options_set_use_module_hash(
     rocksdb_cuckoo_table_options_t* options, unsigned char v);
-/* ignored: foldb has one format of tables */
+/* ignored: there is one table format */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_cuckoo_table_factory(
     rocksdb_options_t* opt, rocksdb_cuckoo_table_options_t* table_options);
-/* ignored: foldb has one format of tables */
+/* ignored: there is one table format */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_plain_table_factory(
     rocksdb_options_t* options, uint32_t user_key_len, int bloom_bits_per_key,
     double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size,
@@ -1942,34 +2165,40 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_plain_table_factory(
 
 ROCKSDB_LIBRARY_API rocksdb_universal_compaction_options_t*
 rocksdb_universal_compaction_options_create(void);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_size_ratio(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_universal_compaction_options_get_size_ratio(
     rocksdb_universal_compaction_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_universal_compaction_options_set_min_merge_width(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int
 rocksdb_universal_compaction_options_get_min_merge_width(
     rocksdb_universal_compaction_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_universal_compaction_options_set_max_merge_width(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int
 rocksdb_universal_compaction_options_get_max_merge_width(
     rocksdb_universal_compaction_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_universal_compaction_options_set_max_size_amplification_percent(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int
 rocksdb_universal_compaction_options_get_max_size_amplification_percent(
     rocksdb_universal_compaction_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_universal_compaction_options_set_compression_size_percent(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int
 rocksdb_universal_compaction_options_get_compression_size_percent(
     rocksdb_universal_compaction_options_t* options);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_stop_style(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_universal_compaction_options_get_stop_style(
@@ -1978,12 +2207,14 @@ ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_destroy(
     rocksdb_universal_compaction_options_t* options);
 ROCKSDB_LIBRARY_API rocksdb_fifo_compaction_options_t*
 rocksdb_fifo_compaction_options_create(void);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_allow_compaction(
     rocksdb_fifo_compaction_options_t* fifo_opts,
     unsigned char allow_compaction);
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_fifo_compaction_options_get_allow_compaction(
     rocksdb_fifo_compaction_options_t* fifo_opts);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_fifo_compaction_options_set_max_table_files_size(
     rocksdb_fifo_compaction_options_t* fifo_opts, uint64_t size);
@@ -2034,6 +2265,7 @@ ROCKSDB_LIBRARY_API rocksdb_compactionfilter_t* rocksdb_compactionfilter_create(
     int level, const char* key, size_t key_length, const char* existing_value,
     size_t value_length, char** new_value, size_t* new_value_length,
     unsigned char* value_changed), const char* (*name)(void*));
+/* ignored: a filter never sees what a snapshot sees */
 ROCKSDB_LIBRARY_API void rocksdb_compactionfilter_set_ignore_snapshots(
     rocksdb_compactionfilter_t* compactionfilter, unsigned char value);
 ROCKSDB_LIBRARY_API void rocksdb_compactionfilter_destroy(
@@ -2093,86 +2325,126 @@ ROCKSDB_LIBRARY_API void rocksdb_logger_destroy(rocksdb_logger_t* logger);
 /* Event listeners. A listener hears of flushes, compactions, ingestions, stalls
    and errors. The objects with `info` in their name say more. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_flushjobinfo_cf_name(
     const rocksdb_flushjobinfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_flushjobinfo_file_path(
     const rocksdb_flushjobinfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_flushjobinfo_triggered_writes_slowdown(
     const rocksdb_flushjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_flushjobinfo_triggered_writes_stop(
     const rocksdb_flushjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_flushjobinfo_largest_seqno(
     const rocksdb_flushjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_flushjobinfo_smallest_seqno(
     const rocksdb_flushjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_reset_status(rocksdb_status_ptr_t* status_ptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_compactionjobinfo_status(
     const rocksdb_compactionjobinfo_t* info, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_cf_name(
     const rocksdb_compactionjobinfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_input_files_count(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_input_file_at(
     const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_output_files_count(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_output_file_at(
     const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_elapsed_micros(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_num_corrupt_keys(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_compactionjobinfo_base_input_level(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_compactionjobinfo_output_level(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_input_records(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_output_records(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_total_input_bytes(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_total_output_bytes(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_compactionjobinfo_compaction_reason(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_num_input_files(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t
 rocksdb_compactionjobinfo_num_input_files_at_output_level(
     const rocksdb_compactionjobinfo_t* info);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_subcompactionjobinfo_status(
     const rocksdb_subcompactionjobinfo_t* info, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_subcompactionjobinfo_cf_name(
     const rocksdb_subcompactionjobinfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_subcompactionjobinfo_thread_id(
     const rocksdb_subcompactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_base_input_level(
     const rocksdb_subcompactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_output_level(
     const rocksdb_subcompactionjobinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_externalfileingestioninfo_cf_name(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char*
 rocksdb_externalfileingestioninfo_internal_file_path(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_writestallinfo_cf_name(
     const rocksdb_writestallinfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_writestallcondition_t*
 rocksdb_writestallinfo_cur(const rocksdb_writestallinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_writestallcondition_t*
 rocksdb_writestallinfo_prev(const rocksdb_writestallinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_memtableinfo_cf_name(
     const rocksdb_memtableinfo_t* info, size_t* length);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_first_seqno(
     const rocksdb_memtableinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_earliest_seqno(
     const rocksdb_memtableinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_num_entries(
     const rocksdb_memtableinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_num_deletes(
     const rocksdb_memtableinfo_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_eventlistener_t* rocksdb_eventlistener_create(
     void* state_, void (*destructor_)(void*), on_flush_begin_cb on_flush_begin,
     on_flush_completed_cb on_flush_completed,
@@ -2184,14 +2456,17 @@ ROCKSDB_LIBRARY_API rocksdb_eventlistener_t* rocksdb_eventlistener_create(
     on_background_error_cb on_background_error,
     on_stall_conditions_changed_cb on_stall_conditions_changed,
     on_memtable_sealed_cb on_memtable_sealed);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_eventlistener_destroy(
     rocksdb_eventlistener_t* eventlistener);
 
 /* Caches and memory. Several databases may share one cache or one limit of
    memory. */
 
+/* refused: the engine allocates by itself */
 ROCKSDB_LIBRARY_API rocksdb_memory_allocator_t*
 rocksdb_jemalloc_nodump_allocator_create(char** errptr);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_memory_allocator_destroy(
     rocksdb_memory_allocator_t* memory_allocator);
 ROCKSDB_LIBRARY_API rocksdb_lru_cache_options_t*
@@ -2200,8 +2475,10 @@ ROCKSDB_LIBRARY_API void rocksdb_lru_cache_options_destroy(
     rocksdb_lru_cache_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_lru_cache_options_set_capacity(
     rocksdb_lru_cache_options_t* options, size_t value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_lru_cache_options_set_num_shard_bits(
     rocksdb_lru_cache_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_lru_cache_options_set_memory_allocator(
     rocksdb_lru_cache_options_t* options,
     rocksdb_memory_allocator_t* memory_allocator);
@@ -2211,6 +2488,7 @@ rocksdb_cache_create_lru_with_strict_capacity_limit(size_t capacity);
 ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_lru_opts(
     const rocksdb_lru_cache_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_cache_destroy(rocksdb_cache_t* cache);
+/* ignored: the engine frees its cache quickly */
 ROCKSDB_LIBRARY_API void rocksdb_cache_disown_data(rocksdb_cache_t* cache);
 ROCKSDB_LIBRARY_API void rocksdb_cache_set_capacity(rocksdb_cache_t* cache,
     size_t capacity);
@@ -2218,10 +2496,13 @@ ROCKSDB_LIBRARY_API size_t rocksdb_cache_get_capacity(
     const rocksdb_cache_t* cache);
 ROCKSDB_LIBRARY_API size_t rocksdb_cache_get_usage(
     const rocksdb_cache_t* cache);
+/* ignored: not counted: answers 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_cache_get_pinned_usage(
     const rocksdb_cache_t* cache);
+/* ignored: not counted: answers 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_cache_get_table_address_count(
     const rocksdb_cache_t* cache);
+/* ignored: not counted: answers 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_cache_get_occupancy_count(
     const rocksdb_cache_t* cache);
 ROCKSDB_LIBRARY_API rocksdb_write_buffer_manager_t*
@@ -2237,16 +2518,20 @@ ROCKSDB_LIBRARY_API bool rocksdb_write_buffer_manager_cost_to_cache(
     rocksdb_write_buffer_manager_t* wbm);
 ROCKSDB_LIBRARY_API size_t rocksdb_write_buffer_manager_memory_usage(
     rocksdb_write_buffer_manager_t* wbm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API size_t
 rocksdb_write_buffer_manager_mutable_memtable_memory_usage(
     rocksdb_write_buffer_manager_t* wbm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API size_t
 rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(
     rocksdb_write_buffer_manager_t* wbm);
 ROCKSDB_LIBRARY_API size_t rocksdb_write_buffer_manager_buffer_size(
     rocksdb_write_buffer_manager_t* wbm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_write_buffer_manager_set_buffer_size(
     rocksdb_write_buffer_manager_t* wbm, size_t new_size);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_write_buffer_manager_set_allow_stall(
     rocksdb_write_buffer_manager_t* wbm, bool new_allow_stall);
 ROCKSDB_LIBRARY_API rocksdb_hyper_clock_cache_options_t*
@@ -2256,11 +2541,14 @@ ROCKSDB_LIBRARY_API void rocksdb_hyper_clock_cache_options_destroy(
     rocksdb_hyper_clock_cache_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_hyper_clock_cache_options_set_capacity(
     rocksdb_hyper_clock_cache_options_t* options, size_t value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(
     rocksdb_hyper_clock_cache_options_t* options, size_t value);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_hyper_clock_cache_options_set_num_shard_bits(
     rocksdb_hyper_clock_cache_options_t* options, int value);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_hyper_clock_cache_options_set_memory_allocator(
     rocksdb_hyper_clock_cache_options_t* options,
     rocksdb_memory_allocator_t* memory_allocator);
@@ -2269,69 +2557,95 @@ ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_hyper_clock(
 ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_hyper_clock_opts(
     const rocksdb_hyper_clock_cache_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_free(void* ptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_memory_consumers_t* rocksdb_memory_consumers_create(
     void);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_memory_consumers_add_db(
     rocksdb_memory_consumers_t* consumers, rocksdb_t* db);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_memory_consumers_add_cache(
     rocksdb_memory_consumers_t* consumers, rocksdb_cache_t* cache);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_memory_consumers_destroy(
     rocksdb_memory_consumers_t* consumers);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_memory_usage_t*
 rocksdb_approximate_memory_usage_create(rocksdb_memory_consumers_t* consumers,
     char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_approximate_memory_usage_destroy(
     rocksdb_memory_usage_t* usage);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_approximate_memory_usage_get_mem_table_total(
     rocksdb_memory_usage_t* memory_usage);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_approximate_memory_usage_get_mem_table_unflushed(
     rocksdb_memory_usage_t* memory_usage);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_approximate_memory_usage_get_mem_table_readers_total(
     rocksdb_memory_usage_t* memory_usage);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_approximate_memory_usage_get_cache_total(
     rocksdb_memory_usage_t* memory_usage);
 
 /* Limits of rate and space. A rate limiter slows background writes. A manager
    of table files watches their space. */
 
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API rocksdb_ratelimiter_t* rocksdb_ratelimiter_create(
     int64_t rate_bytes_per_sec, int64_t refill_period_us, int32_t fairness);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API rocksdb_ratelimiter_t*
 rocksdb_ratelimiter_create_auto_tuned(int64_t rate_bytes_per_sec,
     int64_t refill_period_us, int32_t fairness);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API rocksdb_ratelimiter_t* rocksdb_ratelimiter_create_with_mode(
     int64_t rate_bytes_per_sec, int64_t refill_period_us, int32_t fairness,
     int mode, bool auto_tuned);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_ratelimiter_destroy(
     rocksdb_ratelimiter_t* ratelimiter);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API rocksdb_sst_file_manager_t* rocksdb_sst_file_manager_create(
     rocksdb_env_t* env);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_sst_file_manager_destroy(
     rocksdb_sst_file_manager_t* sfm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_sst_file_manager_set_max_allowed_space_usage(
     rocksdb_sst_file_manager_t* sfm, uint64_t max_allowed_space);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_sst_file_manager_set_compaction_buffer_size(
     rocksdb_sst_file_manager_t* sfm, uint64_t compaction_buffer_size);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API bool rocksdb_sst_file_manager_is_max_allowed_space_reached(
     rocksdb_sst_file_manager_t* sfm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API bool
 rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(
     rocksdb_sst_file_manager_t* sfm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_sst_file_manager_get_total_size(
     rocksdb_sst_file_manager_t* sfm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API int64_t
 rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(
     rocksdb_sst_file_manager_t* sfm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(
     rocksdb_sst_file_manager_t* sfm, int64_t delete_rate);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API double rocksdb_sst_file_manager_get_max_trash_db_ratio(
     rocksdb_sst_file_manager_t* sfm);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_sst_file_manager_set_max_trash_db_ratio(
     rocksdb_sst_file_manager_t* sfm, double ratio);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_sst_file_manager_get_total_trash_size(
     rocksdb_sst_file_manager_t* sfm);
 
@@ -2343,32 +2657,37 @@ ROCKSDB_LIBRARY_API rocksdb_dbpath_t* rocksdb_dbpath_create(const char* path,
 ROCKSDB_LIBRARY_API void rocksdb_dbpath_destroy(rocksdb_dbpath_t* dbpath);
 ROCKSDB_LIBRARY_API rocksdb_env_t* rocksdb_create_default_env(void);
 ROCKSDB_LIBRARY_API rocksdb_env_t* rocksdb_create_mem_env(void);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_set_background_threads(rocksdb_env_t* env,
     int n);
 ROCKSDB_LIBRARY_API int rocksdb_env_get_background_threads(rocksdb_env_t* env);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_set_high_priority_background_threads(
     rocksdb_env_t* env, int n);
 ROCKSDB_LIBRARY_API int rocksdb_env_get_high_priority_background_threads(
     rocksdb_env_t* env);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_set_low_priority_background_threads(
     rocksdb_env_t* env, int n);
 ROCKSDB_LIBRARY_API int rocksdb_env_get_low_priority_background_threads(
     rocksdb_env_t* env);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_set_bottom_priority_background_threads(
     rocksdb_env_t* env, int n);
 ROCKSDB_LIBRARY_API int rocksdb_env_get_bottom_priority_background_threads(
     rocksdb_env_t* env);
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_join_all_threads(rocksdb_env_t* env);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_lower_thread_pool_io_priority(
     rocksdb_env_t* env);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_env_lower_high_priority_thread_pool_io_priority(rocksdb_env_t* env);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_env_lower_thread_pool_cpu_priority(
     rocksdb_env_t* env);
-/* ignored: foldb has no such part */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_env_lower_high_priority_thread_pool_cpu_priority(rocksdb_env_t* env);
 ROCKSDB_LIBRARY_API void rocksdb_env_destroy(rocksdb_env_t* env);
@@ -2379,82 +2698,109 @@ ROCKSDB_LIBRARY_API void rocksdb_create_dir_if_missing(rocksdb_env_t* env,
 
 /* Counters of a thread. A context counts what the calls of one thread did. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_set_perf_level(int value);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_perfcontext_t* rocksdb_perfcontext_create(void);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_reset(
     rocksdb_perfcontext_t* context);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_perfcontext_report(
     rocksdb_perfcontext_t* context, unsigned char exclude_zero_counters);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_perfcontext_metric(
     rocksdb_perfcontext_t* context, int metric);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_destroy(
     rocksdb_perfcontext_t* context);
 
 /* Tables made by the program. A program can write a table file by itself, and
    give it to a database. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create(
     const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_sstfilewriter_t*
 rocksdb_sstfilewriter_create_with_comparator(const rocksdb_envoptions_t* env,
     const rocksdb_options_t* io_options,
     const rocksdb_comparator_t* comparator);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_open(
     rocksdb_sstfilewriter_t* writer, const char* name, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_add(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* val, size_t vallen, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_put(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* val, size_t vallen, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_put_with_ts(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* ts, size_t tslen, const char* val, size_t vallen,
     char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_merge(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* val, size_t vallen, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete_with_ts(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* ts, size_t tslen, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete_range(
     rocksdb_sstfilewriter_t* writer, const char* begin_key, size_t begin_keylen,
     const char* end_key, size_t end_keylen, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_finish(
     rocksdb_sstfilewriter_t* writer, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_file_size(
     rocksdb_sstfilewriter_t* writer, uint64_t* file_size);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_destroy(
     rocksdb_sstfilewriter_t* writer);
 ROCKSDB_LIBRARY_API rocksdb_ingestexternalfileoptions_t*
 rocksdb_ingestexternalfileoptions_create(void);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_set_move_files(
     rocksdb_ingestexternalfileoptions_t* opt, unsigned char move_files);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_snapshot_consistency(
     rocksdb_ingestexternalfileoptions_t* opt,
     unsigned char snapshot_consistency);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_allow_global_seqno(
     rocksdb_ingestexternalfileoptions_t* opt, unsigned char allow_global_seqno);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_allow_blocking_flush(
     rocksdb_ingestexternalfileoptions_t* opt,
     unsigned char allow_blocking_flush);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_set_ingest_behind(
     rocksdb_ingestexternalfileoptions_t* opt, unsigned char ingest_behind);
+/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level(
     rocksdb_ingestexternalfileoptions_t* opt,
     unsigned char fail_if_not_bottommost_level);
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_destroy(
     rocksdb_ingestexternalfileoptions_t* opt);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_ingest_external_file(rocksdb_t* db,
     const char* const* file_list, const size_t list_len,
     const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_ingest_external_file_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* handle, const char* const* file_list,
     const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt,
@@ -2463,125 +2809,171 @@ ROCKSDB_LIBRARY_API void rocksdb_ingest_external_file_cf(rocksdb_t* db,
 /* Checkpoints. A checkpoint is a copy that opens as a database; it shares files
    where it can. */
 
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(
     rocksdb_t* db, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_checkpoint_create(
     rocksdb_checkpoint_t* checkpoint, const char* checkpoint_dir,
     uint64_t log_size_for_flush, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_checkpoint_object_destroy(
     rocksdb_checkpoint_t* checkpoint);
 
 /* Backups. A backup engine keeps several backups in one directory, and restores
    any of them. */
 
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_backup_engine_t* rocksdb_backup_engine_open(
     const rocksdb_options_t* options, const char* path, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_backup_engine_t* rocksdb_backup_engine_open_opts(
     const rocksdb_backup_engine_options_t* options, rocksdb_env_t* env,
     char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_create_new_backup(
     rocksdb_backup_engine_t* be, rocksdb_t* db, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_create_new_backup_flush(
     rocksdb_backup_engine_t* be, rocksdb_t* db,
     unsigned char flush_before_backup, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_purge_old_backups(
     rocksdb_backup_engine_t* be, uint32_t num_backups_to_keep, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_restore_options_t* rocksdb_restore_options_create(
     void);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_restore_options_destroy(
     rocksdb_restore_options_t* opt);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_restore_options_set_keep_log_files(
     rocksdb_restore_options_t* opt, int v);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_verify_backup(
     rocksdb_backup_engine_t* be, uint32_t backup_id, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_restore_db_from_latest_backup(
     rocksdb_backup_engine_t* be, const char* db_dir, const char* wal_dir,
     const rocksdb_restore_options_t* restore_options, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_restore_db_from_backup(
     rocksdb_backup_engine_t* be, const char* db_dir, const char* wal_dir,
     const rocksdb_restore_options_t* restore_options, const uint32_t backup_id,
     char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_backup_engine_info_t*
 rocksdb_backup_engine_get_backup_info(rocksdb_backup_engine_t* be);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_close(
     rocksdb_backup_engine_t* be);
 
 /* Backups: what there is. A list of the backups in a directory. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_backup_engine_info_count(
     const rocksdb_backup_engine_info_t* info);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int64_t rocksdb_backup_engine_info_timestamp(
     const rocksdb_backup_engine_info_t* info, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_backup_engine_info_backup_id(
     const rocksdb_backup_engine_info_t* info, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_backup_engine_info_size(
     const rocksdb_backup_engine_info_t* info, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_backup_engine_info_number_files(
     const rocksdb_backup_engine_info_t* info, int index);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_info_destroy(
     const rocksdb_backup_engine_info_t* info);
 
 /* Backups: options. An object that opens a backup engine. */
 
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_backup_engine_options_t*
 rocksdb_backup_engine_options_create(const char* backup_dir);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_backup_dir(
     rocksdb_backup_engine_options_t* options, const char* backup_dir);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_env(
     rocksdb_backup_engine_options_t* options, rocksdb_env_t* env);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_share_table_files(
     rocksdb_backup_engine_options_t* options, unsigned char val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_backup_engine_options_get_share_table_files(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_sync(
     rocksdb_backup_engine_options_t* options, unsigned char val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_backup_engine_options_get_sync(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_destroy_old_data(
     rocksdb_backup_engine_options_t* options, unsigned char val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_backup_engine_options_get_destroy_old_data(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_backup_log_files(
     rocksdb_backup_engine_options_t* options, unsigned char val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_backup_engine_options_get_backup_log_files(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_backup_rate_limit(
     rocksdb_backup_engine_options_t* options, uint64_t limit);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_backup_engine_options_get_backup_rate_limit(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_restore_rate_limit(
     rocksdb_backup_engine_options_t* options, uint64_t limit);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_backup_engine_options_get_restore_rate_limit(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_max_background_operations(
     rocksdb_backup_engine_options_t* options, int val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int
 rocksdb_backup_engine_options_get_max_background_operations(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_callback_trigger_interval_size(
     rocksdb_backup_engine_options_t* options, uint64_t size);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_backup_engine_options_get_callback_trigger_interval_size(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_max_valid_backups_to_open(
     rocksdb_backup_engine_options_t* options, int val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int
 rocksdb_backup_engine_options_get_max_valid_backups_to_open(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_share_files_with_checksum_naming(
     rocksdb_backup_engine_options_t* options, int val);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int
 rocksdb_backup_engine_options_get_share_files_with_checksum_naming(
     rocksdb_backup_engine_options_t* options);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_destroy(
     rocksdb_backup_engine_options_t* options);
 
@@ -2606,8 +2998,10 @@ ROCKSDB_LIBRARY_API const rocksdb_snapshot_t*
 rocksdb_transactiondb_create_snapshot(rocksdb_transactiondb_t* txn_db);
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_release_snapshot(
     rocksdb_transactiondb_t* txn_db, const rocksdb_snapshot_t* snapshot);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_property_value(
     rocksdb_transactiondb_t* db, const char* propname);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_transactiondb_property_int(
     rocksdb_transactiondb_t* db, const char* propname, uint64_t* out_val);
 ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_transactiondb_get_base_db(
@@ -2687,6 +3081,7 @@ ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cfs(
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_wal(
     rocksdb_transactiondb_t* txn_db, unsigned char sync, char** errptr);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_checkpoint_t*
 rocksdb_transactiondb_checkpoint_object_create(rocksdb_transactiondb_t* txn_db,
     char** errptr);
@@ -2718,11 +3113,14 @@ ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_write(
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_close(
     rocksdb_optimistictransactiondb_t* otxn_db);
+/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_checkpoint_t*
 rocksdb_optimistictransactiondb_checkpoint_object_create(
     rocksdb_optimistictransactiondb_t* otxn_db, char** errptr);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_optimistictransactiondb_property_value(
     rocksdb_optimistictransactiondb_t* db, const char* propname);
+/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_optimistictransactiondb_property_int(
     rocksdb_optimistictransactiondb_t* db, const char* propname,
     uint64_t* out_val);
@@ -2758,8 +3156,10 @@ ROCKSDB_LIBRARY_API void rocksdb_transaction_rebuild_from_writebatch(
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_transaction_rebuild_from_writebatch_wi(
     rocksdb_transaction_t* txn, rocksdb_writebatch_wi_t* wi, char** errptr);
+/* ignored: there are no timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_transaction_set_commit_timestamp(
     rocksdb_transaction_t* txn, uint64_t commit_timestamp);
+/* ignored: there are no timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_transaction_set_read_timestamp_for_validation(
     rocksdb_transaction_t* txn, uint64_t read_timestamp);
 ROCKSDB_LIBRARY_API const rocksdb_snapshot_t* rocksdb_transaction_get_snapshot(
@@ -2847,6 +3247,7 @@ ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_destroy(
     rocksdb_transactiondb_options_t* opt);
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_max_num_locks(
     rocksdb_transactiondb_options_t* opt, int64_t max_num_locks);
+/* ignored: the locks are one table */
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_num_stripes(
     rocksdb_transactiondb_options_t* opt, size_t num_stripes);
 ROCKSDB_LIBRARY_API void

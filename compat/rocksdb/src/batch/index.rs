@@ -164,18 +164,6 @@ impl IndexedBatch {
         Ok(())
     }
 
-    /// Puts the writes of another batch behind those of this one.
-    ///
-    /// # Errors
-    /// `Corruption` for bytes that are no batch.
-    pub(crate) fn append(&mut self, other: &Rep) -> Outcome<()> {
-        for op in other.ops() {
-            self.rep.push(op?)?;
-        }
-        self.index_again();
-        Ok(())
-    }
-
     /// Tells the order of a family before its first write.
     pub(crate) fn introduce(&mut self, family: &Family) {
         self.families.entry(family.id).or_insert_with(|| FamilyIndex {

@@ -99,23 +99,10 @@ impl Rep {
         self.bytes[8..HEADER].copy_from_slice(&count.to_le_bytes());
     }
 
-    /// Stores the sequence number of the first write.
-    pub(crate) fn set_sequence(&mut self, sequence: u64) {
-        self.bytes[..8].copy_from_slice(&sequence.to_le_bytes());
-    }
-
-    /// Appends a write.
-    ///
-    /// # Errors
-    /// `Operation aborted` beyond the limit of the batch, which stays as it was.
-    pub(crate) fn push(&mut self, op: Op<'_>) -> Outcome<()> {
-        self.push_parts(op.family, op.kind, &[op.key], &[op.value])
-    }
-
     /// Appends a write whose key and value are given in parts.
     ///
     /// # Errors
-    /// As [`Rep::push`].
+    /// `Operation aborted` beyond the limit of the batch, which stays as it was.
     pub(crate) fn push_parts(
         &mut self,
         family: u32,
@@ -205,6 +192,12 @@ fn put_parts(out: &mut Vec<u8>, parts: &[&[u8]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Rep {
+        fn push(&mut self, op: Op<'_>) -> Outcome<()> {
+            self.push_parts(op.family, op.kind, &[op.key], &[op.value])
+        }
+    }
 
     #[test]
     fn the_bytes_are_those_of_rocksdb() {

@@ -14,11 +14,12 @@ use crate::status::{Code, Outcome, Status};
 impl Database {
     /// Closes the engine's database. Handles that are left fail from now on.
     pub(crate) fn close(&self) -> Outcome<()> {
-        Ok(match &self.engine {
+        match &self.engine {
             Engine::Writable(db) => db.close()?,
             Engine::ReadOnly(db) => db.close()?,
             Engine::Secondary { shown, .. } => shown.read().close()?,
-        })
+        }
+        Ok(())
     }
 }
 

@@ -133,6 +133,9 @@ impl Database {
         let expiry = ttl.and_then(crate::database::open::lifetime);
         let expiry = expiry.map(foldb::expiry::Expiry::after_last_write);
         let keyspace = create_keyspace(db, name, id, options, expiry)?;
+        if let Some(filter) = &options.compaction_filter {
+            keyspace.set_compaction_filter(Some(Arc::new(filter.clone())));
+        }
         let family = Family::writable_of(keyspace, name, id, options)?;
         families.insert(id, family.clone());
         Ok(family)

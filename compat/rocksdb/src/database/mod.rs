@@ -1,8 +1,8 @@
 //! Databases and column families.
 //!
-//! A database of RocksDB is one of the engine, and a column family is a keyspace. Handles of C share
-//! the objects, so a program may free them in any order. Closing a database closes the engine's at
-//! once, whatever handles are left.
+//! A database of RocksDB is one of the engine, and a column family is a keyspace. Handles of C
+//! share the objects, so a program may free them in any order. Closing a database closes the
+//! engine's at once, whatever handles are left.
 //!
 //! Invariant: the number of a family is fixed while the database is open. Families with a stored
 //! number keep it for ever; others come after them, in the order of their names.
@@ -25,9 +25,7 @@ use foldb::stats::MemoryUsage;
 use foldb::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, Snapshot};
 use parking_lot::RwLock;
 
-use crate::objects::logger::Logger;
 use crate::objects::slice_transform::SliceTransform;
-use crate::objects::statistics::Statistics;
 use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
 
@@ -46,8 +44,6 @@ pub(crate) struct Database {
     pub(crate) options: rocksdb_options_t,
     pub(crate) default: Arc<Family>,
     pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,
-    pub(crate) statistics: Option<Arc<Statistics>>,
-    pub(crate) logger: Option<Arc<Logger>>,
     /// Whether `rocksdb_compact_range` does nothing.
     pub(crate) compactions_disabled: std::sync::atomic::AtomicBool,
 }

@@ -94,6 +94,10 @@ pub(crate) fn engine_options(
         if let Some(operator) = &family.options.merge_operator {
             engine.operators.push(Arc::new(NamedOperator::of(family.name, operator)?));
         }
+        if let Some(filter) = &family.options.compaction_filter {
+            let keyspace = family.keyspace().to_owned();
+            engine.compaction_filters.push((keyspace, Arc::new(filter.clone())));
+        }
         if family.keyspace() == DEFAULT_FAMILY {
             engine.default = keyspace_options(family.name, family.options)?;
         }
@@ -160,8 +164,6 @@ pub(crate) fn open(
         options: options.clone(),
         default,
         families: RwLock::new(opened.into_iter().map(|family| (family.id, family)).collect()),
-        statistics: options.statistics.clone(),
-        logger: options.logger.clone(),
         compactions_disabled: false.into(),
     });
     database.count_write_buffers();

@@ -92,7 +92,8 @@ impl Cache {
 }
 
 made_and_freed! {
-    rocksdb_lru_cache_options_t: rocksdb_lru_cache_options_create, rocksdb_lru_cache_options_destroy;
+    rocksdb_lru_cache_options_t:
+        rocksdb_lru_cache_options_create, rocksdb_lru_cache_options_destroy;
 }
 
 values! {

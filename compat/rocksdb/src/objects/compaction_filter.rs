@@ -1,10 +1,14 @@
 //! Compaction filters that programs implement.
+//!
+//! The engine shows a filter whole values only, and never what a snapshot sees.
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::sync::Arc;
 
-use crate::boundary::{Destructor, State, free, handle};
-use crate::objects::comparator::{Name, name_of};
+use foldb::custom::{CompactionFilter, CompactionFilterFactory, FilterContext, Verdict};
+
+use crate::boundary::{Destructor, State, bytes, free, handle};
+use crate::objects::comparator::Name;
 
 /// Looks at an entry. Returns whether to remove it, or stores a new value.
 pub type Filter = Option<
@@ -45,7 +49,6 @@ pub struct rocksdb_compactionfiltercontext_t {
 /// A filter of the program.
 #[derive(Debug)]
 pub(crate) struct ForeignFilter {
-    name: String,
     state: State,
     filter: Filter,
 }
@@ -53,7 +56,6 @@ pub(crate) struct ForeignFilter {
 /// A maker of filters of the program.
 #[derive(Debug)]
 pub(crate) struct ForeignFactory {
-    name: String,
     state: State,
     create: CreateFilter,
 }
@@ -72,10 +74,9 @@ pub unsafe extern "C" fn rocksdb_compactionfilter_create(
     state: *mut c_void,
     destructor: Destructor,
     filter: Filter,
-    name: Name,
+    _name: Name,
 ) -> *mut rocksdb_compactionfilter_t {
-    let own =
-        ForeignFilter { name: name_of(state, name), state: State::new(state, destructor), filter };
+    let own = ForeignFilter { state: State::new(state, destructor), filter };
     handle(rocksdb_compactionfilter_t(Arc::new(own)))
 }
 
@@ -111,10 +112,9 @@ pub unsafe extern "C" fn rocksdb_compactionfilterfactory_create(
     state: *mut c_void,
     destructor: Destructor,
     create: CreateFilter,
-    name: Name,
+    _name: Name,
 ) -> *mut rocksdb_compactionfilterfactory_t {
-    let own =
-        ForeignFactory { name: name_of(state, name), state: State::new(state, destructor), create };
+    let own = ForeignFactory { state: State::new(state, destructor), create };
     handle(rocksdb_compactionfilterfactory_t(Arc::new(own)))
 }
 
@@ -123,4 +123,63 @@ pub unsafe extern "C" fn rocksdb_compactionfilterfactory_destroy(
     factory: *mut rocksdb_compactionfilterfactory_t,
 ) {
     free(factory);
+}
+
+impl CompactionFilterFactory for FilterSource {
+    fn filter(&self, context: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
+        let filter = match self {
+            FilterSource::One(own) => own.clone(),
+            FilterSource::Factory(own) => own.create(context)?,
+        };
+        Some(Box::new(Filtering(filter)))
+    }
+}
+
+impl ForeignFactory {
+    fn create(&self, context: &FilterContext<'_>) -> Option<Arc<ForeignFilter>> {
+        let mut context = rocksdb_compactionfiltercontext_t {
+            is_full: context.is_full,
+            is_manual: context.is_manual,
+        };
+        // SAFETY: the program's function keeps the rules of the header; the filter that it returns
+        // is this library's to free.
+        unsafe {
+            let made = (self.create?)(self.state.pointer, &mut context);
+            let filter = made.as_ref().map(|own| own.0.clone());
+            free(made);
+            filter
+        }
+    }
+}
+
+/// A filter of the program at work.
+#[derive(Debug)]
+struct Filtering(Arc<ForeignFilter>);
+
+impl CompactionFilter for Filtering {
+    fn filter(&mut self, level: u32, key: &[u8], value: &[u8]) -> Verdict {
+        let Some(filter) = self.0.filter else { return Verdict::Keep };
+        let (mut new_value, mut new_len, mut is_changed) = (std::ptr::null_mut(), 0, 0);
+        let level = c_int::try_from(level).unwrap_or(c_int::MAX);
+        // SAFETY: the program's function keeps the rules of the header; all arguments live. The
+        // new value stays the program's.
+        unsafe {
+            let removes = filter(
+                self.0.state.pointer,
+                level,
+                key.as_ptr().cast(),
+                key.len(),
+                value.as_ptr().cast(),
+                value.len(),
+                &mut new_value,
+                &mut new_len,
+                &mut is_changed,
+            );
+            match (removes, is_changed, bytes(new_value, new_len)) {
+                (0, 0, _) | (0, _, Err(_)) => Verdict::Keep,
+                (0, _, Ok(value)) => Verdict::Change(value.to_vec()),
+                _ => Verdict::Remove,
+            }
+        }
+    }
 }

@@ -44,7 +44,11 @@ impl std::fmt::Debug for WriteBuffers {
 }
 
 impl WriteBuffers {
-    fn new(size: usize, has_cache: bool, may_stall: bool) -> *mut rocksdb_write_buffer_manager_t {
+    fn handle(
+        size: usize,
+        has_cache: bool,
+        may_stall: bool,
+    ) -> *mut rocksdb_write_buffer_manager_t {
         handle(rocksdb_write_buffer_manager_t(Arc::new(WriteBuffers {
             size: size.into(),
             may_stall: may_stall.into(),
@@ -76,7 +80,7 @@ pub extern "C" fn rocksdb_write_buffer_manager_create(
     size: usize,
     may_stall: bool,
 ) -> *mut rocksdb_write_buffer_manager_t {
-    WriteBuffers::new(size, false, may_stall)
+    WriteBuffers::handle(size, false, may_stall)
 }
 
 #[unsafe(no_mangle)]
@@ -85,7 +89,7 @@ pub extern "C" fn rocksdb_write_buffer_manager_create_with_cache(
     cache: *const rocksdb_cache_t,
     may_stall: bool,
 ) -> *mut rocksdb_write_buffer_manager_t {
-    WriteBuffers::new(size, !cache.is_null(), may_stall)
+    WriteBuffers::handle(size, !cache.is_null(), may_stall)
 }
 
 #[unsafe(no_mangle)]

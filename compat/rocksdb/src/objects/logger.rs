@@ -3,6 +3,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
+use foldb::events::{Event, EventListener};
+
 use crate::boundary::{State, free, handle, text};
 
 /// Receives a line: its level, its text and the length of that.
@@ -25,14 +27,11 @@ enum Destination {
 }
 
 /// RocksDB: `InfoLogLevel::INFO_LEVEL`.
-pub(crate) const INFO: c_int = 1;
-
-/// RocksDB: `InfoLogLevel::WARN_LEVEL`.
-pub(crate) const WARN: c_int = 2;
+const INFO: c_int = 1;
 
 impl Logger {
     /// Tells a line, if it is important enough.
-    pub(crate) fn log(&self, level: c_int, line: &str) {
+    fn log(&self, level: c_int, line: &str) {
         if level < self.level {
             return;
         }
@@ -74,4 +73,10 @@ pub extern "C" fn rocksdb_logger_create_callback_logger(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_logger_destroy(logger: *mut rocksdb_logger_t) {
     free(logger);
+}
+
+impl EventListener for Logger {
+    fn on_event(&self, event: &Event) {
+        self.log(INFO, &event.to_string());
+    }
 }

@@ -17,7 +17,7 @@ use foldb::operators::{Full, Growth, MergeOperator, Partial, TextForm, builtins}
 use smallvec::SmallVec;
 
 use crate::boundary::{Destructor, State, free, handle};
-use crate::objects::comparator::{Name, name_of};
+use crate::objects::comparator::Name;
 use crate::status::{Outcome, Status};
 
 /// Folds the operands of a key, the oldest first, over its value; NULL if it has none. Returns a
@@ -60,7 +60,6 @@ pub struct rocksdb_mergeoperator_t(pub(crate) Arc<ForeignOperator>);
 /// An operator of the program.
 #[derive(Debug)]
 pub(crate) struct ForeignOperator {
-    pub(crate) name: String,
     state: State,
     full: FullMerge,
     partial: PartialMerge,
@@ -75,16 +74,6 @@ pub(crate) enum FamilyOperator {
     Foreign(Arc<ForeignOperator>),
 }
 
-impl FamilyOperator {
-    /// Returns the name that the program gave it.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            FamilyOperator::Builtin(name) => name,
-            FamilyOperator::Foreign(own) => &own.name,
-        }
-    }
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_mergeoperator_create(
     state: *mut c_void,
@@ -92,15 +81,9 @@ pub unsafe extern "C" fn rocksdb_mergeoperator_create(
     full: FullMerge,
     partial: PartialMerge,
     delete_value: DeleteValue,
-    name: Name,
+    _name: Name,
 ) -> *mut rocksdb_mergeoperator_t {
-    let own = ForeignOperator {
-        name: name_of(state, name),
-        state: State::new(state, destructor),
-        full,
-        partial,
-        delete_value,
-    };
+    let own = ForeignOperator { state: State::new(state, destructor), full, partial, delete_value };
     handle(rocksdb_mergeoperator_t(Arc::new(own)))
 }
 

@@ -13,4 +13,3 @@ pub mod listener;
 pub mod logger;
 pub mod merge_operator;
 pub mod slice_transform;
-pub mod statistics;

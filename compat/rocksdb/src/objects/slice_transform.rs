@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_uchar, c_void};
 use std::sync::Arc;
 
 use crate::boundary::{Destructor, State, free, handle};
-use crate::objects::comparator::{Name, name_of};
+use crate::objects::comparator::Name;
 
 /// Returns the start of the prefix of a key, and stores its length.
 pub type Transform =
@@ -24,12 +24,9 @@ pub struct rocksdb_slicetransform_t(pub(crate) Arc<SliceTransform>);
 pub(crate) enum SliceTransform {
     /// The first bytes. A shorter key has no prefix.
     Fixed(usize),
-    /// The first bytes, or the whole key if it is shorter.
-    Capped(usize),
     /// The whole key.
     Noop,
     Foreign {
-        name: String,
         state: State,
         transform: Transform,
         in_domain: InDomain,
@@ -41,7 +38,6 @@ impl SliceTransform {
     pub(crate) fn prefix<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
         match self {
             SliceTransform::Fixed(len) => key.get(..*len),
-            SliceTransform::Capped(len) => Some(&key[..key.len().min(*len)]),
             SliceTransform::Noop => Some(key),
             SliceTransform::Foreign { state, transform, in_domain, .. } => {
                 let (start, len) = (key.as_ptr().cast::<c_char>(), key.len());
@@ -57,16 +53,6 @@ impl SliceTransform {
             }
         }
     }
-
-    /// Returns its name, as RocksDB writes it.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            SliceTransform::Fixed(len) => format!("rocksdb.FixedPrefix.{len}"),
-            SliceTransform::Capped(len) => format!("rocksdb.CappedPrefix.{len}"),
-            SliceTransform::Noop => "rocksdb.Noop".to_owned(),
-            SliceTransform::Foreign { name, .. } => name.clone(),
-        }
-    }
 }
 
 #[unsafe(no_mangle)]
@@ -76,14 +62,10 @@ pub unsafe extern "C" fn rocksdb_slicetransform_create(
     transform: Transform,
     in_domain: InDomain,
     _in_range: InDomain,
-    name: Name,
+    _name: Name,
 ) -> *mut rocksdb_slicetransform_t {
-    let own = SliceTransform::Foreign {
-        name: name_of(state, name),
-        state: State::new(state, destructor),
-        transform,
-        in_domain,
-    };
+    let own =
+        SliceTransform::Foreign { state: State::new(state, destructor), transform, in_domain };
     handle(rocksdb_slicetransform_t(Arc::new(own)))
 }
 

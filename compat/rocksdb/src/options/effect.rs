@@ -140,8 +140,12 @@ pub(crate) fn open_options(options: &rocksdb_options_t) -> Outcome<Options> {
     Ok(engine)
 }
 
-/// Lets the program's logger and listeners hear the events of a database.
-pub(crate) fn register_events(_engine: &mut Options, _options: &rocksdb_options_t) {}
+/// Lets the program's logger hear the events of a database.
+pub(crate) fn register_events(engine: &mut Options, options: &rocksdb_options_t) {
+    if let Some(logger) = &options.logger {
+        engine.listeners.push(logger.clone());
+    }
+}
 
 /// What "no limit" of open files becomes.
 const MANY_FILES: usize = 100_000;

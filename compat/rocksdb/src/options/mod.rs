@@ -1,4 +1,4 @@
-//! The options of a database and of a column family, which RocksDB's C interface keeps in one object.
+//! The options of a database and of a column family, which are one object in C.
 //!
 //! A program fills the object before an open. The open copies it, so later changes have no effect.
 //! Plain values stand in one list; [`effect`] tells what the engine makes of them.
@@ -9,6 +9,7 @@ mod effect;
 pub mod presets;
 pub mod styles;
 pub mod table;
+pub mod text;
 pub(crate) mod values;
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
@@ -27,7 +28,6 @@ use crate::objects::listener::{Listener, rocksdb_eventlistener_t};
 use crate::objects::logger::{Logger, rocksdb_logger_t};
 use crate::objects::merge_operator::{FamilyOperator, rocksdb_mergeoperator_t};
 use crate::objects::slice_transform::{SliceTransform, rocksdb_slicetransform_t};
-use crate::objects::statistics::Statistics;
 use crate::options::styles::{FifoValues, UniversalValues};
 use crate::options::table::TableChoice;
 use crate::options::values::{made_and_freed, values};
@@ -54,7 +54,6 @@ pub struct rocksdb_options_t {
     pub(crate) env: Option<Arc<Environment>>,
     pub(crate) logger: Option<Arc<Logger>>,
     pub(crate) listeners: Vec<Arc<Listener>>,
-    pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) write_buffers: Option<Arc<WriteBuffers>>,
     pub(crate) row_cache: Option<Arc<Cache>>,
     pub(crate) blob_cache: Option<Arc<Cache>>,
@@ -477,10 +476,9 @@ pub unsafe extern "C" fn rocksdb_options_add_eventlistener(
     }
 }
 
+/// The engine always counts. The functions that tell the counts are refused.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_enable_statistics(options: *mut rocksdb_options_t) {
-    (*options).statistics = Some(Arc::default());
-}
+pub extern "C" fn rocksdb_options_enable_statistics(_options: *mut rocksdb_options_t) {}
 
 /// The engine paces its own background work.
 #[unsafe(no_mangle)]

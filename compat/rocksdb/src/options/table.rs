@@ -71,7 +71,9 @@ values! {
         cache_index_and_filter_blocks: c_uchar = 0,
             rocksdb_block_based_options_set_cache_index_and_filter_blocks(c_uchar);
         cache_index_and_filter_blocks_with_high_priority: c_uchar = 1,
-            rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(c_uchar);
+            rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(
+                c_uchar
+            );
         pin_l0_filter_and_index_blocks_in_cache: c_uchar = 0,
             rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(c_uchar);
         pin_top_level_index_and_filter: c_uchar = 1,

@@ -3,11 +3,10 @@
 //! A setter stores, a getter returns what was stored. What the engine makes of a value stands
 //! where it is used, and in the table of `docs/rocksdb.md`.
 
-use std::fmt::Display;
 use std::str::FromStr;
 
-/// A number that a text gives, and that a text shows.
-pub(crate) trait Number: Copy + Display {
+/// A number that a text gives.
+pub(crate) trait Number: Copy {
     /// Returns the number of a text. `true` and `false` are 1 and 0, and `4K`, `4M`, `4G` count
     /// bytes, as in RocksDB's option texts.
     fn read(text: &str) -> Option<Self>;
@@ -71,7 +70,8 @@ macro_rules! values {
         }
 
         impl $values {
-            /// Sets a value by its name. Returns whether there is such a value, and the text is one.
+            /// Sets a value by its name. Returns whether the text is a value; `None` if there is
+            /// none of that name.
             #[allow(dead_code, reason = "not all objects have a text")]
             pub(crate) fn set_named(&mut self, name: &str, text: &str) -> Option<bool> {
                 use $crate::options::values::Number as _;
@@ -81,12 +81,6 @@ macro_rules! values {
                     return Some(true);
                 })*
                 None
-            }
-
-            /// Returns all values as texts.
-            #[allow(dead_code, reason = "not all objects have a text")]
-            pub(crate) fn named(&self) -> Vec<(&'static str, String)> {
-                vec![$((stringify!($field), self.$field.to_string()),)*]
             }
         }
 

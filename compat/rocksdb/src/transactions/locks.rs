@@ -1,8 +1,8 @@
 //! Locks on keys, as pessimistic transactions take them.
 //!
 //! A lock is exclusive, or shared by several transactions. A transaction waits for a lock until its
-//! time is over. With deadlock detection it follows, before it waits, who waits for whom: a way
-//! back to itself is a deadlock.
+//! time is over. With deadlock detection it follows the waits of the holders before it waits: a
+//! way back to itself is a deadlock.
 //!
 //! ```text
 //! 1 holds a, waits for b     2 holds b, asks for a:  2 -> 1 -> 2, a deadlock
@@ -69,7 +69,7 @@ impl Holders {
         alive.filter(|_| conflicts).map(|(owner, _)| *owner).collect()
     }
 
-    /// Gives the lock to a request that nobody is in the way of.
+    /// Gives the lock to a request that no holder is in the way of.
     fn grant(&mut self, request: &Request, now: Instant) {
         self.owners.retain(|(owner, expires)| {
             *owner == request.owner || expires.is_none_or(|end| end > now)
@@ -163,13 +163,6 @@ impl Locks {
         drop(table);
         self.released.notify_all();
     }
-
-    /// Returns whether the transaction holds the lock.
-    pub(crate) fn holds(&self, key: &LockedKey, owner: Owner) -> bool {
-        let table = self.table.lock();
-        let holders = table.keys.get(key);
-        holders.is_some_and(|holders| holders.owners.iter().any(|(own, _)| *own == owner))
-    }
 }
 
 /// After this time a wait looks again whether a holder has expired.
@@ -184,6 +177,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    impl Locks {
+        fn holds(&self, key: &LockedKey, owner: Owner) -> bool {
+            let table = self.table.lock();
+            let holders = table.keys.get(key);
+            holders.is_some_and(|holders| holders.owners.iter().any(|(own, _)| *own == owner))
+        }
+    }
 
     fn request(owner: Owner) -> Request {
         Request {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! pessimistic   put a: lock a     put b: lock b     commit: write, unlock
-//! optimistic    put a: note 17    put b: note 19    commit: a unwritten since 17, b since 19: write
+//! optimistic    put a: note 17    put b: note 19    commit: no a since 17, no b since 19: write
 //! ```
 
 use std::collections::HashMap;
