@@ -63,28 +63,47 @@ static void written_over(rocksdb_t* db, unsigned char overwrite) {
   rocksdb_writebatch_wi_destroy(batch);
 }
 
+static void merge_in(rocksdb_writebatch_wi_t* batch, rocksdb_column_family_handle_t* family,
+                     const char* key, const char* operand) {
+  rocksdb_writebatch_wi_merge_cf(batch, family, TEXT(key), TEXT(operand));
+}
+
+/* A read of operands needs the operator of a column family, so each call names one. */
 static void merges(rocksdb_t* db) {
+  rocksdb_column_family_handle_t* family =
+      rocksdb_create_column_family(db, options, "merges", &error);
+  must("create");
+  rocksdb_put_cf(db, writes, family, TEXT("b"), TEXT("of the database"), &error);
+  rocksdb_put_cf(db, writes, family, TEXT("c"), TEXT("of the database"), &error);
+  must("put");
   rocksdb_writebatch_wi_t* batch = rocksdb_writebatch_wi_create(0, 1);
-  rocksdb_writebatch_wi_put(batch, TEXT("p"), TEXT("base"));
-  rocksdb_writebatch_wi_merge(batch, TEXT("p"), TEXT("1"));
-  rocksdb_writebatch_wi_merge(batch, TEXT("p"), TEXT("2"));
-  rocksdb_writebatch_wi_merge(batch, TEXT("b"), TEXT("3"));
-  rocksdb_writebatch_wi_merge(batch, TEXT("b"), TEXT("4"));
-  rocksdb_writebatch_wi_delete(batch, TEXT("c"));
-  rocksdb_writebatch_wi_merge(batch, TEXT("c"), TEXT("5"));
-  rocksdb_writebatch_wi_merge(batch, TEXT("nowhere"), TEXT("6"));
-  from_batch(batch, "p");
-  from_both(batch, db, "p");
-  from_both(batch, db, "b");
-  from_batch(batch, "c");
-  from_both(batch, db, "c");
-  from_both(batch, db, "nowhere");
-  from_batch(batch, "b");
-  walk_both("merges", batch, db);
+  rocksdb_writebatch_wi_put_cf(batch, family, TEXT("p"), TEXT("base"));
+  merge_in(batch, family, "p", "1");
+  merge_in(batch, family, "p", "2");
+  merge_in(batch, family, "b", "3");
+  merge_in(batch, family, "b", "4");
+  rocksdb_writebatch_wi_delete_cf(batch, family, TEXT("c"));
+  merge_in(batch, family, "c", "5");
+  merge_in(batch, family, "nowhere", "6");
+  const char* const keys[] = {"p", "b", "c", "nowhere"};
+  for (size_t i = 0; i < 4; i++) {
+    size_t length = 0;
+    char* found = rocksdb_writebatch_wi_get_from_batch_cf(batch, options, family, TEXT(keys[i]),
+                                                          &length, &error);
+    printf("batch ");
+    value(keys[i], found, length);
+    found = rocksdb_writebatch_wi_get_from_batch_and_db_cf(batch, db, reads, family,
+                                                           TEXT(keys[i]), &length, &error);
+    printf("both ");
+    value(keys[i], found, length);
+  }
+  rocksdb_iterator_t* base = rocksdb_create_iterator_cf(db, reads, family);
+  walk("merges", rocksdb_writebatch_wi_create_iterator_with_base_cf(batch, base, family));
   rocksdb_write_writebatch_wi(db, writes, batch, &error);
   result("write");
-  entries("written", db);
+  walk("written", rocksdb_create_iterator_cf(db, reads, family));
   rocksdb_writebatch_wi_destroy(batch);
+  rocksdb_column_family_handle_destroy(family);
 }
 
 static void save_points(rocksdb_t* db) {

@@ -89,6 +89,8 @@ static void states(void) {
   rocksdb_transactiondb_close(db);
 }
 
+/* The handle of a prepared transaction lets go of its locks when it is destroyed, so that another
+ * one can prepare writes of the same key. Opening takes the locks of both, and does not fail. */
 static void left_prepared(void) {
   rocksdb_transactiondb_t* db = open_it();
   const char* const names[] = {"a", "b", "c"};
