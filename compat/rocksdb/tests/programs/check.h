@@ -133,9 +133,10 @@ static inline void pinned(const char* what, rocksdb_pinnableslice_t* found) {
   if (error != NULL) {
     result(what);
   } else {
-    bytes(what, rocksdb_pinnableslice_value(found, &length), length);
+    const char* data = found == NULL ? NULL : rocksdb_pinnableslice_value(found, &length);
+    bytes(what, data, length);
   }
-  rocksdb_pinnableslice_destroy(found);
+  if (found != NULL) rocksdb_pinnableslice_destroy(found);
 }
 
 static inline rocksdb_options_t* creating(void) {
