@@ -4,7 +4,7 @@
 //! `rocksdb_OBJECT_get_NAME`, with the default and several values of the type. The expected output
 //! is that of RocksDB 10.4.2.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::library::compiler;
@@ -64,14 +64,17 @@ fn pairs<'a>(functions: &[Function<'a>]) -> BTreeMap<&'a str, Vec<(&'a str, &'a 
 /// Returns the program. Each object has a function of its own.
 fn program() -> String {
     let functions: Vec<_> = FUNCTIONS.lines().filter_map(function).collect();
-    let names: BTreeSet<_> = functions.iter().map(|function| function.name).collect();
     let (mut bodies, mut calls) = (String::new(), String::new());
     for (object, pairs) in pairs(&functions) {
         let create = format!("{object}_create");
-        if !names.contains(create.as_str()) {
-            continue;
-        }
-        let argument = if create.contains("backup") { "\"directory\"" } else { "" };
+        let create = functions.iter().find(|function| function.name == create);
+        let Some(create) = create else { continue };
+        let argument = match create.parameters[..] {
+            ["void"] => "",
+            ["const char*"] => "\"directory\"",
+            _ => continue,
+        };
+        let create = create.name;
         let short = object.trim_start_matches("rocksdb_");
         write!(bodies, "static void of_{short}(void) {{\n  {object}_t* object = ").unwrap();
         writeln!(bodies, "{create}({argument});").unwrap();
