@@ -34,13 +34,10 @@ pub unsafe extern "C" fn rocksdb_close(db: *mut rocksdb_t) {
 }
 
 /// Returns the engine's options for calls that name no families.
-unsafe fn plain_options(
-    options: *const rocksdb_options_t,
-    directory: &std::path::Path,
-) -> Outcome<foldb::Options> {
+unsafe fn plain_options(options: *const rocksdb_options_t) -> Outcome<foldb::Options> {
     let options = arg(options, "options")?;
     let families = [Wanted { name: DEFAULT_FAMILY, options, ttl: None }];
-    let mut engine = engine_options(options, directory, &families)?;
+    let mut engine = engine_options(options, &families)?;
     engine.default.merge_operator = None;
     Ok(engine)
 }
@@ -54,7 +51,7 @@ pub unsafe extern "C" fn rocksdb_destroy_db(
 ) {
     call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options, &directory)?;
+        let options = plain_options(options)?;
         refuse_foreign(&directory, &options)?;
         Ok(Db::destroy(&directory, &options)?)
     });
@@ -81,7 +78,7 @@ pub unsafe extern "C" fn rocksdb_repair_db(
 ) {
     call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options, &directory)?;
+        let options = plain_options(options)?;
         refuse_foreign(&directory, &options)?;
         Db::repair(&directory, options)?;
         Ok(())
@@ -98,7 +95,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 ) -> *mut *mut c_char {
     let names = call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options, &directory)?;
+        let options = plain_options(options)?;
         let db = Db::open_read_only(&directory, options).map_err(|error| match error.kind() {
             ErrorKind::DatabaseMissing => Status::new(
                 Code::IoError,
