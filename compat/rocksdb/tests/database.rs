@@ -144,7 +144,9 @@ fn a_directory_of_rocksdb_is_refused_and_stays_as_it_is() {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
     let (options, path) = (creating(), c_path(dir.path()));
-    let open = error_of(|error| drop(unsafe { rocksdb_open(options, path.as_ptr(), error) }));
+    let open = error_of(|error| {
+        unsafe { rocksdb_open(options, path.as_ptr(), error) };
+    });
     let destroy = error_of(|error| unsafe { rocksdb_destroy_db(options, path.as_ptr(), error) });
     for error in [open, destroy] {
         let error = error.expect("an error");
@@ -223,6 +225,8 @@ fn a_database_with_a_time_to_live_opens_with_one_only() {
     assert_eq!(put(db, "k", b"v"), None);
     assert_eq!(get(db, "k"), Ok(Some(b"v".to_vec())));
     unsafe { rocksdb_close(db) };
-    let plain = error_of(|error| drop(unsafe { rocksdb_open(options, path.as_ptr(), error) }));
+    let plain = error_of(|error| {
+        unsafe { rocksdb_open(options, path.as_ptr(), error) };
+    });
     assert!(plain.unwrap().contains("time to live"));
 }

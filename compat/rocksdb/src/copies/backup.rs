@@ -145,7 +145,7 @@ impl rocksdb_backup_engine_t {
 
     /// Replaces what a directory holds by a backup; `None` is the newest.
     fn restore(&self, id: Option<u32>, directory: &Path) -> Outcome<()> {
-        refuse_foreign(directory, &self.options)?;
+        refuse_foreign(directory)?;
         Db::destroy(directory, &self.options)?;
         let restored = self.backups.restore(id.map(u64::from), directory);
         match restored {

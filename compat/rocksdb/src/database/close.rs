@@ -52,21 +52,27 @@ pub unsafe extern "C" fn rocksdb_destroy_db(
     call(errptr, || {
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
-        refuse_foreign(&directory, &options)?;
+        refuse_foreign(&directory)?;
         Ok(Db::destroy(&directory, &options)?)
     });
 }
 
-/// Refuses a directory of RocksDB or LevelDB.
+/// Refuses a directory of RocksDB: it has a file of options, which no database of the engine has.
 ///
 /// # Errors
 /// `Invalid argument`, naming the import.
-pub(crate) fn refuse_foreign(directory: &std::path::Path, options: &foldb::Options) -> Outcome<()> {
-    let found = foldb::operators::check_output(directory, options);
-    match found {
-        Err(error) if error.kind() == ErrorKind::ForeignDatabase => Err(error.into()),
-        _ => Ok(()),
+pub(crate) fn refuse_foreign(directory: &std::path::Path) -> Outcome<()> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let is_options = |name: std::ffi::OsString| name.to_string_lossy().starts_with("OPTIONS-");
+    if !names.into_iter().any(is_options) {
+        return Ok(());
     }
+    let shown = directory.display();
+    Err(Status::invalid(format!(
+        "{shown} holds a database of RocksDB, and nothing in it was changed: \
+         import it with `foldb import --from rocksdb {shown} NEW`, and open NEW"
+    )))
 }
 
 /// Repairs a database in place. Refuses one of RocksDB's own, and changes nothing in it.
@@ -79,7 +85,7 @@ pub unsafe extern "C" fn rocksdb_repair_db(
     call(errptr, || {
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
-        refuse_foreign(&directory, &options)?;
+        refuse_foreign(&directory)?;
         Db::repair(&directory, options)?;
         Ok(())
     });

@@ -14,6 +14,7 @@ use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
 use parking_lot::RwLock;
 
 use crate::boundary::{arg, array, call, handle, path, text};
+use crate::database::close::refuse_foreign;
 use crate::database::family::{
     create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id,
 };
@@ -132,6 +133,7 @@ pub(crate) fn open(
     if !families.iter().any(|family| family.name == DEFAULT_FAMILY) {
         return Err(Status::invalid("Default column family not specified"));
     }
+    refuse_foreign(&directory)?;
     let own = engine_options(options, families)?;
     let (engine, opened) = match mode {
         Mode::Writable => {
