@@ -22,7 +22,7 @@ use foldb_rocksdb::transactions::databases::{
 };
 use foldb_rocksdb::transactions::handle::{
     rocksdb_transaction_begin, rocksdb_transaction_commit, rocksdb_transaction_destroy,
-    rocksdb_transaction_prepare, rocksdb_transaction_set_name,
+    rocksdb_transaction_prepare, rocksdb_transaction_set_name, rocksdb_transaction_t,
     rocksdb_transactiondb_get_prepared_transactions,
 };
 use foldb_rocksdb::transactions::options::{
@@ -156,6 +156,19 @@ fn a_directory_of_rocksdb_is_refused_and_stays_as_it_is() {
     assert_eq!(std::fs::read(dir.path().join("CURRENT")).unwrap(), b"MANIFEST-000005\n");
 }
 
+/// Puts `k` in a transaction named `first`, and prepares it.
+unsafe fn prepare(transaction: *mut rocksdb_transaction_t) {
+    let (name, key) = (b"first".as_ptr().cast(), b"k".as_ptr().cast());
+    let named = error_of(|error| unsafe {
+        rocksdb_transaction_set_name(transaction, name, 5, error);
+    });
+    let put = error_of(|error| unsafe {
+        rocksdb_transaction_put(transaction, key, 1, key, 1, error);
+    });
+    let prepared = error_of(|error| unsafe { rocksdb_transaction_prepare(transaction, error) });
+    assert_eq!((named, put, prepared), (None, None, None));
+}
+
 #[test]
 fn a_prepared_transaction_survives_a_close_with_its_locks() {
     let dir = tempfile::tempdir().unwrap();
@@ -174,14 +187,7 @@ fn a_prepared_transaction_survives_a_close_with_its_locks() {
     unsafe {
         let db = open();
         let transaction = rocksdb_transaction_begin(db, write, begin, ptr::null_mut());
-        let name = b"first".as_ptr().cast();
-        let named = error_of(|error| rocksdb_transaction_set_name(transaction, name, 5, error));
-        assert_eq!(named, None);
-        let put = error_of(|error| {
-            rocksdb_transaction_put(transaction, key.0, key.1, key.0, key.1, error);
-        });
-        assert_eq!(put, None);
-        assert_eq!(error_of(|error| rocksdb_transaction_prepare(transaction, error)), None);
+        prepare(transaction);
         rocksdb_transactiondb_close(db);
         rocksdb_transaction_destroy(transaction);
 

@@ -158,5 +158,6 @@ of_transactions! {
     rocksdb_transactiondb_t:
         rocksdb_transactiondb_property_value, rocksdb_transactiondb_property_int;
     rocksdb_optimistictransactiondb_t:
-        rocksdb_optimistictransactiondb_property_value, rocksdb_optimistictransactiondb_property_int;
+        rocksdb_optimistictransactiondb_property_value,
+        rocksdb_optimistictransactiondb_property_int;
 }
