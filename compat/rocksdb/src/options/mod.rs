@@ -1,7 +1,7 @@
 //! The options of a database and of a column family, which are one object in C.
 //!
 //! A program fills the object before an open. The open copies it, so later changes have no effect.
-//! Plain values stand in one list; [`effect`] tells what the engine makes of them.
+//! Plain values stand in one list; `effect` tells what the engine makes of them.
 
 pub mod calls;
 pub mod compression;
