@@ -27,6 +27,7 @@
 
 pub mod batch;
 mod boundary;
+pub mod copies;
 pub mod database;
 pub mod iterator;
 pub mod objects;
@@ -52,10 +53,15 @@ mod signatures {
 mod exports {
     pub(crate) use crate::batch::with_index::*;
     pub(crate) use crate::batch::*;
+    pub(crate) use crate::copies::backup::*;
+    pub(crate) use crate::copies::checkpoint::*;
     pub(crate) use crate::database::close::*;
     pub(crate) use crate::database::family::*;
+    pub(crate) use crate::database::memory::*;
+    pub(crate) use crate::database::metadata::*;
     pub(crate) use crate::database::open::*;
     pub(crate) use crate::database::pinned::*;
+    pub(crate) use crate::database::properties::*;
     pub(crate) use crate::database::reads::*;
     pub(crate) use crate::database::snapshot::*;
     pub(crate) use crate::database::upkeep::*;

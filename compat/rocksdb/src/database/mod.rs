@@ -9,8 +9,11 @@
 
 pub mod close;
 pub mod family;
+pub mod memory;
+pub mod metadata;
 pub mod open;
 pub mod pinned;
+pub mod properties;
 pub mod reads;
 pub mod snapshot;
 pub mod upkeep;

@@ -1,7 +1,7 @@
 //! The options of a database and of a column family, which are one object in C.
 //!
 //! A program fills the object before an open. The open copies it, so later changes have no effect.
-//! Plain values stand in one list; [`effect`] tells what the engine makes of them.
+//! Plain values stand in one list; `effect` tells what the engine makes of them.
 
 pub mod calls;
 pub mod compression;
@@ -13,10 +13,9 @@ pub mod text;
 pub(crate) mod values;
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::boundary::{array, free, handle, path};
+use crate::boundary::{array, free, handle};
 use crate::objects::cache::{Cache, rocksdb_cache_t};
 use crate::objects::compaction_filter::{
     FilterSource, rocksdb_compactionfilter_t, rocksdb_compactionfilterfactory_t,
@@ -57,9 +56,6 @@ pub struct rocksdb_options_t {
     pub(crate) write_buffers: Option<Arc<WriteBuffers>>,
     pub(crate) row_cache: Option<Arc<Cache>>,
     pub(crate) blob_cache: Option<Arc<Cache>>,
-    /// Directories of tables, of the database and of the family.
-    pub(crate) table_paths: Vec<PathBuf>,
-    pub(crate) wal_dir: Option<PathBuf>,
 }
 
 /// The settings of a codec, beside its number.
@@ -175,7 +171,7 @@ values! {
         memtable_avg_op_scan_flush_trigger: u32 = 0,
             rocksdb_options_set_memtable_avg_op_scan_flush_trigger(u32),
             rocksdb_options_get_memtable_avg_op_scan_flush_trigger;
-        statistics_level: c_int = 3,
+        statistics_level: c_int = 0,
             rocksdb_options_set_statistics_level(c_int), rocksdb_options_get_statistics_level;
         skip_stats_update_on_db_open: c_uchar = 0,
             rocksdb_options_set_skip_stats_update_on_db_open(c_uchar),
@@ -476,9 +472,14 @@ pub unsafe extern "C" fn rocksdb_options_add_eventlistener(
     }
 }
 
+/// RocksDB: `StatsLevel::kExceptDetailedTimers`.
+const ENABLED: c_int = 3;
+
 /// The engine always counts. The functions that tell the counts are refused.
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_enable_statistics(_options: *mut rocksdb_options_t) {}
+pub unsafe extern "C" fn rocksdb_options_enable_statistics(options: *mut rocksdb_options_t) {
+    (*options).values.statistics_level = ENABLED;
+}
 
 /// The engine paces its own background work.
 #[unsafe(no_mangle)]
@@ -512,40 +513,30 @@ pub unsafe extern "C" fn rocksdb_options_set_blob_cache(
     (*options).blob_cache = cache.as_ref().map(|own| own.0.clone());
 }
 
-unsafe fn set_table_paths(
-    options: *mut rocksdb_options_t,
-    paths: *const *const rocksdb_dbpath_t,
-    count: usize,
+/// All files of a database lie in its own directory.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_options_set_db_paths(
+    _options: *mut rocksdb_options_t,
+    _paths: *mut *const rocksdb_dbpath_t,
+    _count: usize,
 ) {
-    let paths = array(paths, count).unwrap_or_default();
-    (*options).table_paths =
-        paths.iter().filter_map(|own| own.as_ref()).map(|own| own.path.clone()).collect();
 }
 
+/// All files of a database lie in its own directory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_db_paths(
-    options: *mut rocksdb_options_t,
-    paths: *mut *const rocksdb_dbpath_t,
-    count: usize,
+pub extern "C" fn rocksdb_options_set_cf_paths(
+    _options: *mut rocksdb_options_t,
+    _paths: *mut *const rocksdb_dbpath_t,
+    _count: usize,
 ) {
-    set_table_paths(options, paths, count);
 }
 
+/// All files of a database lie in its own directory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_cf_paths(
-    options: *mut rocksdb_options_t,
-    paths: *mut *const rocksdb_dbpath_t,
-    count: usize,
+pub extern "C" fn rocksdb_options_set_wal_dir(
+    _options: *mut rocksdb_options_t,
+    _directory: *const c_char,
 ) {
-    set_table_paths(options, paths, count);
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_wal_dir(
-    options: *mut rocksdb_options_t,
-    directory: *const c_char,
-) {
-    (*options).wal_dir = path(directory, "wal_dir").ok();
 }
 
 /// The engine writes no log of text.
