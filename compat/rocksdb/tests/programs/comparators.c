@@ -102,13 +102,13 @@ static void another_order(void) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_t* db = rocksdb_open(options, path_of("own"), &error);
   printf("database: %s\n", db == NULL ? "none" : "open");
-  result("open with the order of bytes");
+  kind("open with the order of bytes");
   rocksdb_comparator_t* order =
       rocksdb_comparator_create(NULL, nothing, without_case, name_without_case);
   rocksdb_options_set_comparator(options, order);
   db = rocksdb_open(options, path_of("own"), &error);
   printf("database: %s\n", db == NULL ? "none" : "open");
-  result("open with another order");
+  kind("open with another order");
   rocksdb_options_destroy(options);
   rocksdb_comparator_destroy(order);
 }

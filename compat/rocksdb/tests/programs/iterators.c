@@ -184,31 +184,6 @@ static void ways_to_read(rocksdb_t* db) {
   rocksdb_readoptions_destroy(options);
 }
 
-static void too_many_skipped(void) {
-  rocksdb_options_t* options = creating();
-  rocksdb_t* db = opened(options, "skipped");
-  for (char letter = 'a'; letter <= 'z'; letter++) {
-    const char key[2] = {letter, '\0'};
-    put(db, key, key);
-    if (letter == 'a' || letter == 'z') continue;
-    rocksdb_delete(db, writes, TEXT(key), &error);
-    must("delete");
-  }
-  rocksdb_readoptions_t* few = rocksdb_readoptions_create();
-  rocksdb_readoptions_set_max_skippable_internal_keys(few, 5);
-  rocksdb_iterator_t* iterator = rocksdb_create_iterator(db, few);
-  rocksdb_iter_seek_to_first(iterator);
-  at("first", iterator);
-  rocksdb_iter_next(iterator);
-  printf("valid: %d\n", rocksdb_iter_valid(iterator));
-  rocksdb_iter_get_error(iterator, &error);
-  kind("next over 24 deletions, 5 allowed");
-  rocksdb_iter_destroy(iterator);
-  rocksdb_readoptions_destroy(few);
-  rocksdb_close(db);
-  rocksdb_options_destroy(options);
-}
-
 int main(int count, char** arguments) {
   start(count, arguments);
   rocksdb_options_t* options = creating();
@@ -231,7 +206,6 @@ int main(int count, char** arguments) {
   prefixes();
   tailing();
   families();
-  too_many_skipped();
   rocksdb_close(db);
   rocksdb_options_destroy(options);
   return finish();
