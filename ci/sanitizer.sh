@@ -30,6 +30,8 @@ fi
 # of the Rust half. The test skips without a C++ compiler.
 if [ "$kind" = address ]; then
     cargo test -p foldb-leveldb --test drop_in -- --ignored
+    # librocksdb: they see the programs in C, and the heap of the library.
+    cargo test -p foldb-rocksdb --test drop_in -- --ignored sanitizers
 fi
 
 export CARGO_TARGET_DIR="${SANITIZER_TARGET_DIR:-target/$kind-sanitizer}"

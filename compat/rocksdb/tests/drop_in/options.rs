@@ -41,8 +41,15 @@ fn values(kind: &str) -> &'static [&'static str] {
     }
 }
 
+/// A setter, its getter, and the type of what it sets.
+struct Pair<'a> {
+    setter: &'a str,
+    getter: &'a str,
+    kind: &'a str,
+}
+
 /// Returns the pairs of setter and getter, by the object that they belong to.
-fn pairs<'a>(functions: &[Function<'a>]) -> BTreeMap<&'a str, Vec<(&'a str, &'a str, &'a str)>> {
+fn pairs<'a>(functions: &[Function<'a>]) -> BTreeMap<&'a str, Vec<Pair<'a>>> {
     let by_name: BTreeMap<&str, &Function<'a>> =
         functions.iter().map(|function| (function.name, function)).collect();
     let mut pairs: BTreeMap<&str, Vec<_>> = BTreeMap::new();
@@ -55,45 +62,56 @@ fn pairs<'a>(functions: &[Function<'a>]) -> BTreeMap<&'a str, Vec<(&'a str, &'a 
         };
         if getter.parameters.len() == 1 && !values(kind).is_empty() {
             assert!(!values(getter.result).is_empty(), "{}", getter.name);
-            pairs.entry(object).or_default().push((setter.name, getter.name, kind));
+            let pair = Pair { setter: setter.name, getter: getter.name, kind };
+            pairs.entry(object).or_default().push(pair);
         }
     }
     pairs
 }
 
+/// Prints what a getter returned.
+const SHOW: &str = r#"#include "check.h"
+
+static void show(const char* what, double seen) {
+  printf("%s: %.17g\n", what, seen);
+}
+
+"#;
+
 /// Returns the program. Each object has a function of its own.
 fn program() -> String {
     let functions: Vec<_> = FUNCTIONS.lines().filter_map(function).collect();
-    let (mut bodies, mut calls) = (String::new(), String::new());
+    let (mut program, mut calls) = (SHOW.to_owned(), String::new());
     for (object, pairs) in pairs(&functions) {
         let create = format!("{object}_create");
-        let create = functions.iter().find(|function| function.name == create);
-        let Some(create) = create else { continue };
+        let Some(create) = functions.iter().find(|it| it.name == create) else { continue };
         let argument = match create.parameters[..] {
             ["void"] => "",
             ["const char*"] => "\"directory\"",
             _ => continue,
         };
-        let create = create.name;
-        let short = object.trim_start_matches("rocksdb_");
-        write!(bodies, "static void of_{short}(void) {{\n  {object}_t* object = ").unwrap();
-        writeln!(bodies, "{create}({argument});").unwrap();
-        for (setter, getter, kind) in pairs {
-            let show = format!("  show(\"{getter}\", (double){getter}(object));");
-            writeln!(bodies, "{show}").unwrap();
-            for value in values(kind) {
-                writeln!(bodies, "  {setter}(object, {value});\n{show}").unwrap();
-            }
-        }
-        writeln!(bodies, "  {object}_destroy(object);\n}}\n").unwrap();
-        writeln!(calls, "  of_{short}();").unwrap();
+        let name = object.trim_start_matches("rocksdb_");
+        writeln!(program, "static void of_{name}(void) {{").unwrap();
+        writeln!(program, "  {object}_t* object = {}({argument});", create.name).unwrap();
+        program += &calls_of(&pairs);
+        writeln!(program, "  {object}_destroy(object);\n}}\n").unwrap();
+        writeln!(calls, "  of_{name}();").unwrap();
     }
-    format!(
-        "#include \"check.h\"\n\n\
-         static void show(const char* what, double seen) {{ printf(\"%s: %.17g\\n\", what, seen); }}\n\n\
-         {bodies}int main(int count, char** arguments) {{\n  start(count, arguments);\n{calls}  \
-         return finish();\n}}\n"
-    )
+    program += "int main(int count, char** arguments) {\n  start(count, arguments);\n";
+    program + &calls + "  return finish();\n}\n"
+}
+
+/// Returns the calls of each setter of an object, with a call of its getter before and after.
+fn calls_of(pairs: &[Pair<'_>]) -> String {
+    let mut calls = String::new();
+    for Pair { setter, getter, kind } in pairs {
+        let show = format!("  show(\"{getter}\", (double){getter}(object));");
+        writeln!(calls, "{show}").unwrap();
+        for value in values(kind) {
+            writeln!(calls, "  {setter}(object, {value});\n{show}").unwrap();
+        }
+    }
+    calls
 }
 
 #[test]

@@ -64,7 +64,7 @@ static void files(rocksdb_t* db) {
   rocksdb_livefiles_destroy(list);
 }
 
-/* Prints what the levels of a family hold together: which one holds a file is not to be relied on. */
+/* Prints what the levels of a family hold together: which one holds a file is open. */
 static void metadata(rocksdb_t* db) {
   rocksdb_column_family_metadata_t* family = rocksdb_get_column_family_metadata(db);
   char* name = rocksdb_column_family_metadata_get_name(family);

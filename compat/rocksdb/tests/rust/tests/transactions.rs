@@ -85,7 +85,7 @@ fn a_savepoint_takes_writes_back() {
     assert_eq!(db.get(b"b").unwrap(), None);
 }
 
-/// A prepared transaction outlives the database: whoever opens it again decides.
+/// A prepared transaction outlives the database: the program that opens it again decides.
 #[test]
 fn a_prepared_transaction_waits_for_its_decision() {
     let dir = directory();
