@@ -46,7 +46,9 @@ fn the_rocksdb_crate_works_with_our_library() {
         return;
     };
     let mut command = Command::new(env!("CARGO"));
-    command.args(["test", "--quiet", "--locked", "--no-fail-fast"]).current_dir(own_directory().join("tests/rust"));
+    command
+        .args(["test", "--quiet", "--locked", "--no-fail-fast"])
+        .current_dir(own_directory().join("tests/rust"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rocksdb-crate");
     command.env("CARGO_TARGET_DIR", target).env("LIBCLANG_PATH", libclang);
     command.env("ROCKSDB_LIB_DIR", &ours().lib).env("ROCKSDB_INCLUDE_DIR", &ours().include);
