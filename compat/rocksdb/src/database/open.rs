@@ -14,6 +14,7 @@ use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
 use parking_lot::RwLock;
 
 use crate::boundary::{arg, array, call, handle, path, text};
+use crate::database::events::DatabaseEvents;
 use crate::database::family::{
     create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id,
 };
@@ -133,7 +134,9 @@ pub(crate) fn open(
     if !families.iter().any(|family| family.name == DEFAULT_FAMILY) {
         return Err(Status::invalid("Default column family not specified"));
     }
-    let own = engine_options(options, &directory, families)?;
+    let mut own = engine_options(options, &directory, families)?;
+    let events = DatabaseEvents::of(options);
+    own.listeners.push(events.clone());
     let (engine, opened) = match mode {
         Mode::Writable => {
             let db = Db::open(&directory, own).map_err(|error| open_error(error, &directory))?;
@@ -165,8 +168,13 @@ pub(crate) fn open(
         default,
         families: RwLock::new(opened.into_iter().map(|family| (family.id, family)).collect()),
         compactions_disabled: false.into(),
+        events,
     });
     database.count_write_buffers();
+    if let Some(statistics) = &database.options.statistics {
+        statistics.attach(&database);
+    }
+    database.events.attach(&database);
     Ok(database)
 }
 

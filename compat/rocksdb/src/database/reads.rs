@@ -8,8 +8,10 @@ use foldb::Value;
 use crate::boundary::{arg, array, bytes, call, copy, slices, store_error, store_len, value_copy};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::pinned::{pinned, rocksdb_pinnableslice_t};
-use crate::database::{Family, FamilyKeyspace, rocksdb_t};
+use crate::database::{Database, Family, FamilyKeyspace, rocksdb_t};
+use crate::objects::statistics::{Count, Measure, Statistics};
 use crate::options::calls::{no_timestamps, rocksdb_readoptions_t};
+use crate::perf;
 use crate::status::{Code, Outcome, Status};
 
 impl Family {
@@ -57,10 +59,58 @@ unsafe fn get(
 ) -> Outcome<Option<Value>> {
     let (db, options) = (arg(db, "db")?, arg(options, "options")?);
     let key = bytes(key, key_len)?;
-    match family.as_ref() {
-        Some(own) => own.family.get(options, key),
-        None => db.database.default.get(options, key),
+    let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
+    let found = match &db.database.options.statistics {
+        None => family.get(options, key),
+        Some(statistics) => counted_get(statistics, || family.get(options, key)),
+    };
+    if let Ok(Some(value)) = &found {
+        perf::note_get(value.len());
     }
+    found
+}
+
+/// Reads a key, and counts the read.
+fn counted_get(
+    statistics: &Statistics,
+    read: impl FnOnce() -> Outcome<Option<Value>>,
+) -> Outcome<Option<Value>> {
+    let found = statistics.timed(Measure::Get, read)?;
+    statistics.count(Count::KeysRead, 1);
+    if let Some(value) = &found {
+        statistics.count(Count::BytesRead, value.len() as u64);
+        statistics.measure_bytes(Measure::BytesPerRead, value.len() as u64);
+    }
+    Ok(found)
+}
+
+/// What a read of several keys found.
+type Found = Vec<Outcome<Option<Value>>>;
+
+/// Reads several keys, and counts the read.
+fn counted_multi_get(
+    database: &Database,
+    read: impl FnOnce() -> Outcome<Found>,
+) -> Outcome<Found> {
+    let Some(statistics) = &database.options.statistics else {
+        let found = read()?;
+        perf::note_multi_get(bytes_of(&found));
+        return Ok(found);
+    };
+    let found = statistics.timed(Measure::MultiGet, read)?;
+    let values = found.iter().flatten().flatten();
+    statistics.count(Count::MultiGets, 1);
+    statistics.count(Count::MultiGetKeys, found.len() as u64);
+    statistics.count(Count::MultiGetFound, values.count() as u64);
+    statistics.count(Count::MultiGetBytes, bytes_of(&found));
+    statistics.measure_bytes(Measure::BytesPerMultiGet, bytes_of(&found));
+    perf::note_multi_get(bytes_of(&found));
+    Ok(found)
+}
+
+/// Returns the bytes of the values that a read of several keys found.
+fn bytes_of(found: &Found) -> u64 {
+    found.iter().flatten().flatten().map(|value| value.len() as u64).sum()
 }
 
 /// Checks that a call of a family names one.
@@ -176,7 +226,8 @@ unsafe fn multi_get(
     options: *const rocksdb_readoptions_t,
     keys: &[&[u8]],
 ) -> Outcome<Vec<Outcome<Option<Value>>>> {
-    arg(db, "db")?.database.default.multi_get(arg(options, "options")?, keys)
+    let (database, options) = (&arg(db, "db")?.database, arg(options, "options")?);
+    counted_multi_get(database, || database.default.multi_get(options, keys))
 }
 
 #[unsafe(no_mangle)]
@@ -217,17 +268,19 @@ pub unsafe extern "C" fn rocksdb_multi_get_cf(
 ) {
     let arrays = ValueArrays { values, lens: value_lens, errors };
     let mut failed = ptr::null_mut();
-    let read = || -> Outcome<Vec<Outcome<Option<Value>>>> {
+    let read = || {
+        let database = &arg(db, "db")?.database;
         let mut options = arg(options, "options")?.clone();
         if options.engine.snapshot.is_none() {
-            options.engine.snapshot = Some(arg(db, "db")?.database.snapshot());
+            options.engine.snapshot = Some(database.snapshot());
         }
         let families = array(families, count)?;
         let keys = slices(keys, key_lens, count)?;
         let each = families.iter().zip(keys);
-        Ok(each
-            .map(|(&family, key)| arg(family, "column_family")?.family.get(&options, key))
-            .collect())
+        let read = |(&family, key): (&*const rocksdb_column_family_handle_t, &[u8])| {
+            arg(family, "column_family")?.family.get(&options, key)
+        };
+        counted_multi_get(database, || Ok(each.map(read).collect()))
     };
     let found = call(&mut failed, read);
     libc::free(failed.cast());
@@ -253,9 +306,10 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
 ) {
     let mut failed = ptr::null_mut();
     let found = call(&mut failed, || {
-        arg(db, "db")?;
+        let database = &arg(db, "db")?.database;
         let family = &arg(family, "column_family")?.family;
-        family.multi_get(arg(options, "options")?, &slices(keys, key_lens, count)?)
+        let (options, keys) = (arg(options, "options")?, slices(keys, key_lens, count)?);
+        counted_multi_get(database, || family.multi_get(options, &keys))
     });
     libc::free(failed.cast());
     let unread = || Err(Status::invalid("the keys cannot be read"));
