@@ -27,6 +27,7 @@
 
 pub mod batch;
 mod boundary;
+pub mod copies;
 pub mod database;
 pub mod iterator;
 pub mod objects;
@@ -53,6 +54,8 @@ mod signatures {
 mod exports {
     pub(crate) use crate::batch::with_index::*;
     pub(crate) use crate::batch::*;
+    pub(crate) use crate::copies::backup::*;
+    pub(crate) use crate::copies::checkpoint::*;
     pub(crate) use crate::database::close::*;
     pub(crate) use crate::database::family::*;
     pub(crate) use crate::database::memory::*;

@@ -918,17 +918,13 @@ ROCKSDB_LIBRARY_API void rocksdb_writebatch_wi_update_timestamps(
 /* Properties and sizes. These calls answer with numbers and texts about a
    database. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_property_value(rocksdb_t* db,
     const char* propname);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_property_int(rocksdb_t* db,
     const char* propname, uint64_t* out_val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_property_int_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, const char* propname,
     uint64_t* out_val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_property_value_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family, const char* propname);
 ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes(rocksdb_t* db,
@@ -949,96 +945,66 @@ ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes_cf_with_flags(rocksdb_t* db,
 /* Metadata of files. These objects list the table files of a database, level by
    level. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_livefiles_count(
     const rocksdb_livefiles_t* files);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_column_family_name(
     const rocksdb_livefiles_t* files, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_name(
     const rocksdb_livefiles_t* files, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_livefiles_level(
     const rocksdb_livefiles_t* files, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_livefiles_size(
     const rocksdb_livefiles_t* files, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_smallestkey(
     const rocksdb_livefiles_t* files, int index, size_t* size);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_largestkey(
     const rocksdb_livefiles_t* files, int index, size_t* size);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_livefiles_entries(
     const rocksdb_livefiles_t* files, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_livefiles_deletions(
     const rocksdb_livefiles_t* files, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_livefiles_destroy(
     const rocksdb_livefiles_t* files);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_column_family_metadata_t*
 rocksdb_get_column_family_metadata(rocksdb_t* db);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_column_family_metadata_t*
 rocksdb_get_column_family_metadata_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* column_family);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_column_family_metadata_destroy(
     rocksdb_column_family_metadata_t* cf_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_column_family_metadata_get_size(
     rocksdb_column_family_metadata_t* cf_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_column_family_metadata_get_file_count(
     rocksdb_column_family_metadata_t* cf_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_column_family_metadata_get_name(
     rocksdb_column_family_metadata_t* cf_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_column_family_metadata_get_level_count(
     rocksdb_column_family_metadata_t* cf_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_level_metadata_t*
 rocksdb_column_family_metadata_get_level_metadata(
     rocksdb_column_family_metadata_t* cf_meta, size_t i);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_level_metadata_destroy(
     rocksdb_level_metadata_t* level_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_level_metadata_get_level(
     rocksdb_level_metadata_t* level_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_level_metadata_get_size(
     rocksdb_level_metadata_t* level_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_level_metadata_get_file_count(
     rocksdb_level_metadata_t* level_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_sst_file_metadata_t*
 rocksdb_level_metadata_get_sst_file_metadata(
     rocksdb_level_metadata_t* level_meta, size_t i);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_sst_file_metadata_destroy(
     rocksdb_sst_file_metadata_t* file_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_relative_filename(
     rocksdb_sst_file_metadata_t* file_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_directory(
     rocksdb_sst_file_metadata_t* file_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_sst_file_metadata_get_size(
     rocksdb_sst_file_metadata_t* file_meta);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_smallestkey(
     rocksdb_sst_file_metadata_t* file_meta, size_t* len);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_sst_file_metadata_get_largestkey(
     rocksdb_sst_file_metadata_t* file_meta, size_t* len);
 
@@ -1357,9 +1323,11 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_paranoid_checks(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_paranoid_checks(
     rocksdb_options_t* options);
+/* ignored: all files of a database lie in its own directory */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_db_paths(
     rocksdb_options_t* options, const rocksdb_dbpath_t** path_values,
     size_t num_paths);
+/* ignored: all files of a database lie in its own directory */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_cf_paths(
     rocksdb_options_t* options, const rocksdb_dbpath_t** path_values,
     size_t num_paths);
@@ -1399,6 +1367,7 @@ ROCKSDB_LIBRARY_API int rocksdb_options_get_table_cache_numshardbits(
 /* ignored: the engine writes no log of text */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_db_log_dir(
     rocksdb_options_t* options, const char* path);
+/* ignored: all files of a database lie in its own directory */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_wal_dir(rocksdb_options_t* options,
     const char* path);
 /* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
@@ -1962,21 +1931,16 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log_level(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_info_log_level(
     rocksdb_options_t* options);
-/* ignored: the functions that tell the counts are not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_options_enable_statistics(
     rocksdb_options_t* options);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_statistics_level(
     rocksdb_options_t* options, int level);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_statistics_level(
     rocksdb_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_options_statistics_get_string(
     rocksdb_options_t* opt);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_statistics_get_ticker_count(
     rocksdb_options_t* opt, uint32_t ticker_type);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_options_statistics_get_histogram_data(
     rocksdb_options_t* opt, uint32_t histogram_type,
     rocksdb_statistics_histogram_data_t* const data);
@@ -2008,37 +1972,26 @@ ROCKSDB_LIBRARY_API unsigned int rocksdb_options_get_stats_persist_period_sec(
 /* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_dump_malloc_stats(
     rocksdb_options_t* options, unsigned char value);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_statistics_histogram_data_t*
 rocksdb_statistics_histogram_data_create(void);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_statistics_histogram_data_destroy(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_median(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_p95(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_p99(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_average(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_std_dev(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_max(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_statistics_histogram_data_get_count(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_statistics_histogram_data_get_sum(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_min(
     rocksdb_statistics_histogram_data_t* data);
 
@@ -2325,126 +2278,94 @@ ROCKSDB_LIBRARY_API void rocksdb_logger_destroy(rocksdb_logger_t* logger);
 /* Event listeners. A listener hears of flushes, compactions, ingestions, stalls
    and errors. The objects with `info` in their name say more. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_flushjobinfo_cf_name(
     const rocksdb_flushjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_flushjobinfo_file_path(
     const rocksdb_flushjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_flushjobinfo_triggered_writes_slowdown(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_flushjobinfo_triggered_writes_stop(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_flushjobinfo_largest_seqno(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_flushjobinfo_smallest_seqno(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: the engine decides by itself when to go on after an error */
 ROCKSDB_LIBRARY_API void rocksdb_reset_status(rocksdb_status_ptr_t* status_ptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_compactionjobinfo_status(
     const rocksdb_compactionjobinfo_t* info, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_cf_name(
     const rocksdb_compactionjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_input_files_count(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_input_file_at(
     const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_output_files_count(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_output_file_at(
     const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_elapsed_micros(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_num_corrupt_keys(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_compactionjobinfo_base_input_level(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_compactionjobinfo_output_level(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_input_records(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_output_records(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_total_input_bytes(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_total_output_bytes(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_compactionjobinfo_compaction_reason(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_num_input_files(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t
 rocksdb_compactionjobinfo_num_input_files_at_output_level(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_subcompactionjobinfo_status(
     const rocksdb_subcompactionjobinfo_t* info, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_subcompactionjobinfo_cf_name(
     const rocksdb_subcompactionjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_subcompactionjobinfo_thread_id(
     const rocksdb_subcompactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_base_input_level(
     const rocksdb_subcompactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_output_level(
     const rocksdb_subcompactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char* rocksdb_externalfileingestioninfo_cf_name(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char*
 rocksdb_externalfileingestioninfo_internal_file_path(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_writestallinfo_cf_name(
     const rocksdb_writestallinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_writestallcondition_t*
 rocksdb_writestallinfo_cur(const rocksdb_writestallinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_writestallcondition_t*
 rocksdb_writestallinfo_prev(const rocksdb_writestallinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char* rocksdb_memtableinfo_cf_name(
     const rocksdb_memtableinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_first_seqno(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_earliest_seqno(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_num_entries(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_num_deletes(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_eventlistener_t* rocksdb_eventlistener_create(
     void* state_, void (*destructor_)(void*), on_flush_begin_cb on_flush_begin,
     on_flush_completed_cb on_flush_completed,
@@ -2456,7 +2377,6 @@ ROCKSDB_LIBRARY_API rocksdb_eventlistener_t* rocksdb_eventlistener_create(
     on_background_error_cb on_background_error,
     on_stall_conditions_changed_cb on_stall_conditions_changed,
     on_memtable_sealed_cb on_memtable_sealed);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_eventlistener_destroy(
     rocksdb_eventlistener_t* eventlistener);
 
@@ -2557,38 +2477,28 @@ ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_hyper_clock(
 ROCKSDB_LIBRARY_API rocksdb_cache_t* rocksdb_cache_create_hyper_clock_opts(
     const rocksdb_hyper_clock_cache_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_free(void* ptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_memory_consumers_t* rocksdb_memory_consumers_create(
     void);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_memory_consumers_add_db(
     rocksdb_memory_consumers_t* consumers, rocksdb_t* db);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_memory_consumers_add_cache(
     rocksdb_memory_consumers_t* consumers, rocksdb_cache_t* cache);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_memory_consumers_destroy(
     rocksdb_memory_consumers_t* consumers);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_memory_usage_t*
 rocksdb_approximate_memory_usage_create(rocksdb_memory_consumers_t* consumers,
     char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_approximate_memory_usage_destroy(
     rocksdb_memory_usage_t* usage);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_approximate_memory_usage_get_mem_table_total(
     rocksdb_memory_usage_t* memory_usage);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_approximate_memory_usage_get_mem_table_unflushed(
     rocksdb_memory_usage_t* memory_usage);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_approximate_memory_usage_get_mem_table_readers_total(
     rocksdb_memory_usage_t* memory_usage);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_approximate_memory_usage_get_cache_total(
     rocksdb_memory_usage_t* memory_usage);
 
@@ -2652,8 +2562,10 @@ ROCKSDB_LIBRARY_API uint64_t rocksdb_sst_file_manager_get_total_trash_size(
 /* Environments and paths. An environment is where files lie and background
    threads run. */
 
+/* ignored: all files of a database lie in its own directory */
 ROCKSDB_LIBRARY_API rocksdb_dbpath_t* rocksdb_dbpath_create(const char* path,
     uint64_t target_size);
+/* ignored: all files of a database lie in its own directory */
 ROCKSDB_LIBRARY_API void rocksdb_dbpath_destroy(rocksdb_dbpath_t* dbpath);
 ROCKSDB_LIBRARY_API rocksdb_env_t* rocksdb_create_default_env(void);
 ROCKSDB_LIBRARY_API rocksdb_env_t* rocksdb_create_mem_env(void);
@@ -2698,20 +2610,14 @@ ROCKSDB_LIBRARY_API void rocksdb_create_dir_if_missing(rocksdb_env_t* env,
 
 /* Counters of a thread. A context counts what the calls of one thread did. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_set_perf_level(int value);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_perfcontext_t* rocksdb_perfcontext_create(void);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_reset(
     rocksdb_perfcontext_t* context);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_perfcontext_report(
     rocksdb_perfcontext_t* context, unsigned char exclude_zero_counters);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_perfcontext_metric(
     rocksdb_perfcontext_t* context, int metric);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_destroy(
     rocksdb_perfcontext_t* context);
 
@@ -2809,171 +2715,136 @@ ROCKSDB_LIBRARY_API void rocksdb_ingest_external_file_cf(rocksdb_t* db,
 /* Checkpoints. A checkpoint is a copy that opens as a database; it shares files
    where it can. */
 
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(
     rocksdb_t* db, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_checkpoint_create(
     rocksdb_checkpoint_t* checkpoint, const char* checkpoint_dir,
     uint64_t log_size_for_flush, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_checkpoint_object_destroy(
     rocksdb_checkpoint_t* checkpoint);
 
 /* Backups. A backup engine keeps several backups in one directory, and restores
    any of them. */
 
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_backup_engine_t* rocksdb_backup_engine_open(
     const rocksdb_options_t* options, const char* path, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_backup_engine_t* rocksdb_backup_engine_open_opts(
     const rocksdb_backup_engine_options_t* options, rocksdb_env_t* env,
     char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_create_new_backup(
     rocksdb_backup_engine_t* be, rocksdb_t* db, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_create_new_backup_flush(
     rocksdb_backup_engine_t* be, rocksdb_t* db,
     unsigned char flush_before_backup, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_purge_old_backups(
     rocksdb_backup_engine_t* be, uint32_t num_backups_to_keep, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_restore_options_t* rocksdb_restore_options_create(
     void);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_restore_options_destroy(
     rocksdb_restore_options_t* opt);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_restore_options_set_keep_log_files(
     rocksdb_restore_options_t* opt, int v);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_verify_backup(
     rocksdb_backup_engine_t* be, uint32_t backup_id, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_restore_db_from_latest_backup(
     rocksdb_backup_engine_t* be, const char* db_dir, const char* wal_dir,
     const rocksdb_restore_options_t* restore_options, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_restore_db_from_backup(
     rocksdb_backup_engine_t* be, const char* db_dir, const char* wal_dir,
     const rocksdb_restore_options_t* restore_options, const uint32_t backup_id,
     char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_backup_engine_info_t*
 rocksdb_backup_engine_get_backup_info(rocksdb_backup_engine_t* be);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_close(
     rocksdb_backup_engine_t* be);
 
 /* Backups: what there is. A list of the backups in a directory. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_backup_engine_info_count(
     const rocksdb_backup_engine_info_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int64_t rocksdb_backup_engine_info_timestamp(
     const rocksdb_backup_engine_info_t* info, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_backup_engine_info_backup_id(
     const rocksdb_backup_engine_info_t* info, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_backup_engine_info_size(
     const rocksdb_backup_engine_info_t* info, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_backup_engine_info_number_files(
     const rocksdb_backup_engine_info_t* info, int index);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_info_destroy(
     const rocksdb_backup_engine_info_t* info);
 
 /* Backups: options. An object that opens a backup engine. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_backup_engine_options_t*
 rocksdb_backup_engine_options_create(const char* backup_dir);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_backup_dir(
     rocksdb_backup_engine_options_t* options, const char* backup_dir);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_env(
     rocksdb_backup_engine_options_t* options, rocksdb_env_t* env);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_share_table_files(
     rocksdb_backup_engine_options_t* options, unsigned char val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_backup_engine_options_get_share_table_files(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_sync(
     rocksdb_backup_engine_options_t* options, unsigned char val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_backup_engine_options_get_sync(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_destroy_old_data(
     rocksdb_backup_engine_options_t* options, unsigned char val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_backup_engine_options_get_destroy_old_data(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_backup_log_files(
     rocksdb_backup_engine_options_t* options, unsigned char val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_backup_engine_options_get_backup_log_files(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_backup_rate_limit(
     rocksdb_backup_engine_options_t* options, uint64_t limit);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_backup_engine_options_get_backup_rate_limit(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_set_restore_rate_limit(
     rocksdb_backup_engine_options_t* options, uint64_t limit);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_backup_engine_options_get_restore_rate_limit(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_max_background_operations(
     rocksdb_backup_engine_options_t* options, int val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int
 rocksdb_backup_engine_options_get_max_background_operations(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_callback_trigger_interval_size(
     rocksdb_backup_engine_options_t* options, uint64_t size);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t
 rocksdb_backup_engine_options_get_callback_trigger_interval_size(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_max_valid_backups_to_open(
     rocksdb_backup_engine_options_t* options, int val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int
 rocksdb_backup_engine_options_get_max_valid_backups_to_open(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: a setting of RocksDB's own mechanisms */
 ROCKSDB_LIBRARY_API void
 rocksdb_backup_engine_options_set_share_files_with_checksum_naming(
     rocksdb_backup_engine_options_t* options, int val);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int
 rocksdb_backup_engine_options_get_share_files_with_checksum_naming(
     rocksdb_backup_engine_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_backup_engine_options_destroy(
     rocksdb_backup_engine_options_t* options);
 
@@ -2998,10 +2869,8 @@ ROCKSDB_LIBRARY_API const rocksdb_snapshot_t*
 rocksdb_transactiondb_create_snapshot(rocksdb_transactiondb_t* txn_db);
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_release_snapshot(
     rocksdb_transactiondb_t* txn_db, const rocksdb_snapshot_t* snapshot);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_property_value(
     rocksdb_transactiondb_t* db, const char* propname);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_transactiondb_property_int(
     rocksdb_transactiondb_t* db, const char* propname, uint64_t* out_val);
 ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_transactiondb_get_base_db(
@@ -3081,7 +2950,6 @@ ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cfs(
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_wal(
     rocksdb_transactiondb_t* txn_db, unsigned char sync, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_checkpoint_t*
 rocksdb_transactiondb_checkpoint_object_create(rocksdb_transactiondb_t* txn_db,
     char** errptr);
@@ -3113,14 +2981,11 @@ ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_write(
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_close(
     rocksdb_optimistictransactiondb_t* otxn_db);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_checkpoint_t*
 rocksdb_optimistictransactiondb_checkpoint_object_create(
     rocksdb_optimistictransactiondb_t* otxn_db, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_optimistictransactiondb_property_value(
     rocksdb_optimistictransactiondb_t* db, const char* propname);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_optimistictransactiondb_property_int(
     rocksdb_optimistictransactiondb_t* db, const char* propname,
     uint64_t* out_val);

@@ -37,13 +37,10 @@ pub unsafe extern "C" fn rocksdb_close(db: *mut rocksdb_t) {
 }
 
 /// Returns the engine's options for calls that name no families.
-unsafe fn plain_options(
-    options: *const rocksdb_options_t,
-    directory: &std::path::Path,
-) -> Outcome<foldb::Options> {
+unsafe fn plain_options(options: *const rocksdb_options_t) -> Outcome<foldb::Options> {
     let options = arg(options, "options")?;
     let families = [Wanted { name: DEFAULT_FAMILY, options, ttl: None }];
-    let mut engine = engine_options(options, directory, &families)?;
+    let mut engine = engine_options(options, &families)?;
     engine.default.merge_operator = None;
     Ok(engine)
 }
@@ -57,22 +54,28 @@ pub unsafe extern "C" fn rocksdb_destroy_db(
 ) {
     call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options, &directory)?;
-        refuse_foreign(&directory, &options)?;
+        let options = plain_options(options)?;
+        refuse_foreign(&directory)?;
         Ok(Db::destroy(&directory, &options)?)
     });
 }
 
-/// Refuses a directory of RocksDB or LevelDB.
+/// Refuses a directory of RocksDB: it has a file of options, which no database of the engine has.
 ///
 /// # Errors
 /// `Invalid argument`, naming the import.
-pub(crate) fn refuse_foreign(directory: &std::path::Path, options: &foldb::Options) -> Outcome<()> {
-    let found = foldb::operators::check_output(directory, options);
-    match found {
-        Err(error) if error.kind() == ErrorKind::ForeignDatabase => Err(error.into()),
-        _ => Ok(()),
+pub(crate) fn refuse_foreign(directory: &std::path::Path) -> Outcome<()> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let is_options = |name: std::ffi::OsString| name.to_string_lossy().starts_with("OPTIONS-");
+    if !names.into_iter().any(is_options) {
+        return Ok(());
     }
+    let shown = directory.display();
+    Err(Status::invalid(format!(
+        "{shown} holds a database of RocksDB, and nothing in it was changed: \
+         import it with `foldb import --from rocksdb {shown} NEW`, and open NEW"
+    )))
 }
 
 /// Repairs a database in place. Refuses one of RocksDB's own, and changes nothing in it.
@@ -84,8 +87,8 @@ pub unsafe extern "C" fn rocksdb_repair_db(
 ) {
     call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options, &directory)?;
-        refuse_foreign(&directory, &options)?;
+        let options = plain_options(options)?;
+        refuse_foreign(&directory)?;
         Db::repair(&directory, options)?;
         Ok(())
     });
@@ -101,7 +104,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 ) -> *mut *mut c_char {
     let names = call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options, &directory)?;
+        let options = plain_options(options)?;
         let db = Db::open_read_only(&directory, options).map_err(|error| match error.kind() {
             ErrorKind::DatabaseMissing => Status::new(
                 Code::IoError,

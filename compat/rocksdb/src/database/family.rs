@@ -123,7 +123,7 @@ impl Database {
         ttl: Option<c_int>,
     ) -> Outcome<Arc<Family>> {
         let db = self.writable()?;
-        check(options, &self.path)?;
+        check(options)?;
         let mut families = self.families.write();
         if families.values().any(|family| family.name == name) {
             return Err(Status::invalid("Column family already exists"));

@@ -1,31 +1,32 @@
-//! The memory of databases and caches.
+//! The memory of several databases and caches together.
 
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use crate::boundary::{arg, call, free};
+use crate::boundary::{arg, call, free, handle};
 use crate::database::{Database, rocksdb_t};
 use crate::objects::cache::{Cache, rocksdb_cache_t};
-use crate::options::values::made_and_freed;
 
-/// RocksDB: the arguments of `MemoryUtil::GetApproximateMemoryUsageByType`.
+/// RocksDB: what `MemoryUtil` counts.
 #[derive(Default)]
 pub struct rocksdb_memory_consumers_t {
-    databases: Vec<Arc<Database>>,
+    databases: Vec<Weak<Database>>,
     caches: Vec<Arc<Cache>>,
 }
 
-/// The answer of that function.
+/// RocksDB: what `MemoryUtil` found, in bytes.
+#[derive(Default)]
 pub struct rocksdb_memory_usage_t {
     memtables: u64,
-    table_readers: u64,
+    unflushed: u64,
+    readers: u64,
     caches: u64,
 }
 
-made_and_freed! {
-    rocksdb_memory_consumers_t:
-        rocksdb_memory_consumers_create, rocksdb_memory_consumers_destroy;
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_memory_consumers_create() -> *mut rocksdb_memory_consumers_t {
+    handle(rocksdb_memory_consumers_t::default())
 }
 
 #[unsafe(no_mangle)]
@@ -33,22 +34,26 @@ pub unsafe extern "C" fn rocksdb_memory_consumers_add_db(
     consumers: *mut rocksdb_memory_consumers_t,
     db: *mut rocksdb_t,
 ) {
-    if let (Some(own), Some(db)) = (consumers.as_mut(), db.as_ref()) {
-        own.databases.push(db.database.clone());
-    }
+    (*consumers).databases.push(Arc::downgrade(&(*db).database));
 }
 
-/// A cache counts once, however often it is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_memory_consumers_add_cache(
     consumers: *mut rocksdb_memory_consumers_t,
     cache: *mut rocksdb_cache_t,
 ) {
-    if let (Some(own), Some(cache)) = (consumers.as_mut(), cache.as_ref())
-        && !own.caches.iter().any(|other| Arc::ptr_eq(other, &cache.0))
-    {
-        own.caches.push(cache.0.clone());
+    let cache = &(*cache).0;
+    let caches = &mut (*consumers).caches;
+    if !caches.iter().any(|known| Arc::ptr_eq(known, cache)) {
+        caches.push(cache.clone());
     }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_memory_consumers_destroy(
+    consumers: *mut rocksdb_memory_consumers_t,
+) {
+    free(consumers);
 }
 
 #[unsafe(no_mangle)]
@@ -56,16 +61,20 @@ pub unsafe extern "C" fn rocksdb_approximate_memory_usage_create(
     consumers: *mut rocksdb_memory_consumers_t,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_memory_usage_t {
-    let usage = call(errptr, || {
-        let consumers = arg(consumers, "consumers")?;
-        let stats: Vec<_> = consumers.databases.iter().map(|database| database.stats()).collect();
-        Ok(rocksdb_memory_usage_t {
-            memtables: stats.iter().map(|stats| stats.memtable_bytes).sum(),
-            table_readers: stats.iter().map(|stats| stats.open_table_bytes).sum(),
-            caches: consumers.caches.iter().map(|cache| cache.usage() as u64).sum(),
-        })
+    let made = call(errptr, || {
+        let own = arg(consumers, "consumers")?;
+        let mut usage = rocksdb_memory_usage_t::default();
+        for database in own.databases.iter().filter_map(Weak::upgrade) {
+            let memory = database.memory();
+            let unflushed = memory.active_memtables + memory.sealed_memtables;
+            usage.unflushed += unflushed;
+            usage.memtables += unflushed + memory.pinned_memtables;
+            usage.readers += memory.indexes + memory.filters;
+        }
+        usage.caches = own.caches.iter().map(|cache| cache.usage() as u64).sum();
+        Ok(handle(usage))
     });
-    usage.map_or(ptr::null_mut(), crate::boundary::handle)
+    made.unwrap_or(ptr::null_mut())
 }
 
 #[unsafe(no_mangle)]
@@ -75,31 +84,19 @@ pub unsafe extern "C" fn rocksdb_approximate_memory_usage_destroy(
     free(usage);
 }
 
-/// Without flushed memtables that readers hold: the engine counts these for all families together.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_memory_usage_get_mem_table_total(
-    usage: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    (*usage).memtables
+/// Declares the getters.
+macro_rules! figures {
+    ($($name:ident: $field:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(usage: *mut rocksdb_memory_usage_t) -> u64 {
+            usage.as_ref().map_or(0, |usage| usage.$field)
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_memory_usage_get_mem_table_unflushed(
-    usage: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    (*usage).memtables
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_memory_usage_get_mem_table_readers_total(
-    usage: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    (*usage).table_readers
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_memory_usage_get_cache_total(
-    usage: *mut rocksdb_memory_usage_t,
-) -> u64 {
-    (*usage).caches
+figures! {
+    rocksdb_approximate_memory_usage_get_mem_table_total: memtables;
+    rocksdb_approximate_memory_usage_get_mem_table_unflushed: unflushed;
+    rocksdb_approximate_memory_usage_get_mem_table_readers_total: readers;
+    rocksdb_approximate_memory_usage_get_cache_total: caches;
 }

@@ -14,6 +14,7 @@ use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
 use parking_lot::RwLock;
 
 use crate::boundary::{arg, array, call, handle, path, text};
+use crate::database::close::refuse_foreign;
 use crate::database::events::DatabaseEvents;
 use crate::database::family::{
     create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id,
@@ -85,12 +86,11 @@ pub(crate) fn register(db: &Db, name: &str, options: &rocksdb_options_t) -> Outc
 /// Returns the engine's options for a database with these families.
 pub(crate) fn engine_options(
     options: &rocksdb_options_t,
-    directory: &Path,
     families: &[Wanted<'_>],
 ) -> Outcome<Options> {
     let mut engine = open_options(options)?;
     for family in families {
-        check(family.options, directory)?;
+        check(family.options)?;
         engine.comparators.push(comparator(family.options));
         if let Some(operator) = &family.options.merge_operator {
             engine.operators.push(Arc::new(NamedOperator::of(family.name, operator)?));
@@ -134,7 +134,8 @@ pub(crate) fn open(
     if !families.iter().any(|family| family.name == DEFAULT_FAMILY) {
         return Err(Status::invalid("Default column family not specified"));
     }
-    let mut own = engine_options(options, &directory, families)?;
+    refuse_foreign(&directory)?;
+    let mut own = engine_options(options, families)?;
     let events = DatabaseEvents::of(options);
     own.listeners.push(events.clone());
     let (engine, opened) = match mode {

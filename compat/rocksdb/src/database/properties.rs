@@ -102,7 +102,8 @@ impl Figures<'_> {
         Some(match name {
             "estimate-num-keys" => self.key_count(),
             "estimate-live-data-size" => {
-                self.own.levels.iter().rev().map(|level| level.bytes).find(|&bytes| bytes > 0)?
+                let mut sizes = self.own.levels.iter().rev().map(|level| level.bytes);
+                sizes.find(|&bytes| bytes > 0).unwrap_or(0)
             }
             "total-sst-files-size" | "live-sst-files-size" => self.table_bytes(),
             "base-level" => self.base_level() as u64,

@@ -88,10 +88,7 @@ fn counted_get(
 type Found = Vec<Outcome<Option<Value>>>;
 
 /// Reads several keys, and counts the read.
-fn counted_multi_get(
-    database: &Database,
-    read: impl FnOnce() -> Outcome<Found>,
-) -> Outcome<Found> {
+fn counted_multi_get(database: &Database, read: impl FnOnce() -> Outcome<Found>) -> Outcome<Found> {
     let Some(statistics) = &database.options.statistics else {
         let found = read()?;
         perf::note_multi_get(bytes_of(&found));

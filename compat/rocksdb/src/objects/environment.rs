@@ -4,7 +4,6 @@
 //! handle or an options object lives, so a program may close a database in it and open it again.
 
 use std::ffi::{c_char, c_int};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -22,9 +21,9 @@ pub struct rocksdb_envoptions_t {
     _private: (),
 }
 
-/// RocksDB: `DbPath`.
+/// RocksDB: `DbPath`. All files of a database lie in its own directory, so it has no effect.
 pub struct rocksdb_dbpath_t {
-    pub(crate) path: PathBuf,
+    _private: (),
 }
 
 /// The files of a database. The counts of threads are kept for their getters.
@@ -146,11 +145,11 @@ pub unsafe extern "C" fn rocksdb_create_dir_if_missing(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_dbpath_create(
-    directory: *const c_char,
+pub extern "C" fn rocksdb_dbpath_create(
+    _directory: *const c_char,
     _target_size: u64,
 ) -> *mut rocksdb_dbpath_t {
-    handle(rocksdb_dbpath_t { path: path(directory, "path").unwrap_or_default() })
+    handle(rocksdb_dbpath_t { _private: () })
 }
 
 #[unsafe(no_mangle)]

@@ -129,12 +129,15 @@ impl Listener {
         match event {
             Event::Flush { keyspace, files, seqnos, .. } => {
                 let Some(family) = family_name(keyspace) else { return };
-                self.tell_flush(database, &rocksdb_flushjobinfo_t {
-                    family: family.to_owned(),
-                    file: files.first().cloned().unwrap_or_default(),
-                    smallest_seqno: seqnos.0,
-                    largest_seqno: seqnos.1,
-                });
+                self.tell_flush(
+                    database,
+                    &rocksdb_flushjobinfo_t {
+                        family: family.to_owned(),
+                        file: files.first().cloned().unwrap_or_default(),
+                        smallest_seqno: seqnos.0,
+                        largest_seqno: seqnos.1,
+                    },
+                );
             }
             Event::Compaction { keyspace, .. } => {
                 let Some(family) = family_name(keyspace) else { return };

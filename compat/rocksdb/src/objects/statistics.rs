@@ -101,10 +101,7 @@ fn of_engine(stats: &Stats) -> [(&'static str, u64); 16] {
         ("rocksdb.compact.read.bytes", stats.bytes_compaction_read),
         ("rocksdb.compact.write.bytes", stats.bytes_compaction),
         ("rocksdb.flush.write.bytes", stats.bytes_flush),
-        (
-            "rocksdb.blobdb.blob.file.bytes.written",
-            stats.bytes_segments + stats.bytes_gc_written,
-        ),
+        ("rocksdb.blobdb.blob.file.bytes.written", stats.bytes_segments + stats.bytes_gc_written),
         ("rocksdb.blobdb.gc.bytes.relocated", stats.bytes_gc_written),
         ("rocksdb.blobdb.blob.file.bytes.read", stats.bytes_gc_read),
     ]

@@ -6,8 +6,8 @@ use foldb::{ReadOptions, WriteOptions};
 
 use crate::boundary::bytes;
 use crate::database::snapshot::rocksdb_snapshot_t;
-use crate::perf;
 use crate::options::values::{made_and_freed, values};
+use crate::perf;
 use crate::status::{Outcome, Status};
 
 /// RocksDB: `ReadOptions`.
@@ -31,6 +31,8 @@ pub struct rocksdb_writeoptions_t {
 #[derive(Clone, Debug, Default)]
 pub struct rocksdb_compactoptions_t {
     pub(crate) values: CompactValues,
+    /// RocksDB: `BottommostLevelCompaction`; `None` is its default, 1.
+    bottommost: Option<c_uchar>,
 }
 
 /// RocksDB: `FlushOptions`.
@@ -128,9 +130,6 @@ values! {
         exclusive_manual_compaction: c_uchar = 0,
             rocksdb_compactoptions_set_exclusive_manual_compaction(c_uchar),
             rocksdb_compactoptions_get_exclusive_manual_compaction;
-        bottommost_level_compaction: c_uchar = 1,
-            rocksdb_compactoptions_set_bottommost_level_compaction(c_uchar),
-            rocksdb_compactoptions_get_bottommost_level_compaction;
         change_level: c_uchar = 0,
             rocksdb_compactoptions_set_change_level(c_uchar),
             rocksdb_compactoptions_get_change_level;
@@ -185,6 +184,22 @@ values! {
         fail_if_not_bottommost_level: c_uchar = 0,
             rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level(c_uchar);
     }
+}
+
+/// A choice of four, no flag.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_compactoptions_set_bottommost_level_compaction(
+    options: *mut rocksdb_compactoptions_t,
+    choice: c_uchar,
+) {
+    (*options).bottommost = Some(choice);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_compactoptions_get_bottommost_level_compaction(
+    options: *mut rocksdb_compactoptions_t,
+) -> c_uchar {
+    (*options).bottommost.unwrap_or(1)
 }
 
 #[unsafe(no_mangle)]

@@ -3,7 +3,6 @@
 //! Invariant: an option that would change data or answers is honoured or refused. Only options that
 //! tune speed, memory or space are left out.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use foldb::custom::{BytewiseComparator, Comparator};
@@ -31,7 +30,7 @@ const MOST_FILTER_BITS: f64 = 32.0;
 ///
 /// # Errors
 /// `Not implemented`, naming the option.
-pub(crate) fn check(options: &rocksdb_options_t, directory: &Path) -> Outcome<()> {
+pub(crate) fn check(options: &rocksdb_options_t) -> Outcome<()> {
     if options.comparator.as_ref().is_some_and(|order| order.has_timestamps) {
         return Err(Status::unsupported(
             "a comparator with user-defined timestamps: store the time in the key",
@@ -41,14 +40,6 @@ pub(crate) fn check(options: &rocksdb_options_t, directory: &Path) -> Outcome<()
         return Err(Status::unsupported(
             "FIFO compaction, which drops the oldest entries: open with a time to live",
         ));
-    }
-    let mut other = options.table_paths.iter().chain(&options.wal_dir);
-    if let Some(other) = other.find(|path| !path.as_os_str().is_empty() && *path != directory) {
-        let message = format!(
-            "files in {}: foldb keeps all files of a database in its own directory",
-            other.display()
-        );
-        return Err(Status::unsupported(message));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The options of a database and of a column family, which are one object in C.
 //!
 //! A program fills the object before an open. The open copies it, so later changes have no effect.
-//! Plain values stand in one list; [`effect`] tells what the engine makes of them.
+//! Plain values stand in one list; `effect` tells what the engine makes of them.
 
 pub mod calls;
 pub mod compression;
@@ -13,10 +13,9 @@ pub mod text;
 pub(crate) mod values;
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::boundary::{array, free, handle, path};
+use crate::boundary::{array, free, handle};
 use crate::objects::cache::{Cache, rocksdb_cache_t};
 use crate::objects::compaction_filter::{
     FilterSource, rocksdb_compactionfilter_t, rocksdb_compactionfilterfactory_t,
@@ -27,8 +26,8 @@ use crate::objects::limits::{WriteBuffers, rocksdb_ratelimiter_t, rocksdb_write_
 use crate::objects::listener::{Listener, rocksdb_eventlistener_t};
 use crate::objects::logger::{Logger, rocksdb_logger_t};
 use crate::objects::merge_operator::{FamilyOperator, rocksdb_mergeoperator_t};
-use crate::objects::statistics::Statistics;
 use crate::objects::slice_transform::{SliceTransform, rocksdb_slicetransform_t};
+use crate::objects::statistics::Statistics;
 use crate::options::styles::{FifoValues, UniversalValues};
 use crate::options::table::TableChoice;
 use crate::options::values::{made_and_freed, values};
@@ -59,9 +58,6 @@ pub struct rocksdb_options_t {
     pub(crate) write_buffers: Option<Arc<WriteBuffers>>,
     pub(crate) row_cache: Option<Arc<Cache>>,
     pub(crate) blob_cache: Option<Arc<Cache>>,
-    /// Directories of tables, of the database and of the family.
-    pub(crate) table_paths: Vec<PathBuf>,
-    pub(crate) wal_dir: Option<PathBuf>,
 }
 
 /// The settings of a codec, beside its number.
@@ -508,40 +504,30 @@ pub unsafe extern "C" fn rocksdb_options_set_blob_cache(
     (*options).blob_cache = cache.as_ref().map(|own| own.0.clone());
 }
 
-unsafe fn set_table_paths(
-    options: *mut rocksdb_options_t,
-    paths: *const *const rocksdb_dbpath_t,
-    count: usize,
+/// All files of a database lie in its own directory.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocksdb_options_set_db_paths(
+    _options: *mut rocksdb_options_t,
+    _paths: *mut *const rocksdb_dbpath_t,
+    _count: usize,
 ) {
-    let paths = array(paths, count).unwrap_or_default();
-    (*options).table_paths =
-        paths.iter().filter_map(|own| own.as_ref()).map(|own| own.path.clone()).collect();
 }
 
+/// All files of a database lie in its own directory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_db_paths(
-    options: *mut rocksdb_options_t,
-    paths: *mut *const rocksdb_dbpath_t,
-    count: usize,
+pub extern "C" fn rocksdb_options_set_cf_paths(
+    _options: *mut rocksdb_options_t,
+    _paths: *mut *const rocksdb_dbpath_t,
+    _count: usize,
 ) {
-    set_table_paths(options, paths, count);
 }
 
+/// All files of a database lie in its own directory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_cf_paths(
-    options: *mut rocksdb_options_t,
-    paths: *mut *const rocksdb_dbpath_t,
-    count: usize,
+pub extern "C" fn rocksdb_options_set_wal_dir(
+    _options: *mut rocksdb_options_t,
+    _directory: *const c_char,
 ) {
-    set_table_paths(options, paths, count);
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_wal_dir(
-    options: *mut rocksdb_options_t,
-    directory: *const c_char,
-) {
-    (*options).wal_dir = path(directory, "wal_dir").ok();
 }
 
 /// The engine writes no log of text.

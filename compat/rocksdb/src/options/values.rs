@@ -10,6 +10,11 @@ pub(crate) trait Number: Copy {
     /// Returns the number of a text. `true` and `false` are 1 and 0, and `4K`, `4M`, `4G` count
     /// bytes, as in RocksDB's option texts.
     fn read(text: &str) -> Option<Self>;
+
+    /// Returns the number as RocksDB keeps it: a flag is 0 or 1.
+    fn kept(self) -> Self {
+        self
+    }
 }
 
 macro_rules! integers {
@@ -22,7 +27,17 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u8, i8, i32, u32, i64, u64, usize);
+integers!(i8, i32, u32, i64, u64, usize);
+
+impl Number for u8 {
+    fn read(text: &str) -> Option<Self> {
+        read_integer(text).and_then(|number| u8::try_from(number).ok())
+    }
+
+    fn kept(self) -> Self {
+        u8::from(self != 0)
+    }
+}
 
 impl Number for f64 {
     fn read(text: &str) -> Option<Self> {
@@ -90,7 +105,7 @@ macro_rules! values {
             #[allow(clippy::unnecessary_cast, reason = "some getters have another type")]
             pub unsafe extern "C" fn $set(object: *mut $object, value: $given) {
                 if let Some(object) = object.as_mut() {
-                    object.values.$field = value as $type;
+                    object.values.$field = $crate::options::values::Number::kept(value as $type);
                 }
             }
             $(

@@ -1,0 +1,67 @@
+//! Checkpoints: the database of one moment in another directory, which shares its files.
+
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::Arc;
+
+use crate::boundary::{arg, call, free, handle, path};
+use crate::database::{Database, rocksdb_t};
+use crate::status::Outcome;
+use crate::transactions::databases::{rocksdb_optimistictransactiondb_t, rocksdb_transactiondb_t};
+
+/// RocksDB: `Checkpoint`.
+pub struct rocksdb_checkpoint_t {
+    database: Arc<Database>,
+}
+
+fn checkpoint_of(database: &Arc<Database>) -> Outcome<*mut rocksdb_checkpoint_t> {
+    database.writable()?;
+    Ok(handle(rocksdb_checkpoint_t { database: database.clone() }))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_checkpoint_object_create(
+    db: *mut rocksdb_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_checkpoint_t {
+    let made = call(errptr, || checkpoint_of(&arg(db, "db")?.database));
+    made.unwrap_or(ptr::null_mut())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_transactiondb_checkpoint_object_create(
+    db: *mut rocksdb_transactiondb_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_checkpoint_t {
+    let made = call(errptr, || checkpoint_of(&arg(db, "txn_db")?.database));
+    made.unwrap_or(ptr::null_mut())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_optimistictransactiondb_checkpoint_object_create(
+    db: *mut rocksdb_optimistictransactiondb_t,
+    errptr: *mut *mut c_char,
+) -> *mut rocksdb_checkpoint_t {
+    let made = call(errptr, || checkpoint_of(&arg(db, "otxn_db")?.database));
+    made.unwrap_or(ptr::null_mut())
+}
+
+/// Copies the log too, whatever its size, so `log_size_for_flush` has no effect.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_checkpoint_create(
+    checkpoint: *mut rocksdb_checkpoint_t,
+    directory: *const c_char,
+    _log_size_for_flush: u64,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        let db = arg(checkpoint, "checkpoint")?.database.writable()?;
+        db.checkpoint(path(directory, "checkpoint_dir")?)?;
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_checkpoint_object_destroy(checkpoint: *mut rocksdb_checkpoint_t) {
+    free(checkpoint);
+}

@@ -1,0 +1,4 @@
+//! Copies of a database: checkpoints and backups.
+
+pub mod backup;
+pub mod checkpoint;

@@ -1,0 +1,238 @@
+//! Rules of the C interface that a published program would meet: errors, reopening, transactions.
+
+#![allow(clippy::undocumented_unsafe_blocks, reason = "each call keeps the rules of the header")]
+
+use std::ffi::{CStr, CString, c_char};
+use std::path::Path;
+use std::ptr;
+
+use foldb_rocksdb::database::close::{rocksdb_close, rocksdb_destroy_db, rocksdb_free};
+use foldb_rocksdb::database::open::{rocksdb_open, rocksdb_open_with_ttl};
+use foldb_rocksdb::database::reads::rocksdb_get;
+use foldb_rocksdb::database::rocksdb_t;
+use foldb_rocksdb::database::writes::{rocksdb_merge, rocksdb_put};
+use foldb_rocksdb::options::calls::{rocksdb_readoptions_create, rocksdb_writeoptions_create};
+use foldb_rocksdb::options::{
+    rocksdb_options_create, rocksdb_options_set_create_if_missing,
+    rocksdb_options_set_uint64add_merge_operator, rocksdb_options_t,
+};
+use foldb_rocksdb::transactions::calls::rocksdb_transaction_put;
+use foldb_rocksdb::transactions::databases::{
+    rocksdb_transactiondb_close, rocksdb_transactiondb_open,
+};
+use foldb_rocksdb::transactions::handle::{
+    rocksdb_transaction_begin, rocksdb_transaction_commit, rocksdb_transaction_destroy,
+    rocksdb_transaction_prepare, rocksdb_transaction_set_name, rocksdb_transaction_t,
+    rocksdb_transactiondb_get_prepared_transactions,
+};
+use foldb_rocksdb::transactions::options::{
+    rocksdb_transaction_options_create, rocksdb_transactiondb_options_create,
+};
+use foldb_rocksdb::transactions::pessimistic_calls::{
+    rocksdb_transactiondb_get, rocksdb_transactiondb_put,
+};
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.to_str().unwrap()).unwrap()
+}
+
+/// Calls a function that may fail. Returns its error.
+fn error_of(call: impl FnOnce(*mut *mut c_char)) -> Option<String> {
+    let mut error = ptr::null_mut();
+    call(&mut error);
+    if error.is_null() {
+        return None;
+    }
+    let text = unsafe { CStr::from_ptr(error) }.to_str().unwrap().to_owned();
+    unsafe { rocksdb_free(error.cast()) };
+    Some(text)
+}
+
+fn creating() -> *mut rocksdb_options_t {
+    let options = rocksdb_options_create();
+    unsafe { rocksdb_options_set_create_if_missing(options, 1) };
+    options
+}
+
+fn opened(options: *mut rocksdb_options_t, path: &Path) -> *mut rocksdb_t {
+    let mut db = ptr::null_mut();
+    let path = c_path(path);
+    let error = error_of(|error| db = unsafe { rocksdb_open(options, path.as_ptr(), error) });
+    assert_eq!(error, None);
+    db
+}
+
+fn put(db: *mut rocksdb_t, key: &str, value: &[u8]) -> Option<String> {
+    let options = rocksdb_writeoptions_create();
+    let (key, value) = ((key.as_ptr().cast(), key.len()), (value.as_ptr().cast(), value.len()));
+    error_of(|error| unsafe { rocksdb_put(db, options, key.0, key.1, value.0, value.1, error) })
+}
+
+fn merge(db: *mut rocksdb_t, key: &str, value: &[u8]) -> Option<String> {
+    let options = rocksdb_writeoptions_create();
+    let (key, value) = ((key.as_ptr().cast(), key.len()), (value.as_ptr().cast(), value.len()));
+    error_of(|error| unsafe { rocksdb_merge(db, options, key.0, key.1, value.0, value.1, error) })
+}
+
+/// Takes a value that the library made.
+fn taken(value: *mut c_char, len: usize) -> Option<Vec<u8>> {
+    if value.is_null() {
+        return None;
+    }
+    let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), len) }.to_vec();
+    unsafe { rocksdb_free(value.cast()) };
+    Some(bytes)
+}
+
+fn get(db: *mut rocksdb_t, key: &str) -> Result<Option<Vec<u8>>, String> {
+    let options = rocksdb_readoptions_create();
+    let (mut value, mut len) = (ptr::null_mut(), 0);
+    let key = (key.as_ptr().cast(), key.len());
+    let error = error_of(|error| {
+        value = unsafe { rocksdb_get(db, options, key.0, key.1, &mut len, error) };
+    });
+    error.map_or(Ok(taken(value, len)), Err)
+}
+
+#[test]
+fn a_merge_without_an_operator_says_what_rocksdb_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = opened(creating(), &dir.path().join("db"));
+    let told = "Not implemented: Provide a merge_operator when opening DB";
+    assert_eq!(merge(db, "k", b"1").as_deref(), Some(told));
+    unsafe { rocksdb_close(db) };
+}
+
+#[test]
+fn a_reopen_without_the_operator_reads_no_merges_and_one_with_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let counting = creating();
+    unsafe { rocksdb_options_set_uint64add_merge_operator(counting) };
+    let db = opened(counting, &path);
+    assert_eq!(merge(db, "n", &1u64.to_le_bytes()), None);
+    assert_eq!(merge(db, "n", &2u64.to_le_bytes()), None);
+    unsafe { rocksdb_close(db) };
+
+    let db = opened(counting, &path);
+    assert_eq!(get(db, "n"), Ok(Some(3u64.to_le_bytes().to_vec())));
+    unsafe { rocksdb_close(db) };
+}
+
+#[test]
+fn a_missing_database_is_told_as_rocksdb_tells_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = c_path(&dir.path().join("db"));
+    let options = rocksdb_options_create();
+    let error = error_of(|error| {
+        unsafe { rocksdb_open(options, path.as_ptr(), error) };
+    });
+    let error = error.unwrap();
+    assert!(error.starts_with("Invalid argument: "), "{error}");
+    assert!(error.ends_with("/CURRENT: does not exist (create_if_missing is false)"), "{error}");
+}
+
+#[test]
+fn a_directory_of_rocksdb_is_refused_and_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("CURRENT", "MANIFEST-000005\n"),
+        ("MANIFEST-000005", "manifest"),
+        ("OPTIONS-000007", "[Version]\n  rocksdb_version=10.4.2\n"),
+        ("IDENTITY", "identity"),
+    ] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let (options, path) = (creating(), c_path(dir.path()));
+    let open = error_of(|error| {
+        unsafe { rocksdb_open(options, path.as_ptr(), error) };
+    });
+    let destroy = error_of(|error| unsafe { rocksdb_destroy_db(options, path.as_ptr(), error) });
+    for error in [open, destroy] {
+        let error = error.expect("an error");
+        assert!(error.contains("foldb import"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
+    assert_eq!(std::fs::read(dir.path().join("CURRENT")).unwrap(), b"MANIFEST-000005\n");
+}
+
+/// Puts `k` in a transaction named `first`, and prepares it.
+unsafe fn prepare(transaction: *mut rocksdb_transaction_t) {
+    let (name, key) = (b"first".as_ptr().cast(), b"k".as_ptr().cast());
+    let named = error_of(|error| unsafe {
+        rocksdb_transaction_set_name(transaction, name, 5, error);
+    });
+    let put = error_of(|error| unsafe {
+        rocksdb_transaction_put(transaction, key, 1, key, 1, error);
+    });
+    let prepared = error_of(|error| unsafe { rocksdb_transaction_prepare(transaction, error) });
+    assert_eq!((named, put, prepared), (None, None, None));
+}
+
+#[test]
+fn a_prepared_transaction_survives_a_close_with_its_locks() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = c_path(&dir.path().join("db"));
+    let (options, locking) = (creating(), rocksdb_transactiondb_options_create());
+    let (write, begin) = (rocksdb_writeoptions_create(), rocksdb_transaction_options_create());
+    let open = || {
+        let mut db = ptr::null_mut();
+        let error = error_of(|error| {
+            db = unsafe { rocksdb_transactiondb_open(options, locking, path.as_ptr(), error) };
+        });
+        assert_eq!(error, None);
+        db
+    };
+    let key = (b"k".as_ptr().cast::<c_char>(), 1);
+    unsafe {
+        let db = open();
+        let transaction = rocksdb_transaction_begin(db, write, begin, ptr::null_mut());
+        prepare(transaction);
+        rocksdb_transactiondb_close(db);
+        rocksdb_transaction_destroy(transaction);
+
+        let db = open();
+        let other = error_of(|error| {
+            rocksdb_transactiondb_put(db, write, key.0, key.1, key.0, key.1, error);
+        });
+        let told = "Operation timed out: Timeout waiting to lock key";
+        assert_eq!(other.as_deref(), Some(told));
+        let mut count = 0;
+        let prepared = rocksdb_transactiondb_get_prepared_transactions(db, &mut count);
+        assert_eq!(count, 1);
+        assert_eq!(error_of(|error| rocksdb_transaction_commit(*prepared, error)), None);
+        rocksdb_transaction_destroy(*prepared);
+        rocksdb_free(prepared.cast());
+        rocksdb_transactiondb_close(db);
+
+        let db = open();
+        let (mut len, read) = (0, rocksdb_readoptions_create());
+        let mut value = ptr::null_mut();
+        let error = error_of(|error| {
+            value = rocksdb_transactiondb_get(db, read, key.0, key.1, &mut len, error);
+        });
+        assert_eq!((error, taken(value, len)), (None, Some(b"k".to_vec())));
+        let none = rocksdb_transactiondb_get_prepared_transactions(db, &mut count);
+        assert!(none.is_null() && count == 0);
+        rocksdb_transactiondb_close(db);
+    }
+}
+
+#[test]
+fn a_database_with_a_time_to_live_opens_with_one_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = c_path(&dir.path().join("db"));
+    let options = creating();
+    let mut db = ptr::null_mut();
+    let open = error_of(|error| {
+        db = unsafe { rocksdb_open_with_ttl(options, path.as_ptr(), 3600, error) };
+    });
+    assert_eq!(open, None);
+    assert_eq!(put(db, "k", b"v"), None);
+    assert_eq!(get(db, "k"), Ok(Some(b"v".to_vec())));
+    unsafe { rocksdb_close(db) };
+    let plain = error_of(|error| {
+        unsafe { rocksdb_open(options, path.as_ptr(), error) };
+    });
+    assert!(plain.unwrap().contains("time to live"));
+}
