@@ -368,7 +368,7 @@ impl Memtable {
 
     /// Returns how many records the memtable has, without its range deletes.
     pub(crate) fn records(&self) -> u64 {
-        self.chains.records() as u64
+        self.chains.records()
     }
 
     /// Returns the bytes in use.
