@@ -6,7 +6,7 @@
 //! `docs/rocksdb.md` are generated from it, and the compiler compares each function with it.
 //!
 //! Reading order: `status`, `boundary`, `options`, `objects`, `database`, `batch`, `iterator`,
-//! `transactions`, `copies`.
+//! `transactions`, `copies`, `perf`.
 //!
 //! # Safety
 //! Each exported function is called by C. Its caller keeps the rules of RocksDB's header: pointers
@@ -77,6 +77,7 @@ mod exports {
     pub(crate) use crate::objects::histogram::*;
     pub(crate) use crate::objects::limits::*;
     pub(crate) use crate::objects::listener::*;
+    pub(crate) use crate::objects::listener_info::*;
     pub(crate) use crate::objects::logger::*;
     pub(crate) use crate::objects::merge_operator::*;
     pub(crate) use crate::objects::slice_transform::*;

@@ -69,9 +69,9 @@ pub(crate) fn note_get(bytes: usize) {
 
 /// Counts the bytes of the values that a read of several keys returned.
 #[inline]
-pub(crate) fn note_multi_get(bytes: u64) {
+pub(crate) fn note_multi_get(bytes: impl FnOnce() -> u64) {
     if is_counting() {
-        COUNTED.with_borrow_mut(|own| own.multi_get_bytes += bytes);
+        COUNTED.with_borrow_mut(|own| own.multi_get_bytes += bytes());
     }
 }
 

@@ -4,16 +4,21 @@
 
 mod support;
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Mutex;
 
 use foldb_rocksdb::database::close::rocksdb_close;
+use foldb_rocksdb::database::family::rocksdb_create_column_family;
 use foldb_rocksdb::database::metadata::{
     rocksdb_livefiles, rocksdb_livefiles_count, rocksdb_livefiles_deletions,
     rocksdb_livefiles_destroy, rocksdb_livefiles_entries,
 };
-use foldb_rocksdb::database::properties::{rocksdb_property_int, rocksdb_property_value};
+use foldb_rocksdb::database::open::rocksdb_open_with_ttl;
+use foldb_rocksdb::database::properties::{
+    rocksdb_property_int, rocksdb_property_int_cf, rocksdb_property_value,
+    rocksdb_transactiondb_property_int, rocksdb_transactiondb_property_value,
+};
 use foldb_rocksdb::database::rocksdb_t;
 use foldb_rocksdb::iterator::{
     rocksdb_create_iterator, rocksdb_iter_destroy, rocksdb_iter_next, rocksdb_iter_seek_to_first,
@@ -24,12 +29,15 @@ use foldb_rocksdb::objects::histogram::{
     rocksdb_statistics_histogram_data_get_count, rocksdb_statistics_histogram_data_get_max,
     rocksdb_statistics_histogram_data_get_median, rocksdb_statistics_histogram_data_get_sum,
 };
-use foldb_rocksdb::objects::listener::{
+use foldb_rocksdb::objects::listener::rocksdb_eventlistener_create;
+use foldb_rocksdb::objects::listener_info::{
     rocksdb_compactionjobinfo_input_files_count, rocksdb_compactionjobinfo_input_records,
     rocksdb_compactionjobinfo_output_files_count, rocksdb_compactionjobinfo_t,
-    rocksdb_eventlistener_create, rocksdb_flushjobinfo_file_path,
-    rocksdb_flushjobinfo_largest_seqno, rocksdb_flushjobinfo_smallest_seqno,
-    rocksdb_flushjobinfo_t,
+    rocksdb_flushjobinfo_file_path, rocksdb_flushjobinfo_largest_seqno,
+    rocksdb_flushjobinfo_smallest_seqno, rocksdb_flushjobinfo_t,
+};
+use foldb_rocksdb::objects::logger::{
+    rocksdb_logger_create_callback_logger, rocksdb_logger_destroy,
 };
 use foldb_rocksdb::objects::statistics::{
     rocksdb_options_enable_statistics, rocksdb_options_set_statistics_level,
@@ -42,12 +50,17 @@ use foldb_rocksdb::options::table::{
     rocksdb_options_set_block_based_table_factory,
 };
 use foldb_rocksdb::options::{
-    rocksdb_options_add_eventlistener, rocksdb_options_destroy, rocksdb_options_t,
+    rocksdb_options_add_eventlistener, rocksdb_options_destroy, rocksdb_options_set_info_log,
+    rocksdb_options_t,
 };
 use foldb_rocksdb::perf::{
     rocksdb_perfcontext_create, rocksdb_perfcontext_destroy, rocksdb_perfcontext_metric,
     rocksdb_perfcontext_report, rocksdb_perfcontext_reset, rocksdb_set_perf_level,
 };
+use foldb_rocksdb::transactions::databases::{
+    rocksdb_transactiondb_close, rocksdb_transactiondb_open,
+};
+use foldb_rocksdb::transactions::options::rocksdb_transactiondb_options_create;
 
 use support::{compact, creating, delete, flush, get, open, put, taken};
 
@@ -129,6 +142,33 @@ fn properties_tell_memtables_and_tables() {
     let shape = property(db, "rocksdb.levelstats").unwrap();
     assert!(shape.contains("\n  0        1        0\n  1        0        0\n"), "{shape}");
     unsafe { rocksdb_close(db) };
+}
+
+#[test]
+fn each_family_and_each_kind_of_database_has_its_properties() {
+    let dir = tempfile::tempdir().unwrap();
+    let entries = c"rocksdb.num-entries-active-mem-table";
+    let mut told = 0;
+    unsafe {
+        // The default family of a database with a time to live is a keyspace of another name.
+        let path = CString::new(dir.path().join("ttl").to_str().unwrap()).unwrap();
+        let db = rocksdb_open_with_ttl(creating(), path.as_ptr(), 60, ptr::null_mut());
+        put(db, "a", "1");
+        assert_eq!(number(db, entries.to_str().unwrap()), Some(1));
+        let (options, name) = (creating(), c"other");
+        let other = rocksdb_create_column_family(db, options, name.as_ptr(), ptr::null_mut());
+        assert_eq!(rocksdb_property_int_cf(db, other, entries.as_ptr(), &mut told), 0);
+        assert_eq!(told, 0);
+        rocksdb_close(db);
+
+        let path = CString::new(dir.path().join("txn").to_str().unwrap()).unwrap();
+        let own = rocksdb_transactiondb_options_create();
+        let db = rocksdb_transactiondb_open(options, own, path.as_ptr(), ptr::null_mut());
+        assert_eq!(rocksdb_transactiondb_property_int(db, entries.as_ptr(), &mut told), 0);
+        let stats = rocksdb_transactiondb_property_value(db, c"rocksdb.stats".as_ptr());
+        assert!(taken(stats).unwrap().contains("** DB Stats **"));
+        rocksdb_transactiondb_close(db);
+    }
 }
 
 #[test]
@@ -398,4 +438,32 @@ fn a_listener_hears_flushes_and_compactions_and_is_freed_once() {
         "freed",
     ];
     assert_eq!(*heard.0.lock().unwrap(), expected);
+}
+
+unsafe extern "C" fn log_line(state: *mut c_void, level: c_uint, line: *mut c_char, len: usize) {
+    let line = unsafe { std::slice::from_raw_parts(line.cast::<u8>(), len) };
+    let line = std::str::from_utf8(line).unwrap();
+    unsafe { Heard::note(state, format!("{level} {line}")) };
+}
+
+#[test]
+fn a_logger_hears_events_from_its_level_on() {
+    let dir = tempfile::tempdir().unwrap();
+    for (level, hears) in [(1, true), (2, false)] {
+        let heard = Heard::default();
+        let state = ptr::from_ref(&heard).cast_mut().cast();
+        let options = creating();
+        let logger = rocksdb_logger_create_callback_logger(level, Some(log_line), state);
+        unsafe {
+            rocksdb_options_set_info_log(options, logger);
+            rocksdb_logger_destroy(logger);
+        }
+        let db = open(options, &dir.path().join(level.to_string()));
+        put(db, "key", "1");
+        flush(db);
+        unsafe { rocksdb_close(db) };
+        let lines = heard.0.lock().unwrap();
+        let flushed = lines.iter().any(|line| line.starts_with("1 flushed 1 memtables"));
+        assert_eq!(flushed, hears, "{lines:?}");
+    }
 }

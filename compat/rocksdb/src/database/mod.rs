@@ -8,6 +8,7 @@
 //! number keep it for ever; others come after them, in the order of their names.
 
 pub mod close;
+mod counting;
 pub(crate) mod events;
 pub mod family;
 pub mod memory;

@@ -8,10 +8,8 @@ use foldb::Value;
 use crate::boundary::{arg, array, bytes, call, copy, slices, store_error, store_len, value_copy};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::pinned::{pinned, rocksdb_pinnableslice_t};
-use crate::database::{Database, Family, FamilyKeyspace, rocksdb_t};
-use crate::objects::statistics::{Count, Measure, Statistics};
+use crate::database::{Family, FamilyKeyspace, rocksdb_t};
 use crate::options::calls::{no_timestamps, rocksdb_readoptions_t};
-use crate::perf;
 use crate::status::{Code, Outcome, Status};
 
 impl Family {
@@ -60,54 +58,7 @@ unsafe fn get(
     let (db, options) = (arg(db, "db")?, arg(options, "options")?);
     let key = bytes(key, key_len)?;
     let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
-    let found = match &db.database.options.statistics {
-        None => family.get(options, key),
-        Some(statistics) => counted_get(statistics, || family.get(options, key)),
-    };
-    if let Ok(Some(value)) = &found {
-        perf::note_get(value.len());
-    }
-    found
-}
-
-/// Reads a key, and counts the read.
-fn counted_get(
-    statistics: &Statistics,
-    read: impl FnOnce() -> Outcome<Option<Value>>,
-) -> Outcome<Option<Value>> {
-    let found = statistics.timed(Measure::Get, read)?;
-    statistics.count(Count::KeysRead, 1);
-    if let Some(value) = &found {
-        statistics.count(Count::BytesRead, value.len() as u64);
-        statistics.measure_bytes(Measure::BytesPerRead, value.len() as u64);
-    }
-    Ok(found)
-}
-
-/// What a read of several keys found.
-type Found = Vec<Outcome<Option<Value>>>;
-
-/// Reads several keys, and counts the read.
-fn counted_multi_get(database: &Database, read: impl FnOnce() -> Outcome<Found>) -> Outcome<Found> {
-    let Some(statistics) = &database.options.statistics else {
-        let found = read()?;
-        perf::note_multi_get(bytes_of(&found));
-        return Ok(found);
-    };
-    let found = statistics.timed(Measure::MultiGet, read)?;
-    let values = found.iter().flatten().flatten();
-    statistics.count(Count::MultiGets, 1);
-    statistics.count(Count::MultiGetKeys, found.len() as u64);
-    statistics.count(Count::MultiGetFound, values.count() as u64);
-    statistics.count(Count::MultiGetBytes, bytes_of(&found));
-    statistics.measure_bytes(Measure::BytesPerMultiGet, bytes_of(&found));
-    perf::note_multi_get(bytes_of(&found));
-    Ok(found)
-}
-
-/// Returns the bytes of the values that a read of several keys found.
-fn bytes_of(found: &Found) -> u64 {
-    found.iter().flatten().flatten().map(|value| value.len() as u64).sum()
+    db.database.counted_get(|| family.get(options, key))
 }
 
 /// Checks that a call of a family names one.
@@ -224,7 +175,7 @@ unsafe fn multi_get(
     keys: &[&[u8]],
 ) -> Outcome<Vec<Outcome<Option<Value>>>> {
     let (database, options) = (&arg(db, "db")?.database, arg(options, "options")?);
-    counted_multi_get(database, || database.default.multi_get(options, keys))
+    database.counted_multi_get(|| database.default.multi_get(options, keys))
 }
 
 #[unsafe(no_mangle)]
@@ -277,7 +228,7 @@ pub unsafe extern "C" fn rocksdb_multi_get_cf(
         let read = |(&family, key): (&*const rocksdb_column_family_handle_t, &[u8])| {
             arg(family, "column_family")?.family.get(&options, key)
         };
-        counted_multi_get(database, || Ok(each.map(read).collect()))
+        database.counted_multi_get(|| Ok(each.map(read).collect()))
     };
     let found = call(&mut failed, read);
     libc::free(failed.cast());
@@ -306,7 +257,7 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
         let database = &arg(db, "db")?.database;
         let family = &arg(family, "column_family")?.family;
         let (options, keys) = (arg(options, "options")?, slices(keys, key_lens, count)?);
-        counted_multi_get(database, || family.multi_get(options, &keys))
+        database.counted_multi_get(|| family.multi_get(options, &keys))
     });
     libc::free(failed.cast());
     let unread = || Err(Status::invalid("the keys cannot be read"));

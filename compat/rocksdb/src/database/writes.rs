@@ -7,8 +7,7 @@ use std::ptr;
 use crate::boundary::{arg, bytes, call};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::reads::check_family;
-use crate::database::{Database, Family, rocksdb_t};
-use crate::objects::statistics::{Count, Measure};
+use crate::database::{Family, rocksdb_t};
 use crate::options::calls::{no_timestamps, rocksdb_writeoptions_t};
 use crate::status::{Outcome, Status};
 
@@ -23,21 +22,6 @@ unsafe fn write(
     let (db, options) = (arg(db, "db")?, arg(options, "options")?.for_engine()?);
     let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
     db.database.counted_write(&options, || write(family, &options))
-}
-
-impl Database {
-    /// Does a write, and counts it.
-    #[inline]
-    pub(crate) fn counted_write(
-        &self,
-        options: &foldb::WriteOptions,
-        write: impl FnOnce() -> Outcome<()>,
-    ) -> Outcome<()> {
-        let Some(statistics) = &self.options.statistics else { return write() };
-        statistics.timed(Measure::Write, write)?;
-        statistics.count(Count::WritesWithWal, u64::from(!options.disable_wal));
-        Ok(())
-    }
 }
 
 impl Family {

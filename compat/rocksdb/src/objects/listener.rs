@@ -6,17 +6,17 @@
 //!
 //! Invariant: what a callback gets is valid until it returns.
 
-use std::ffi::{c_char, c_int, c_uchar, c_void};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
-use std::ptr;
+use std::ffi::c_void;
 use std::sync::Arc;
 
-use foldb::events::{Event, StallReason};
+use foldb::events::Event;
 
-use crate::boundary::{Destructor, State, free, handle, lend, store_len};
-use crate::database::events::family_name;
+use crate::boundary::{Destructor, State, free, handle};
 use crate::database::{Database, rocksdb_t};
+use crate::objects::listener_info::{
+    rocksdb_compactionjobinfo_t, rocksdb_externalfileingestioninfo_t, rocksdb_flushjobinfo_t,
+    rocksdb_memtableinfo_t, rocksdb_subcompactionjobinfo_t, rocksdb_writestallinfo_t,
+};
 
 /// Tells of a flush.
 type FlushEvent =
@@ -61,64 +61,10 @@ pub(crate) struct Listener {
     on_stall_conditions_changed: StallEvent,
 }
 
-/// RocksDB: `FlushJobInfo`.
-pub struct rocksdb_flushjobinfo_t {
-    family: String,
-    file: PathBuf,
-    smallest_seqno: u64,
-    largest_seqno: u64,
-}
-
-/// RocksDB: `CompactionJobInfo`.
-pub struct rocksdb_compactionjobinfo_t {
-    family: String,
-    /// The level and the file of each input.
-    inputs: Vec<(usize, PathBuf)>,
-    outputs: Vec<PathBuf>,
-    output_level: usize,
-    bytes: (u64, u64),
-    records: (u64, u64),
-    micros: u64,
-}
-
-/// RocksDB: `SubcompactionJobInfo`. It tells what the whole compaction does.
-#[repr(transparent)]
-pub struct rocksdb_subcompactionjobinfo_t(rocksdb_compactionjobinfo_t);
-
-/// RocksDB: `ExternalFileIngestionInfo`. The engine does not tell of ingestions, so no program
-/// gets one.
-pub struct rocksdb_externalfileingestioninfo_t {
-    _private: (),
-}
-
-/// RocksDB: `WriteStallInfo`. The engine does not tell whose family stalls, so the name is empty.
-pub struct rocksdb_writestallinfo_t {
-    now: rocksdb_writestallcondition_t,
-    before: rocksdb_writestallcondition_t,
-}
-
-/// RocksDB: `WriteStallCondition`.
-#[repr(transparent)]
-pub struct rocksdb_writestallcondition_t(c_int);
-
-/// RocksDB: `MemTableInfo`. The engine does not tell of memtables, so no program gets one.
-pub struct rocksdb_memtableinfo_t {
-    _private: (),
-}
-
 /// RocksDB: a pointer to a `Status`.
 pub struct rocksdb_status_ptr_t {
     _private: (),
 }
-
-/// RocksDB: `WriteStallCondition::kDelayed`.
-const DELAYED: c_int = 0;
-
-/// RocksDB: `WriteStallCondition::kStopped`.
-const STOPPED: c_int = 1;
-
-/// RocksDB: `WriteStallCondition::kNormal`.
-const NORMAL: c_int = 2;
 
 /// RocksDB: `BackgroundErrorReason::kCompaction`. The engine does not tell which work failed.
 const OF_A_COMPACTION: u32 = 1;
@@ -126,28 +72,16 @@ const OF_A_COMPACTION: u32 = 1;
 impl Listener {
     /// Tells the program of an event.
     pub(crate) fn tell(&self, database: &Arc<Database>, event: &Event) {
-        match event {
-            Event::Flush { keyspace, files, seqnos, .. } => {
-                let Some(family) = family_name(keyspace) else { return };
-                self.tell_flush(
-                    database,
-                    &rocksdb_flushjobinfo_t {
-                        family: family.to_owned(),
-                        file: files.first().cloned().unwrap_or_default(),
-                        smallest_seqno: seqnos.0,
-                        largest_seqno: seqnos.1,
-                    },
-                );
-            }
-            Event::Compaction { keyspace, .. } => {
-                let Some(family) = family_name(keyspace) else { return };
-                if let Some(info) = rocksdb_compactionjobinfo_t::of(family, event) {
-                    self.tell_compaction(database, info);
-                }
-            }
-            Event::Stall { reason, .. } => self.tell_stall(*reason),
-            Event::BackgroundError { .. } => self.tell_error(),
-            _ => {}
+        if let Some(info) = rocksdb_flushjobinfo_t::of(event) {
+            self.tell_flush(database, &info);
+        } else if let Some(info) = rocksdb_compactionjobinfo_t::of(event) {
+            self.tell_compaction(database, info);
+        } else if let Event::Stall { reason, .. } = event {
+            rocksdb_writestallinfo_t::changes(*reason)
+                .iter()
+                .for_each(|info| self.tell_stall(info));
+        } else if let Event::BackgroundError { .. } = event {
+            self.tell_error();
         }
     }
 
@@ -179,14 +113,10 @@ impl Listener {
         }
     }
 
-    fn tell_stall(&self, reason: StallReason) {
-        let Some(told) = self.on_stall_conditions_changed else { return };
-        let condition = if reason == StallReason::CompactionDebt { DELAYED } else { STOPPED };
-        for (before, now) in [(NORMAL, condition), (condition, NORMAL)] {
-            let (now, before) =
-                (rocksdb_writestallcondition_t(now), rocksdb_writestallcondition_t(before));
+    fn tell_stall(&self, info: &rocksdb_writestallinfo_t) {
+        if let Some(told) = self.on_stall_conditions_changed {
             // SAFETY: the program's function keeps the rules of the header; the object lives.
-            unsafe { told(self.state.pointer, &rocksdb_writestallinfo_t { now, before }) };
+            unsafe { told(self.state.pointer, info) };
         }
     }
 
@@ -195,39 +125,6 @@ impl Listener {
         let mut status = rocksdb_status_ptr_t { _private: () };
         // SAFETY: the program's function keeps the rules of the header; the object lives.
         unsafe { told(self.state.pointer, OF_A_COMPACTION, &mut status) };
-    }
-}
-
-impl rocksdb_compactionjobinfo_t {
-    fn of(family: &str, event: &Event) -> Option<rocksdb_compactionjobinfo_t> {
-        let Event::Compaction {
-            inputs,
-            outputs,
-            output_level,
-            bytes_read,
-            bytes_written,
-            records_in,
-            records_out,
-            duration,
-            ..
-        } = event
-        else {
-            return None;
-        };
-        Some(rocksdb_compactionjobinfo_t {
-            family: family.to_owned(),
-            inputs: inputs.clone(),
-            outputs: outputs.clone(),
-            output_level: *output_level,
-            bytes: (*bytes_read, *bytes_written),
-            records: (*records_in, *records_out),
-            micros: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
-        })
-    }
-
-    /// Returns the level of the newest input.
-    fn base_level(&self) -> usize {
-        self.inputs.iter().map(|(level, _)| *level).min().unwrap_or(self.output_level)
     }
 }
 
@@ -269,133 +166,3 @@ pub unsafe extern "C" fn rocksdb_eventlistener_destroy(listener: *mut rocksdb_ev
 /// The engine tries failed work again by itself, and decides by itself when writes stop.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_reset_status(_status: *mut rocksdb_status_ptr_t) {}
-
-/// Lends a path.
-unsafe fn lend_path(path: Option<&PathBuf>, len: *mut usize) -> *const c_char {
-    match path {
-        Some(path) => lend(path.as_os_str().as_bytes(), len),
-        None => {
-            store_len(len, 0);
-            ptr::null()
-        }
-    }
-}
-
-/// Declares functions that lend a text of what a callback gets.
-macro_rules! texts {
-    ($($name:ident($object:ident), $own:ident => $path:expr;)*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(info: *const $object, len: *mut usize) -> *const c_char {
-            let $own = &*info;
-            lend($path.as_bytes(), len)
-        }
-    )*};
-}
-
-texts! {
-    rocksdb_flushjobinfo_cf_name(rocksdb_flushjobinfo_t), own => own.family;
-    rocksdb_flushjobinfo_file_path(rocksdb_flushjobinfo_t), own => own.file.as_os_str();
-    rocksdb_compactionjobinfo_cf_name(rocksdb_compactionjobinfo_t), own => own.family;
-    rocksdb_subcompactionjobinfo_cf_name(rocksdb_subcompactionjobinfo_t), own => own.0.family;
-    rocksdb_externalfileingestioninfo_cf_name(rocksdb_externalfileingestioninfo_t), _own => "";
-    rocksdb_externalfileingestioninfo_internal_file_path(rocksdb_externalfileingestioninfo_t),
-        _own => "";
-    rocksdb_writestallinfo_cf_name(rocksdb_writestallinfo_t), _own => "";
-    rocksdb_memtableinfo_cf_name(rocksdb_memtableinfo_t), _own => "";
-}
-
-/// Declares functions that return a figure of what a callback gets.
-macro_rules! figures {
-    ($($name:ident($object:ident) -> $type:ty, $own:ident => $figure:expr;)*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(info: *const $object) -> $type {
-            let $own = &*info;
-            $figure
-        }
-    )*};
-}
-
-fn level(level: usize) -> c_int {
-    c_int::try_from(level).unwrap_or(c_int::MAX)
-}
-
-figures! {
-    rocksdb_flushjobinfo_triggered_writes_slowdown(rocksdb_flushjobinfo_t) -> c_uchar, _own => 0;
-    rocksdb_flushjobinfo_triggered_writes_stop(rocksdb_flushjobinfo_t) -> c_uchar, _own => 0;
-    rocksdb_flushjobinfo_largest_seqno(rocksdb_flushjobinfo_t) -> u64, own => own.largest_seqno;
-    rocksdb_flushjobinfo_smallest_seqno(rocksdb_flushjobinfo_t) -> u64, own => own.smallest_seqno;
-    rocksdb_compactionjobinfo_input_files_count(rocksdb_compactionjobinfo_t) -> usize,
-        own => own.inputs.len();
-    rocksdb_compactionjobinfo_output_files_count(rocksdb_compactionjobinfo_t) -> usize,
-        own => own.outputs.len();
-    rocksdb_compactionjobinfo_elapsed_micros(rocksdb_compactionjobinfo_t) -> u64,
-        own => own.micros;
-    rocksdb_compactionjobinfo_num_corrupt_keys(rocksdb_compactionjobinfo_t) -> u64, _own => 0;
-    rocksdb_compactionjobinfo_base_input_level(rocksdb_compactionjobinfo_t) -> c_int,
-        own => level(own.base_level());
-    rocksdb_compactionjobinfo_output_level(rocksdb_compactionjobinfo_t) -> c_int,
-        own => level(own.output_level);
-    rocksdb_compactionjobinfo_input_records(rocksdb_compactionjobinfo_t) -> u64,
-        own => own.records.0;
-    rocksdb_compactionjobinfo_output_records(rocksdb_compactionjobinfo_t) -> u64,
-        own => own.records.1;
-    rocksdb_compactionjobinfo_total_input_bytes(rocksdb_compactionjobinfo_t) -> u64,
-        own => own.bytes.0;
-    rocksdb_compactionjobinfo_total_output_bytes(rocksdb_compactionjobinfo_t) -> u64,
-        own => own.bytes.1;
-    // RocksDB's reasons are those of its own policies: this is the unknown one.
-    rocksdb_compactionjobinfo_compaction_reason(rocksdb_compactionjobinfo_t) -> u32, _own => 0;
-    rocksdb_compactionjobinfo_num_input_files(rocksdb_compactionjobinfo_t) -> usize,
-        own => own.inputs.len();
-    rocksdb_compactionjobinfo_num_input_files_at_output_level(rocksdb_compactionjobinfo_t)
-        -> usize, own => own.inputs.iter().filter(|(level, _)| *level == own.output_level).count();
-    rocksdb_subcompactionjobinfo_thread_id(rocksdb_subcompactionjobinfo_t) -> u64, _own => 0;
-    rocksdb_subcompactionjobinfo_base_input_level(rocksdb_subcompactionjobinfo_t) -> c_int,
-        own => level(own.0.base_level());
-    rocksdb_subcompactionjobinfo_output_level(rocksdb_subcompactionjobinfo_t) -> c_int,
-        own => level(own.0.output_level);
-    rocksdb_writestallinfo_cur(rocksdb_writestallinfo_t) -> *const rocksdb_writestallcondition_t,
-        own => &raw const own.now;
-    rocksdb_writestallinfo_prev(rocksdb_writestallinfo_t) -> *const rocksdb_writestallcondition_t,
-        own => &raw const own.before;
-    rocksdb_memtableinfo_first_seqno(rocksdb_memtableinfo_t) -> u64, _own => 0;
-    rocksdb_memtableinfo_earliest_seqno(rocksdb_memtableinfo_t) -> u64, _own => 0;
-    rocksdb_memtableinfo_num_entries(rocksdb_memtableinfo_t) -> u64, _own => 0;
-    rocksdb_memtableinfo_num_deletes(rocksdb_memtableinfo_t) -> u64, _own => 0;
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_compactionjobinfo_input_file_at(
-    info: *const rocksdb_compactionjobinfo_t,
-    index: usize,
-    len: *mut usize,
-) -> *const c_char {
-    let inputs = &(*info).inputs;
-    lend_path(inputs.get(index).map(|(_, file)| file), len)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_compactionjobinfo_output_file_at(
-    info: *const rocksdb_compactionjobinfo_t,
-    index: usize,
-    len: *mut usize,
-) -> *const c_char {
-    let outputs = &(*info).outputs;
-    lend_path(outputs.get(index), len)
-}
-
-/// A compaction that is told has succeeded.
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_compactionjobinfo_status(
-    _info: *const rocksdb_compactionjobinfo_t,
-    _errptr: *mut *mut c_char,
-) {
-}
-
-/// As [`rocksdb_compactionjobinfo_status`].
-#[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_subcompactionjobinfo_status(
-    _info: *const rocksdb_subcompactionjobinfo_t,
-    _errptr: *mut *mut c_char,
-) {
-}

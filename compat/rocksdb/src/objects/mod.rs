@@ -11,6 +11,7 @@ pub mod filter_policy;
 pub mod histogram;
 pub mod limits;
 pub mod listener;
+pub mod listener_info;
 pub mod logger;
 pub mod merge_operator;
 pub mod slice_transform;

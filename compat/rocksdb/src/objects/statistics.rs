@@ -195,12 +195,15 @@ impl Statistics {
 
     /// Returns all tickers that are counted here.
     fn tickers(&self) -> BTreeMap<&'static str, u64> {
+        // The last user of a database waits for its threads: not while the lock is held.
+        let mut alive = Vec::new();
         // The order of the locks is that of `detach`: a database that closes counts once.
         let opened = self.opened.lock();
         let mut tickers = self.closed.lock().clone();
         for own in &*opened {
             if let Some(database) = own.database.upgrade() {
                 add_since(&mut tickers, &own.before, &database.stats());
+                alive.push(database);
             }
         }
         let counts = Count::NAMES.iter().zip(&self.counts);
