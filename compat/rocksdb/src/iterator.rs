@@ -127,6 +127,21 @@ impl FamilyEntries {
         }
     }
 
+    /// Moves to the entry behind the current one, among those that exist now.
+    #[cold]
+    fn advance_among_newest(&mut self) {
+        let key = self.iter.key().to_vec();
+        self.tail();
+        if self.status.is_err() {
+            return;
+        }
+        let moved = match self.iter.seek(&key) {
+            Ok(true) if self.iter.key() == key => self.iter.advance(),
+            moved => moved,
+        };
+        self.settle(moved);
+    }
+
     /// Takes the outcome of a move.
     #[inline]
     fn settle(&mut self, moved: foldb::Result<bool>) {
@@ -149,14 +164,22 @@ impl FamilyEntries {
         extractor.and_then(|extractor| extractor.prefix(self.iter.key())) == Some(&prefix[..])
     }
 
+    /// Bounds the iterator by the prefix of the entry that a seek to an end found.
+    fn start_prefix_here(&mut self) {
+        if self.is_valid {
+            let key = self.iter.key().to_vec();
+            self.start_prefix(&key);
+        }
+    }
+
     /// Notes the prefix of a seek, if it bounds the iterator.
-    fn start_prefix(&mut self, key: Option<&[u8]>) {
+    fn start_prefix(&mut self, key: &[u8]) {
         let values = &self.options.values;
         if values.prefix_same_as_start == 0 || values.total_order_seek != 0 {
             return;
         }
         let extractor = self.family.prefix_extractor.as_ref();
-        self.prefix = key.and_then(|key| extractor?.prefix(key)).map(<[u8]>::to_vec);
+        self.prefix = extractor.and_then(|own| own.prefix(key)).map(<[u8]>::to_vec);
     }
 }
 
@@ -178,29 +201,33 @@ impl Cursor for FamilyEntries {
         self.tail();
         self.prefix = None;
         self.sought(Iter::seek_to_first);
+        self.start_prefix_here();
     }
 
     fn seek_to_last(&mut self) {
         self.tail();
         self.prefix = None;
         self.sought(Iter::seek_to_last);
+        self.start_prefix_here();
     }
 
     fn seek(&mut self, key: &[u8]) {
         self.tail();
-        self.start_prefix(Some(key));
+        self.start_prefix(key);
         self.sought(|iter| iter.seek(key));
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) {
         self.tail();
-        self.start_prefix(Some(key));
+        self.start_prefix(key);
         self.sought(|iter| iter.seek_for_prev(key));
     }
 
     #[inline]
     fn advance(&mut self) {
-        if self.is_valid {
+        if self.is_valid && self.options.values.tailing != 0 {
+            self.advance_among_newest();
+        } else if self.is_valid {
             let moved = self.iter.advance();
             self.settle(moved);
             self.count_step(Count::Nexts, Count::NextsFound);

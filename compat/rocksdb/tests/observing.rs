@@ -62,7 +62,16 @@ use foldb_rocksdb::transactions::databases::{
 };
 use foldb_rocksdb::transactions::options::rocksdb_transactiondb_options_create;
 
-use support::{compact, creating, delete, flush, get, open, put, taken};
+use support::{compact, creating, delete, flush, opened as open, taken_text as taken};
+
+fn put(db: *mut rocksdb_t, key: &str, value: &str) {
+    assert_eq!(support::put(db, key, value.as_bytes()), None);
+}
+
+/// Returns the length of the value of a key.
+fn get(db: *mut rocksdb_t, key: &str) -> Option<usize> {
+    support::get(db, key).unwrap().map(|value| value.len())
+}
 
 fn property(db: *mut rocksdb_t, name: &str) -> Option<String> {
     let name = CString::new(name).unwrap();

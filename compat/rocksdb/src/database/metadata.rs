@@ -12,7 +12,7 @@ use crate::boundary::{copy, free, handle, lend, quiet, store_len, text_copy};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::{Database, Family, rocksdb_t};
 
-/// Levels of RocksDB's default options. A family tells at least so many.
+/// The number of levels in RocksDB's default options. A family reports this many or more.
 const LEVELS: usize = 7;
 
 /// RocksDB: `ColumnFamilyMetaData`.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use foldb::operators::Operator;
 use foldb::stats::MemoryUsage;
 use foldb::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, Snapshot};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::database::events::DatabaseEvents;
 use crate::objects::slice_transform::SliceTransform;
@@ -51,6 +51,9 @@ pub(crate) struct Database {
     pub(crate) options: rocksdb_options_t,
     pub(crate) default: Arc<Family>,
     pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,
+    pub(crate) operators: Mutex<open::Operators>,
+    /// The number of the next new family. No number is used again while the database is open.
+    pub(crate) next_family: std::sync::atomic::AtomicU32,
     /// Whether `rocksdb_compact_range` does nothing.
     pub(crate) compactions_disabled: std::sync::atomic::AtomicBool,
     /// What hears the engine's events.
@@ -87,9 +90,10 @@ pub(crate) enum FamilyKeyspace {
     Secondary(RwLock<KeyspaceReader>),
 }
 
-/// Returns the error of writes to a database that is open for reading.
-pub(crate) fn read_only() -> Status {
-    Status::unsupported("Not supported operation in read only mode.")
+/// Returns the error of writes to a database that is open for reading, or as a secondary.
+fn refused_write(is_secondary: bool) -> Status {
+    let mode = if is_secondary { "secondary" } else { "read only" };
+    Status::unsupported(format!("Not supported operation in {mode} mode."))
 }
 
 impl Family {
@@ -101,7 +105,7 @@ impl Family {
     pub(crate) fn writable(&self) -> Outcome<&Keyspace> {
         match &self.keyspace {
             FamilyKeyspace::Writable(keyspace) => Ok(keyspace),
-            _ => Err(read_only()),
+            other => Err(refused_write(matches!(other, FamilyKeyspace::Secondary(_)))),
         }
     }
 
@@ -125,7 +129,7 @@ impl Database {
     pub(crate) fn writable(&self) -> Outcome<&Db> {
         match &self.engine {
             Engine::Writable(db) => Ok(db),
-            _ => Err(read_only()),
+            other => Err(refused_write(matches!(other, Engine::Secondary { .. }))),
         }
     }
 

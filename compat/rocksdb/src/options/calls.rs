@@ -142,7 +142,7 @@ values! {
         allow_write_stall: c_uchar = 0,
             rocksdb_compactoptions_set_allow_write_stall(c_uchar),
             rocksdb_compactoptions_get_allow_write_stall;
-        max_subcompactions: c_int = 1,
+        max_subcompactions: c_int = 0,
             rocksdb_compactoptions_set_max_subcompactions(c_int),
             rocksdb_compactoptions_get_max_subcompactions;
     }
