@@ -15,6 +15,9 @@ use crate::status::{Outcome, Status};
 impl Database {
     /// Closes the engine's database. Handles that are left fail from now on.
     pub(crate) fn close(&self) -> Outcome<()> {
+        if let Some(statistics) = &self.options.statistics {
+            statistics.detach(self);
+        }
         match &self.engine {
             Engine::Writable(db) => db.close()?,
             Engine::ReadOnly(db) => db.close()?,

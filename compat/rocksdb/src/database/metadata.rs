@@ -322,11 +322,10 @@ pub unsafe extern "C" fn rocksdb_livefiles_entries(
     live(files, index).map_or(0, |file| file.table.records)
 }
 
-/// Deletes are not counted apart.
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_livefiles_deletions(
-    _files: *const rocksdb_livefiles_t,
-    _index: c_int,
+pub unsafe extern "C" fn rocksdb_livefiles_deletions(
+    files: *const rocksdb_livefiles_t,
+    index: c_int,
 ) -> u64 {
-    0
+    live(files, index).map_or(0, |file| file.table.deletes)
 }

@@ -8,12 +8,15 @@
 //! number keep it for ever; others come after them, in the order of their names.
 
 pub mod close;
+mod counting;
+pub(crate) mod events;
 pub mod family;
 pub mod memory;
 pub mod metadata;
 pub mod open;
 pub mod pinned;
 pub mod properties;
+mod property_texts;
 pub mod reads;
 pub mod snapshot;
 pub mod upkeep;
@@ -28,6 +31,7 @@ use foldb::stats::MemoryUsage;
 use foldb::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, Snapshot};
 use parking_lot::{Mutex, RwLock};
 
+use crate::database::events::DatabaseEvents;
 use crate::objects::slice_transform::SliceTransform;
 use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
@@ -52,6 +56,8 @@ pub(crate) struct Database {
     pub(crate) next_family: std::sync::atomic::AtomicU32,
     /// Whether `rocksdb_compact_range` does nothing.
     pub(crate) compactions_disabled: std::sync::atomic::AtomicBool,
+    /// What hears the engine's events.
+    pub(crate) events: Arc<DatabaseEvents>,
 }
 
 /// The engine's handle, by what it may do.

@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::boundary::{arg, array, call, handle, path, text};
 use crate::database::close::refuse_foreign;
+use crate::database::events::DatabaseEvents;
 use crate::database::family::{
     create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id, stored_ids,
 };
@@ -158,7 +159,9 @@ pub(crate) fn open(
         return Err(Status::invalid("Default column family not specified"));
     }
     refuse_foreign(&directory)?;
-    let (own, operators) = engine_options(options, families)?;
+    let (mut own, operators) = engine_options(options, families)?;
+    let events = DatabaseEvents::of(options);
+    own.listeners.push(events.clone());
     let (engine, opened) = match mode {
         Mode::Writable => {
             let db = Db::open(&directory, own).map_err(|error| open_error(error, &directory))?;
@@ -193,8 +196,13 @@ pub(crate) fn open(
         next_family: next_family.into(),
         operators: Mutex::new(operators),
         compactions_disabled: false.into(),
+        events,
     });
     database.count_write_buffers();
+    if let Some(statistics) = &database.options.statistics {
+        statistics.attach(&database);
+    }
+    database.events.attach(&database);
     Ok(database)
 }
 

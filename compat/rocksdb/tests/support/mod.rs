@@ -10,11 +10,15 @@ use foldb_rocksdb::database::close::rocksdb_free;
 use foldb_rocksdb::database::open::rocksdb_open;
 use foldb_rocksdb::database::reads::rocksdb_get;
 use foldb_rocksdb::database::rocksdb_t;
-use foldb_rocksdb::database::writes::{rocksdb_merge, rocksdb_put};
+use foldb_rocksdb::database::upkeep::{rocksdb_compact_range, rocksdb_flush};
+use foldb_rocksdb::database::writes::{rocksdb_delete, rocksdb_merge, rocksdb_put};
 use foldb_rocksdb::iterator::{
     rocksdb_iter_key, rocksdb_iter_next, rocksdb_iter_valid, rocksdb_iterator_t,
 };
-use foldb_rocksdb::options::calls::{rocksdb_readoptions_create, rocksdb_writeoptions_create};
+use foldb_rocksdb::options::calls::{
+    rocksdb_flushoptions_create, rocksdb_flushoptions_destroy, rocksdb_readoptions_create,
+    rocksdb_writeoptions_create,
+};
 use foldb_rocksdb::options::{
     rocksdb_options_create, rocksdb_options_set_create_if_missing, rocksdb_options_t,
 };
@@ -59,6 +63,33 @@ pub(crate) fn merge(db: *mut rocksdb_t, key: &str, value: &[u8]) -> Option<Strin
     let options = rocksdb_writeoptions_create();
     let (key, value) = ((key.as_ptr().cast(), key.len()), (value.as_ptr().cast(), value.len()));
     error_of(|error| unsafe { rocksdb_merge(db, options, key.0, key.1, value.0, value.1, error) })
+}
+
+pub(crate) fn delete(db: *mut rocksdb_t, key: &str) {
+    let options = rocksdb_writeoptions_create();
+    let (key, len) = (key.as_ptr().cast(), key.len());
+    let error = error_of(|error| unsafe { rocksdb_delete(db, options, key, len, error) });
+    assert_eq!(error, None);
+}
+
+pub(crate) fn flush(db: *mut rocksdb_t) {
+    let options = rocksdb_flushoptions_create();
+    assert_eq!(error_of(|error| unsafe { rocksdb_flush(db, options, error) }), None);
+    unsafe { rocksdb_flushoptions_destroy(options) };
+}
+
+pub(crate) fn compact(db: *mut rocksdb_t) {
+    unsafe { rocksdb_compact_range(db, ptr::null(), 0, ptr::null(), 0) };
+}
+
+/// Takes a text that the library made. `None` for NULL.
+pub(crate) fn taken_text(text: *mut c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    let own = unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned();
+    unsafe { rocksdb_free(text.cast()) };
+    Some(own)
 }
 
 /// Takes a value that the library made.
