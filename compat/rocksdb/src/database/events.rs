@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use foldb::events::{Event, EventListener};
 use parking_lot::Mutex;
 
-use crate::database::open::{DEFAULT_WITH_TTL, PREPARED};
+use crate::database::open::{DEFAULT_WITH_TTL, PREPARED, is_hidden};
 use crate::database::{DEFAULT_FAMILY, Database};
 use crate::objects::listener::Listener;
 use crate::objects::statistics::{Count, Measure, Statistics};
@@ -104,7 +104,7 @@ impl EventListener for DatabaseEvents {
 pub(crate) fn family_name(keyspace: &str) -> Option<&str> {
     match keyspace {
         DEFAULT_WITH_TTL => Some(DEFAULT_FAMILY),
-        PREPARED => None,
+        own if is_hidden(own) => None,
         family => Some(family),
     }
 }

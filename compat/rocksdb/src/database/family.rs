@@ -26,6 +26,12 @@ pub struct rocksdb_column_family_handle_t {
 /// What the schema of a family's keyspace begins with.
 const SCHEMA: &str = "rocksdb column family ";
 
+/// The keyspace that stores the greatest number of a family that was dropped: four bytes,
+/// little-endian, under the key [`LAST_NUMBER`].
+pub(crate) const DROPPED: &str = "rocksdb dropped column families";
+
+const LAST_NUMBER: &str = "last number";
+
 /// Returns the number that a schema stores.
 pub(crate) fn stored_id(schema: Option<&str>) -> Option<u32> {
     schema?.strip_prefix(SCHEMA)?.parse().ok()
@@ -62,6 +68,26 @@ pub(crate) fn numbers<'n>(
         all.insert(name, next);
     }
     all
+}
+
+/// Returns the greatest number of a family that was dropped; 0 if none was.
+pub(crate) fn last_dropped(db: &foldb::Db) -> Outcome<u32> {
+    if !db.keyspaces().iter().any(|name| name == DROPPED) {
+        return Ok(0);
+    }
+    let found = db.keyspace(DROPPED)?.get(LAST_NUMBER)?;
+    let number = found.and_then(|value| value.as_ref().try_into().ok());
+    Ok(number.map_or(0, u32::from_le_bytes))
+}
+
+/// Stores the number of a family that will be dropped, so that no later family gets it.
+fn note_dropped(db: &foldb::Db, id: u32) -> Outcome<()> {
+    if last_dropped(db)? >= id {
+        return Ok(());
+    }
+    let dropped = db.keyspace_or_create(DROPPED, KeyspaceOptions::default())?;
+    let durable = foldb::WriteOptions { sync: true, ..foldb::WriteOptions::default() };
+    Ok(dropped.with(&durable).put(LAST_NUMBER, id.to_le_bytes())?)
 }
 
 impl Family {
@@ -166,9 +192,11 @@ impl Database {
             return Err(Status::invalid("Can't drop default column family"));
         }
         let mut families = self.families.write();
-        if families.remove(&family.id).is_none() {
+        if !families.contains_key(&family.id) {
             return Err(Status::invalid("Column family already dropped!"));
         }
+        note_dropped(db, family.id)?;
+        families.remove(&family.id);
         Ok(db.drop_keyspace(&family.name)?)
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Database {
     pub(crate) default: Arc<Family>,
     pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,
     pub(crate) operators: Mutex<open::Operators>,
-    /// The number of the next new family. No number is used again while the database is open.
+    /// The number of the next new family. No number is used again.
     pub(crate) next_family: std::sync::atomic::AtomicU32,
     /// Whether `rocksdb_compact_range` does nothing.
     pub(crate) compactions_disabled: std::sync::atomic::AtomicBool,

@@ -18,7 +18,8 @@ use crate::boundary::{arg, array, call, handle, path, text};
 use crate::database::close::refuse_foreign;
 use crate::database::events::DatabaseEvents;
 use crate::database::family::{
-    create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id, stored_ids,
+    DROPPED, create_keyspace, handle_of, last_dropped, numbers, rocksdb_column_family_handle_t,
+    stored_id, stored_ids,
 };
 use crate::database::{DEFAULT_FAMILY, Database, Engine, Family, FamilyKeyspace, rocksdb_t};
 use crate::objects::merge_operator::NamedOperator;
@@ -184,7 +185,11 @@ pub(crate) fn open(
             (engine, opened)
         }
     };
-    let next_family = opened.iter().map(|family| family.id + 1).max().unwrap_or(1);
+    let last_dropped = match &engine {
+        Engine::Writable(db) => last_dropped(db)?,
+        Engine::ReadOnly(_) | Engine::Secondary { .. } => 0,
+    };
+    let last = opened.iter().map(|family| family.id).max().unwrap_or(0).max(last_dropped);
     let default = opened.iter().find(|family| family.id == 0).cloned();
     let default = default.ok_or_else(|| Status::invalid("Default column family not specified"))?;
     let database = Arc::new(Database {
@@ -193,7 +198,7 @@ pub(crate) fn open(
         options: options.clone(),
         default,
         families: RwLock::new(opened.into_iter().map(|family| (family.id, family)).collect()),
-        next_family: next_family.into(),
+        next_family: (last + 1).into(),
         operators: Mutex::new(operators),
         compactions_disabled: false.into(),
         events,
@@ -216,6 +221,7 @@ fn open_families(
     check_all_named(&existing, families)?;
     let stored = stored_ids(&existing, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
     let mut numbers = numbers(stored);
+    let last_dropped = last_dropped(db)?;
     let mut opened = Vec::new();
     for family in families {
         let keyspace = family.keyspace();
@@ -224,7 +230,7 @@ fn open_families(
         if is_new && !is_default && options.values.create_missing_column_families == 0 {
             return Err(Status::invalid(format!("Column family not found: {}", family.name)));
         }
-        let next = numbers.values().max().map_or(1, |last| last + 1);
+        let next = numbers.values().max().map_or(0, |last| *last).max(last_dropped) + 1;
         let id = *numbers.entry(family.name).or_insert(next);
         let keyspace = if is_new {
             create_keyspace(db, keyspace, id, family.options, expiry(family.ttl))?
@@ -250,7 +256,7 @@ fn reopened(db: &Db, family: &Wanted<'_>) -> Outcome<foldb::Keyspace> {
 
 /// Returns whether a keyspace is this library's own, no family.
 pub(crate) fn is_hidden(keyspace: &str) -> bool {
-    [DEFAULT_WITH_TTL, PREPARED].contains(&keyspace)
+    [DEFAULT_WITH_TTL, PREPARED, DROPPED].contains(&keyspace)
 }
 
 /// Checks that the program named all families.

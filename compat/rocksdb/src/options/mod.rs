@@ -254,7 +254,7 @@ values! {
             rocksdb_options_get_table_cache_numshardbits;
         arena_block_size: usize = 0,
             rocksdb_options_set_arena_block_size(usize), rocksdb_options_get_arena_block_size;
-        use_fsync: c_int = 0, rocksdb_options_set_use_fsync(c_int), rocksdb_options_get_use_fsync;
+        use_fsync: c_uchar = 0, rocksdb_options_set_use_fsync(c_int);
         WAL_ttl_seconds: u64 = 0,
             rocksdb_options_set_WAL_ttl_seconds(u64), rocksdb_options_get_WAL_ttl_seconds;
         WAL_size_limit_MB: u64 = 0,
@@ -502,6 +502,12 @@ pub unsafe extern "C" fn rocksdb_options_set_blob_cache(
     cache: *mut rocksdb_cache_t,
 ) {
     (*options).blob_cache = cache.as_ref().map(|own| own.0.clone());
+}
+
+/// Returns `use_fsync`, which is 0 or 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_options_get_use_fsync(options: *mut rocksdb_options_t) -> c_int {
+    options.as_ref().map_or(0, |own| own.values.use_fsync.into())
 }
 
 /// All files of a database lie in its own directory.

@@ -141,9 +141,6 @@ static void dropped_families(void) {
   must("put");
   rocksdb_drop_column_family(db, family, &error);
   result("drop");
-  get_cf(db, family, "key");
-  rocksdb_put_cf(db, writes, family, TEXT("key"), TEXT("other"), &error);
-  kind("put into a dropped family");
   rocksdb_drop_column_family(db, family, &error);
   kind("drop again");
   rocksdb_column_family_handle_t* again =
