@@ -227,19 +227,23 @@ fn a_null_handle_of_a_database_with_transactions_is_an_error() {
 #[test]
 fn the_number_of_a_dropped_family_is_not_used_again() {
     let dir = tempfile::tempdir().unwrap();
-    let db = opened(creating(), &dir.path().join("db"));
     let options = rocksdb_options_create();
-    let ids: Vec<u32> = (0..3)
+    let ids: Vec<u32> = (0..4)
         .map(|_| unsafe {
+            let db = opened(creating(), &dir.path().join("db"));
             let mut error = ptr::null_mut();
             let family = rocksdb_create_column_family(db, options, c"own".as_ptr(), &mut error);
             let id = rocksdb_column_family_handle_get_id(family);
             assert_eq!(error_of(|error| rocksdb_drop_column_family(db, family, error)), None);
-            id
+            let again = rocksdb_create_column_family(db, options, c"own".as_ptr(), &mut error);
+            let next = rocksdb_column_family_handle_get_id(again);
+            assert_eq!(error_of(|error| rocksdb_drop_column_family(db, again, error)), None);
+            rocksdb_close(db);
+            [id, next]
         })
-        .collect();
-    assert_eq!(ids, [1, 2, 3]);
-    unsafe { rocksdb_close(db) };
+        .collect::<Vec<_>>()
+        .concat();
+    assert_eq!(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use foldb::events::{Event, EventListener};
 use parking_lot::Mutex;
 
-use crate::database::open::{DEFAULT_WITH_TTL, PREPARED, is_hidden};
+use crate::database::open::{DEFAULT_WITH_TTL, is_hidden};
 use crate::database::{DEFAULT_FAMILY, Database};
 use crate::objects::listener::Listener;
 use crate::objects::statistics::{Count, Measure, Statistics};
@@ -118,7 +118,7 @@ mod tests {
     use foldb::events::StallReason;
 
     use super::*;
-    use crate::database::open::{Mode, Wanted, open};
+    use crate::database::open::{Mode, PREPARED, Wanted, open};
     use crate::database::rocksdb_t;
     use crate::objects::listener::{rocksdb_eventlistener_create, rocksdb_status_ptr_t};
     use crate::objects::listener_info::{

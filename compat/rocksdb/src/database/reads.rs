@@ -274,18 +274,21 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
     }
 }
 
-/// Reads the key: an answer from a filter alone would save little.
+/// Reads the key: an answer from a filter alone would save little. As in RocksDB, `value_found` says
+/// that the answer is certain, and then there is a value, which is empty for an absent key.
 unsafe fn key_may_exist(
-    found: Option<Value>,
+    read: Outcome<Option<Value>>,
     value: *mut *mut c_char,
     value_len: *mut usize,
     value_found: *mut c_uchar,
 ) -> c_uchar {
-    if !value_found.is_null() {
-        *value_found = found.is_some().into();
-    }
-    if !value.is_null() && found.is_some() {
-        *value = value_copy(found.as_deref(), value_len);
+    let is_certain = read.is_ok();
+    let found = read.unwrap_or_default();
+    if let Some(value_found) = value_found.as_mut() {
+        *value_found = is_certain.into();
+        if is_certain && !value.is_null() {
+            *value = value_copy(Some(found.as_deref().unwrap_or_default()), value_len);
+        }
     }
     found.is_some().into()
 }
@@ -302,8 +305,8 @@ pub unsafe extern "C" fn rocksdb_key_may_exist(
     _timestamp_len: usize,
     value_found: *mut c_uchar,
 ) -> c_uchar {
-    let found = get(db, options, ptr::null(), key, key_len).unwrap_or_default();
-    key_may_exist(found, value, value_len, value_found)
+    let read = get(db, options, ptr::null(), key, key_len);
+    key_may_exist(read, value, value_len, value_found)
 }
 
 #[unsafe(no_mangle)]
@@ -319,8 +322,8 @@ pub unsafe extern "C" fn rocksdb_key_may_exist_cf(
     _timestamp_len: usize,
     value_found: *mut c_uchar,
 ) -> c_uchar {
-    let found = get(db, options, family, key, key_len).unwrap_or_default();
-    key_may_exist(found, value, value_len, value_found)
+    let read = get(db, options, family, key, key_len);
+    key_may_exist(read, value, value_len, value_found)
 }
 
 /// Stores the error of a read with a timestamp.

@@ -137,6 +137,9 @@ static void adding_operator(void) {
   compact(db);
   add(db, "sum", 1);
   number_of(db, "sum");
+  put(db, "no number", "abc");
+  add(db, "no number", 7);
+  number_of(db, "no number");
   rocksdb_close(db);
   rocksdb_options_destroy(options);
 }
