@@ -47,6 +47,16 @@ impl Spec {
         Ok(Spec { text: text.to_owned(), implementation })
     }
 
+    /// Makes the specification of an operator that is not built in.
+    pub(crate) fn of(implementation: Arc<dyn MergeOperator>) -> Spec {
+        Spec { text: implementation.name().to_owned(), implementation }
+    }
+
+    /// Returns what folds.
+    pub(crate) fn implementation(&self) -> Arc<dyn MergeOperator> {
+        Arc::clone(&self.implementation)
+    }
+
     /// Returns the text from the command line.
     pub(crate) fn text(&self) -> &str {
         &self.text

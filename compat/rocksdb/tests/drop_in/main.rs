@@ -28,3 +28,4 @@ mod options;
 mod program;
 mod programs;
 mod sanitizer;
+mod swap;

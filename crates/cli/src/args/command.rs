@@ -495,8 +495,9 @@ import again. SRC must order its keys by their bytes, which is LevelDB's default
 
 From rocksdb: as from leveldb, for databases of RocksDB 5 to 11. Column families become keyspaces,
 and operands stay operands: the operators that come with RocksDB become those of foldb with the same
-answers, and --operator maps others. What foldb lacks is refused by name. With --skip-damaged,
-import leaves out what is damaged, says what that was, and ends with code 3.
+answers, and --operator maps others. FAMILY=librocksdb keeps the operands for a program that brings
+its operator and opens the database with foldb's librocksdb. What foldb lacks is refused by name.
+With --skip-damaged, import leaves out what is damaged, says what that was, and ends with code 3.
 
 From ldb-dump: SRC is the text of one column family, as RocksDB's ldb dump --hex or ldb scan --hex
 prints it; - is standard input. DST appears only if it is complete.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use foldb::custom::{BytewiseComparator, Comparator};
-use foldb::{Db, Keyspace, KeyspaceOptions, ReadOnlyDb};
+use foldb::operators::MergeOperator;
+use foldb::{Db, Keyspace, KeyspaceOptions, Options, ReadOnlyDb};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
@@ -22,10 +23,11 @@ use crate::form::escape::quoted;
 use crate::form::json::integer;
 use crate::interrupt::Watch;
 use crate::keyspace::DEFAULT;
+use crate::operator::Spec;
 use crate::output::Output;
 use crate::progress;
 use crate::reverse::ReverseBytewise;
-use crate::rocksdb::{Choices, Database, Facts, Family, Order};
+use crate::rocksdb::{Choices, Database, Facts, Family, Kept, Order};
 use crate::staging::Staging;
 
 /// Imports, compares, and reports.
@@ -49,7 +51,11 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
     if let Some(default) = default {
         options.default = settings(default, &options.default);
     }
-    let db = create(&staging.path(), &options)?;
+    let brought: Vec<_> = families.iter().filter(|family| family.is_brought).collect();
+    let operators = brought.iter().filter_map(|family| family.operator.as_ref());
+    let kept = operators.clone().map(|own| Kept { name: own.text().to_owned() });
+    let keeping = kept.map(|own| Arc::new(own) as Arc<dyn MergeOperator>).collect();
+    let db = create(&staging.path(), &Options { operators: keeping, ..options.clone() })?;
     let bar = progress::bar(facts.table_bytes + facts.log_bytes, "importing", TEMPLATE);
     let mut read = Vec::new();
     for family in &families {
@@ -65,6 +71,7 @@ pub(super) fn run(args: &Import, common: &Common) -> Outcome {
     bar.finish_and_clear();
     end(db)?;
     source.check_unchanged()?;
+    options.operators.extend(operators.map(Spec::implementation));
     let db = ReadOnlyDb::open(staging.path(), options)?;
     let bytes = read.iter().map(|(_, digest)| digest.bytes()).sum();
     let bar = progress::bar(bytes, "comparing", TEMPLATE);

@@ -1,10 +1,12 @@
 //! What each column family asks for: the order of its keys, and its merge operator.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use foldb_rocksdb_format::manifest::{self, Manifest};
 use foldb_rocksdb_format::options::{Options, object};
 
+use super::brought::{self, BROUGHT, Summed};
 use super::operators;
 use super::order::Order;
 use crate::exit::{Exit, Outcome};
@@ -36,6 +38,8 @@ pub(crate) struct Family {
     pub(crate) order: Order,
     /// The operator of its operands.
     pub(crate) operator: Option<Spec>,
+    /// Whether a program brings the operator, and the import only keeps the operands.
+    pub(crate) is_brought: bool,
 }
 
 const BYTEWISE: [&str; 3] = ["leveldb.BytewiseComparator", "bytewise", "foldb.bytewise"];
@@ -63,7 +67,10 @@ pub(super) fn of(
             Exit::failed(format!("the name of column family {name} is not text"))
         })?;
         let order = order_of(&name, found, take(&mut comparators, &name))?;
-        let operator = match take(&mut operators, &name) {
+        let chosen = take(&mut operators, &name);
+        let is_brought = chosen.as_deref() == Some(BROUGHT);
+        let operator = match chosen {
+            Some(_) if is_brought => Some(brought(&name)?),
             Some(chosen) => Some(Spec::parse(&chosen)?),
             None => {
                 let stored = options.families.get(&name).and_then(|own| own.get("merge_operator"));
@@ -78,7 +85,7 @@ pub(super) fn of(
                 })?
             }
         };
-        families.push(Family { id, name, order, operator });
+        families.push(Family { id, name, order, operator, is_brought });
     }
     Ok(families)
 }
@@ -138,10 +145,23 @@ fn order_of(family: &str, found: &manifest::Family, chosen: Option<String>) -> O
     )))
 }
 
+/// Returns the operator that a program will bring.
+fn brought(family: &str) -> Outcome<Spec> {
+    let Some(name) = brought::name_of(family) else {
+        return Err(Exit::failed(format!(
+            "--operator {}={BROUGHT}: the name of the column family is too long for an operator",
+            quoted(family.as_bytes())
+        )));
+    };
+    Ok(Spec::of(Arc::new(Summed { name })))
+}
+
 fn unknown_operator(family: &str, operator: &str) -> Exit {
     let (family, operator) = (quoted(family.as_bytes()), quoted(operator.as_bytes()));
     Exit::failed(format!(
         "column family {family} merges with the operator {operator}, which foldb does not have: \
-         name one with the same answers with --operator {family}=NAME (foldb operators lists them)"
+         name one with the same answers with --operator {family}=NAME (foldb operators lists \
+         them), or say --operator {family}={BROUGHT} if a program will open the database with \
+         foldb's librocksdb and bring the operator"
     ))
 }

@@ -17,6 +17,7 @@
 //! - [`target`]: new tables, which RocksDB ingests.
 
 mod blobs;
+mod brought;
 mod dump;
 mod families;
 mod files;
@@ -30,6 +31,7 @@ mod table;
 mod target;
 mod tombstones;
 
+pub(crate) use brought::Kept;
 pub(crate) use dump::Dump;
 pub(crate) use families::{Choices, Family};
 pub(crate) use order::Order;

@@ -363,6 +363,26 @@ fn golden_databases_of_several_releases_are_read() {
 }
 
 #[test]
+fn operands_are_kept_for_an_operator_that_a_program_brings() {
+    let golden = golden().into_iter().find(|path| path.ends_with("release_7_8")).unwrap();
+    let (kept, folded) = (Shell::new(), Shell::new());
+    for (shell, flags) in
+        [(&kept, " --operator default=librocksdb --operator counters=librocksdb"), (&folded, "")]
+    {
+        copy_golden(shell, &golden);
+        shell.ok(&format!("{IMPORT}{flags}"));
+    }
+    assert!(kept.ok("keyspaces dst").contains("rocksdb.counters"));
+    let unfolded = kept.ok("get dst key000001/ --operands");
+    let parts: Vec<&str> = unfolded.lines().filter_map(|line| line.rsplit('\t').next()).collect();
+    assert_eq!(parts.len(), 2, "{unfolded}");
+    assert!(unfolded.contains("\noperand\trocksdb.default\t"), "{unfolded}");
+    assert_eq!(folded.ok("get dst key000001/"), parts.join(",") + "\n");
+    let refused = kept.run("get dst key000001/").failed(1);
+    assert!(refused.contains("'rocksdb.default'"), "{refused}");
+}
+
+#[test]
 fn a_changed_byte_is_found_or_left_out() {
     for golden in golden() {
         let shell = Shell::new();
