@@ -55,6 +55,8 @@ mod exports {
     pub(crate) use crate::batch::*;
     pub(crate) use crate::copies::backup::*;
     pub(crate) use crate::copies::checkpoint::*;
+    pub(crate) use crate::copies::identity::*;
+    pub(crate) use crate::copies::updates::*;
     pub(crate) use crate::database::close::*;
     pub(crate) use crate::database::family::*;
     pub(crate) use crate::database::memory::*;
@@ -79,6 +81,7 @@ mod exports {
     pub(crate) use crate::objects::merge_operator::*;
     pub(crate) use crate::objects::slice_transform::*;
     pub(crate) use crate::options::calls::*;
+    pub(crate) use crate::options::changes::*;
     pub(crate) use crate::options::compression::*;
     pub(crate) use crate::options::presets::*;
     pub(crate) use crate::options::styles::*;

@@ -6,7 +6,6 @@
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr;
 
-use crate::batch::rocksdb_writebatch_t;
 use crate::boundary::call;
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::rocksdb_t;
@@ -37,8 +36,6 @@ objects! {
     rocksdb_statistics_histogram_data_t
     rocksdb_status_ptr_t
     rocksdb_subcompactionjobinfo_t
-    rocksdb_wal_iterator_t
-    rocksdb_wal_readoptions_t
     rocksdb_writestallcondition_t
     rocksdb_writestallinfo_t
 }
@@ -77,9 +74,6 @@ macro_rules! unanswered {
 
 refused! {
     rocksdb_compactionjobinfo_status(*const rocksdb_compactionjobinfo_t);
-    rocksdb_get_updates_since(
-        *mut rocksdb_t, u64, *const rocksdb_wal_readoptions_t,
-    ) -> *mut rocksdb_wal_iterator_t = ptr::null_mut();
     rocksdb_ingest_external_file(
         *mut rocksdb_t, *const *const c_char, usize, *const rocksdb_ingestexternalfileoptions_t,
     );
@@ -91,11 +85,6 @@ refused! {
         *const c_char, *mut rocksdb_env_t, bool, *mut rocksdb_cache_t,
         *mut *mut rocksdb_options_t, *mut usize, *mut *mut *mut c_char,
         *mut *mut *mut rocksdb_options_t,
-    );
-    rocksdb_set_options(*mut rocksdb_t, c_int, *const *const c_char, *const *const c_char);
-    rocksdb_set_options_cf(
-        *mut rocksdb_t, *mut rocksdb_column_family_handle_t, c_int, *const *const c_char,
-        *const *const c_char,
     );
     rocksdb_sstfilewriter_add(
         *mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize,
@@ -120,7 +109,6 @@ refused! {
         usize,
     );
     rocksdb_subcompactionjobinfo_status(*const rocksdb_subcompactionjobinfo_t);
-    rocksdb_wal_iter_status(*const rocksdb_wal_iterator_t);
 }
 
 unanswered! {
@@ -178,7 +166,6 @@ unanswered! {
     rocksdb_flushjobinfo_smallest_seqno(*const rocksdb_flushjobinfo_t) -> u64 = 0;
     rocksdb_flushjobinfo_triggered_writes_slowdown(*const rocksdb_flushjobinfo_t) -> c_uchar = 0;
     rocksdb_flushjobinfo_triggered_writes_stop(*const rocksdb_flushjobinfo_t) -> c_uchar = 0;
-    rocksdb_get_db_identity(*mut rocksdb_t, *mut usize) -> *mut c_char = ptr::null_mut();
     rocksdb_load_latest_options_destroy(
         *mut rocksdb_options_t, *mut *mut c_char, *mut *mut rocksdb_options_t, usize,
     );
@@ -248,12 +235,6 @@ unanswered! {
     ) -> *const c_char = ptr::null();
     rocksdb_subcompactionjobinfo_output_level(*const rocksdb_subcompactionjobinfo_t) -> c_int = 0;
     rocksdb_subcompactionjobinfo_thread_id(*const rocksdb_subcompactionjobinfo_t) -> u64 = 0;
-    rocksdb_wal_iter_destroy(*const rocksdb_wal_iterator_t);
-    rocksdb_wal_iter_get_batch(
-        *const rocksdb_wal_iterator_t, *mut u64,
-    ) -> *mut rocksdb_writebatch_t = ptr::null_mut();
-    rocksdb_wal_iter_next(*mut rocksdb_wal_iterator_t);
-    rocksdb_wal_iter_valid(*const rocksdb_wal_iterator_t) -> c_uchar = 0;
     rocksdb_writestallinfo_cf_name(
         *const rocksdb_writestallinfo_t, *mut usize,
     ) -> *const c_char = ptr::null();

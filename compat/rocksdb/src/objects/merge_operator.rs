@@ -69,9 +69,14 @@ pub(crate) struct ForeignOperator {
 /// The operator that a program chose for a family.
 #[derive(Clone, Debug)]
 pub(crate) enum FamilyOperator {
-    /// One of the engine's, by its name.
-    Builtin(&'static str),
+    /// One of the engine's: `NAME` or `NAME:PARAM`.
+    Builtin(Arc<str>),
     Foreign(Arc<ForeignOperator>),
+}
+
+impl FamilyOperator {
+    /// RocksDB's counter. It counts a value or an operand of another width as 0.
+    pub(crate) const UINT64_ADD: &str = "uint64add:rocksdb_lenient";
 }
 
 #[unsafe(no_mangle)]
@@ -226,10 +231,13 @@ impl NamedOperator {
     pub(crate) fn of(family: &str, operator: &FamilyOperator) -> Outcome<NamedOperator> {
         let inner = match operator {
             FamilyOperator::Foreign(own) => Inner::Foreign(own.clone()),
-            FamilyOperator::Builtin(name) => {
-                let found = builtins().iter().find(|builtin| builtin.name == *name);
+            FamilyOperator::Builtin(spec) => {
+                let (name, parameter) = spec
+                    .split_once(':')
+                    .map_or((&**spec, None), |(name, parameter)| (name, Some(parameter)));
+                let found = builtins().iter().find(|builtin| builtin.name == name);
                 let found = found.ok_or_else(|| Status::unsupported(format!("operator {name}")))?;
-                Inner::Builtin(found.instantiate(None)?)
+                Inner::Builtin(found.instantiate(parameter.map(str::as_bytes))?)
             }
         };
         Ok(NamedOperator { name: operator_name(family)?, inner })
