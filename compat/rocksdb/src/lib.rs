@@ -83,6 +83,7 @@ mod exports {
     pub(crate) use crate::options::calls::*;
     pub(crate) use crate::options::changes::*;
     pub(crate) use crate::options::compression::*;
+    pub(crate) use crate::options::latest::*;
     pub(crate) use crate::options::presets::*;
     pub(crate) use crate::options::styles::*;
     pub(crate) use crate::options::table::*;

@@ -81,11 +81,6 @@ refused! {
         *mut rocksdb_t, *mut rocksdb_column_family_handle_t, *const *const c_char, usize,
         *const rocksdb_ingestexternalfileoptions_t,
     );
-    rocksdb_load_latest_options(
-        *const c_char, *mut rocksdb_env_t, bool, *mut rocksdb_cache_t,
-        *mut *mut rocksdb_options_t, *mut usize, *mut *mut *mut c_char,
-        *mut *mut *mut rocksdb_options_t,
-    );
     rocksdb_sstfilewriter_add(
         *mut rocksdb_sstfilewriter_t, *const c_char, usize, *const c_char, usize,
     );
@@ -166,9 +161,6 @@ unanswered! {
     rocksdb_flushjobinfo_smallest_seqno(*const rocksdb_flushjobinfo_t) -> u64 = 0;
     rocksdb_flushjobinfo_triggered_writes_slowdown(*const rocksdb_flushjobinfo_t) -> c_uchar = 0;
     rocksdb_flushjobinfo_triggered_writes_stop(*const rocksdb_flushjobinfo_t) -> c_uchar = 0;
-    rocksdb_load_latest_options_destroy(
-        *mut rocksdb_options_t, *mut *mut c_char, *mut *mut rocksdb_options_t, usize,
-    );
     rocksdb_memtableinfo_cf_name(
         *const rocksdb_memtableinfo_t, *mut usize,
     ) -> *const c_char = ptr::null();

@@ -125,7 +125,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 }
 
 /// Returns the names of families: the default one first, as RocksDB lists them.
-fn in_order(keyspaces: Vec<String>) -> Vec<String> {
+pub(crate) fn in_order(keyspaces: Vec<String>) -> Vec<String> {
     let others = keyspaces.into_iter().filter(|name| name != DEFAULT_FAMILY && !is_hidden(name));
     std::iter::once(DEFAULT_FAMILY.to_owned()).chain(others).collect()
 }

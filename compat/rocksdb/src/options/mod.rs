@@ -7,6 +7,7 @@ pub mod calls;
 pub mod changes;
 pub mod compression;
 mod effect;
+pub mod latest;
 mod names;
 pub mod presets;
 pub mod styles;
